@@ -14,6 +14,7 @@ import { systemReason } from './errors/system-reason.ts'
 import { StartError } from './errors/start-error.ts'
 import { configuration } from './platform-configuration.ts'
 import { migrations } from './platform/migrations.ts'
+import { changeSecret } from './platform/secret/change-secret.ts'
 import { removeOnSignal } from './program/remove-on-signal.ts'
 import { OutputFailed, writeError, writeOutput } from './program/standard-output.ts'
 import { createLog } from './system/log.ts'
@@ -30,8 +31,8 @@ interface Order {
 }
 
 /**
- * The process of `edgeplatformctl backup` and `restore`, which work on files of this machine: a backup is made while the platform runs, and
- * a restore while it does not.
+ * The process of `edgeplatformctl backup`, `restore` and `secret change`, which work on files of this machine: a backup is made while the
+ * platform runs, the others while it does not.
  */
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -44,7 +45,8 @@ async function main(): Promise<void> {
     isConfirmed: values.yes === true,
   }
   const { config, configFile } = await load()
-  if (positionals[0] === 'restore') await restore(order, config.state.directory, configFile)
+  if (positionals[0] === 'secret') await newSecret(order, config.state.directory)
+  else if (positionals[0] === 'restore') await restore(order, config.state.directory, configFile)
   else await backup(order, config, configFile)
 }
 
@@ -86,6 +88,23 @@ async function restore(
     ...{ now: Date.now(), log: createLog('error'), onBegin: removeOnSignal() },
   })
   writeOutput(describe(restored))
+}
+
+async function newSecret({ isConfirmed }: Order, stateDirectory: string): Promise<void> {
+  if (!isConfirmed)
+    confirm(createTerminal(), {
+      what: 'The platform gets a new secret: its users have to log in again, hosts do so by themselves.',
+      ask: 'Change it?',
+      done: 'changed',
+    })
+  const { sealed, unreadable } = await changeSecret({ stateDirectory, migrations, log: createLog('error') })
+  writeOutput(`The secret is changed; ${plural(sealed, 'stored value')} sealed with the new one.\n`)
+  if (unreadable > 0)
+    writeOutput(
+      `${plural(unreadable, 'stored value')} could not be read with the former secret either: SecretReplaced, as before.\n`,
+    )
+  writeOutput(`Next: systemctl start ${program.daemon}.socket ${program.daemon}.service\n`)
+  writeOutput('Make a new backup: one from before has the former secret, and restores with it.\n')
 }
 
 function describe({ about, formerState, replaced }: Restored): string {

@@ -34,6 +34,7 @@ import { registrationTokenRoutes } from './platform/routes/registration-tokens.t
 import { systemRoutes } from './platform/routes/system.ts'
 import { userRoutes } from './platform/routes/users.ts'
 import { rateRows } from './platform/routes/rates.ts'
+import { recordChange, requireFinishedChange } from './platform/secret/change-secret.ts'
 import { openTenant } from './platform/tenant.ts'
 import { createUserParts, type UserParts } from './platform/users/create-users.ts'
 import { createPhases } from './phases.ts'
@@ -73,6 +74,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
 
   // The state folder, the tenant, and the audit trail.
   await requireFinishedRestore(config.state.directory)
+  await requireFinishedChange(config.state.directory)
   // Twenty users who filter at once wait for each other, and none is refused.
   const state = await openState({ settings: config.state, migrations, maximumWaiting: 64, clock, log })
   const { database, read, secrets } = state
@@ -84,6 +86,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     onAnonymous: anonymousLog.reserve,
   })
   for (const entry of [...state.auditEntries, ...tenant.auditEntries]) audit.record(entry)
+  await recordChange(state.directory, audit.record)
 
   const names = createOwnNames({ hostName: config.platform.hostName })
   const certificate = await createCertificateRoom({

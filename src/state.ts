@@ -1,10 +1,10 @@
 import { access, constants, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SystemEntry } from './audit/own-entries.ts'
-import { program } from './base/program.ts'
 import type { Room } from './room.ts'
 import { createSecret, createSecrets, type Secrets } from './secrets/secrets.ts'
 import { readOrMakeSecret, secretFile } from './secrets/secret-file.ts'
+import { databaseName } from './store/database-name.ts'
 import { openDatabase, type Database, type Migrations } from './store/database.ts'
 import { createReader, type Reader } from './store/reader.ts'
 import { createStoreRoom } from './store/room.ts'
@@ -55,7 +55,7 @@ export async function openState({
   const lock = lockState(directory, log)
   await sweepTemporary(directory)
   await sweepTemporary(join(directory, 'tls'))
-  const databaseFile = join(directory, `${program.folder}.db`)
+  const databaseFile = join(directory, databaseName)
   // SQLite reports a pipe or a folder at this path with the same words.
   requireRegularIfPresent(databaseFile)
   const database = openDatabase(databaseFile, log, migrations)

@@ -9,7 +9,8 @@ import { syncFolder } from '../system/files.ts'
 import { gone, packMembers, type Source } from './members.ts'
 import { BackupRefused } from './refused.ts'
 import { seal } from './sealed-file.ts'
-import { databaseName, markName } from './unfinished-restore.ts'
+import { databaseName } from '../store/database-name.ts'
+import { markName } from './unfinished-restore.ts'
 
 export interface BackupOptions {
   readonly file: string

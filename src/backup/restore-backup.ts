@@ -21,13 +21,14 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Logger } from 'pino'
 import { program } from '../base/program.ts'
 import { systemReason } from '../errors/system-reason.ts'
+import { databaseName } from '../store/database-name.ts'
 import { lockState } from '../store/state-lock.ts'
 import { sweepTemporary, syncFolder, syncTree } from '../system/files.ts'
 import { openRegularFile } from '../system/regular-file.ts'
 import { unpackMembers, type Member } from './members.ts'
 import { BackupRefused, RestoredInPart } from './refused.ts'
 import { unseal, type About, type Unsealed } from './sealed-file.ts'
-import { databaseName, markName, newStaging, undoUnfinishedRestore } from './unfinished-restore.ts'
+import { markName, newStaging, undoUnfinishedRestore } from './unfinished-restore.ts'
 
 export interface RestoreOptions {
   readonly file: string

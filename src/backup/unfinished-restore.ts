@@ -3,9 +3,8 @@ import { access, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { program } from '../base/program.ts'
 import { StartError } from '../errors/start-error.ts'
+import { databaseName } from '../store/database-name.ts'
 
-/** The file of the database in a state folder. */
-export const databaseName = `${program.folder}.db`
 /**
  * A file in a state folder whose restore is not finished: in the one that is being made, and after it was moved into place until all other
  * files are in theirs. It has the path of the former state folder, or nothing.

@@ -14,12 +14,17 @@ export interface Places {
   readonly lock: string
 }
 
-/** @param configFile the configuration file of the daemon; drop-ins are in `config.d` beside it */
-export const placesOf = (configFile: string, stateDirectory: string): Places => ({
+/** @param configFile the configuration file of the daemon; drop-ins are in `config.d` beside it. @param lockFolder made for root alone */
+export const placesOf = (
+  configFile: string,
+  stateDirectory: string,
+  lockFolder = '/run/edgehostctl',
+): Places => ({
   dropIn: join(dirname(configFile), 'config.d', '50-platform.yaml'),
   authorities: join(dirname(configFile), 'platform-ca.pem'),
   token: join(stateDirectory, platformFolder, 'registration-token'),
-  lock: join(stateDirectory, platformFolder, 'connect.lock'),
+  // Neither of the configuration nor of the state: a refused connect leaves both as they were.
+  lock: join(lockFolder, 'connect.lock'),
 })
 
 /** A file before it is in place. */

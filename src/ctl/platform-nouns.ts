@@ -7,6 +7,7 @@ import { login } from '../platform/commands/login.ts'
 import { packs } from '../platform/commands/packs.ts'
 import { profiles } from '../platform/commands/profiles.ts'
 import { projects } from '../platform/commands/projects.ts'
+import { secret } from '../platform/commands/secret.ts'
 import { status } from '../platform/commands/status.ts'
 import { tokens } from '../platform/commands/tokens.ts'
 import { userSessions } from '../platform/commands/user-sessions.ts'
@@ -30,6 +31,7 @@ export const commandTable = sumCommands(
     events,
     audits,
     backup,
+    secret,
     api,
     ofProgram,
   ],

@@ -33,7 +33,7 @@ export async function createConnectingHost(hostId = 'press-3') {
   mkdirSync(join(folder, 'etc', 'config.d'), { recursive: true })
   mkdirSync(stateDirectory)
   writeFileSync(configFile, `state:\n  directory: ${stateDirectory}\n`)
-  const places = placesOf(configFile, stateDirectory)
+  const places = placesOf(configFile, stateDirectory, join(folder, 'run'))
 
   const info = JSON.parse(await hostBody()) as EdgeHostInfo
   const played = {

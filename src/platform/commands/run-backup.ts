@@ -8,9 +8,17 @@ export const runBackup: Program<'passphrase-file'> = async (line) => run(line, '
 export const runRestore: Program<'passphrase-file' | 'yes'> = async (line) =>
   run(line, 'restore', line.options.yes === undefined ? [] : ['--yes'])
 
+/** `secret change`. */
+export const runSecretChange: Program<'yes'> = async (line) => {
+  requireLocalRoot(line, whole)
+  become('backup.cjs', ['secret', ...(line.options.yes === undefined ? [] : ['--yes'])])
+}
+
+const whole = { does: 'works on', reason: 'the state of the daemon is for root' }
+
 /** Becomes backup.cjs, which reads and writes files of the platform; a client of the API does neither. */
 function run(line: CommandLine<'passphrase-file'>, action: string, more: readonly string[]): never {
-  requireLocalRoot(line, { does: 'works on', reason: 'the state of the daemon is for root' })
+  requireLocalRoot(line, whole)
   const file = line.options['passphrase-file']
   const passphrase = file === undefined ? [] : [`--passphrase-file=${file}`]
   become('backup.cjs', [action, `--file=${line.arguments[0] ?? ''}`, ...passphrase, ...more])

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import type { Secrets } from '../../secrets/secrets.ts'
-import { createSeal } from '../../secrets/seal.ts'
 import type { Database } from '../../store/database.ts'
 import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
@@ -13,6 +12,7 @@ import { openKeptFolders } from '../kept-folders.ts'
 import { createProfiles, type Profiles } from '../profiles/profiles.ts'
 import type { UsingCluster } from '../profiles/profile-list.ts'
 import { createProfileStore } from '../profiles/profile-store.ts'
+import { sealedColumns, sealOf } from '../secret/sealed-columns.ts'
 import { createPackStore } from './pack-store.ts'
 import { createPacks, type Packs } from './packs.ts'
 
@@ -72,7 +72,7 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
   })
   const profiles = createProfiles({
     ...{ store: profileStore, folders: profileFolders, packs: packStore, database, read, examinations },
-    ...{ settings, usesOf, clock, seal: createSeal(secrets.derive('sensitive values of cluster profiles')) },
+    ...{ settings, usesOf, clock, seal: sealOf(secrets, sealedColumns.profileVariables) },
   })
   const packs = createPacks({
     ...{ store: packStore, folders: packFolders, database, read, examinations, settings, clock },

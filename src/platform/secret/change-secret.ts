@@ -1,0 +1,123 @@
+import { chown, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import type { SystemEntry } from '../../audit/own-entries.ts'
+import { program } from '../../base/program.ts'
+import { StartError } from '../../errors/start-error.ts'
+import { readOrMakeSecret, secretFile } from '../../secrets/secret-file.ts'
+import { createSecret, createSecrets, type Secrets } from '../../secrets/secrets.ts'
+import { databaseName } from '../../store/database-name.ts'
+import { openDatabase, type Database, type Migrations } from '../../store/database.ts'
+import { lockState } from '../../store/state-lock.ts'
+import { isThere, replaceFile, syncFolder } from '../../system/files.ts'
+import { sealedColumns, sealOf, type SealedColumn } from './sealed-columns.ts'
+
+/** The new secret until everything is sealed with it. */
+const nextFile = 'secret.next'
+/** Says that the secret was changed, until the trail has it. */
+const changedFile = 'secret.changed'
+const secretBytes = 32
+
+export interface ChangeOptions {
+  readonly stateDirectory: string
+  readonly migrations: Migrations
+  readonly log: Logger
+}
+
+/** What a change has done. */
+export interface SecretChange {
+  /** How many texts are sealed with the new secret. */
+  readonly sealed: number
+  /** How many could not be read with the former one either, and stay as they are. */
+  readonly unreadable: number
+}
+
+/**
+ * Replaces the secret of the state folder, and seals anew what is sealed with it. An interruption loses nothing: the new secret is on the disk
+ * first, and the same call finishes what was begun.
+ * @throws StateInUse while the platform runs, StartError without a state, and the system's error
+ */
+export async function changeSecret({
+  stateDirectory,
+  migrations,
+  log,
+}: ChangeOptions): Promise<SecretChange> {
+  const databaseFile = join(stateDirectory, databaseName)
+  if (!(await isThere(databaseFile)))
+    throw new StartError(
+      `${stateDirectory} has no database: there is no platform whose secret could be changed`,
+    )
+  const lock = lockState(stateDirectory, log)
+  try {
+    const present = join(stateDirectory, secretFile)
+    const next = join(stateDirectory, nextFile)
+    const changed = join(stateDirectory, changedFile)
+    const before = await readOrMakeSecret(present, secretBytes, () => {
+      throw new StartError(`${present} is damaged; start the platform, which makes a new one`)
+    })
+    const after = await readOrMakeSecret(next, secretBytes, createSecret)
+    // The daemon has an account of its own.
+    const { uid, gid } = await stat(present)
+    await chown(next, uid, gid)
+    const database = openDatabase(databaseFile, log, migrations)
+    try {
+      const done = sealAnew(database, createSecrets(before), createSecrets(after))
+      await replaceFile(changed, '', 0o600)
+      await chown(changed, uid, gid)
+      await rename(next, present)
+      await syncFolder(stateDirectory)
+      return done
+    } finally {
+      database.close()
+    }
+  } finally {
+    lock.release()
+  }
+}
+
+/** To be called before the state is opened. @throws StartError where a change of the secret was interrupted */
+export async function requireFinishedChange(stateDirectory: string): Promise<void> {
+  if (await isThere(join(stateDirectory, nextFile)))
+    throw new StartError(
+      `a change of the secret of ${stateDirectory} was interrupted: run it again with ${program.ctl} secret change, then systemctl start ${program.daemon}. Until then the daemon does not start, and nothing is lost`,
+    )
+}
+
+/**
+ * Records a change of the secret in the trail, once the platform runs again.
+ * @param record returns when the record is kept
+ */
+export async function recordChange(
+  stateDirectory: string,
+  record: (entry: SystemEntry) => void,
+): Promise<void> {
+  const changed = join(stateDirectory, changedFile)
+  if (!(await isThere(changed))) return
+  record({
+    ...{ action: 'update', kind: 'secret' },
+    message: `Change the secret that all tokens depend on, with ${program.ctl} secret change`,
+  })
+  await rm(changed, { force: true })
+}
+
+function sealAnew(database: Database, before: Secrets, after: Secrets): SecretChange {
+  const done = { sealed: 0, unreadable: 0 }
+  database.transaction(() => {
+    for (const each of Object.values<SealedColumn>(sealedColumns)) {
+      const { table, column } = each
+      const [former, next] = [sealOf(before, each), sealOf(after, each)]
+      const uids = database.sql.prepare(`SELECT uid FROM ${table} WHERE ${column} IS NOT NULL`).all()
+      const read = database.sql.prepare(`SELECT ${column} AS sealed FROM ${table} WHERE uid = ?`)
+      const write = database.sql.prepare(`UPDATE ${table} SET ${column} = ? WHERE uid = ?`)
+      for (const { uid = '' } of uids) {
+        const { sealed } = read.get(uid) as { readonly sealed: Uint8Array }
+        const text = former.open(sealed)
+        if (text !== undefined) write.run(next.seal(text), uid)
+        // What an interrupted change has sealed already can be read with the new one.
+        const isReadable = text !== undefined || next.open(sealed) !== undefined
+        done[isReadable ? 'sealed' : 'unreadable'] += 1
+      }
+    }
+  })
+  return done
+}
