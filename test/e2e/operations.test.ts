@@ -35,6 +35,7 @@ const buildBundle = 'echo text > note; edgehostctl content build --file note=not
 
 const ofCluster = 'needs a cluster: test/e2e/cluster/life.test.ts'
 const ofChange = 'needs a cluster: test/host/cluster/commands'
+const ofPlatform = 'needs a platform: test/e2e/connected-hosts.test.ts'
 const ofPackage = 'ends the host of the others: test/e2e/package.test.ts, test/e2e/cluster/adoption.test.ts'
 
 const commands: Readonly<Record<string, Trial | Reason>> = {
@@ -56,6 +57,14 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   },
   'source <(edgehostctl completion bash)': { after: 'complete -p edgehostctl' },
   'sudo edgehostctl support': { shows: /\.tar\.zst holds \d+ files/ },
+  'edgeplatformctl tokens create hall-b --maximum-hosts 3 > token': ofPlatform,
+  'sudo edgeplatformctl status': ofPlatform,
+  'sudo edgehostctl platform connect https://platform.plant.example --token-file token --fingerprint AB:CD:…':
+    ofPlatform,
+  'sudo edgehostctl platform status': { shows: /airgap/ },
+  'sudo edgehostctl platform disconnect': { shows: /is not connected; nothing was to be done/ },
+  'getent hosts NAME': { with: { NAME: 'localhost' } },
+  'systemctl status edgeplatformd.socket': ofPlatform,
   'edgehostd --check-config': { shows: /the configuration is good/ },
   'edgehostd --print-config': { shows: /default/ },
   'systemctl restart edgehostd': {},
