@@ -71,7 +71,7 @@ describe('edgehostctl support', () => {
 
     const ended = await host.run(['edgehostctl', 'support', '--file', file])
     expect(ended).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(ended.stdout).toMatch(/^\/root\/support\.tar\.zst holds 22 files .* secrets are masked/)
+    expect(ended.stdout).toMatch(/^\/root\/support\.tar\.zst holds 23 files .* secrets are masked/)
     expect(await host.sh('stat -c "%a %u" /root/support.tar.zst')).toBe('600 0\n')
 
     const { whole, files, json } = await readArchive()
@@ -128,6 +128,7 @@ describe('edgehostctl support', () => {
       'facts.json',
       'inventory.json',
       'metrics.txt',
+      'platform.json',
       'settings.json',
       'status.json',
     ])
@@ -139,7 +140,7 @@ describe('edgehostctl support', () => {
   it('the support archive can be written to a pipe', async () => {
     const piped = await host.run(['sh', '-c', 'edgehostctl support --file=- | cat > /root/piped.tar.zst'])
     expect(piped).toMatchObject({ exitCode: 0, stdout: '', stderr: '' })
-    expect((await readArchive('/root/piped.tar.zst')).files.size).toBe(23)
+    expect((await readArchive('/root/piped.tar.zst')).files.size).toBe(24)
   })
 
   it('support needs root on the host itself, and refuses a terminal as output', async () => {
@@ -159,7 +160,7 @@ describe('edgehostctl support', () => {
     await pane.type('clear; edgehostctl support; echo ended with $?', 'Enter')
     const shown = await pane.until(/^ended with 0$/m)
     // The last line of the progress is removed again.
-    expect(shown).toMatch(/\.tar\.zst holds 22 files/)
+    expect(shown).toMatch(/\.tar\.zst holds 23 files/)
     expect(shown).not.toMatch(/reading/)
     await pane.close()
   })
