@@ -43,7 +43,8 @@ export default defineConfig({
           exclude: ['test/e2e/cluster/**'],
           globalSetup: ['test/e2e/host/global-setup.ts'],
           testTimeout: 120_000,
-          hookTimeout: 300_000,
+          // The first host of a kind waits for debootstrap.
+          hookTimeout: 900_000,
           // Hosts mostly wait.
           maxWorkers: 4,
         },
