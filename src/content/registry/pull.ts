@@ -2,17 +2,17 @@ import type { FileHandle } from 'node:fs/promises'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { rangeFor } from '../../api/byte-range.ts'
 import { matchesEtag } from '../../api/etag.ts'
+import { ReadFailed, type FileSender } from '../../api/send-file.ts'
 import { AppError } from '../../errors/app-error.ts'
 import type { ErrorKind } from '../../errors/define-errors.ts'
 import { FileRefused, openRegularFile } from '../../system/regular-file.ts'
 import { hexOf } from '../store/folder.ts'
 import type { OpenStore } from '../store/open-store.ts'
-import { parseRange } from './byte-range.ts'
 import { registryErrors } from './codes.ts'
 import type { SuspectBlobs } from './damage.ts'
 import { findBlob, type PulledBlob } from './pull-index.ts'
-import { ReadFailed, type FileSender } from './send-file.ts'
 
 export interface PullOptions {
   /** Open. */
@@ -104,7 +104,7 @@ export function createPull({ store, sender, suspects }: PullOptions) {
     const isRead = request.method === 'GET'
     const headers = { etag, 'docker-content-digest': digest }
     if (matchesEtag(request, etag)) return reply.headers(headers).code(304).send()
-    const range = isRead ? rangeOf(request, etag, sizeBytes) : undefined
+    const range = isRead ? rangeFor(request, etag, sizeBytes) : undefined
     if (range === 'unsatisfiable') {
       void reply.header('content-range', `bytes */${sizeBytes}`)
       throw new AppError(registryErrors.RangeUnsatisfiable, `the range is not within the ${sizeBytes} bytes`)
@@ -136,12 +136,6 @@ export function createPull({ store, sender, suspects }: PullOptions) {
   }
 
   return { answer }
-}
-
-/** With `If-Range` the range counts only for the same content (RFC 9110, 13.1.5). */
-function rangeOf({ headers }: FastifyRequest, etag: string, sizeBytes: number) {
-  const condition = headers['if-range']
-  return condition === undefined || condition === etag ? parseRange(headers.range, sizeBytes) : undefined
 }
 
 async function sumOf(file: FileHandle): Promise<string> {

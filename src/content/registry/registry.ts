@@ -19,7 +19,7 @@ import { createListener } from './listener.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 import { createRegistryPassword, registryUser } from './password.ts'
 import { registryReplies } from './replies.ts'
-import { createFileSender } from './send-file.ts'
+import { createFileSender } from '../../api/send-file.ts'
 
 /** The certificate of this host. */
 export interface RegistryCertificate {

@@ -23,13 +23,20 @@ export interface PlanCheck {
  * finds it. Other problems of the content are found by `definition validate`.
  */
 export async function checkPlan(options: PlanCheck): Promise<Problem[]> {
+  return (await readPlanned(options)).problems
+}
+
+/** The same, and the definition that was read for it; none where the texts are too large in total. */
+export async function readPlanned(
+  options: PlanCheck,
+): Promise<{ readonly definition?: Definition; readonly problems: Problem[] }> {
   const { plan, limits } = options
   const head = headOf(options)
   const problems = [
     ...checkShape(definitionFile, { ...head, sha256: '' }, DefinitionFile),
     ...checkHead(head, limits),
   ]
-  const content = await readPlan(plan, head, limits).catch(asProblem)
+  const content: ReadPlan = await readPlan(plan, head, limits).catch(asProblem)
   problems.push(
     ...content.problems.filter(({ severity }) => severity === 'error'),
     ...checkSize(plan, limits),
@@ -41,7 +48,15 @@ export async function checkPlan(options: PlanCheck): Promise<Problem[]> {
     options.version === undefined
       ? problems.filter(({ place }) => place !== `${definitionFile}#version`)
       : problems
-  return reported.map((problem) => ({ ...problem, place: toAuthor(problem.place) }))
+  return {
+    ...(content.definition ? { definition: content.definition } : {}),
+    problems: reported.map((problem) => ({ ...problem, place: toAuthor(problem.place) })),
+  }
+}
+
+interface ReadPlan {
+  readonly definition?: Definition
+  readonly problems: readonly Problem[]
 }
 
 type Head = ReturnType<typeof headOf>
@@ -81,7 +96,7 @@ async function readPlan({ members }: BuildPlan, head: Head, limits: ArchiveLimit
 }
 
 /** `readDefinition` throws if the texts are too large in total. */
-function asProblem(error: unknown): { definition?: Definition; problems: Problem[] } {
+function asProblem(error: unknown): ReadPlan {
   if (!(error instanceof AppError)) throw error
   const { member } = error.details ?? {}
   const place = typeof member === 'string' ? member : '--pack'

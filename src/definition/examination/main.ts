@@ -1,15 +1,23 @@
 import { createInterface } from 'node:readline'
 import { answerDaemon, yieldToOthers } from '../../program/worker.ts'
 import { examine } from './examine.ts'
+import { examineCluster } from './examine-cluster.ts'
 import { examineExport } from './examine-export.ts'
 import { examinePack } from './examine-pack.ts'
 import { judge } from './judge.ts'
-import type { ExaminationOrder, ExportOrder, Finding, JudgementOrder, PackOrder } from './protocol.ts'
+import type {
+  ClusterOrder,
+  ExaminationOrder,
+  ExportOrder,
+  Finding,
+  JudgementOrder,
+  PackOrder,
+} from './protocol.ts'
 
-type Order = ExaminationOrder | JudgementOrder | PackOrder | ExportOrder
+type Order = ExaminationOrder | JudgementOrder | PackOrder | ExportOrder | ClusterOrder
 
 /**
- * The program with which the daemon examines archives, packs and profiles, and judges values by their patterns. Archives may come from any
+ * The program with which the daemon examines archives, packs, profiles and clusters, and judges values by their patterns. Archives may come from any
  * author, and checking one takes seconds that would block the event loop of the daemon. If this process needs too much
  * memory, it is killed instead of the daemon.
  */
@@ -27,6 +35,7 @@ async function main(): Promise<void> {
 async function carryOut(order: Order, lines: AsyncIterable<string>): Promise<Finding> {
   if ('pack' in order) return { pack: await examinePack(order) }
   if ('profile' in order) return { profile: await examineExport(order, lines) }
+  if ('cluster' in order) return { cluster: await examineCluster(order) }
   if ('given' in order) return { judged: await judge(order) }
   return { examined: await examine(order, lines) }
 }

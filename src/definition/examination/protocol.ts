@@ -1,6 +1,7 @@
 import type { ArchiveLimits } from '../../archive/limits.ts'
 import type { DeclaringProfile, Problem } from '../definition.ts'
 import type { Verdict } from '../rules/pattern.ts'
+import type { SystemFacts } from '../rules/system-macros.ts'
 import type { GivenVariable, ValidatedVariable } from '../rules/variables.ts'
 import type { Variable } from '../schemas.ts'
 import type { Refused } from '../../program/worker.ts'
@@ -53,6 +54,44 @@ export interface ExportOrder {
   }
 }
 
+/** An order to check a cluster of a platform, and to build its definition. Its one line has secrets. */
+export interface ClusterOrder {
+  readonly cluster: {
+    /** Where the results go: `wantedDefinition` of wanted-archive.ts, and `resolvedPacks`. It exists, and is empty. */
+    readonly folder: string
+    readonly profiles: readonly ProfileSource[]
+    /** Folders, each a pack. */
+    readonly packs: readonly string[]
+    /** Values of variables; each names its profile. */
+    readonly given: readonly GivenVariable[]
+    readonly facts: SystemFacts
+    /** What the host gets beside the definition. Without it, nothing is built. */
+    readonly wanted?: WantedCluster
+    readonly limits: Partial<ArchiveLimits>
+    readonly reserveBytes: number
+  }
+}
+
+/** A profile that a platform keeps, in its parts. */
+export interface ProfileSource {
+  readonly uid: string
+  /** As it was exported, without uid and times; JSON. */
+  readonly metadata: string
+  /** Path of `exportFiles.json`. */
+  readonly file: string
+  /** JSON, secrets included; absent where the export has none. */
+  readonly variables?: string
+}
+
+/** The description of a cluster for its host, but for what follows from the definition. */
+export interface WantedCluster {
+  readonly number: number
+  readonly cluster: { readonly uid: string; readonly name: string }
+  readonly tenantUid: string
+  /** The `ClusterConfiguration` of the service API, without variables. */
+  readonly configuration: { readonly metadata: object; readonly spec: object }
+}
+
 /** The line after the last number. */
 export const endLine = 'end'
 
@@ -81,6 +120,9 @@ export interface CountedProfiles {
   /** The verdict on every pattern, so that the daemon need not compile a pattern to know its size. */
   readonly patterns: readonly (readonly [source: string, verdict: Verdict])[]
 }
+
+/** The packs of a cluster with the values that they have on their host, sensitive ones masked: an array of `ClusterProfileTemplate`, JSON. */
+export const resolvedPacks = 'resolved.json'
 
 /** A definition that can be used. */
 export interface Examined {
@@ -149,9 +191,33 @@ export interface ExaminedExport {
   readonly hasUserMacros: boolean
 }
 
+/** A problem of a cluster, and to what it belongs. */
+export interface ClusterProblem extends Problem {
+  readonly profileUid?: string
+  /** Name of the pack. */
+  readonly pack?: string
+}
+
+/** What was found of a cluster. */
+export interface ExaminedCluster {
+  /** Errors first. */
+  readonly problems: readonly ClusterProblem[]
+  /** Absent where nothing was asked for, or something is an error. */
+  readonly built?: {
+    /** Of the definition, hex. */
+    readonly sha256: string
+    readonly sizeBytes: number
+    /** The description of the cluster for its host, JSON, with secrets. */
+    readonly head: string
+    /** SHA-256 of all that the host downloads, hex. */
+    readonly digest: string
+  }
+}
+
 export type Finding =
   | { readonly examined: Examined }
   | { readonly judged: Judgement }
   | { readonly pack: ExaminedPack }
   | { readonly profile: ExaminedExport }
+  | { readonly cluster: ExaminedCluster }
   | { readonly refused: Refused }

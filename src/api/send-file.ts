@@ -18,7 +18,11 @@ export interface FilePart {
   readonly file: FileHandle
   /** First byte. */
   readonly start: number
+  /** Of the file. */
   readonly sizeBytes: number
+  /** What comes before and after the bytes of the file, by default nothing. */
+  readonly before?: Buffer
+  readonly after?: Buffer
   /** Called when the first bytes are read. @returns the reply, with its status and headers */
   readonly begin: () => FastifyReply
 }
@@ -33,22 +37,28 @@ const mostPieceBytes = 262_144
 const leastPieceBytes = 16_384
 // Of some hundred replies at once each gets smaller pieces.
 const memoryBytes = 16_777_216
+const none = Buffer.alloc(0)
 
 export function createFileSender(): FileSender {
   const closings = createClosings()
   let replies = 0
   let sentBytes = 0
 
-  async function send({ file, start, sizeBytes, begin }: FilePart): Promise<void> {
+  async function send({ file, start, before = none, after = none, begin, ...part }: FilePart): Promise<void> {
+    const fileEnd = before.length + part.sizeBytes
+    const sizeBytes = fileEnd + after.length
     const share = Math.max(leastPieceBytes, Math.min(mostPieceBytes, Math.floor(memoryBytes / replies)))
     const buffer = Buffer.allocUnsafeSlow(Math.min(share, sizeBytes))
     const readAt = async (at: number) => {
-      const wanted = Math.min(buffer.length, sizeBytes - at)
-      const { bytesRead } = await file.read(buffer, 0, wanted, start + at).catch((error: unknown) => {
+      if (at < before.length) return buffer.subarray(0, before.copy(buffer, 0, at))
+      if (at >= fileEnd) return buffer.subarray(0, after.copy(buffer, 0, at - fileEnd))
+      const wanted = Math.min(buffer.length, fileEnd - at)
+      const place = start + at - before.length
+      const { bytesRead } = await file.read(buffer, 0, wanted, place).catch((error: unknown) => {
         const { code = 'unknown error' } = error as NodeJS.ErrnoException
-        throw new ReadFailed(`its file cannot be read at byte ${start + at}: ${code}`)
+        throw new ReadFailed(`its file cannot be read at byte ${place}: ${code}`)
       })
-      if (bytesRead === 0) throw new ReadFailed(`its file ends at byte ${start + at}`)
+      if (bytesRead === 0) throw new ReadFailed(`its file ends at byte ${place}`)
       return buffer.subarray(0, bytesRead)
     }
     let piece = sizeBytes === 0 ? buffer : await readAt(0)

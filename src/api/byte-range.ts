@@ -1,3 +1,5 @@
+import type { FastifyRequest } from 'fastify'
+
 /** Bytes of a file: `start` and `end`, the last one included. */
 export interface ByteRange {
   readonly start: number
@@ -23,4 +25,10 @@ export function parseRange(
   if (last !== '' && Number(last) < start) return undefined
   if (start >= sizeBytes) return 'unsatisfiable'
   return { start, end: last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1) }
+}
+
+/** The range of a request; with `If-Range` it counts only for the same content (RFC 9110, 13.1.5). */
+export function rangeFor({ headers }: FastifyRequest, etag: string, sizeBytes: number) {
+  const condition = headers['if-range']
+  return condition === undefined || condition === etag ? parseRange(headers.range, sizeBytes) : undefined
 }

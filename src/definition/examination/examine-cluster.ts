@@ -1,0 +1,289 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { withDefaults, type ArchiveLimits } from '../../archive/limits.ts'
+import { masked } from '../../base/mask.ts'
+import { replaceFile } from '../../system/files.ts'
+import { createDiskRoom } from '../../upload/disk-room.ts'
+import { planBuild, type BuildPlan } from '../build/build-plan.ts'
+import { buildArchive } from '../build/build.ts'
+import { readPlanned } from '../build/check-plan.ts'
+import type { Definition, Problem, Profile } from '../definition.ts'
+import { parseExport } from '../read/read-export.ts'
+import { displayNameKey, type ReadProfile } from '../read/read-profile.ts'
+import { checkDefinition } from '../rules/check.ts'
+import { hasInfrastructure } from '../rules/composition.ts'
+import { renderDefinition } from '../rules/macros.ts'
+import { createPatterns } from '../rules/pattern.ts'
+import { folderKey, foldersByKey, textsOfPack } from '../rules/source-parts.ts'
+import type { SystemFacts } from '../rules/system-macros.ts'
+import { createVariableRules, type GivenVariable, type VariableRules } from '../rules/variables.ts'
+import { createHideOf, secretsIn } from '../slots/secrets.ts'
+import { resolvedPacks, type ClusterOrder, type ClusterProblem, type ExaminedCluster } from './protocol.ts'
+import { wantedDefinition, wantedFrame } from './wanted-archive.ts'
+import { withoutSecrets } from './without-secrets.ts'
+
+// What a host accepts of one description, and of the values in it.
+const mostHeadBytes = 12_582_912
+const mostValues = 4_096
+// More than a person reads in one reply.
+const mostProblems = 100
+
+/**
+ * Checks the profiles, packs and values of a cluster as its host will, with all problems at once, and builds the definition where there is
+ * no error. What is written has no secret of a variable; the finding has.
+ * @throws AppError of the disk; the system's errors as they are
+ */
+export async function examineCluster({ cluster: order }: ClusterOrder): Promise<ExaminedCluster> {
+  const { folder, given, reserveBytes, wanted } = order
+  const limits = withDefaults(order.limits)
+  const sources = join(folder, 'sources')
+  await mkdir(sources, { mode: 0o700 })
+  try {
+    const room = createDiskRoom({ folder, reserveBytes })
+    const profiles: ReadProfile[] = []
+    const files: string[] = []
+    for (const source of order.profiles) {
+      const { profile, text } = await readSource(source)
+      profiles.push(profile)
+      const file = join(sources, `${source.uid}.json`)
+      await room.take(Buffer.byteLength(text))
+      await writeFile(file, text, { mode: 0o600 })
+      files.push(file)
+    }
+    const plan = planBuild({ profiles: files, packs: order.packs, limits })
+    const found = await checkAll({ plan, profiles, given, facts: order.facts, limits })
+    const isPossible = found.problems.every(({ severity }) => severity !== 'error')
+    if (wanted === undefined || !isPossible || !found.definition) return { problems: found.problems }
+
+    const values = valuesFor(found.rules, given)
+    const headFor = (definitionSha256: string) => {
+      const { configuration, ...rest } = wanted
+      const spec = { ...configuration.spec, profileVariables: values }
+      return JSON.stringify({
+        ...rest,
+        ...{ isDeleted: false, definitionSha256, configuration: { ...configuration, spec } },
+      })
+    }
+    const headBytes = Buffer.byteLength(headFor('0'.repeat(64)))
+    if (headBytes > mostHeadBytes || values.length > mostValues)
+      return { problems: [...found.problems, tooLarge(headBytes, values.length)] }
+
+    await room.take(plan.members.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0))
+    const file = join(folder, wantedDefinition)
+    await buildArchive({ plan, file })
+    const { size: sizeBytes } = await stat(file)
+    const sha256 = (await hashed(createHash('sha256'), file)).digest('hex')
+    const head = headFor(sha256)
+    const { before, after } = wantedFrame(Buffer.from(head), sizeBytes)
+    const digest = (await hashed(createHash('sha256').update(before), file)).update(after).digest('hex')
+    const resolved = Buffer.from(JSON.stringify(showResolved(found.definition, order)))
+    await room.take(resolved.length)
+    await replaceFile(join(folder, resolvedPacks), resolved, 0o600)
+    return { problems: found.problems, built: { sha256, sizeBytes, head, digest } }
+  } finally {
+    await rm(sources, { recursive: true, force: true })
+  }
+}
+
+/** A kept profile, and the text of it that may lie on a disk. */
+async function readSource({ uid, metadata, file, variables }: ClusterOrder['cluster']['profiles'][number]) {
+  const head = JSON.stringify({ ...(JSON.parse(metadata) as object), uid })
+  const tail = variables === undefined ? '' : `,"variables":${variables}`
+  const content = `{"metadata":${head},${await readFile(file, 'utf8')}${tail}}}`
+  const { profile, exported, problems } = parseExport({ place: `${uid}.json`, content })
+  if (!profile || !exported)
+    throw new Error(`the kept profile ${uid} cannot be read: ${problems[0]?.message ?? ''}`)
+  const { spec } = exported
+  const shown = {
+    ...exported,
+    spec: { ...spec, ...(spec.variables ? { variables: spec.variables.map(withoutSecrets) } : {}) },
+  }
+  return { profile, text: `${JSON.stringify(shown, null, 2)}\n` }
+}
+
+interface Checked {
+  readonly problems: readonly ClusterProblem[]
+  readonly definition?: Definition
+  readonly rules: VariableRules
+}
+
+async function checkAll({
+  plan,
+  profiles,
+  given,
+  facts,
+  limits,
+}: {
+  readonly plan: BuildPlan
+  readonly profiles: readonly ReadProfile[]
+  readonly given: readonly GivenVariable[]
+  readonly facts: SystemFacts
+  readonly limits: ArchiveLimits
+}): Promise<Checked> {
+  const patterns = createPatterns()
+  const rules = createVariableRules(profiles, patterns)
+  const hide = createHideOf([...secretsIn(profiles), ...sensitiveOf(rules, given)])
+  const toShown = createPlaces(plan, profiles)
+  const finish = (problems: readonly Problem[]) => {
+    const shown = problems.map((problem) => toShown({ ...problem, message: hide(problem.message) }))
+    const each = [...new Map(shown.map((one) => [`${one.code}\0${one.place}\0${one.message}`, one])).values()]
+    const isError = ({ severity }: Problem) => severity === 'error'
+    return [...each.filter(isError), ...each.filter((one) => !isError(one))].slice(0, mostProblems)
+  }
+  const ofValues = rules.validate(given).flatMap((verdict): ClusterProblem[] => {
+    const { isValid, profileUid, validationFailureReason } = verdict
+    const place = `profiles/${profileUid}/profile.json#spec.variables`
+    const message = `variable ${validationFailureReason}`
+    return isValid ? [] : [{ code: 'VariableInvalid', severity: 'error', place, message, profileUid }]
+  })
+  if (plan.problems.length > 0) return { rules, problems: finish([...plan.problems, ...ofValues]) }
+
+  const read = await readPlanned({ plan, limits })
+  if (!read.definition) return { rules, problems: finish([...read.problems, ...ofValues]) }
+  const byUid = new Map(profiles.map((profile) => [profile.uid, profile]))
+  // With its secrets, so that all is judged as the host will.
+  const definition: Definition = {
+    ...read.definition,
+    profiles: read.definition.profiles.map((profile) => ({
+      ...profile,
+      variables: byUid.get(profile.uid)?.variables ?? profile.variables,
+    })),
+  }
+  const variables = createVariableRules(definition.profiles, patterns)
+  const rendered = renderDefinition(definition, { given, facts: factsOf(definition, facts), variables })
+  const problems = [
+    ...read.problems,
+    ...checkDefinition(definition, { patterns }),
+    ...ofInfrastructure(definition),
+    ...ofValues,
+    // A variable without a value is reported by its rule.
+    ...rendered.problems.filter(({ code, severity }) => severity === 'error' && code !== 'MacroUnset'),
+  ]
+  return { rules: variables, definition, problems: finish(problems) }
+}
+
+const factsOf = ({ profiles }: Definition, facts: SystemFacts): SystemFacts => ({
+  ...facts,
+  kubernetesVersion: kubernetesOf(profiles)?.version ?? '',
+})
+
+function kubernetesOf(profiles: readonly Profile[]): { tag: string; version: string } | undefined {
+  const pack = profiles.find(hasInfrastructure)?.packs.find(({ layer }) => layer === 'k8s')
+  return pack && { tag: pack.tag, version: /^v?(\d+\.\d+\.\d+)/.exec(pack.tag)?.[1] ?? '' }
+}
+
+/** Without these layers no host accepts a cluster. */
+function ofInfrastructure({ profiles }: Definition): Problem[] {
+  const place = 'profiles'
+  const kubernetes = kubernetesOf(profiles)
+  if (!kubernetes) {
+    const message = 'no profile has the layers os, k8s and cni; add one that has them'
+    return [{ code: 'InfrastructureMissing', severity: 'error', place, message }]
+  }
+  if (kubernetes.version !== '') return []
+  const message = `the pack of the layer k8s has the version "${kubernetes.tag}", which is no version of Kubernetes such as 1.34.4`
+  return [{ code: 'KubernetesVersionInvalid', severity: 'error', place, message }]
+}
+
+/** The values of sensitive variables. */
+function sensitiveOf({ declared }: VariableRules, given: readonly GivenVariable[]): string[] {
+  const names = new Set(
+    declared.flatMap(({ profile, rules }) =>
+      [...rules.values()].flatMap(({ variable }) =>
+        variable.isSensitive === true ? [`${profile.uid}\0${variable.name}`] : [],
+      ),
+    ),
+  )
+  return given.flatMap(({ profileUid = '', name, value }) =>
+    names.has(`${profileUid}\0${name}`) ? [value] : [],
+  )
+}
+
+/** What was given, and the defaults of sensitive variables, which the definition does not have. */
+function valuesFor({ declared }: VariableRules, given: readonly GivenVariable[]): readonly GivenVariable[] {
+  const known = new Set(given.map(({ profileUid = '', name }) => `${profileUid}\0${name}`))
+  const defaults = declared.flatMap(({ profile, rules }) =>
+    [...rules.values()].flatMap(({ variable: { name, isSensitive }, default: value }) =>
+      isSensitive !== true || value === undefined || known.has(`${profile.uid}\0${name}`)
+        ? []
+        : [{ name, profileUid: profile.uid, value }],
+    ),
+  )
+  return [...given, ...defaults]
+}
+
+const tooLarge = (bytes: number, values: number): ClusterProblem => ({
+  code: 'TooLarge',
+  severity: 'error',
+  place: 'spec',
+  message: `the cluster has ${values} values and ${bytes} bytes beside its definition; a host accepts ${mostValues} and ${mostHeadBytes}`,
+})
+
+/** Turns the places of a plan, which are paths of this machine, into those of the definition, and finds the profile and the pack. */
+function createPlaces({ members }: BuildPlan, profiles: readonly ReadProfile[]) {
+  const names = new Map(members.map(({ place, name }) => [place, name]))
+  return (problem: ClusterProblem): ClusterProblem => {
+    const [, file = '', rest = ''] = /^([^#]*?)((?:#.*|:\d+:\d+)?)$/s.exec(problem.place) ?? []
+    const ofSource = /\/sources\/([^/]+)\.json$/.exec(file)?.[1]
+    const name = ofSource === undefined ? names.get(file) : `profiles/${ofSource}/profile.json`
+    // What is none of these is a folder of this machine.
+    const place = name === undefined && file.startsWith('/') ? 'packs' : `${name ?? file}${rest}`
+    const profileUid = problem.profileUid ?? /^profiles\/([^/]+)\//.exec(place)?.[1]
+    const index = /#spec\.template\.packs\[(\d+)\]/.exec(rest)?.[1]
+    const folder = /^packs\/([^/]+)\//.exec(place)?.[1]
+    const packs = profiles.find(({ uid }) => uid === profileUid)?.packs ?? []
+    const pack = index === undefined ? undefined : packs[Number(index)]?.name
+    const inFolder = profiles
+      .flatMap((each) => each.packs)
+      .find((each) => folder?.startsWith(`${each.name}-`) === true)?.name
+    const found = pack ?? inFolder
+    return {
+      ...{ ...problem, place },
+      ...(profileUid === undefined ? {} : { profileUid }),
+      ...(found === undefined ? {} : { pack: found }),
+    }
+  }
+}
+
+async function hashed(hash: ReturnType<typeof createHash>, file: string) {
+  for await (const chunk of createReadStream(file, { highWaterMark: 262_144 })) hash.update(chunk as Buffer)
+  return hash
+}
+
+/** The packs with their values. A mask stands for each sensitive value, so none can be in the result, however macros write it. */
+function showResolved(
+  definition: Definition,
+  { given, facts }: ClusterOrder['cluster'],
+): readonly object[] {
+  const rules = createVariableRules(definition.profiles, createPatterns())
+  const shown = rules.declared.flatMap(({ profile, rules: own }) =>
+    [...own.values()].flatMap(({ variable: { name, isSensitive } }) =>
+      isSensitive === true ? [{ name, profileUid: profile.uid, value: masked }] : [],
+    ),
+  )
+  const secret = new Set(shown.map(({ name, profileUid }) => `${profileUid}\0${name}`))
+  const values = given.filter(({ name, profileUid = '' }) => !secret.has(`${profileUid}\0${name}`))
+  const { texts } = renderDefinition(definition, {
+    ...{ given: [...values, ...shown], facts: factsOf(definition, facts), variables: rules },
+  })
+  const hide = createHideOf([...secretsIn(definition.profiles), ...sensitiveOf(rules, given)])
+  const folders = foldersByKey(definition.packs)
+  const contents = new Map(texts.map(({ place, content }) => [place, content]))
+  return definition.profiles.map((profile) => ({
+    ...{ cloudType: 'edge-native', name: profile.name, profileVersion: profile.version },
+    ...{ type: profile.type, uid: profile.uid },
+    packs: profile.packs.map((pack, index) => {
+      const folder = folders.get(folderKey(pack.name, pack.tag))
+      const { values: ofValues, manifests } = textsOfPack(profile, index, folder)
+      return {
+        ...(pack.displayName === '' ? {} : { annotations: { [displayNameKey]: hide(pack.displayName) } }),
+        layer: pack.layer || 'addon',
+        manifests: manifests.map(({ place }) => ({ kind: 'manifest', name: hide(place.split('/').at(-1) ?? '') })),
+        ...{ name: pack.name, tag: pack.tag, type: pack.type || 'spectro', version: pack.tag },
+        values: hide((ofValues && contents.get(ofValues.place)) ?? ''),
+      }
+    }),
+  }))
+}
