@@ -46,6 +46,9 @@ const law = {
     ...['archive/limits.ts', 'archive/refusal.ts', 'archive/codes.ts'],
     ...['definition/examination/protocol.ts', 'definition/examination/codes.ts'],
     ...['definition/read/choose-version.ts', 'definition/variable-fields.ts'],
+    ...['definition/rules/variables.ts', 'definition/examination/wanted-archive.ts'],
+    // What a host refuses of a configuration; pure.
+    ...['cluster/configuration/read-configuration.ts', 'cluster/schemas.ts'],
   ],
   support: [...ground, 'archive', 'config', 'program'],
   // A program of the command line: the face of ctl, the archives of definition, the format of bundles.

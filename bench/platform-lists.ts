@@ -37,7 +37,7 @@ export const measurePlatformLists: Measure = async (rig) => {
   const reader = createReader(database.sql, { maximumWaiting: 64 })
   const hosts = await createHostParts({
     ...{ database, read: reader.read, secrets: createSecrets(randomBytes(32)), tenantUid: 'tenant' },
-    ...{ findProject: () => undefined, clock: systemClock, log },
+    ...{ findProject: () => undefined, clusterOn: () => undefined, clock: systemClock, log },
   })
   const tokens = createContinueTokens(randomBytes(32))
 

@@ -12,6 +12,9 @@ import { families, type PlatformConfig } from './platform-declarations.ts'
 import { platformEdges, type PlatformEdges } from './platform-edges.ts'
 import { migrations } from './platform/migrations.ts'
 import { createAuthorize, createIdentify } from './platform/routes/identify.ts'
+import { createClusterStore } from './platform/clusters/cluster-store.ts'
+import { createClusterParts, type ClusterParts } from './platform/clusters/create-clusters.ts'
+import { createWantedIndex } from './platform/clusters/wanted-index.ts'
 import { createOwnNames } from './platform/own-names.ts'
 import { createEvents } from './platform/events/events.ts'
 import { createHostParts, type HostParts } from './platform/hosts/create-hosts.ts'
@@ -25,6 +28,8 @@ import { createAudits } from './platform/audits/audits.ts'
 import { apiKeyRoutes } from './platform/routes/api-keys.ts'
 import { auditRoutes } from './platform/routes/audits.ts'
 import { authRoutes } from './platform/routes/auth.ts'
+import { clusterReportRoutes } from './platform/routes/cluster-reports.ts'
+import { clusterRoutes } from './platform/routes/clusters.ts'
 import { edgeHostRoutes } from './platform/routes/edge-hosts.ts'
 import { eventRoutes } from './platform/routes/events.ts'
 import { packRoutes } from './platform/routes/packs.ts'
@@ -58,6 +63,7 @@ export interface Platform extends Daemon {
     readonly people: UserParts
     readonly hosts: HostParts
     readonly packs: PackParts
+    readonly clusters: ClusterParts
     readonly certificate: CertificateRoom
     readonly api: Api
   }
@@ -107,12 +113,19 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     origin: () => `https://${names.hostName()}${port}`,
   })
   const projectStore = createProjectStore(database)
+  const clusterStore = createClusterStore(database)
+  const index = createWantedIndex(clusterStore)
   const hosts = await createHostParts({
     ...{ database, read, secrets, tenantUid: tenant.uid, findProject: projectStore.find, clock, log },
+    clusterOn: index.clusterOn,
   })
   const packs = await createPackParts({
     ...{ stateDirectory: state.directory, settings: config.platform.packs, database, read, secrets },
-    ...{ worker: { runner, program: edges.examineProgram, log }, usesOf: () => [], stopping, clock, log },
+    ...{ worker: { runner, program: edges.examineProgram, log }, usesOf: clusterStore.using, stopping, clock, log },
+  })
+  const clusters = await createClusterParts({
+    ...{ stateDirectory: state.directory, settings: config.platform.packs, store: clusterStore, index },
+    ...{ database, read, secrets, tenantUid: tenant.uid, hosts, packs, clock, log },
   })
   const events = createEvents({ database, read, clock })
   const keys = createKeys({
@@ -127,7 +140,9 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       store: projectStore,
       isUser: people.isUser,
       roleOf: people.roleOf,
-      usesOf: (uid) => [...hosts.usesOf(uid), ...packs.usesOf(uid)],
+      usesOf: (uid) => [
+        ...[...clusters.clusters.usesOfProject(uid), ...hosts.usesOf(uid), ...packs.usesOf(uid)],
+      ],
       transaction: database.transaction,
       clock,
     },
@@ -159,10 +174,12 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       await app.register(authRoutes, people)
       await app.register(apiKeyRoutes, { keys, listTokens })
       await app.register(registrationTokenRoutes, { tokens: hosts.tokens, listTokens })
-      await app.register(edgeHostRoutes, { hosts, listTokens })
+      await app.register(edgeHostRoutes, { hosts, clusters, listTokens })
       await app.register(eventRoutes, { events, findHost: hosts.find, listTokens })
       await app.register(packRoutes, { packs: packs.packs, listTokens })
       await app.register(profileRoutes, { ...packs, listTokens })
+      await app.register(clusterRoutes, { clusters: clusters.clusters, listTokens })
+      await app.register(clusterReportRoutes, clusters)
       await app.register(auditRoutes, { audits, access: audit.access, listTokens, now: () => clock.now() })
       await app.register(projectRoutes, { projects, listTokens })
       await app.register(userRoutes, { ...people, tenantUid: tenant.uid, listTokens })
@@ -193,7 +210,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
 
   return {
     app: api.app,
-    rooms: { state, audit, people, hosts, packs, certificate, api },
+    rooms: { state, audit, people, hosts, packs, clusters, certificate, api },
     ...createPhases({ rooms, api, inherited: systemd.listenFds, state, stop, anonymousLog, log }),
   }
 }

@@ -15,7 +15,8 @@ export interface FileSender {
 }
 
 export interface FilePart {
-  readonly file: FileHandle
+  /** Not needed where none of its bytes are sent. */
+  readonly file?: FileHandle
   /** First byte. */
   readonly start: number
   /** Of the file. */
@@ -54,6 +55,7 @@ export function createFileSender(): FileSender {
       if (at >= fileEnd) return buffer.subarray(0, after.copy(buffer, 0, at - fileEnd))
       const wanted = Math.min(buffer.length, fileEnd - at)
       const place = start + at - before.length
+      if (file === undefined) throw new ReadFailed('there is no file')
       const { bytesRead } = await file.read(buffer, 0, wanted, place).catch((error: unknown) => {
         const { code = 'unknown error' } = error as NodeJS.ErrnoException
         throw new ReadFailed(`its file cannot be read at byte ${place}: ${code}`)

@@ -32,14 +32,14 @@ export interface BackupMade {
 }
 
 // These may be larger than memory. Their folders are moved into place whole and never change, but one may be deleted.
-const isKeptFile = (path: string) => /^(packs|profiles)\/(?!staging\/)/.test(path)
+const isKeptFile = (path: string) => /^(packs|profiles|clusters)\/(?!staging\/)/.test(path)
 // Not of the state: the lock of a process, the mark of a restore, what is being received, unfinished files, damaged databases that were put
 // aside, and files of SQLite that belong to the database of now. A pack may have a file with any name.
 const isLeftOut = (path: string) =>
   !isKeptFile(path) &&
   (path === 'lock' ||
     path === markName ||
-    /^(packs|profiles)\/staging\//.test(path) ||
+    /^(packs|profiles|clusters)\/staging\//.test(path) ||
     [databaseName, `${databaseName}-wal`, `${databaseName}-shm`, `${databaseName}-journal`].includes(path) ||
     path.startsWith(`${databaseName}.corrupt-`) ||
     /(^|\/)\.[^/]+\.[0-9a-f]{16}\.tmp(-\w+)?$/.test(path))

@@ -25,6 +25,7 @@ export const about = {
     events: 'Events of the hosts.',
     packs: 'Packs, of which cluster profiles are made.',
     clusterprofiles: 'Cluster profiles: what clusters run.',
+    spectroclusters: 'Clusters on edge hosts: what they shall be, and what their hosts report.',
     projects: 'Projects of the tenant, and roles of users in them.',
     system: 'The platform itself: whether it answers, and its state.',
   },

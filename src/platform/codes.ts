@@ -102,12 +102,55 @@ export const platformErrors = defineErrors({
   SecretReplaced: {
     status: 409,
     meaning:
-      'The secret of the state folder was replaced, so that the sensitive values of the profile cannot be read any more.',
-    action: 'Import the profile again, or restore a backup that has the secret.',
+      'The secret of the state folder was replaced, so that the sensitive values of the profile or cluster cannot be read any more.',
+    action:
+      'Import the profile again, give the values of the cluster again, or restore a backup that has the secret.',
+  },
+  ClusterInvalid: {
+    status: 400,
+    meaning:
+      'The cluster cannot be made so on this host; details.problems lists everything that was found, errors and warnings.',
+    action: 'Correct the listed errors; POST /v1/spectroclusters/edge-native/validate checks again.',
+  },
+  ClusterExists: {
+    status: 409,
+    meaning: 'There is a cluster with this name in the scope.',
+    action: 'Use another name, or delete that cluster.',
+  },
+  ClusterChanged: {
+    status: 409,
+    meaning: 'The cluster, or what it is made of, was changed while the request was examined.',
+    action: 'Send the request again.',
+  },
+  ClusterDeleting: {
+    status: 409,
+    meaning: 'The cluster is being deleted, so it cannot be changed.',
+    action: 'Wait until its host has deleted it.',
+  },
+  PreconditionFailed: {
+    status: 412,
+    meaning:
+      'If-Match names another state of the cluster than the present one: it was changed since it was read.',
+    action: 'Read the cluster again, and change that.',
+  },
+  HostInUse: {
+    status: 409,
+    meaning: 'The host has a cluster.',
+    action: 'Delete the cluster first; the message names it.',
+  },
+  HostNotSilent: {
+    status: 409,
+    meaning: 'The host of the cluster was heard within the last hour, so it can delete the cluster itself.',
+    action: 'Delete without forceDelete, or wait until the host has been silent for an hour.',
+  },
+  RangeUnsatisfiable: {
+    status: 416,
+    meaning: 'The range of the request is not within the bytes.',
+    action: 'Ask for the whole.',
   },
   ProjectInUse: {
     status: 409,
-    meaning: 'The project still has hosts, registration tokens, packs or cluster profiles.',
+    meaning: 'The project still has clusters, hosts, registration tokens, packs or cluster profiles.',
     action: 'Delete them first; the message names them.',
   },
   LastAdministrator: {

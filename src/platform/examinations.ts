@@ -1,6 +1,8 @@
 import { createLock } from '../base/lock.ts'
 import { importErrors } from '../definition/examination/codes.ts'
 import type {
+  ClusterOrder,
+  ExaminedCluster,
   ExaminedExport,
   ExaminedPack,
   ExportOrder,
@@ -14,13 +16,16 @@ import { generalErrors } from '../errors/codes.ts'
 import { stoppingError } from '../errors/stopping.ts'
 import { runWorker, type WorkerOptions } from '../program/run-worker.ts'
 import { CommandFailed } from '../system/runner.ts'
+import { platformErrors } from './codes.ts'
 
-/** Examines what users send, in a process of its own: `examine.cjs`, src/definition/examination. */
+/** Examines what users send, and builds definitions, in a process of its own: `examine.cjs`, src/definition/examination. */
 export interface Examinations {
   /** @throws AppError why the pack is refused; NotReady if too many wait */
   pack(order: PackOrder['pack'], signal: AbortSignal): Promise<ExaminedPack>
   /** @param text the profile as it was sent. @throws AppError why it is refused; NotReady if too many wait */
   profile(order: ExportOrder['profile'], text: Buffer, signal: AbortSignal): Promise<ExaminedExport>
+  /** @throws AppError of the disk; NotReady if too many wait */
+  cluster(order: ClusterOrder['cluster'], signal: AbortSignal): Promise<ExaminedCluster>
   /** Ends all; resolves when no process writes any more. */
   stop(): Promise<void>
 }
@@ -45,9 +50,13 @@ export function createExaminations(worker: WorkerOptions): Examinations {
     refuseCost: (reason: Cost, what: string) => AppError,
   ): Promise<Finding> {
     if (waiting >= mostWaiting)
-      throw new AppError(generalErrors.NotReady, 'too many uploads are being examined; try again', {
-        retryAfterSec: 10,
-      })
+      throw new AppError(
+        generalErrors.NotReady,
+        'too many uploads and clusters are being examined; try again',
+        {
+          retryAfterSec: 10,
+        },
+      )
     waiting += 1
     const signal = AbortSignal.any([given, stopping.signal])
     return inTurn(async () => {
@@ -79,6 +88,11 @@ export function createExaminations(worker: WorkerOptions): Examinations {
       if ('profile' in finding) return finding.profile
       throw otherOrder()
     },
+    async cluster(order, signal) {
+      const finding = await run(lines({ cluster: order }), signal, refuseCluster)
+      if ('cluster' in finding) return finding.cluster
+      throw otherOrder()
+    },
     async stop() {
       stopping.abort(stoppingError())
       await inTurn(async () => undefined)
@@ -91,7 +105,12 @@ type Cost = 'MemoryLimit' | 'TimeLimit' | 'TooLarge'
 const refuseProfile = (reason: Cost, what: string) =>
   new AppError(importErrors.ProfileInvalid, `the profile ${what}`, { details: { reason } })
 
-async function* lines(order: PackOrder | ExportOrder, text?: Buffer): AsyncGenerator<string> {
+const refuseCluster = (reason: Cost, what: string) =>
+  new AppError(platformErrors.ClusterInvalid, `the definition of the cluster ${what}`, {
+    details: { reason },
+  })
+
+async function* lines(order: PackOrder | ExportOrder | ClusterOrder, text?: Buffer): AsyncGenerator<string> {
   yield `${JSON.stringify(order)}\n`
   if (text === undefined) return
   for (let at = 0; at < text.length; at += pieceBytes)

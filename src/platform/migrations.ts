@@ -1,6 +1,7 @@
 import type { Migrations } from '../store/database.ts'
 import { apiKeyTables } from './migrations/api-keys.ts'
 import { auditTables } from './migrations/audit.ts'
+import { clusterTables } from './migrations/clusters.ts'
 import { edgeHostTables } from './migrations/edge-hosts.ts'
 import { eventTables } from './migrations/events.ts'
 import { guessTables } from './migrations/guess.ts'
@@ -26,4 +27,5 @@ export const migrations: Migrations = [
     eventTables,
   ].join('\n'),
   [packTables, profileTables].join('\n'),
+  clusterTables,
 ]

@@ -253,10 +253,7 @@ async function hashed(hash: ReturnType<typeof createHash>, file: string) {
 }
 
 /** The packs with their values. A mask stands for each sensitive value, so none can be in the result, however macros write it. */
-function showResolved(
-  definition: Definition,
-  { given, facts }: ClusterOrder['cluster'],
-): readonly object[] {
+function showResolved(definition: Definition, { given, facts }: ClusterOrder['cluster']): readonly object[] {
   const rules = createVariableRules(definition.profiles, createPatterns())
   const shown = rules.declared.flatMap(({ profile, rules: own }) =>
     [...own.values()].flatMap(({ variable: { name, isSensitive } }) =>
@@ -280,7 +277,10 @@ function showResolved(
       return {
         ...(pack.displayName === '' ? {} : { annotations: { [displayNameKey]: hide(pack.displayName) } }),
         layer: pack.layer || 'addon',
-        manifests: manifests.map(({ place }) => ({ kind: 'manifest', name: hide(place.split('/').at(-1) ?? '') })),
+        manifests: manifests.map(({ place }) => ({
+          kind: 'manifest',
+          name: hide(place.split('/').at(-1) ?? ''),
+        })),
         ...{ name: pack.name, tag: pack.tag, type: pack.type || 'spectro', version: pack.tag },
         values: hide((ofValues && contents.get(ofValues.place)) ?? ''),
       }

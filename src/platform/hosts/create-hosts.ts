@@ -9,6 +9,8 @@ import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import { refusedField } from '../../errors/refused-field.ts'
+import { platformErrors } from '../codes.ts'
+import type { WantedIndex } from '../clusters/wanted-index.ts'
 import type { Job } from '../../room.ts'
 import type { ProjectRecord } from '../projects/project-store.ts'
 import type {
@@ -34,6 +36,7 @@ export interface HostPartsOptions {
   readonly secrets: Secrets
   readonly tenantUid: string
   readonly findProject: (uid: string) => ProjectRecord | undefined
+  readonly clusterOn: WantedIndex['clusterOn']
   readonly clock: Clock
   readonly log: Logger
 }
@@ -46,6 +49,8 @@ export interface HostParts {
   /** The host of a token; its first use shows that the host has stored the generation. */
   authenticate(token: string): HostRecord | undefined
   find(uid: string): HostRecord | undefined
+  /** The host with the id that it gives itself. */
+  findByOwnId(hostUid: string): HostRecord | undefined
   readonly beat: Heartbeats['beat']
   /**
    * Replaces what a host reported of itself.
@@ -66,7 +71,7 @@ export interface HostParts {
   inScope(projectUid: string): SqlCondition
   /** @throws AppError NotFound for a host of another scope too */
   get(uid: string, projectUid: string): HostRecord
-  /** @throws AppError NotFound */
+  /** @throws AppError NotFound, HostInUse */
   remove(uid: string, projectUid: string): void
   /** Lets the next login in, whatever its generation. @throws AppError NotFound */
   acceptNext(uid: string, projectUid: string): void
@@ -77,7 +82,7 @@ export interface HostParts {
 
 /** Creates the parts in the order of their dependencies. */
 export async function createHostParts(options: HostPartsOptions): Promise<HostParts> {
-  const { database, read, secrets, tenantUid, findProject, clock, log } = options
+  const { database, read, secrets, tenantUid, findProject, clusterOn, clock, log } = options
   const { sql, transaction } = database
   const store = createHostStore(database)
   const tokenStore = createTokenStore(database)
@@ -98,6 +103,7 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
 
   const toDevice = (host: HostRecord): EdgeHostDevice => {
     const { device, service, hostAddress, macAddress, hostChecksum } = host.reported
+    const cluster = clusterOn(host.uid)
     return {
       aclmeta: { projectUid: host.projectUid, tenantUid },
       metadata: {
@@ -118,8 +124,9 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
       },
       status: {
         ...(host.health ? { health: healthOf(host.health) } : {}),
+        ...(cluster ? { inUseClusters: [cluster] } : {}),
         ...(host.isTwice ? { isDuplicate: true } : {}),
-        state: 'ready',
+        state: cluster ? 'in-use' : 'ready',
       },
     }
   }
@@ -139,6 +146,7 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
       return host
     },
     find: store.find,
+    findByOwnId: store.findByHostUid,
     beat: heartbeats.beat,
     jobs: [heartbeats.job],
     stop: heartbeats.stop,
@@ -175,14 +183,21 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
         sql,
       },
       ...{ indexes: hostIndexes, read },
-      toItem: toMetadata,
+      toItem: (row) => toMetadata(row, clusterOn(String(row.uid)) !== undefined),
     }),
     inScope: (projectUid) => ({
       ...{ sql: 'project_uid = ?', values: [projectUid] },
       count: () => store.counts.in(projectUid),
     }),
     remove(uid, projectUid) {
-      get(uid, projectUid)
+      const { name } = get(uid, projectUid)
+      const cluster = clusterOn(uid)
+      if (cluster)
+        throw new AppError(
+          platformErrors.HostInUse,
+          `${name} has the cluster ${cluster.name}; delete that first`,
+          { details: { clusterUid: cluster.uid } },
+        )
       store.remove(uid, clock.now())
     },
     acceptNext(uid, projectUid) {

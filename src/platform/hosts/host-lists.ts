@@ -48,12 +48,12 @@ export const hostMetadataList: ListResource<SqlField> = {
 /** All of them are in the index of the scope. */
 export const metadataColumns = 'uid, name, architecture, health_state, created_at'
 
-export const toMetadata = (row: SqlRow): EdgeHostMeta => ({
+export const toMetadata = (row: SqlRow, isInUse: boolean): EdgeHostMeta => ({
   ...(row.architecture === '' ? {} : { archType: row.architecture as 'amd64' | 'arm64' }),
   edgeHostType: 'edge-native',
   ...(row.health_state === '' ? {} : { healthState: String(row.health_state) }),
   name: String(row.name),
-  state: 'ready',
+  state: isInUse ? 'in-use' : 'ready',
   uid: String(row.uid),
 })
 

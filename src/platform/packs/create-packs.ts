@@ -7,7 +7,7 @@ import type { Logger } from '../../system/log.ts'
 import type { WorkerOptions } from '../../program/run-worker.ts'
 import { createRunningUploads, type RunningUploads } from '../../upload/running.ts'
 import type { PlatformSettings } from '../config.ts'
-import { createExaminations } from '../examinations.ts'
+import { createExaminations, type Examinations } from '../examinations.ts'
 import { openKeptFolders } from '../kept-folders.ts'
 import { createProfiles, type Profiles } from '../profiles/profiles.ts'
 import type { UsingCluster } from '../profiles/profile-list.ts'
@@ -37,6 +37,7 @@ export interface PackParts {
   readonly packs: Packs
   readonly profiles: Profiles
   readonly imports: RunningUploads
+  readonly examinations: Examinations
   /** Names of what keeps a project from being deleted. */
   usesOf(projectUid: string): readonly string[]
   stop(): Promise<void>
@@ -84,7 +85,7 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
   }
   stopping.addEventListener('abort', () => void stop(), { once: true })
   return {
-    ...{ packs, profiles, imports, stop },
+    ...{ packs, profiles, imports, examinations, stop },
     usesOf: (projectUid) => [...packs.usesOfProject(projectUid), ...profiles.usesOfProject(projectUid)],
   }
 }

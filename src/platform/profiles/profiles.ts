@@ -1,9 +1,15 @@
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { createLock } from '../../base/lock.ts'
 import { formatTime } from '../../base/time.ts'
 import { defaultLimits } from '../../archive/limits.ts'
 import { chooseVersion } from '../../definition/read/choose-version.ts'
-import { exportFiles, profilePacks, type ExaminedExport } from '../../definition/examination/protocol.ts'
+import {
+  exportFiles,
+  profilePacks,
+  type ExaminedExport,
+  type ProfileSource,
+} from '../../definition/examination/protocol.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import { createSqlList, type SqlCondition, type SqlList } from '../../lists/sql-list.ts'
@@ -76,6 +82,10 @@ export interface Profiles {
   ): Promise<void>
   /** @throws AppError NotFound, ProfileInUse */
   remove(uid: string, projectUid: string): Promise<void>
+  /** The profile with this uid, of the project or of the tenant. */
+  findUsable(uid: string, projectUid: string): ProfileRecord | undefined
+  /** What the definition of a cluster is built of; with its sensitive values. @throws AppError SecretReplaced */
+  sourceOf(profile: ProfileRecord): ProfileSource
   /** For each pack of a profile the one that it means now: of its project, otherwise of the tenant. */
   packsOf(profile: ProfileHead): readonly (PackRecord | undefined)[]
   /** Names of the profiles that use a pack. */
@@ -266,6 +276,16 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         })
         await folders.remove(before.filesUid)
       }),
+    findUsable(uid, projectUid) {
+      const profile = store.find(uid)
+      return profile && ['', projectUid].includes(profile.projectUid) ? profile : undefined
+    },
+    sourceOf(profile) {
+      const { uid, metadata, filesUid } = profile
+      const variables = variablesOf(profile)
+      const file = join(folders.folder, filesUid, exportFiles.json)
+      return { uid, metadata, file, ...(variables === undefined ? {} : { variables }) }
+    },
     remove: (uid, projectUid) =>
       oneChange(async () => {
         const { filesUid } = database.transaction(() => {

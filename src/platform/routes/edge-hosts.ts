@@ -1,10 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { errorReplies, NoContent } from '../../api/schemas.ts'
+import { rangeFor } from '../../api/byte-range.ts'
+import { matchesEtag } from '../../api/etag.ts'
+import { errorReplies, NoContent, notModified } from '../../api/schemas.ts'
+import { createFileSender } from '../../api/send-file.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
 import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { platformErrors } from '../codes.ts'
+import type { ClusterParts } from '../clusters/create-clusters.ts'
 import type { HostParts } from '../hosts/create-hosts.ts'
 import { hostList, hostMetadataList } from '../hosts/host-lists.ts'
 import {
@@ -22,6 +28,7 @@ import { scopeOf } from './scope.ts'
 
 export interface EdgeHostRoutesOptions {
   readonly hosts: HostParts
+  readonly clusters: Pick<ClusterParts, 'index' | 'downloads'>
   readonly listTokens: ContinueTokens
 }
 
@@ -42,8 +49,9 @@ const resource = ({ params }: { readonly params: unknown }) => ({
 /** Edge hosts: their registration and login, and what users see of them. */
 export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = async (
   app,
-  { hosts, listTokens },
+  { hosts, clusters: { index, downloads }, listTokens },
 ) => {
+  const sender = createFileSender()
   const tags = ['edgehosts']
 
   for (const [url, operationId] of [
@@ -193,14 +201,92 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
         operationId: 'updateEdgeHostHealth',
         tags,
         summary: 'The heartbeat of a host; it is shown within a second, and hosts send it each minute',
+        description:
+          'The header Edgehost-Wanted of the reply names what GET /v1/edgehosts/{uid}/spc/download gives, as a dictionary of RFC 9651: number=3, etag="…"; it is not there where nothing is wanted.',
         params: Params,
         body: EdgeHostHealth,
         response: { 204: NoContent, ...errorReplies(400, 401, 403, 404) },
       },
     },
     async (request, reply) => {
-      hosts.beat(ownUid(request), request.body)
+      const uid = ownUid(request)
+      hosts.beat(uid, request.body)
+      const wanted = index.headerFor(uid)
+      if (wanted !== undefined) void reply.header('edgehost-wanted', wanted)
       return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    '/v1/edgehosts/:uid/spc/download',
+    {
+      exposeHeadRoute: false,
+      config: { access: 'host' },
+      schema: {
+        operationId: 'downloadEdgeHostSpc',
+        tags,
+        summary: 'What is wanted of a host: a tar with the description of its cluster and the definition',
+        description:
+          'Members: cluster.json, then definition.tar.zst, which a cluster that is to be deleted has not. A download that stopped goes on with Range and If-Range. Repr-Digest (RFC 9530) is of the whole.',
+        params: Params,
+        response: {
+          200: {
+            description: 'The tar.',
+            content: { 'application/x-tar': { schema: Type.Unsafe({ type: 'string', format: 'binary' }) } },
+          },
+          206: {
+            description: 'A part of it.',
+            content: { 'application/x-tar': { schema: Type.Unsafe({ type: 'string', format: 'binary' }) } },
+          },
+          ...notModified,
+          ...errorReplies(401, 403, 404, 409, 416),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { etag, reprDigest, before, after, definitionBytes, open } = downloads.wantedOf(ownUid(request))
+      const headers = { etag, 'cache-control': 'no-store', 'accept-ranges': 'bytes' }
+      if (matchesEtag(request, etag)) return reply.headers(headers).code(304).send()
+      const sizeBytes = before.length + definitionBytes + after.length
+      const range = rangeFor(request, etag, sizeBytes)
+      if (range === 'unsatisfiable') {
+        void reply.headers({ ...headers, 'content-range': `bytes */${sizeBytes}` })
+        throw new AppError(
+          platformErrors.RangeUnsatisfiable,
+          `the range is not within the ${sizeBytes} bytes`,
+        )
+      }
+      const { start, end } = range ?? { start: 0, end: sizeBytes - 1 }
+      const begin = () =>
+        reply.code(range ? 206 : 200).headers({
+          ...headers,
+          ...{ 'content-type': 'application/x-tar', 'content-length': end + 1 - start },
+          'repr-digest': reprDigest,
+          ...(range ? { 'content-range': `bytes ${start}-${end}/${sizeBytes}` } : {}),
+        })
+      // Of each part what is within the range.
+      const [fileStart, afterStart] = [before.length, before.length + definitionBytes]
+      const within = (at: number, most: number) => Math.max(0, Math.min(at, most))
+      const [from, to] = [
+        within(start - fileStart, definitionBytes),
+        within(end + 1 - fileStart, definitionBytes),
+      ]
+      const file = await open()
+      try {
+        await sender.send({
+          ...(file ? { file } : {}),
+          ...{ start: from, sizeBytes: to - from },
+          before: before.subarray(start, end + 1),
+          after: after.subarray(
+            within(start - afterStart, after.length),
+            within(end + 1 - afterStart, after.length),
+          ),
+          begin: () => begin().hijack(),
+        })
+      } finally {
+        await file?.close()
+      }
+      return reply
     },
   )
 
@@ -256,7 +342,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
         tags,
         summary: 'Remove a host; it is told so at its next login',
         params: Params,
-        response: { 204: NoContent, ...errorReplies(401, 403, 404) },
+        response: { 204: NoContent, ...errorReplies(401, 403, 404, 409) },
       },
     },
     async (request, reply) => {

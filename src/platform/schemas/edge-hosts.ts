@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { ClusterTemplate } from './clusters.ts'
 import { AnnotationsEntity, LabelsEntity, ObjectMeta } from './metadata.ts'
 
 // Wire types of hosts, used by the platform and by the hosts that connect to it. Sizes and counts are whole numbers.
@@ -165,6 +166,11 @@ export const EdgeHostDevice = Type.Object(
     aclmeta: Type.Object({ projectUid: Type.String(), tenantUid: Type.String() }),
     metadata: ObjectMeta,
     spec: Type.Object({
+      clusterProfileTemplates: Type.Optional(
+        Type.Array(ClusterTemplate, {
+          description: 'What the cluster of the host runs; of one host only, with resolvePackValues=true.',
+        }),
+      ),
       device: DeviceSpec,
       host: Type.Object({
         hostUid: Type.String(),
@@ -187,6 +193,11 @@ export const EdgeHostDevice = Type.Object(
           },
           { description: 'Absent before the first heartbeat. After three minutes without one, unhealthy.' },
         ),
+      ),
+      inUseClusters: Type.Optional(
+        Type.Array(Type.Object({ name: Type.String(), uid: Type.String() }), {
+          description: 'The cluster of the host.',
+        }),
       ),
       isDuplicate: Type.Optional(
         Type.Boolean({
@@ -235,7 +246,7 @@ export const EdgeHostMeta = Type.Object(
       Type.String({ description: 'healthy or unhealthy; absent before the first heartbeat.' }),
     ),
     name: Type.String(),
-    state: Type.Literal('ready'),
+    state: Type.Enum(['ready', 'in-use']),
     uid: Type.String(),
   },
   { title: 'EdgeHostMeta' },

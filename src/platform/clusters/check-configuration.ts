@@ -1,0 +1,75 @@
+import { readConfiguration, type HostFacts } from '../../cluster/configuration/read-configuration.ts'
+import type { ClusterConfiguration } from '../../cluster/schemas.ts'
+import { AppError } from '../../errors/app-error.ts'
+import type { HostRecord } from '../hosts/host-store.ts'
+import type { ClusterProblem } from '../schemas/clusters.ts'
+import type { Configuration } from './cluster-store.ts'
+
+/**
+ * What the host will refuse of a configuration, by its own rules. These stop at the first problem, so each part is given to them alone. Pure.
+ * @param host as it has reported itself
+ */
+export function configurationProblems(configuration: Configuration, host: HostRecord): ClusterProblem[] {
+  const facts = factsOf(host)
+  const { clusterConfig, machinePoolConfig } = configuration.spec.cloudConfig.spec
+  const [{ hosts, ...pool }] = machinePoolConfig
+  const partsOf = (whole: object) =>
+    Object.entries(whole).map(([name, value]) => ({ [name]: value as unknown }))
+  const parts: ClusterConfiguration[] = [
+    { metadata: { name: configuration.metadata.name }, spec: definition },
+    ...partsOf(clusterConfig).map((part) => withSpec({ clusterConfig: part })),
+    ...partsOf(pool).map((part) => withSpec({ machinePoolConfig: [{ hosts: [], ...part }] })),
+    withSpec({ machinePoolConfig: [{ hosts: [...hosts] }] }),
+  ]
+  const found = parts.flatMap((part) => problemsOf(part, facts))
+  return [...new Map(found.map((problem) => [`${problem.path}\0${problem.message}`, problem])).values()]
+}
+
+const definition = { archiveUploadPath: 'of the platform' }
+const withSpec = (
+  spec: NonNullable<NonNullable<NonNullable<ClusterConfiguration['spec']>['cloudConfig']>['spec']>,
+): ClusterConfiguration => ({ metadata: { name: 'any' }, spec: { ...definition, cloudConfig: { spec } } })
+
+function problemsOf(part: ClusterConfiguration, facts: HostFacts): ClusterProblem[] {
+  try {
+    return readConfiguration(part, facts).problems.map(({ code, severity, message, path }) => ({
+      ...{ code, severity, message: asSent(message) },
+      ...(path === undefined ? {} : { path: asSent(path) }),
+    }))
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    const path = error.details?.field
+    return [
+      {
+        ...{ code: error.code, severity: 'error', message: asSent(error.message) },
+        ...(typeof path === 'string' ? { path: asSent(path) } : {}),
+      },
+    ]
+  }
+}
+
+/** The platform's API has other places for the same. */
+const asSent = (text: string) =>
+  text
+    .replaceAll('spec.cloudConfig.spec.clusterConfig', 'spec.cloudConfig')
+    .replaceAll(
+      'spec.cloudConfig.spec.machinePoolConfig[0].hosts',
+      'spec.machinepoolconfig[0].cloudConfig.edgeHosts',
+    )
+    .replaceAll('spec.cloudConfig.spec.machinePoolConfig[0]', 'spec.machinepoolconfig[0].poolConfig')
+
+function factsOf({ hostUid, name, reported }: HostRecord): HostFacts {
+  const { archType = '', nics: known = [] } = reported.device
+  const nics = known.map(({ nicName = '', ip, isDefault = false }) => ({
+    ...{ nicName, isDefault },
+    // As hosts report it, with the length of the prefix or without.
+    ...(ip === undefined || ip === '' ? {} : { ip: ip.replace(/\/\d+$/, '') }),
+  }))
+  const own = { nicName: '', ip: reported.hostAddress, isDefault: true }
+  return {
+    ...{ id: hostUid, hostName: name, architecture: archType },
+    // A host that has not reported its interfaces has at least the address that it registered with.
+    nics: nics.some(({ ip }) => ip !== undefined) ? nics : [...nics, own],
+    addresses: [reported.hostAddress, ...nics.flatMap(({ ip }) => ip ?? [])],
+  }
+}

@@ -1,0 +1,222 @@
+import type { SQLInputValue } from 'node:sqlite'
+import type { GivenVariable } from '../../definition/rules/variables.ts'
+import type { Database } from '../../store/database.ts'
+import type { UsingCluster } from '../profiles/profile-list.ts'
+import type {
+  ClusterCondition,
+  ClusterHeartbeat,
+  ClusterStep,
+  ClusterTemplate,
+  EdgeNativeClusterConfig,
+  PackStatus,
+  SpectroCluster,
+} from '../schemas/clusters.ts'
+import { createScopeCounts, type ScopeCounts } from '../scope-counts.ts'
+
+type Texts = Readonly<Record<string, string>>
+
+/** A cluster as its host is told: the `ClusterConfiguration` of the service API, without definition and variables. */
+export interface Configuration {
+  readonly metadata: { readonly name: string; readonly labels?: Texts }
+  readonly spec: {
+    readonly cloudConfig: {
+      readonly spec: {
+        readonly clusterConfig: EdgeNativeClusterConfig
+        readonly machinePoolConfig: readonly [Pool]
+      }
+    }
+  }
+}
+
+/** The only pool of a cluster. */
+export interface Pool extends Readonly<Record<string, unknown>> {
+  readonly name?: string
+  readonly hosts: readonly [
+    { readonly hostUid: string; readonly hostName?: string; readonly nicName?: string },
+  ]
+}
+
+/** What a host said last of its cluster, but for its steps. */
+export type Heartbeat = Omit<ClusterHeartbeat, 'steps'>
+
+/** What lists show of a cluster. Times are milliseconds since 1970. */
+export interface ClusterHead {
+  readonly uid: string
+  /** Empty for the tenant. */
+  readonly projectUid: string
+  readonly name: string
+  /** The record of its host. */
+  readonly hostUid: string
+  /** Rises with each change of what is wanted. */
+  readonly number: number
+  readonly state: SpectroCluster['status']['state']
+  readonly createdAt: number
+  readonly modifiedAt: number
+  readonly deleteRequestedAt: number | undefined
+  /** The folder with its definition; empty for a cluster that is deleted. */
+  readonly filesUid: string
+  readonly definitionBytes: number
+  /** SHA-256, hex, of what the host downloads; empty where that was lost. */
+  readonly digest: string
+  readonly labels: Texts
+  readonly annotations: Texts
+  readonly heartbeat: Heartbeat | undefined
+  readonly conditions: readonly ClusterCondition[]
+  readonly templates: readonly ClusterTemplate[]
+}
+
+/** A cluster as it is stored, but for what is sealed. */
+export interface ClusterRecord extends ClusterHead {
+  readonly configuration: Configuration
+  /** What was given for variables, sensitive values masked. */
+  readonly shownValues: readonly GivenVariable[]
+  readonly packs: readonly PackStatus[]
+  readonly steps: readonly ClusterStep[]
+  /** Sealed: what was given for variables, JSON. */
+  readonly given: Uint8Array
+  /** Sealed: the description for the host, JSON. */
+  readonly head: Uint8Array
+}
+
+/** The clusters in the database. */
+export interface ClusterStore {
+  find(uid: string): ClusterRecord | undefined
+  findOn(hostUid: string): ClusterRecord | undefined
+  hasName(projectUid: string, name: string): boolean
+  /** The clusters that use a profile, of all scopes. */
+  using(profileUid: string): readonly UsingCluster[]
+  all(): readonly ClusterHead[]
+  add(cluster: ClusterRecord): void
+  /** Replaces what is wanted. */
+  replace(cluster: ClusterRecord): void
+  report(cluster: Pick<ClusterRecord, 'uid' | 'state' | 'heartbeat' | 'conditions' | 'packs' | 'steps'>): void
+  /** Sealed. */
+  kubeconfig(uid: string): Uint8Array | undefined
+  putKubeconfig(uid: string, sealed: Uint8Array): void
+  remove(uid: string): void
+  readonly counts: ScopeCounts
+}
+
+/** The columns of `ClusterHead`. */
+export const headColumns =
+  'uid, project_uid, name, host_uid, number, state, created_at, modified_at, delete_requested_at, files_uid, definition_bytes, digest, labels, annotations, heartbeat, conditions, templates'
+const moreColumns = 'configuration, shown_values, packs, steps, given, head'
+
+export function createClusterStore(database: Database): ClusterStore {
+  const { sql, transaction } = database
+  const columns = `${headColumns}, ${moreColumns}`
+  const byUid = sql.prepare(`SELECT ${columns} FROM cluster WHERE uid = ?`)
+  const byHost = sql.prepare(`SELECT ${columns} FROM cluster WHERE host_uid = ?`)
+  const named = sql.prepare('SELECT 1 FROM cluster WHERE project_uid = ? AND name = ?')
+  const using = sql.prepare(
+    'SELECT uid, name, project_uid FROM cluster WHERE uid IN (SELECT cluster_uid FROM cluster_profile_use WHERE profile_uid = ?) ORDER BY name, uid',
+  )
+  const all = sql.prepare(`SELECT ${headColumns} FROM cluster`)
+  const insert = sql.prepare(`INSERT INTO cluster (${columns}) VALUES (${columns.replaceAll(/[^,]+/g, '?')})`)
+  const wanted = [
+    ...['number', 'state', 'modified_at', 'delete_requested_at', 'files_uid', 'definition_bytes', 'digest'],
+    ...['templates', 'configuration', 'shown_values', 'given', 'head'],
+  ]
+  const replace = sql.prepare(
+    `UPDATE cluster SET ${wanted.map((each) => `${each} = ?`).join(', ')} WHERE uid = ?`,
+  )
+  const report = sql.prepare(
+    'UPDATE cluster SET state = ?, heartbeat = ?, conditions = ?, packs = ?, steps = ? WHERE uid = ?',
+  )
+  const kubeconfig = sql.prepare('SELECT kubeconfig FROM cluster WHERE uid = ?')
+  const putKubeconfig = sql.prepare('UPDATE cluster SET kubeconfig = ? WHERE uid = ?')
+  const remove = sql.prepare('DELETE FROM cluster WHERE uid = ?')
+  const forget = sql.prepare('DELETE FROM cluster_profile_use WHERE cluster_uid = ?')
+  const use = sql.prepare(
+    'INSERT OR IGNORE INTO cluster_profile_use (profile_uid, cluster_uid) VALUES (?, ?)',
+  )
+
+  function setUses({ uid, templates }: ClusterRecord): void {
+    forget.run(uid)
+    for (const template of templates) use.run(template.uid, uid)
+  }
+
+  const one = (row: Readonly<Record<string, unknown>> | undefined) => row && toClusterRecord(row)
+  return {
+    find: (uid) => one(byUid.get(uid)),
+    findOn: (hostUid) => one(byHost.get(hostUid)),
+    hasName: (projectUid, name) => named.get(projectUid, name) !== undefined,
+    using: (profileUid) =>
+      using.all(profileUid).map(({ uid, name, project_uid: projectUid }) => ({
+        ...{ uid: String(uid), name: String(name), projectUid: String(projectUid) },
+      })),
+    all: () => all.all().map(toClusterHead),
+    add(cluster) {
+      const values: SQLInputValue[] = [
+        ...[cluster.uid, cluster.projectUid, cluster.name, cluster.hostUid, cluster.number, cluster.state],
+        ...[cluster.createdAt, cluster.modifiedAt, cluster.deleteRequestedAt ?? null, cluster.filesUid],
+        ...[cluster.definitionBytes, cluster.digest, JSON.stringify(cluster.labels)],
+        ...[JSON.stringify(cluster.annotations), JSON.stringify(cluster.heartbeat ?? null)],
+        ...[JSON.stringify(cluster.conditions), JSON.stringify(cluster.templates)],
+        ...[JSON.stringify(cluster.configuration), JSON.stringify(cluster.shownValues)],
+        ...[JSON.stringify(cluster.packs), JSON.stringify(cluster.steps), cluster.given, cluster.head],
+      ]
+      transaction(() => {
+        insert.run(...values)
+        setUses(cluster)
+      })
+    },
+    replace(cluster) {
+      transaction(() => {
+        replace.run(
+          ...[cluster.number, cluster.state, cluster.modifiedAt, cluster.deleteRequestedAt ?? null],
+          ...[cluster.filesUid, cluster.definitionBytes, cluster.digest, JSON.stringify(cluster.templates)],
+          ...[JSON.stringify(cluster.configuration), JSON.stringify(cluster.shownValues)],
+          ...[cluster.given, cluster.head, cluster.uid],
+        )
+        setUses(cluster)
+      })
+    },
+    report({ uid, state, heartbeat, conditions, packs, steps }) {
+      report.run(
+        ...[state, JSON.stringify(heartbeat ?? null), JSON.stringify(conditions)],
+        ...[JSON.stringify(packs), JSON.stringify(steps), uid],
+      )
+    },
+    kubeconfig(uid) {
+      const found = kubeconfig.get(uid)?.kubeconfig
+      return found instanceof Uint8Array ? found : undefined
+    },
+    putKubeconfig: (uid, sealed) => void putKubeconfig.run(sealed, uid),
+    remove: (uid) => void remove.run(uid),
+    counts: createScopeCounts(database, 'cluster'),
+  }
+}
+
+const parse = <T>(text: unknown) => JSON.parse(String(text)) as T
+
+/** A row of `headColumns`. */
+export const toClusterHead = (row: Readonly<Record<string, unknown>>): ClusterHead => ({
+  uid: String(row.uid),
+  projectUid: String(row.project_uid),
+  name: String(row.name),
+  hostUid: String(row.host_uid),
+  number: Number(row.number),
+  state: row.state as ClusterHead['state'],
+  createdAt: Number(row.created_at),
+  modifiedAt: Number(row.modified_at),
+  deleteRequestedAt: row.delete_requested_at === null ? undefined : Number(row.delete_requested_at),
+  filesUid: String(row.files_uid),
+  definitionBytes: Number(row.definition_bytes),
+  digest: String(row.digest),
+  labels: parse<Texts>(row.labels),
+  annotations: parse<Texts>(row.annotations),
+  heartbeat: parse<Heartbeat | null>(row.heartbeat) ?? undefined,
+  conditions: parse<ClusterCondition[]>(row.conditions),
+  templates: parse<ClusterTemplate[]>(row.templates),
+})
+
+const toClusterRecord = (row: Readonly<Record<string, unknown>>): ClusterRecord => ({
+  ...toClusterHead(row),
+  configuration: parse<Configuration>(row.configuration),
+  shownValues: parse<GivenVariable[]>(row.shown_values),
+  packs: parse<PackStatus[]>(row.packs),
+  steps: parse<ClusterStep[]>(row.steps),
+  given: row.given as Uint8Array,
+  head: row.head as Uint8Array,
+})

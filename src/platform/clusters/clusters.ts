@@ -1,0 +1,494 @@
+import { createHash } from 'node:crypto'
+import { wantedFrame } from '../../definition/examination/wanted-archive.ts'
+import { uuidAt } from '../../base/uid.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { createSqlList, type SqlCondition, type SqlList } from '../../lists/sql-list.ts'
+import type { Seal } from '../../secrets/seal.ts'
+import type { Database } from '../../store/database.ts'
+import type { Reader } from '../../store/reader.ts'
+import type { Clock } from '../../system/clock.ts'
+import { platformErrors } from '../codes.ts'
+import type { HostRecord } from '../hosts/host-store.ts'
+import type { KeptFolders } from '../kept-folders.ts'
+import type { ProfileRecord } from '../profiles/profile-store.ts'
+import type { Profiles } from '../profiles/profiles.ts'
+import type {
+  ClusterProblem,
+  ClusterProfilesEntity,
+  ClusterValidatorResponse,
+  ClusterVariables,
+  ClusterVariablesUpdate,
+  EdgeNativeClusterConfig,
+  EdgeNativeClusterEntity,
+  ProfileEntity,
+  SpectroCluster,
+} from '../schemas/clusters.ts'
+import { requireUnchanged } from '../unchanged.ts'
+import { clusterList, toCluster } from './cluster-list.ts'
+import { headColumns, toClusterHead, type ClusterHead, type ClusterRecord } from './cluster-store.ts'
+import type { ClusterStore } from './cluster-store.ts'
+import type { ExamineWish, ExaminedWish, Wish } from './examine-wish.ts'
+import { namedHost, toConfiguration } from './read-entity.ts'
+import {
+  carriedValues,
+  changedValues,
+  givenIn,
+  givenInUpdate,
+  shownValues,
+  toVariables,
+  type Given,
+} from './values.ts'
+import type { WantedIndex } from './wanted-index.ts'
+
+export interface ClustersOptions {
+  readonly store: ClusterStore
+  readonly index: WantedIndex
+  readonly folders: KeptFolders
+  readonly examine: ExamineWish
+  readonly profiles: Pick<Profiles, 'findUsable'>
+  readonly findHost: (uid: string) => HostRecord | undefined
+  readonly findHostByOwnId: (hostUid: string) => HostRecord | undefined
+  /** When the cluster was heard last, since the start. */
+  readonly heardAt: (uid: string) => number | undefined
+  readonly tenantUid: string
+  /** Seals given values, and descriptions for hosts. */
+  readonly seal: Seal
+  readonly database: Pick<Database, 'sql' | 'transaction'>
+  readonly read: Reader['read']
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** Which cluster a change is about. */
+export interface Target {
+  readonly uid: string
+  readonly projectUid: string
+  /** `If-Match`. */
+  readonly ifMatch: string | undefined
+}
+
+/** The clusters of the platform, each on one host. What changes one gives it the next number, which its host sees at its next heartbeat. */
+export interface Clusters {
+  /** All problems of a cluster; nothing is changed. */
+  validate(
+    entity: EdgeNativeClusterEntity,
+    projectUid: string,
+    signal: AbortSignal,
+  ): Promise<ClusterValidatorResponse>
+  /** @throws AppError ClusterInvalid, ClusterExists, HostInUse, ClusterChanged */
+  create(entity: EdgeNativeClusterEntity, projectUid: string, signal: AbortSignal): Promise<ClusterHead>
+  readonly list: SqlList<SpectroCluster>
+  inScope(projectUid: string): SqlCondition
+  /** @throws AppError NotFound for a cluster of another scope too */
+  get(uid: string, projectUid: string): ClusterRecord
+  show(cluster: ClusterRecord): SpectroCluster
+  variablesOf(cluster: ClusterRecord): ClusterVariables
+  /**
+   * Replaces the profiles. Values that were given before stay.
+   * @throws AppError NotFound, PreconditionFailed, ClusterDeleting, ClusterInvalid, ClusterChanged
+   */
+  setProfiles(target: Target, entity: ClusterProfilesEntity, signal: AbortSignal): Promise<ClusterHead>
+  /** @throws AppError as `setProfiles` */
+  setVariables(target: Target, update: ClusterVariablesUpdate, signal: AbortSignal): Promise<ClusterHead>
+  /** Replaces NTP servers and SSH keys; what else is named has to be as it is. @throws AppError as `setProfiles` */
+  setSettings(target: Target, config: EdgeNativeClusterConfig, signal: AbortSignal): Promise<ClusterHead>
+  /** The same again with a number that is higher than what the host has. @throws AppError as `setProfiles` */
+  applyAgain(target: Target, signal: AbortSignal): Promise<ClusterHead>
+  /**
+   * Has the host delete the cluster. Forced, the platform only forgets it.
+   * @throws AppError NotFound, PreconditionFailed, HostNotSilent
+   */
+  remove(target: Target, isForced: boolean): Promise<ClusterHead>
+  /** Forgets a cluster that its host has deleted. */
+  forget(cluster: ClusterHead): Promise<void>
+  /** Names of what keeps a project from being deleted. */
+  usesOfProject(projectUid: string): readonly string[]
+}
+
+const silentMs = 3_600_000
+
+/** The entity tag of a cluster in the API. */
+export const etagOf = ({ number }: Pick<ClusterHead, 'number'>): string => `"${number}"`
+
+export function createClusters(options: ClustersOptions): Clusters {
+  const { store, index, folders, examine, profiles, findHost, tenantUid, seal, database, clock } = options
+
+  function get(uid: string, projectUid: string): ClusterRecord {
+    const cluster = store.find(uid)
+    if (cluster?.projectUid !== projectUid)
+      throw new AppError(generalErrors.NotFound, 'there is no cluster with this uid in this scope')
+    return cluster
+  }
+
+  function getFor({ uid, projectUid, ifMatch }: Target): ClusterRecord {
+    const cluster = get(uid, projectUid)
+    const isMeant = ifMatch?.split(',').some((tag) => ['*', etagOf(cluster)].includes(tag.trim())) ?? true
+    if (!isMeant)
+      throw new AppError(
+        platformErrors.PreconditionFailed,
+        'the cluster was changed since it was read; read it again, and change that',
+      )
+    return cluster
+  }
+
+  function requireKept({ deleteRequestedAt, name }: ClusterRecord): void {
+    if (deleteRequestedAt !== undefined)
+      throw new AppError(platformErrors.ClusterDeleting, `the cluster ${name} is being deleted`)
+  }
+
+  const contextOf = ({ uid, hostUid }: ClusterHead) => ({
+    hostName: findHost(hostUid)?.name ?? '',
+    heardAt: options.heardAt(uid),
+  })
+
+  function open(sealed: Uint8Array, name: string): string {
+    const opened = seal.open(sealed)
+    if (opened !== undefined) return opened
+    throw new AppError(
+      platformErrors.SecretReplaced,
+      `the sensitive values of the cluster ${name} cannot be read any more`,
+    )
+  }
+
+  const givenOf = ({ given, name }: ClusterRecord) => JSON.parse(open(given, name)) as Given
+
+  /** The profiles that are named, and what is wrong with them. */
+  function findProfiles(entities: readonly ProfileEntity[], projectUid: string) {
+    const problems: ClusterProblem[] = []
+    const found: ProfileRecord[] = []
+    const report = (code: string, path: string, message: string) =>
+      problems.push({ code, severity: 'error', path, message })
+    if (entities.length === 0) report('ProfileMissing', 'spec.profiles', 'a cluster has at least one profile')
+    for (const [at, { uid = '', packValues = [] }] of entities.entries()) {
+      const path = `spec.profiles[${at}]`
+      const profile = profiles.findUsable(uid, projectUid)
+      if (!profile)
+        report('ProfileNotFound', `${path}.uid`, 'there is no cluster profile with this uid in this scope')
+      else if (found.some((each) => each.uid === uid))
+        report('ProfileTwice', `${path}.uid`, 'the profile is named before; leave it out')
+      else found.push(profile)
+      if (packValues.length > 0)
+        report(
+          'PackValuesGiven',
+          `${path}.packValues`,
+          'values of packs are those of the profile; import another version of it, or use variables',
+        )
+    }
+    return { found, problems }
+  }
+
+  /** The wish of a creation. @param uid of the cluster */
+  function wishOf(entity: EdgeNativeClusterEntity, projectUid: string, uid: string): Wish {
+    const { metadata, spec } = entity
+    const entities = spec.profiles ?? []
+    const { found, problems } = findProfiles(entities, projectUid)
+    const named = namedHost(spec)
+    const hostOf = (id: string) => findHost(id) ?? options.findHostByOwnId(id)
+    const candidate = typeof named === 'string' ? hostOf(named) : undefined
+    const host = candidate?.projectUid === projectUid ? candidate : undefined
+    if (typeof named !== 'string') problems.push(named)
+    else problems.push(...hostProblems(host))
+    if (store.hasName(projectUid, metadata.name))
+      problems.push({
+        ...{ code: 'ClusterExists', severity: 'error', path: 'metadata.name' },
+        message: `there is a cluster named ${metadata.name} in this scope`,
+      })
+    return {
+      ...{ uid, projectUid, name: metadata.name, number: 1, host, problems, profiles: found },
+      configuration: host && toConfiguration(entity, host),
+      given: givenIn(entities),
+    }
+  }
+
+  function hostProblems(host: HostRecord | undefined): ClusterProblem[] {
+    const path = 'spec.machinepoolconfig[0].cloudConfig.edgeHosts[0].hostUid'
+    const problem = (code: string, severity: 'error' | 'warning', message: string): ClusterProblem => ({
+      ...{ code, severity, path, message },
+    })
+    if (!host) return [problem('HostNotFound', 'error', 'there is no host with this uid in this scope')]
+    const cluster = index.clusterOn(host.uid)
+    return [
+      ...(cluster ? [problem('HostInUse', 'error', `${host.name} has the cluster ${cluster.name}`)] : []),
+      ...(host.isTwice
+        ? [problem('HostIsTwice', 'error', `two hosts log in as ${host.name}; accept one of them first`)]
+        : []),
+      ...(host.health?.state === 'healthy'
+        ? []
+        : [problem('HostUnhealthy', 'warning', `${host.name} is not healthy; the cluster waits for it`)]),
+    ]
+  }
+
+  /** Refuses what cannot be done. @param what for example `the cluster cannot be created` */
+  function requirePossible(what: string, { isPossible, problems }: ExaminedWish): void {
+    if (isPossible) return
+    const errors = problems.filter(({ severity }) => severity === 'error')
+    const more = errors.length > 1 ? `; ${errors.length - 1} more in details.problems` : ''
+    throw new AppError(platformErrors.ClusterInvalid, `${what}: ${errors[0]?.message ?? ''}${more}`, {
+      details: { count: errors.length, problems: [...problems] },
+    })
+  }
+
+  const changedMeanwhile = () =>
+    new AppError(
+      platformErrors.ClusterChanged,
+      'the cluster, or what it is made of, was changed meanwhile; send the request again',
+    )
+
+  function requireSame(wish: Wish): void {
+    for (const { uid, filesUid } of wish.profiles)
+      if (profiles.findUsable(uid, wish.projectUid)?.filesUid !== filesUid) throw changedMeanwhile()
+  }
+
+  /**
+   * Examines and builds a wish in a new folder, and writes it.
+   * @param writeRow called in a transaction when all is in its place
+   */
+  async function make(
+    wish: Wish,
+    what: string,
+    signal: AbortSignal,
+    writeRow: (made: Pick<ClusterRecord, MadeFields>) => void,
+  ): Promise<void> {
+    const staged = await folders.stage()
+    try {
+      const examined = await examine(wish, { folder: staged.folder, isBuilt: true }, signal)
+      requirePossible(what, examined)
+      const { built, templates } = examined
+      if (!built || !wish.configuration) throw new Error('a cluster without a problem was not built')
+      const { configuration, given, number } = wish
+      const made = {
+        ...{ number, configuration, templates, filesUid: staged.uid, digest: built.digest },
+        ...{ definitionBytes: built.sizeBytes, shownValues: shownValues(given, wish.profiles) },
+        ...{ given: seal.seal(JSON.stringify(given)), head: seal.seal(built.head) },
+        modifiedAt: clock.now(),
+      }
+      await folders.keep(staged, () => {
+        database.transaction(() => {
+          signal.throwIfAborted()
+          requireSame(wish)
+          writeRow(made)
+        })
+      })
+    } catch (error) {
+      await folders.removeStaged(staged)
+      throw error
+    }
+    if (wish.host) index.refresh(wish.host.uid)
+  }
+
+  /** Changes what is wanted of a cluster. */
+  async function change(
+    before: ClusterRecord,
+    changes: Partial<Pick<Wish, 'number' | 'configuration' | 'profiles' | 'given' | 'problems'>>,
+    signal: AbortSignal,
+  ): Promise<ClusterHead> {
+    const { uid, projectUid, name, hostUid, number, configuration, templates, filesUid } = before
+    const wish: Wish = {
+      ...{ uid, projectUid, name, configuration, host: findHost(hostUid), number: number + 1 },
+      problems: [],
+      profiles: templates.flatMap((template) => profiles.findUsable(template.uid, projectUid) ?? []),
+      given: changes.given ?? givenOf(before),
+      ...changes,
+    }
+    await make(wish, 'the cluster cannot be changed', signal, (made) => {
+      const now = store.find(uid)
+      // Whoever was faster has taken the number.
+      if (now?.number !== before.number || now.deleteRequestedAt !== undefined) throw changedMeanwhile()
+      store.replace({ ...now, ...made })
+    })
+    if (filesUid !== '') await folders.remove(filesUid)
+    return get(uid, projectUid)
+  }
+
+  /** A cluster that its host shall delete. */
+  function deleted(cluster: ClusterRecord, number: number): ClusterRecord {
+    const { uid, name } = cluster
+    const head = JSON.stringify({ number, cluster: { uid, name }, tenantUid, isDeleted: true })
+    const { before } = wantedFrame(Buffer.from(head), undefined)
+    return {
+      ...cluster,
+      ...{ number, state: 'Deleting', filesUid: '', definitionBytes: 0, head: seal.seal(head) },
+      digest: createHash('sha256').update(before).digest('hex'),
+      modifiedAt: clock.now(),
+      deleteRequestedAt: cluster.deleteRequestedAt ?? clock.now(),
+    }
+  }
+
+  async function putDeleted(cluster: ClusterRecord, number: number): Promise<ClusterHead> {
+    const next = deleted(cluster, number)
+    store.replace(next)
+    index.refresh(cluster.hostUid)
+    if (cluster.filesUid !== '') await folders.remove(cluster.filesUid)
+    return next
+  }
+
+  async function forget(cluster: ClusterHead): Promise<void> {
+    store.remove(cluster.uid)
+    index.refresh(cluster.hostUid)
+    if (cluster.filesUid !== '') await folders.remove(cluster.filesUid)
+  }
+
+  return {
+    get,
+    forget,
+    async validate(entity, projectUid, signal) {
+      requireUnchanged({ metadata: entity.metadata })
+      const wish = wishOf(entity, projectUid, uuidAt(clock.now()))
+      const staged = await folders.stage()
+      try {
+        return toValidation(wish, await examine(wish, { folder: staged.folder, isBuilt: false }, signal))
+      } finally {
+        await folders.removeStaged(staged)
+      }
+    },
+    async create(entity, projectUid, signal) {
+      requireUnchanged({ metadata: entity.metadata })
+      const { metadata } = entity
+      const at = clock.now()
+      const wish = wishOf(entity, projectUid, uuidAt(at))
+      await make(wish, 'the cluster cannot be created', signal, (made) => {
+        const { uid, name, host } = wish
+        if (!host || findHost(host.uid)?.projectUid !== projectUid) throw changedMeanwhile()
+        if (store.hasName(projectUid, name))
+          throw new AppError(platformErrors.ClusterExists, `there is a cluster named ${name} in this scope`)
+        const present = store.findOn(host.uid)
+        if (present)
+          throw new AppError(platformErrors.HostInUse, `${host.name} has the cluster ${present.name}`)
+        store.add({
+          ...{ ...made, uid, projectUid, name, hostUid: host.uid, state: 'Pending', createdAt: at },
+          ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} },
+          ...{ deleteRequestedAt: undefined, heartbeat: undefined, conditions: [], packs: [], steps: [] },
+        })
+      })
+      return get(wish.uid, projectUid)
+    },
+    list: createSqlList({
+      ...{ resource: clusterList, table: 'cluster', columns: headColumns, count: store.counts.all },
+      ...{ sql: database.sql, read: options.read },
+      toItem(row) {
+        const cluster = toClusterHead(row)
+        return toCluster(cluster, contextOf(cluster))
+      },
+    }),
+    inScope: (projectUid) => ({
+      ...{ sql: 'project_uid = ?', values: [projectUid] },
+      count: () => store.counts.in(projectUid),
+    }),
+    show: (cluster) => toCluster(cluster, contextOf(cluster)),
+    variablesOf: ({ templates, projectUid, shownValues: shown }) =>
+      toVariables(
+        shown,
+        templates.flatMap(({ uid }) => profiles.findUsable(uid, projectUid) ?? []),
+      ),
+    async setProfiles(target, { profiles: entities }, signal) {
+      const before = getFor(target)
+      requireKept(before)
+      const replacements = entities.map(({ uid = '', replaceWithProfile = '', ...rest }) => ({
+        ...{ ...rest, uid: replaceWithProfile || uid },
+      }))
+      const { found, problems } = findProfiles(replacements, target.projectUid)
+      const replacedBy = new Map(
+        entities.map(({ uid = '', replaceWithProfile = '' }) => [uid, replaceWithProfile || uid]),
+      )
+      const carried = carriedValues(givenOf(before), before.templates, found, replacedBy)
+      const given = changedValues(carried, givenIn(replacements), found)
+      return change(before, { profiles: found, problems, given }, signal)
+    },
+    async setVariables(target, update, signal) {
+      const before = getFor(target)
+      requireKept(before)
+      const used = before.templates.flatMap(({ uid }) => profiles.findUsable(uid, target.projectUid) ?? [])
+      return change(before, { given: changedValues(givenOf(before), givenInUpdate(update), used) }, signal)
+    },
+    async setSettings(target, { ntpServers = [], sshKeys = [], ...rest }, signal) {
+      const before = getFor(target)
+      requireKept(before)
+      const { cloudConfig } = before.configuration.spec
+      const present = cloudConfig.spec.clusterConfig
+      const problems = fixedProblems(rest, present)
+      const clusterConfig = { ...present, ntpServers, sshKeys }
+      const spec = { cloudConfig: { spec: { ...cloudConfig.spec, clusterConfig } } }
+      return change(before, { configuration: { ...before.configuration, spec }, problems }, signal)
+    },
+    async applyAgain(target, signal) {
+      const before = getFor(target)
+      const number = Math.max(before.number, before.heartbeat?.number ?? 0) + 1
+      if (before.deleteRequestedAt !== undefined) return putDeleted(before, number)
+      return change(before, { number }, signal)
+    },
+    async remove(target, isForced) {
+      const cluster = getFor(target)
+      if (isForced) {
+        requireSilent(findHost(cluster.hostUid), clock.now())
+        await forget(cluster)
+        return cluster
+      }
+      return cluster.deleteRequestedAt === undefined ? putDeleted(cluster, cluster.number + 1) : cluster
+    },
+    usesOfProject(projectUid) {
+      const number = store.counts.in(projectUid)
+      return number > 0 ? [`${number} ${number === 1 ? 'cluster' : 'clusters'}`] : []
+    },
+  }
+}
+
+type MadeFields =
+  | 'number'
+  | 'configuration'
+  | 'templates'
+  | 'filesUid'
+  | 'digest'
+  | 'definitionBytes'
+  | 'shownValues'
+  | 'given'
+  | 'head'
+  | 'modifiedAt'
+
+function requireSilent(host: HostRecord | undefined, now: number): void {
+  const heardAt = host?.health?.at ?? host?.createdAt ?? 0
+  if (now - heardAt < silentMs)
+    throw new AppError(
+      platformErrors.HostNotSilent,
+      `${host?.name ?? 'the host'} was heard within the last hour; delete without forceDelete`,
+    )
+}
+
+/** What a cluster has for its whole life. */
+function fixedProblems(given: EdgeNativeClusterConfig, present: EdgeNativeClusterConfig): ClusterProblem[] {
+  return Object.entries(given).flatMap(([name, value]): ClusterProblem[] => {
+    const is = (present as Readonly<Record<string, unknown>>)[name]
+    if (isUnset(value) || JSON.stringify(value) === JSON.stringify(is)) return []
+    const path = `clusterConfig.${name}`
+    return [
+      { code: 'CannotChange', severity: 'error', path, message: `${path} stays as the cluster was created` },
+    ]
+  })
+}
+
+/** Empty text, objects and lists mean: not set, and so does false. */
+const isUnset = (value: unknown): boolean =>
+  value === '' || value === false || (typeof value === 'object' && Object.values(value ?? {}).every(isUnset))
+
+function toValidation(
+  wish: Wish,
+  { problems, isPossible, templates }: ExaminedWish,
+): ClusterValidatorResponse {
+  const resultsOf = (found: readonly ClusterProblem[], name: string, displayName: string) => ({
+    ...{ name, displayName },
+    errors: found.map(({ code, message }) => ({ code, message })),
+  })
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  const ofPools = errors.filter(({ path = '' }) => path.startsWith('spec.machinepoolconfig'))
+  const pool = wish.configuration?.spec.cloudConfig.spec.machinePoolConfig[0].name ?? ''
+  return {
+    ...{ isPossible, problems: [...problems] },
+    machinePools: { results: ofPools.length > 0 ? [resultsOf(ofPools, pool, pool)] : [] },
+    profiles: templates.map(({ uid }) => {
+      const own = Map.groupBy(
+        errors.filter(({ profileUid }) => profileUid === uid),
+        ({ pack = '' }) => pack,
+      )
+      return { uid, packs: { results: [...own].map(([pack, found]) => resultsOf(found, pack, pack)) } }
+    }),
+  }
+}

@@ -1,0 +1,68 @@
+import type { FileHandle } from 'node:fs/promises'
+import { resolvedPacks } from '../../definition/examination/protocol.ts'
+import {
+  wantedDefinition,
+  wantedFrame,
+  type WantedFrame,
+} from '../../definition/examination/wanted-archive.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import type { Seal } from '../../secrets/seal.ts'
+import { platformErrors } from '../codes.ts'
+import type { KeptFolders } from '../kept-folders.ts'
+import type { ClusterStore } from './cluster-store.ts'
+import { tagOf } from './wanted-index.ts'
+
+/** What a host downloads: the bytes before and after the definition, and its file. */
+export interface Download extends WantedFrame {
+  /** With its quotes. */
+  readonly etag: string
+  /** `Repr-Digest`, RFC 9530. */
+  readonly reprDigest: string
+  readonly definitionBytes: number
+  /** Opens the definition; the caller closes it. Undefined where there is none. */
+  open(): Promise<FileHandle | undefined>
+}
+
+export interface Downloads {
+  /** What is wanted of a host. @throws AppError NotFound where nothing is, SecretReplaced */
+  wantedOf(hostUid: string): Download
+  /** The packs of the cluster of a host with their values, JSON: `ClusterProfileTemplate[]`. Undefined where it has no cluster. */
+  openResolved(hostUid: string): Promise<FileHandle | undefined>
+}
+
+export function createDownloads({
+  store,
+  folders,
+  seal,
+}: {
+  readonly store: Pick<ClusterStore, 'findOn'>
+  readonly folders: Pick<KeptFolders, 'open'>
+  readonly seal: Seal
+}): Downloads {
+  return {
+    wantedOf(hostUid) {
+      const cluster = store.findOn(hostUid)
+      if (!cluster || cluster.digest === '')
+        throw new AppError(generalErrors.NotFound, 'nothing is wanted of this host')
+      const { name, digest, filesUid, definitionBytes } = cluster
+      const head = seal.open(cluster.head)
+      if (head === undefined)
+        throw new AppError(
+          platformErrors.SecretReplaced,
+          `the sensitive values of the cluster ${name} cannot be read any more`,
+        )
+      return {
+        ...wantedFrame(Buffer.from(head), filesUid === '' ? undefined : definitionBytes),
+        etag: `"${tagOf(cluster)}"`,
+        reprDigest: `sha-256=:${Buffer.from(digest, 'hex').toString('base64')}:`,
+        definitionBytes,
+        open: async () => (filesUid === '' ? undefined : folders.open(filesUid, wantedDefinition)),
+      }
+    },
+    async openResolved(hostUid) {
+      const { filesUid = '' } = store.findOn(hostUid) ?? {}
+      return filesUid === '' ? undefined : folders.open(filesUid, resolvedPacks)
+    },
+  }
+}

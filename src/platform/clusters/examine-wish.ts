@@ -1,0 +1,102 @@
+import { packArchiveLimits } from '../../archive/limits.ts'
+import type { ExaminedCluster } from '../../definition/examination/protocol.ts'
+import type { PlatformSettings } from '../config.ts'
+import type { Examinations } from '../examinations.ts'
+import type { HostRecord } from '../hosts/host-store.ts'
+import type { PackRecord } from '../packs/pack-store.ts'
+import type { Packs } from '../packs/packs.ts'
+import type { ProfileRecord } from '../profiles/profile-store.ts'
+import type { Profiles } from '../profiles/profiles.ts'
+import type { ClusterProblem, ClusterTemplate } from '../schemas/clusters.ts'
+import { configurationProblems } from './check-configuration.ts'
+import { toTemplate } from './cluster-list.ts'
+import type { Configuration } from './cluster-store.ts'
+import type { Given } from './values.ts'
+
+/** What a cluster shall be. */
+export interface Wish {
+  readonly uid: string
+  readonly projectUid: string
+  readonly name: string
+  readonly number: number
+  /** Undefined where the request names no host that there is. */
+  readonly host: HostRecord | undefined
+  readonly configuration: Configuration | undefined
+  /** Of the project or of the tenant. */
+  readonly profiles: readonly ProfileRecord[]
+  readonly given: Given
+  /** What was found before. */
+  readonly problems: readonly ClusterProblem[]
+}
+
+export interface ExaminedWish {
+  /** Errors first. */
+  readonly problems: readonly ClusterProblem[]
+  readonly isPossible: boolean
+  readonly templates: readonly ClusterTemplate[]
+  readonly built: ExaminedCluster['built']
+}
+
+export interface ExamineWishOptions {
+  readonly profiles: Pick<Profiles, 'packsOf' | 'sourceOf'>
+  readonly packs: Pick<Packs, 'folderOf'>
+  readonly examinations: Pick<Examinations, 'cluster'>
+  readonly settings: Pick<PlatformSettings['packs'], 'reserveBytes'>
+  readonly tenantUid: string
+}
+
+// The limits are those of a definition, which a host has too.
+const limits = { ...packArchiveLimits, noun: 'definition', isPlainAllowed: false } as const
+const mostProblems = 100
+
+/** Checks all of a wish, and builds its definition into a folder where that is asked for and there is no error. */
+export type ExamineWish = (
+  wish: Wish,
+  how: { readonly folder: string; readonly isBuilt: boolean },
+  signal: AbortSignal,
+) => Promise<ExaminedWish>
+
+export function createExamineWish(options: ExamineWishOptions): ExamineWish {
+  const { profiles, packs, examinations, settings, tenantUid } = options
+  return async (wish, { folder, isBuilt }, signal) => {
+    const { uid, name, number, host, configuration, given } = wish
+    const own = [
+      ...wish.problems,
+      ...(host && configuration ? configurationProblems(configuration, host) : []),
+    ]
+    const present = wish.profiles.map((profile) => profiles.packsOf(profile))
+    const used = present.flat().filter((pack): pack is PackRecord => pack !== undefined)
+    const folders = [...new Set(used.map((pack) => packs.folderOf(pack)))]
+    const isPossible = own.every(({ severity }) => severity !== 'error')
+    const endpoint = configuration?.spec.cloudConfig.spec.clusterConfig.controlPlaneEndpoint?.host ?? ''
+    const found: ExaminedCluster =
+      wish.profiles.length === 0
+        ? { problems: [] }
+        : await examinations.cluster(
+            {
+              ...{ folder, given, limits, reserveBytes: settings.reserveBytes, packs: folders },
+              profiles: wish.profiles.map((profile) => profiles.sourceOf(profile)),
+              facts: {
+                ...{ clusterName: name, clusterUid: uid },
+                clusterKubevip: endpoint || (host?.reported.hostAddress ?? ''),
+              },
+              ...(isBuilt && isPossible && configuration
+                ? { wanted: { number, cluster: { uid, name }, tenantUid, configuration } }
+                : {}),
+            },
+            signal,
+          )
+    const problems = [
+      ...own,
+      ...found.problems.map(({ place, ...problem }): ClusterProblem => ({ ...problem, path: place })),
+    ]
+    const errors = problems.filter(({ severity }) => severity === 'error')
+    const others = problems.filter(({ severity }) => severity !== 'error')
+    return {
+      problems: [...errors, ...others].slice(0, mostProblems),
+      isPossible: errors.length === 0,
+      templates: wish.profiles.map((profile, index) => toTemplate(profile, present[index] ?? [])),
+      built: found.built,
+    }
+  }
+}

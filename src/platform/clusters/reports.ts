@@ -1,0 +1,87 @@
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import type { Seal } from '../../secrets/seal.ts'
+import type { Clock } from '../../system/clock.ts'
+import { platformErrors } from '../codes.ts'
+import type { ClusterCondition, ClusterHeartbeat, PackStatus } from '../schemas/clusters.ts'
+import type { ClusterHead, ClusterRecord, ClusterStore } from './cluster-store.ts'
+
+/** What hosts report of their clusters. */
+export interface ClusterReports {
+  /** The cluster of a host. @throws AppError NotFound for that of another host too */
+  ofHost(uid: string, hostUid: string): ClusterRecord
+  /** Keeps a heartbeat. A cluster that shall be deleted and is gone from its host is forgotten. */
+  heartbeat(cluster: ClusterRecord, heartbeat: ClusterHeartbeat): Promise<void>
+  conditions(cluster: ClusterRecord, conditions: readonly ClusterCondition[]): void
+  packs(cluster: ClusterRecord, packs: readonly PackStatus[]): void
+  putKubeconfig(cluster: ClusterRecord, kubeconfig: string): void
+  /** @throws AppError NotFound where the host has sent none, SecretReplaced */
+  kubeconfig(cluster: ClusterRecord): string
+  /** When a cluster was heard last since the start, in milliseconds since 1970. */
+  heardAt(uid: string): number | undefined
+}
+
+export function createClusterReports({
+  store,
+  seal,
+  clock,
+}: {
+  readonly store: ClusterStore
+  /** Of the kubeconfigs alone. */
+  readonly seal: Seal
+  readonly clock: Pick<Clock, 'now'>
+}): Omit<ClusterReports, 'heartbeat'> & {
+  /** @returns whether the cluster is gone from its host, as it shall be */
+  takeHeartbeat(cluster: ClusterRecord, heartbeat: ClusterHeartbeat): boolean
+} {
+  const heard = new Map<string, number>()
+
+  /** Most reports say what is known, and a commit for each would wear out a disk. */
+  function put(cluster: ClusterRecord, changes: Partial<ClusterRecord>): void {
+    const before = cluster as unknown as Readonly<Record<string, unknown>>
+    const isNew = Object.entries(changes).some(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
+    )
+    if (isNew) store.report({ ...cluster, ...changes })
+  }
+
+  return {
+    heardAt: (uid) => heard.get(uid),
+    ofHost(uid, hostUid) {
+      const cluster = store.find(uid)
+      if (cluster?.hostUid === hostUid) return cluster
+      throw new AppError(generalErrors.NotFound, 'this host has no cluster with this uid')
+    },
+    takeHeartbeat(cluster, { steps = [...cluster.steps], ...heartbeat }) {
+      const { uid, deleteRequestedAt } = cluster
+      const { state = cluster.state } = heartbeat
+      const isGone = isDeletionConfirmed(cluster, heartbeat)
+      if (isGone) heard.delete(uid)
+      else {
+        heard.set(uid, clock.now())
+        put(cluster, { heartbeat, steps, state: deleteRequestedAt === undefined ? state : 'Deleting' })
+      }
+      return isGone
+    },
+    conditions: (cluster, conditions) => put(cluster, { conditions }),
+    packs: (cluster, packs) => put(cluster, { packs }),
+    putKubeconfig: ({ uid }, kubeconfig) => store.putKubeconfig(uid, seal.seal(kubeconfig)),
+    kubeconfig({ uid, name }) {
+      const sealed = store.kubeconfig(uid)
+      if (sealed === undefined)
+        throw new AppError(
+          generalErrors.NotFound,
+          `the host of ${name} has not sent a kubeconfig yet; it does once Kubernetes answers`,
+        )
+      const opened = seal.open(sealed)
+      if (opened !== undefined) return opened
+      throw new AppError(platformErrors.SecretReplaced, `the kubeconfig of ${name} cannot be read any more`)
+    },
+  }
+}
+
+/** An older number would be that of a deletion before, on a platform that was restored. */
+const isDeletionConfirmed = (
+  { deleteRequestedAt, number }: ClusterHead,
+  { state, number: accepted = 0 }: Pick<ClusterHeartbeat, 'state' | 'number'>,
+) => deleteRequestedAt !== undefined && state === 'Deleted' && accepted >= number

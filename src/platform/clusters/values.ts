@@ -1,0 +1,81 @@
+import { isMask, masked } from '../../base/mask.ts'
+import type { GivenVariable } from '../../definition/rules/variables.ts'
+import type { ProfileRecord } from '../profiles/profile-store.ts'
+import type { ClusterVariables, ClusterVariablesUpdate, ProfileEntity } from '../schemas/clusters.ts'
+
+type Profile = Pick<ProfileRecord, 'uid' | 'name' | 'shownVariables'>
+
+/** What is given for the variables of a cluster; each names its profile. */
+export type Given = readonly Required<GivenVariable>[]
+
+const isSame = (one: GivenVariable, other: GivenVariable) =>
+  one.profileUid === other.profileUid && one.name === other.name
+
+/** What the profiles of a request give. Pure. */
+export const givenIn = (entities: readonly Pick<ProfileEntity, 'uid' | 'variables'>[]): Given =>
+  entities.flatMap(({ uid = '', variables = [] }) =>
+    variables.map(({ name, value = '' }) => ({ name, profileUid: uid, value })),
+  )
+
+/** What a change of variables gives. Pure. */
+export const givenInUpdate = (update: ClusterVariablesUpdate): Given =>
+  givenIn(update.map(({ profileUid, variables = [] }) => ({ uid: profileUid, variables })))
+
+function isSensitive(profiles: readonly Profile[], { profileUid, name }: GivenVariable): boolean {
+  const { shownVariables = [] } = profiles.find(({ uid }) => uid === profileUid) ?? {}
+  return shownVariables.find((variable) => variable.name === name)?.isSensitive === true
+}
+
+/**
+ * The values after a change: those that it names are replaced, the others stay. The mask of a sensitive value that is sent back keeps what is
+ * there: the stored value, or the default. Pure.
+ */
+export function changedValues(stored: Given, changes: Given, profiles: readonly Profile[]): Given {
+  const isKept = (change: GivenVariable) => isMask(change.value) && isSensitive(profiles, change)
+  const replaced = changes.filter((change) => !isKept(change))
+  return [...stored.filter((each) => !replaced.some((change) => isSame(each, change))), ...replaced]
+}
+
+/**
+ * The stored values for other profiles: those of a profile go to the one that replaces it, and otherwise to that of the same name; what its
+ * profile does not declare is left out. Pure.
+ * @param before the profiles of the cluster
+ * @param replacedBy uid of a profile -> that of its replacement
+ */
+export function carriedValues(
+  stored: Given,
+  before: readonly Pick<Profile, 'uid' | 'name'>[],
+  after: readonly Profile[],
+  replacedBy: ReadonlyMap<string, string>,
+): Given {
+  return stored.flatMap((value) => {
+    const { name } = before.find(({ uid }) => uid === value.profileUid) ?? {}
+    const heir =
+      after.find(({ uid }) => uid === (replacedBy.get(value.profileUid) ?? value.profileUid)) ??
+      after.find((profile) => profile.name === name)
+    const isDeclared = heir?.shownVariables.some((variable) => variable.name === value.name) === true
+    return isDeclared ? [{ ...value, profileUid: heir.uid }] : []
+  })
+}
+
+/** Values as replies show them. Pure. */
+export const shownValues = (given: Given, profiles: readonly Profile[]): Given =>
+  given.map((each) => (each.value !== '' && isSensitive(profiles, each) ? { ...each, value: masked } : each))
+
+/** The variables of the profiles of a cluster, with its values. Pure. */
+export const toVariables = (
+  shown: readonly GivenVariable[],
+  profiles: readonly Profile[],
+): ClusterVariables =>
+  profiles.map(({ uid, shownVariables }) => ({
+    profileUid: uid,
+    variables: shownVariables.map((variable) => ({
+      ...variable,
+      value:
+        shown.find((each) => isSame(each, { name: variable.name, profileUid: uid, value: '' }))?.value ??
+        defaultOf(variable),
+    })),
+  }))
+
+const defaultOf = ({ defaultValue = '', options = [] }: ProfileRecord['shownVariables'][number]): string =>
+  defaultValue || (options.find((option) => option.default === true)?.value ?? '')
