@@ -4,6 +4,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readDocument } from '../support/api-document.ts'
 import { playEdgeHost, registrationBody, type PlayedEdgeHost } from '../support/played-edge-host.ts'
+import {
+  clusterEntity,
+  importedProfile,
+  joinedHost,
+  uploadClusterPacks,
+} from '../support/platform-clusters.ts'
 import { newPack, newProfile, packUpload, smallPack, smallProfile, tarOf } from '../support/platform-packs.ts'
 import { createTestPlatform } from '../support/test-platform.ts'
 import { minuteMs } from '../support/turning-clock.ts'
@@ -66,6 +72,8 @@ let platform: Awaited<ReturnType<typeof createTestPlatform>>
 let adminHeaders: Headers
 let projectUid: string
 let host: PlayedEdgeHost
+let clusterProfileUid: string
+let hostCluster: string
 const headersOf = new Map<string, Headers>()
 
 async function ask(method: Method, url: string, headers: Headers, payload?: object) {
@@ -112,6 +120,19 @@ const profileIn = async (scope: string) => ({ parameter: await newProfile(platfo
 
 const scopeUid = (scope: string) => (scope === 'the project' ? projectUid : '')
 const hostIn = async (scope: string) => (await newHost(scopeUid(scope))).uid
+/** A cluster on a host of its own. */
+async function clusterIn(scope: string, payload?: object): Promise<Sent> {
+  const { uid } = await joinedHost(platform, adminHeaders, { projectUid: scopeUid(scope) })
+  const url = '/v1/spectroclusters/edge-native'
+  const reply = await ask('POST', url, scopeHeaders(scope), clusterEntity(uid, clusterProfileUid))
+  if (reply.statusCode !== 201) throw new Error(reply.body)
+  return { parameter: reply.json<Made>().uid, ...(payload ? { payload } : {}) }
+}
+/** The cluster of the host of the matrix. */
+const ofHost = (payload?: object) => async (): Promise<Sent> => ({
+  parameter: hostCluster,
+  ...(payload ? { payload } : {}),
+})
 const sends = (payload: () => object) => async (): Promise<Sent> => ({ payload: payload() })
 const names =
   (thing: () => Promise<{ readonly uid: string }>, payload?: object) => async (): Promise<Sent> => ({
@@ -301,6 +322,58 @@ const entries: Readonly<Record<string, Entry>> = {
     request: async (scope) => ({ ...(await profileIn(scope)), payload: { variables: [{ name: 'A' }] } }),
   },
 
+  'POST /v1/spectroclusters/edge-native/validate': {
+    ...{ rule: 'operator in the scope', status: 200 },
+    request: async (scope) => ({ payload: clusterEntity(await hostIn(scope), clusterProfileUid) }),
+  },
+  'POST /v1/spectroclusters/edge-native': {
+    ...{ rule: 'operator in the scope', status: 201 },
+    request: async (scope) => ({ payload: clusterEntity(await hostIn(scope), clusterProfileUid) }),
+  },
+  'GET /v1/spectroclusters': { rule: 'viewer in the scope', status: 200 },
+  'GET /v1/spectroclusters/:uid': { rule: 'viewer in the scope', status: 200, request: clusterIn },
+  'GET /v1/spectroclusters/:uid/status': { rule: 'viewer in the scope', status: 200, request: clusterIn },
+  'GET /v1/spectroclusters/:uid/profiles': { rule: 'viewer in the scope', status: 200, request: clusterIn },
+  'PUT /v1/spectroclusters/:uid/profiles': {
+    ...{ rule: 'operator in the scope', status: 204 },
+    request: (scope) => clusterIn(scope, { profiles: [{ uid: clusterProfileUid }] }),
+  },
+  'GET /v1/spectroclusters/:uid/variables': { rule: 'viewer in the scope', status: 200, request: clusterIn },
+  'PATCH /v1/spectroclusters/:uid/variables': {
+    ...{ rule: 'operator in the scope', status: 204 },
+    request: (scope) => clusterIn(scope, [{ profileUid: clusterProfileUid, variables: [] }]),
+  },
+  'POST /v1/spectroclusters/:uid/apply': {
+    ...{ rule: 'operator in the scope', status: 204, request: clusterIn },
+  },
+  'DELETE /v1/spectroclusters/:uid': { rule: 'admin in the scope', status: 204, request: clusterIn },
+  'PUT /v1/cloudconfigs/edge-native/:configUid/clusterConfig': {
+    ...{ rule: 'operator in the scope', status: 204 },
+    request: (scope) => clusterIn(scope, { clusterConfig: { ntpServers: [] } }),
+  },
+  // Of a cluster whose host has not sent any yet; `clusters.test.ts` reads one.
+  'GET /v1/spectroclusters/:uid/assets/kubeconfig': {
+    ...{ rule: 'admin in the scope', status: 404, request: clusterIn },
+  },
+  'PUT /v1/spectroclusters/:uid/assets/kubeconfig': {
+    ...{ rule: 'host', status: 204, request: ofHost({ kubeconfig: 'a' }) },
+  },
+  'PUT /v1/spectroclusters/:uid/heartbeat': {
+    ...{ rule: 'host', status: 204, request: ofHost({ agentVersion: '1' }) },
+  },
+  'PATCH /v1/spectroclusters/:uid/status/conditions': {
+    ...{ rule: 'host', status: 204, request: ofHost([]) },
+  },
+  'PATCH /v1/spectroclusters/:uid/packs/status': { rule: 'host', status: 204, request: ofHost({}) },
+  'PATCH /v1/edgehosts/:uid/packs/status': {
+    ...{ rule: 'host', status: 204 },
+    request: async () => ({ parameter: host.uid, payload: {} }),
+  },
+  'GET /v1/edgehosts/:uid/spc/download': {
+    ...{ rule: 'host', status: 200 },
+    request: async () => ({ parameter: host.uid }),
+  },
+
   'GET /v1/audits': { rule: 'admin of the tenant', status: 200 },
   'GET /v1/audits/verify': { rule: 'admin of the tenant', status: 200 },
   'GET /v1/audits/download': { rule: 'admin of the tenant', status: 200 },
@@ -389,6 +462,11 @@ beforeAll(async () => {
   await removed.logIn()
   await asAdmin('DELETE', `/v1/edgehosts/${removed.uid}`)
   headersOf.set('removed host', { authorization: removed.token })
+  await uploadClusterPacks(platform, adminHeaders)
+  clusterProfileUid = await importedProfile(platform, adminHeaders)
+  const entity = clusterEntity(host.uid, clusterProfileUid)
+  const created = await ask('POST', '/v1/spectroclusters/edge-native', scopeHeaders('the project'), entity)
+  hostCluster = created.json<Made>().uid
   await platform.app.ready()
 })
 afterAll(() => platform.close())

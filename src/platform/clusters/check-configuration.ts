@@ -1,6 +1,7 @@
 import { readConfiguration, type HostFacts } from '../../cluster/configuration/read-configuration.ts'
 import type { ClusterConfiguration } from '../../cluster/schemas.ts'
 import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
 import type { HostRecord } from '../hosts/host-store.ts'
 import type { ClusterProblem } from '../schemas/clusters.ts'
 import type { Configuration } from './cluster-store.ts'
@@ -41,7 +42,8 @@ function problemsOf(part: ClusterConfiguration, facts: HostFacts): ClusterProble
     const path = error.details?.field
     return [
       {
-        ...{ code: error.code, severity: 'error', message: asSent(error.message) },
+        ...{ code: error.kind === generalErrors.BadRequest ? 'FieldInvalid' : error.code, severity: 'error' },
+        message: asSent(error.message),
         ...(typeof path === 'string' ? { path: asSent(path) } : {}),
       },
     ]
