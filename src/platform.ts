@@ -174,7 +174,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       await app.register(authRoutes, people)
       await app.register(apiKeyRoutes, { keys, listTokens })
       await app.register(registrationTokenRoutes, { tokens: hosts.tokens, listTokens })
-      await app.register(edgeHostRoutes, { hosts, clusters, listTokens })
+      await app.register(edgeHostRoutes, { ...clusters, hosts, listTokens })
       await app.register(eventRoutes, { events, findHost: hosts.find, listTokens })
       await app.register(packRoutes, { packs: packs.packs, listTokens })
       await app.register(profileRoutes, { ...packs, listTokens })

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Entry, Role, Sent } from '../support/access-entry.ts'
 import { readDocument } from '../support/api-document.ts'
 import { playEdgeHost, registrationBody, type PlayedEdgeHost } from '../support/played-edge-host.ts'
 import {
@@ -22,7 +23,6 @@ interface Roles {
   readonly tenant?: Role
   readonly project?: Role
 }
-type Role = 'viewer' | 'operator' | 'admin'
 
 /** Callers with a role somewhere. */
 const users = {
@@ -42,27 +42,6 @@ const users = {
 const strangers = ['nobody', 'expired', 'revoked', 'key that is off', 'removed host', 'old login of a host']
 const hosts = ['host', 'other host']
 const callers = [...Object.keys(users), ...strangers, ...hosts]
-
-/** Who may: whoever asks, any user, users with a role for the tenant, users with a role in the scope, or a host about itself. */
-type Rule = 'open' | 'any user' | 'host' | `${Role} of the tenant` | `${Role} in the scope`
-
-interface Entry {
-  readonly rule: Rule
-  /** Of an answer to a caller who may. */
-  readonly status: number
-  /** Whether API keys are refused. */
-  readonly refusesKeys?: boolean
-  /** A request that succeeds for a caller who may, made anew for each caller. */
-  readonly request?: (scope: string) => Promise<Sent>
-}
-
-interface Sent {
-  /** For the parameter of the path. */
-  readonly parameter?: string
-  readonly payload?: object
-  /** Of a payload that is no JSON. */
-  readonly headers?: Headers
-}
 
 const password = 'a long password'
 const email = (name: string) => `${name.replaceAll(' ', '-')}@plant.example`
@@ -120,19 +99,24 @@ const profileIn = async (scope: string) => ({ parameter: await newProfile(platfo
 
 const scopeUid = (scope: string) => (scope === 'the project' ? projectUid : '')
 const hostIn = async (scope: string) => (await newHost(scopeUid(scope))).uid
-/** A cluster on a host of its own. */
-async function clusterIn(scope: string, payload?: object): Promise<Sent> {
-  const { uid } = await joinedHost(platform, adminHeaders, { projectUid: scopeUid(scope) })
-  const url = '/v1/spectroclusters/edge-native'
-  const reply = await ask('POST', url, scopeHeaders(scope), clusterEntity(uid, clusterProfileUid))
-  if (reply.statusCode !== 201) throw new Error(reply.body)
-  return { parameter: reply.json<Made>().uid, ...(payload ? { payload } : {}) }
+const clusters = new Map<string, string>()
+/** A cluster of the scope with a kubeconfig, the same one for each use. */
+async function clusterIn(scope: string, use: string): Promise<string> {
+  const known = clusters.get(scope + use)
+  if (known !== undefined) return known
+  const played = await joinedHost(platform, adminHeaders, { projectUid: scopeUid(scope) })
+  const uid = await newCluster(scope, played.uid)
+  const url = `/v1/spectroclusters/${uid}/assets/kubeconfig`
+  await ask('PUT', url, { authorization: played.token }, { kubeconfig: 'a: 1' })
+  clusters.set(scope + use, uid)
+  return uid
 }
-/** The cluster of the host of the matrix. */
-const ofHost = (payload?: object) => async (): Promise<Sent> => ({
-  parameter: hostCluster,
-  ...(payload ? { payload } : {}),
-})
+async function newCluster(scope: string, hostUid: string): Promise<string> {
+  const entity = clusterEntity(hostUid, clusterProfileUid)
+  const reply = await ask('POST', '/v1/spectroclusters/edge-native', scopeHeaders(scope), entity)
+  if (reply.statusCode !== 201) throw new Error(reply.body)
+  return reply.json<Made>().uid
+}
 const sends = (payload: () => object) => async (): Promise<Sent> => ({ payload: payload() })
 const names =
   (thing: () => Promise<{ readonly uid: string }>, payload?: object) => async (): Promise<Sent> => ({
@@ -322,57 +306,13 @@ const entries: Readonly<Record<string, Entry>> = {
     request: async (scope) => ({ ...(await profileIn(scope)), payload: { variables: [{ name: 'A' }] } }),
   },
 
-  'POST /v1/spectroclusters/edge-native/validate': {
-    ...{ rule: 'operator in the scope', status: 200 },
-    request: async (scope) => ({ payload: clusterEntity(await hostIn(scope), clusterProfileUid) }),
-  },
-  'POST /v1/spectroclusters/edge-native': {
-    ...{ rule: 'operator in the scope', status: 201 },
-    request: async (scope) => ({ payload: clusterEntity(await hostIn(scope), clusterProfileUid) }),
-  },
-  'GET /v1/spectroclusters': { rule: 'viewer in the scope', status: 200 },
-  'GET /v1/spectroclusters/:uid': { rule: 'viewer in the scope', status: 200, request: clusterIn },
-  'GET /v1/spectroclusters/:uid/status': { rule: 'viewer in the scope', status: 200, request: clusterIn },
-  'GET /v1/spectroclusters/:uid/profiles': { rule: 'viewer in the scope', status: 200, request: clusterIn },
-  'PUT /v1/spectroclusters/:uid/profiles': {
-    ...{ rule: 'operator in the scope', status: 204 },
-    request: (scope) => clusterIn(scope, { profiles: [{ uid: clusterProfileUid }] }),
-  },
-  'GET /v1/spectroclusters/:uid/variables': { rule: 'viewer in the scope', status: 200, request: clusterIn },
-  'PATCH /v1/spectroclusters/:uid/variables': {
-    ...{ rule: 'operator in the scope', status: 204 },
-    request: (scope) => clusterIn(scope, [{ profileUid: clusterProfileUid, variables: [] }]),
-  },
-  'POST /v1/spectroclusters/:uid/apply': {
-    ...{ rule: 'operator in the scope', status: 204, request: clusterIn },
-  },
-  'DELETE /v1/spectroclusters/:uid': { rule: 'admin in the scope', status: 204, request: clusterIn },
-  'PUT /v1/cloudconfigs/edge-native/:configUid/clusterConfig': {
-    ...{ rule: 'operator in the scope', status: 204 },
-    request: (scope) => clusterIn(scope, { clusterConfig: { ntpServers: [] } }),
-  },
-  // Of a cluster whose host has not sent any yet; `clusters.test.ts` reads one.
-  'GET /v1/spectroclusters/:uid/assets/kubeconfig': {
-    ...{ rule: 'admin in the scope', status: 404, request: clusterIn },
-  },
-  'PUT /v1/spectroclusters/:uid/assets/kubeconfig': {
-    ...{ rule: 'host', status: 204, request: ofHost({ kubeconfig: 'a' }) },
-  },
-  'PUT /v1/spectroclusters/:uid/heartbeat': {
-    ...{ rule: 'host', status: 204, request: ofHost({ agentVersion: '1' }) },
-  },
-  'PATCH /v1/spectroclusters/:uid/status/conditions': {
-    ...{ rule: 'host', status: 204, request: ofHost([]) },
-  },
-  'PATCH /v1/spectroclusters/:uid/packs/status': { rule: 'host', status: 204, request: ofHost({}) },
-  'PATCH /v1/edgehosts/:uid/packs/status': {
-    ...{ rule: 'host', status: 204 },
-    request: async () => ({ parameter: host.uid, payload: {} }),
-  },
-  'GET /v1/edgehosts/:uid/spc/download': {
-    ...{ rule: 'host', status: 200 },
-    request: async () => ({ parameter: host.uid }),
-  },
+  ...clusterEntries({
+    hostIn,
+    profileUid: () => clusterProfileUid,
+    clusterIn,
+    hostUid: () => host.uid,
+    ofHost: () => hostCluster,
+  }),
 
   'GET /v1/audits': { rule: 'admin of the tenant', status: 200 },
   'GET /v1/audits/verify': { rule: 'admin of the tenant', status: 200 },
@@ -464,9 +404,7 @@ beforeAll(async () => {
   headersOf.set('removed host', { authorization: removed.token })
   await uploadClusterPacks(platform, adminHeaders)
   clusterProfileUid = await importedProfile(platform, adminHeaders)
-  const entity = clusterEntity(host.uid, clusterProfileUid)
-  const created = await ask('POST', '/v1/spectroclusters/edge-native', scopeHeaders('the project'), entity)
-  hostCluster = created.json<Made>().uid
+  hostCluster = await newCluster('the project', host.uid)
   await platform.app.ready()
 })
 afterAll(() => platform.close())

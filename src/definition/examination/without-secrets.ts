@@ -3,14 +3,14 @@
  * one, which the host gets as its value. What a variable without a default may not be is taken off too, so that the definition stays valid.
  */
 export function withoutSecrets(variable: unknown): unknown {
-  const { defaultValue, options, immutable, required, inputType, ...rest } = variable as Readonly<
-    Record<string, unknown>
-  >
+  const known = variable as Readonly<Record<string, unknown>>
+  const { isSensitive, defaultValue, options, hidden, inputType } = known
   const hasOptions = Array.isArray(options) && options.length > 0
-  if (rest.isSensitive !== true || (!hasOptions && (defaultValue ?? '') === '')) return variable
-  return {
-    ...rest,
-    ...(required === undefined || rest.hidden === true ? {} : { required }),
-    ...(inputType === undefined || inputType === 'dropdown' ? {} : { inputType }),
-  }
+  if (isSensitive !== true || (!hasOptions && (defaultValue ?? '') === '')) return variable
+  const left = new Set([
+    ...['defaultValue', 'options', 'immutable'],
+    ...(hidden === true ? ['required'] : []),
+    ...(inputType === 'dropdown' ? ['inputType'] : []),
+  ])
+  return Object.fromEntries(Object.entries(known).filter(([name]) => !left.has(name)))
 }

@@ -188,7 +188,7 @@ export function createClusterStore(database: Database): ClusterStore {
   }
 }
 
-const parse = <T>(text: unknown) => JSON.parse(String(text)) as T
+const parse = (text: unknown): unknown => JSON.parse(String(text))
 
 /** A row of `headColumns`. */
 export const toClusterHead = (row: Readonly<Record<string, unknown>>): ClusterHead => ({
@@ -204,19 +204,19 @@ export const toClusterHead = (row: Readonly<Record<string, unknown>>): ClusterHe
   filesUid: String(row.files_uid),
   definitionBytes: Number(row.definition_bytes),
   digest: String(row.digest),
-  labels: parse<Texts>(row.labels),
-  annotations: parse<Texts>(row.annotations),
-  heartbeat: parse<Heartbeat | null>(row.heartbeat) ?? undefined,
-  conditions: parse<ClusterCondition[]>(row.conditions),
-  templates: parse<ClusterTemplate[]>(row.templates),
+  labels: parse(row.labels) as Texts,
+  annotations: parse(row.annotations) as Texts,
+  heartbeat: (parse(row.heartbeat) as Heartbeat | null) ?? undefined,
+  conditions: parse(row.conditions) as ClusterCondition[],
+  templates: parse(row.templates) as ClusterTemplate[],
 })
 
 const toClusterRecord = (row: Readonly<Record<string, unknown>>): ClusterRecord => ({
   ...toClusterHead(row),
-  configuration: parse<Configuration>(row.configuration),
-  shownValues: parse<GivenVariable[]>(row.shown_values),
-  packs: parse<PackStatus[]>(row.packs),
-  steps: parse<ClusterStep[]>(row.steps),
+  configuration: parse(row.configuration) as Configuration,
+  shownValues: parse(row.shown_values) as GivenVariable[],
+  packs: parse(row.packs) as PackStatus[],
+  steps: parse(row.steps) as ClusterStep[],
   given: row.given as Uint8Array,
   head: row.head as Uint8Array,
 })

@@ -11,17 +11,14 @@ import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
 import type { HostRecord } from '../hosts/host-store.ts'
 import type { KeptFolders } from '../kept-folders.ts'
-import type { ProfileRecord } from '../profiles/profile-store.ts'
 import type { Profiles } from '../profiles/profiles.ts'
 import type {
-  ClusterProblem,
   ClusterProfilesEntity,
   ClusterValidatorResponse,
   ClusterVariables,
   ClusterVariablesUpdate,
   EdgeNativeClusterConfig,
   EdgeNativeClusterEntity,
-  ProfileEntity,
   SpectroCluster,
 } from '../schemas/clusters.ts'
 import { requireUnchanged } from '../unchanged.ts'
@@ -29,7 +26,7 @@ import { clusterList, toCluster } from './cluster-list.ts'
 import { headColumns, toClusterHead, type ClusterHead, type ClusterRecord } from './cluster-store.ts'
 import type { ClusterStore } from './cluster-store.ts'
 import type { ExamineWish, ExaminedWish, Wish } from './examine-wish.ts'
-import { namedHost, toConfiguration } from './read-entity.ts'
+import { fixedProblems, toValidation } from './validation.ts'
 import {
   carriedValues,
   changedValues,
@@ -40,6 +37,7 @@ import {
   type Given,
 } from './values.ts'
 import type { WantedIndex } from './wanted-index.ts'
+import { createWishes } from './wishes.ts'
 
 export interface ClustersOptions {
   readonly store: ClusterStore
@@ -112,6 +110,7 @@ export const etagOf = ({ number }: Pick<ClusterHead, 'number'>): string => `"${n
 
 export function createClusters(options: ClustersOptions): Clusters {
   const { store, index, folders, examine, profiles, findHost, tenantUid, seal, database, clock } = options
+  const { wishOf, findProfiles } = createWishes(options)
 
   function get(uid: string, projectUid: string): ClusterRecord {
     const cluster = store.find(uid)
@@ -151,72 +150,6 @@ export function createClusters(options: ClustersOptions): Clusters {
   }
 
   const givenOf = ({ given, name }: ClusterRecord) => JSON.parse(open(given, name)) as Given
-
-  /** The profiles that are named, and what is wrong with them. */
-  function findProfiles(entities: readonly ProfileEntity[], projectUid: string) {
-    const problems: ClusterProblem[] = []
-    const found: ProfileRecord[] = []
-    const report = (code: string, path: string, message: string) =>
-      problems.push({ code, severity: 'error', path, message })
-    if (entities.length === 0) report('ProfileMissing', 'spec.profiles', 'a cluster has at least one profile')
-    for (const [at, { uid = '', packValues = [] }] of entities.entries()) {
-      const path = `spec.profiles[${at}]`
-      const profile = profiles.findUsable(uid, projectUid)
-      if (!profile)
-        report('ProfileNotFound', `${path}.uid`, 'there is no cluster profile with this uid in this scope')
-      else if (found.some((each) => each.uid === uid))
-        report('ProfileTwice', `${path}.uid`, 'the profile is named before; leave it out')
-      else found.push(profile)
-      if (packValues.length > 0)
-        report(
-          'PackValuesGiven',
-          `${path}.packValues`,
-          'values of packs are those of the profile; import another version of it, or use variables',
-        )
-    }
-    return { found, problems }
-  }
-
-  /** The wish of a creation. @param uid of the cluster */
-  function wishOf(entity: EdgeNativeClusterEntity, projectUid: string, uid: string): Wish {
-    const { metadata, spec } = entity
-    const entities = spec.profiles ?? []
-    const { found, problems } = findProfiles(entities, projectUid)
-    const named = namedHost(spec)
-    const hostOf = (id: string) => findHost(id) ?? options.findHostByOwnId(id)
-    const candidate = typeof named === 'string' ? hostOf(named) : undefined
-    const host = candidate?.projectUid === projectUid ? candidate : undefined
-    if (typeof named !== 'string') problems.push(named)
-    else problems.push(...hostProblems(host))
-    if (store.hasName(projectUid, metadata.name))
-      problems.push({
-        ...{ code: 'ClusterExists', severity: 'error', path: 'metadata.name' },
-        message: `there is a cluster named ${metadata.name} in this scope`,
-      })
-    return {
-      ...{ uid, projectUid, name: metadata.name, number: 1, host, problems, profiles: found },
-      configuration: host && toConfiguration(entity, host),
-      given: givenIn(entities),
-    }
-  }
-
-  function hostProblems(host: HostRecord | undefined): ClusterProblem[] {
-    const path = 'spec.machinepoolconfig[0].cloudConfig.edgeHosts[0].hostUid'
-    const problem = (code: string, severity: 'error' | 'warning', message: string): ClusterProblem => ({
-      ...{ code, severity, path, message },
-    })
-    if (!host) return [problem('HostNotFound', 'error', 'there is no host with this uid in this scope')]
-    const cluster = index.clusterOn(host.uid)
-    return [
-      ...(cluster ? [problem('HostInUse', 'error', `${host.name} has the cluster ${cluster.name}`)] : []),
-      ...(host.isTwice
-        ? [problem('HostIsTwice', 'error', `two hosts log in as ${host.name}; accept one of them first`)]
-        : []),
-      ...(host.health?.state === 'healthy'
-        ? []
-        : [problem('HostUnhealthy', 'warning', `${host.name} is not healthy; the cluster waits for it`)]),
-    ]
-  }
 
   /** Refuses what cannot be done. @param what for example `the cluster cannot be created` */
   function requirePossible(what: string, { isPossible, problems }: ExaminedWish): void {
@@ -451,44 +384,4 @@ function requireSilent(host: HostRecord | undefined, now: number): void {
       platformErrors.HostNotSilent,
       `${host?.name ?? 'the host'} was heard within the last hour; delete without forceDelete`,
     )
-}
-
-/** What a cluster has for its whole life. */
-function fixedProblems(given: EdgeNativeClusterConfig, present: EdgeNativeClusterConfig): ClusterProblem[] {
-  return Object.entries(given).flatMap(([name, value]): ClusterProblem[] => {
-    const is = (present as Readonly<Record<string, unknown>>)[name]
-    if (isUnset(value) || JSON.stringify(value) === JSON.stringify(is)) return []
-    const path = `clusterConfig.${name}`
-    return [
-      { code: 'CannotChange', severity: 'error', path, message: `${path} stays as the cluster was created` },
-    ]
-  })
-}
-
-/** Empty text, objects and lists mean: not set, and so does false. */
-const isUnset = (value: unknown): boolean =>
-  value === '' || value === false || (typeof value === 'object' && Object.values(value ?? {}).every(isUnset))
-
-function toValidation(
-  wish: Wish,
-  { problems, isPossible, templates }: ExaminedWish,
-): ClusterValidatorResponse {
-  const resultsOf = (found: readonly ClusterProblem[], name: string, displayName: string) => ({
-    ...{ name, displayName },
-    errors: found.map(({ code, message }) => ({ code, message })),
-  })
-  const errors = problems.filter(({ severity }) => severity === 'error')
-  const ofPools = errors.filter(({ path = '' }) => path.startsWith('spec.machinepoolconfig'))
-  const pool = wish.configuration?.spec.cloudConfig.spec.machinePoolConfig[0].name ?? ''
-  return {
-    ...{ isPossible, problems: [...problems] },
-    machinePools: { results: ofPools.length > 0 ? [resultsOf(ofPools, pool, pool)] : [] },
-    profiles: templates.map(({ uid }) => {
-      const own = Map.groupBy(
-        errors.filter(({ profileUid }) => profileUid === uid),
-        ({ pack = '' }) => pack,
-      )
-      return { uid, packs: { results: [...own].map(([pack, found]) => resultsOf(found, pack, pack)) } }
-    }),
-  }
 }

@@ -28,7 +28,8 @@ import { scopeOf } from './scope.ts'
 
 export interface EdgeHostRoutesOptions {
   readonly hosts: HostParts
-  readonly clusters: Pick<ClusterParts, 'index' | 'downloads'>
+  readonly index: ClusterParts['index']
+  readonly downloads: ClusterParts['downloads']
   readonly listTokens: ContinueTokens
 }
 
@@ -49,7 +50,7 @@ const resource = ({ params }: { readonly params: unknown }) => ({
 /** Edge hosts: their registration and login, and what users see of them. */
 export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = async (
   app,
-  { hosts, clusters: { index, downloads }, listTokens },
+  { hosts, index, downloads, listTokens },
 ) => {
   const sender = createFileSender()
   const tags = ['edgehosts']

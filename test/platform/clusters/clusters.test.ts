@@ -3,112 +3,29 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { defaultLimits } from '../../../src/archive/limits.ts'
 import { examine } from '../../../src/definition/examination/examine.ts'
-import type { SpectroCluster } from '../../../src/platform/schemas/clusters.ts'
+import { describe, expect, it } from 'vitest'
 import {
-  clusterEntity,
-  clusterProfile,
-  importedProfile,
-  joinedHost,
-  uploadClusterPacks,
-} from '../../support/platform-clusters.ts'
-import type { PlayedEdgeHost } from '../../support/played-edge-host.ts'
-import { createTestPlatform } from '../../support/test-platform.ts'
-import { minuteMs } from '../../support/turning-clock.ts'
+  ask,
+  beat,
+  by,
+  clusterWorld,
+  create,
+  download,
+  problemCodes,
+  report,
+  shown,
+  unpack,
+  wanted,
+} from '../../support/cluster-world.ts'
+import { clusterEntity, clusterProfile } from '../../support/platform-clusters.ts'
 
-const password = 'a long password'
-let platform: Awaited<ReturnType<typeof createTestPlatform>>
-let admin: Record<string, string>
-let viewer: Record<string, string>
-let profileUid: string
-
-beforeAll(async () => {
-  platform = await createTestPlatform()
-  await platform.addUser('root@plant.example', password, ['admin'])
-  await platform.addUser('eye@plant.example', password, ['viewer'])
-  admin = await platform.signIn('root@plant.example', password)
-  viewer = await platform.signIn('eye@plant.example', password)
-  await uploadClusterPacks(platform, admin)
-  profileUid = await importedProfile(platform, admin, clusterProfile('plant'))
-})
-afterAll(() => platform.close())
-
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-async function ask(method: Method, url: string, payload?: object, headers: object = admin) {
-  const reply = await platform.app.inject({
-    ...{ method, url, headers: { ...headers } },
-    ...(payload ? { payload } : {}),
-  })
-  const isJson = reply.headers['content-type']?.includes('json') === true
-  return {
-    ...{ status: reply.statusCode, body: reply.body, headers: reply.headers, bytes: reply.rawPayload },
-    json: isJson ? reply.json<Record<string, never>>() : undefined,
-  }
-}
-const by = (host: PlayedEdgeHost) => ({ authorization: host.token })
-
-async function create(
-  host: PlayedEdgeHost,
-  how: Parameters<typeof clusterEntity>[2] = {},
-  profile = profileUid,
-) {
-  const { status, body } = await ask(
-    'POST',
-    '/v1/spectroclusters/edge-native',
-    clusterEntity(host.uid, profile, how),
-  )
-  if (status !== 201) throw new Error(body)
-  return (JSON.parse(body) as { uid: string }).uid
-}
-const shown = async (uid: string) =>
-  JSON.parse((await ask('GET', `/v1/spectroclusters/${uid}`)).body) as SpectroCluster
-const download = (host: PlayedEdgeHost, headers: object = {}) =>
-  ask('GET', `/v1/edgehosts/${host.uid}/spc/download`, undefined, { ...by(host), ...headers })
-const beat = async (host: PlayedEdgeHost) =>
-  (await ask('PATCH', `/v1/edgehosts/${host.uid}/health`, { state: 'healthy' }, by(host))).headers[
-    'edgehost-wanted'
-  ]
-const report = (host: PlayedEdgeHost, uid: string, body: object) =>
-  ask('PUT', `/v1/spectroclusters/${uid}/heartbeat`, { agentVersion: '1.2.3', ...body }, by(host))
-
-/** The two members of a tar. */
-function unpack(bytes: Buffer) {
-  const sizeAt = (at: number) => Number.parseInt(bytes.toString('latin1', at + 124, at + 135), 8)
-  const nameAt = (at: number) => bytes.toString('latin1', at, at + 100).replace(/\0.*$/s, '')
-  const members: [string, Buffer][] = []
-  for (let at = 0; bytes[at] !== 0; at += 512 + Math.ceil(sizeAt(at) / 512) * 512)
-    members.push([nameAt(at), bytes.subarray(at + 512, at + 512 + sizeAt(at))])
-  return members
-}
-interface Description {
-  readonly number: number
-  readonly isDeleted: boolean
-  readonly tenantUid: string
-  readonly definitionSha256: string
-  readonly cluster: { readonly uid: string; readonly name: string }
-  readonly configuration: {
-    readonly spec: {
-      readonly archiveUploadPath?: string
-      readonly profileVariables: readonly object[]
-      readonly cloudConfig: {
-        readonly spec: { readonly clusterConfig: object; readonly machinePoolConfig: object[] }
-      }
-    }
-  }
-}
-async function wanted(host: PlayedEdgeHost) {
-  const { bytes, headers, status } = await download(host)
-  if (status !== 200) throw new Error(bytes.toString())
-  const [[first, head], definition] = unpack(bytes) as [[string, Buffer], [string, Buffer] | undefined]
-  expect(first).toBe('cluster.json')
-  return { bytes, headers, definition, head: JSON.parse(head.toString()) as Description }
-}
+const world = clusterWorld()
 
 describe('a cluster', () => {
   it('is created, and its host learns of it with the next heartbeat', async () => {
-    const host = await joinedHost(platform, admin)
+    const host = await world.joined()
     expect(await beat(host)).toBeUndefined()
     expect((await download(host)).status).toBe(404)
     const uid = await create(host, { name: 'line-1', cloudConfig: { ntpServers: ['ntp.plant.example'] } })
@@ -137,7 +54,7 @@ describe('a cluster', () => {
               machinePoolConfig: [{ hosts: [{ hostUid: host.hostUid }] }],
             },
           },
-          profileVariables: [{ name: 'PASSWORD', profileUid, value: 'hunter-of-two' }],
+          profileVariables: [{ name: 'PASSWORD', profileUid: world.profileUid(), value: 'hunter-of-two' }],
         },
       },
     })
@@ -152,7 +69,7 @@ describe('a cluster', () => {
       spec: {
         number: 1,
         edgeHost: { uid: host.uid },
-        clusterProfileTemplates: [{ name: 'plant', uid: profileUid }],
+        clusterProfileTemplates: [{ name: 'plant', uid: world.profileUid() }],
       },
       status: { state: 'Pending', conditions: [], isDeletionRequested: false },
     })
@@ -167,8 +84,8 @@ describe('a cluster', () => {
       { name: 'HIDDEN', isSensitive: true, hidden: true, required: true, defaultValue: 'hidden-of-secrets' },
     ]
     const secret = 'default-of-secrets'
-    const uid = await importedProfile(platform, admin, clusterProfile('secrets', '1.0.0', { secret, more }))
-    const host = await joinedHost(platform, admin)
+    const uid = await world.imported(clusterProfile('secrets', '1.0.0', { secret, more }))
+    const host = await world.joined()
     await create(host, {}, uid)
     const { head, definition } = await wanted(host)
     expect(head.configuration.spec.profileVariables).toEqual([
@@ -192,7 +109,7 @@ describe('a cluster', () => {
     } finally {
       await rm(folder, { recursive: true })
     }
-    const { database } = platform.rooms.state
+    const { database } = world.platform().rooms.state
     const rows = JSON.stringify(database.sql.prepare('SELECT * FROM cluster').all(), (_, value: unknown) =>
       value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value,
     )
@@ -200,18 +117,18 @@ describe('a cluster', () => {
   })
 
   it('gives the same bytes for the same content, and is rebuilt with each change', async () => {
-    const [one, other] = [await joinedHost(platform, admin), await joinedHost(platform, admin)]
+    const [one, other] = [await world.joined(), await world.joined()]
     const uid = await create(one)
     await create(other, { variables: [{ name: 'USER', value: 'paula' }] })
     const [first, second] = [await wanted(one), await wanted(other)]
     expect(first.definition?.[1].equals(second.definition?.[1] ?? Buffer.alloc(0))).toBe(true)
     expect(second.head.configuration.spec.profileVariables).toContainEqual({
-      ...{ name: 'USER', profileUid, value: 'paula' },
+      ...{ name: 'USER', profileUid: world.profileUid(), value: 'paula' },
     })
-    const folder = join(platform.stateDirectory, 'clusters')
+    const folder = join(world.platform().stateDirectory, 'clusters')
     const before = readdirSync(folder).length
     const changed = await ask('PATCH', `/v1/spectroclusters/${uid}/variables`, [
-      { profileUid, variables: [{ name: 'USER', value: 'petra' }] },
+      { profileUid: world.profileUid(), variables: [{ name: 'USER', value: 'petra' }] },
     ])
     expect([changed.status, changed.headers.etag]).toEqual([204, '"2"'])
     expect((await wanted(one)).head).toMatchObject({
@@ -222,10 +139,10 @@ describe('a cluster', () => {
   })
 
   it('its download goes on where it was, and only with the same content', async () => {
-    const host = await joinedHost(platform, admin)
+    const host = await world.joined()
     const uid = await create(host)
     const { bytes, headers } = await wanted(host)
-    const etag = headers.etag as string
+    const etag = headers.etag!
     const size = bytes.length
     for (const from of [0, 700, 1_500, size - 1_024, size - 1]) {
       const part = await download(host, { range: `bytes=${from}-`, 'if-range': etag })
@@ -243,33 +160,33 @@ describe('a cluster', () => {
   })
 
   it('is downloaded by its host alone', async () => {
-    const [host, other] = [await joinedHost(platform, admin), await joinedHost(platform, admin)]
+    const [host, other] = [await world.joined(), await world.joined()]
     await create(host)
     const url = `/v1/edgehosts/${host.uid}/spc/download`
-    expect((await ask('GET', url, undefined, admin)).status).toBe(403)
+    expect((await ask('GET', url, undefined, world.admin())).status).toBe(403)
     expect((await ask('GET', url, undefined, by(other))).status).toBe(404)
     expect((await ask('GET', url, undefined, {})).status).toBe(401)
   })
 
   it('keeps its profile, the packs of it, its host and its project', async () => {
-    const host = await joinedHost(platform, admin, { name: 'kept-host' })
+    const host = await world.joined({ name: 'kept-host' })
     await create(host, { name: 'keeper' })
     const refused = await ask('DELETE', `/v1/edgehosts/${host.uid}`)
     expect([refused.status, refused.json?.code]).toEqual([409, 'HostInUse'])
     expect(refused.body).toContain('keeper')
-    const ofProfile = await ask('DELETE', `/v1/clusterprofiles/${profileUid}`)
+    const ofProfile = await ask('DELETE', `/v1/clusterprofiles/${world.profileUid()}`)
     expect([ofProfile.status, ofProfile.json?.code]).toEqual([409, 'ProfileInUse'])
     expect(ofProfile.body).toContain('keeper')
-    const profile = (await ask('GET', `/v1/clusterprofiles/${profileUid}`)).json
+    const profile = (await ask('GET', `/v1/clusterprofiles/${world.profileUid()}`)).json
     expect(JSON.stringify(profile)).toContain('"name":"keeper"')
   })
 
   it('of a project uses its hosts, and profiles of the tenant', async () => {
     const made = await ask('POST', '/v1/projects', { metadata: { name: 'with-cluster' } })
     const { uid: projectUid } = made.json as unknown as { uid: string }
-    const inProject = { ...admin, projectuid: projectUid }
-    const host = await joinedHost(platform, admin, { projectUid })
-    const entity = clusterEntity(host.uid, profileUid, { name: 'of-project' })
+    const inProject = { ...world.admin(), projectuid: projectUid }
+    const host = await world.joined({ projectUid })
+    const entity = clusterEntity(host.uid, world.profileUid(), { name: 'of-project' })
     const elsewhere = await ask('POST', '/v1/spectroclusters/edge-native', entity)
     expect(problemCodes(elsewhere)).toEqual(['HostNotFound'])
     const created = await ask('POST', '/v1/spectroclusters/edge-native', entity, inProject)
@@ -281,136 +198,16 @@ describe('a cluster', () => {
   })
 })
 
-const problemCodes = ({ body }: { readonly body: string }) => {
-  const { details, problems } = JSON.parse(body) as {
-    details?: { problems: { code: string; severity: string }[] }
-    problems?: { code: string; severity: string }[]
-  }
-  return (problems ?? details?.problems ?? [])
-    .filter(({ severity }) => severity === 'error')
-    .map(({ code }) => code)
-}
-
-describe('a cluster that cannot be', () => {
-  const validate = (entity: object) => ask('POST', '/v1/spectroclusters/edge-native/validate', entity)
-
-  it('is told all problems at once, by the validation and by the creation', async () => {
-    const host = await joinedHost(platform, admin)
-    const values = 'user: "{{ .spectro.var.UNKNOWN }}"\n'
-    const wrong = clusterProfile('wrong', '1.0.0', { values })
-    wrong.spec.template.packs[3]!.tag = '9.9.9'
-    const uid = await importedProfile(platform, admin, wrong)
-    const entity = clusterEntity(host.uid, uid, {
-      ...{
-        name: 'Not a name',
-        variables: [
-          { name: 'USER', value: 'UPPER' },
-          { name: 'NOBODY', value: '1' },
-        ],
-      },
-      cloudConfig: { ntpServers: ['a b'], sshKeys: ['no key'] },
-      poolConfig: { machinePoolProperties: { archType: 'arm64' }, isControlPlane: false },
-    })
-    const found = await validate(entity)
-    expect(found.status).toBe(200)
-    expect(found.json).toMatchObject({ isPossible: false })
-    expect(problemCodes(found).sort()).toEqual(
-      [
-        ...['FieldInvalid', 'FieldInvalid', 'FieldInvalid', 'FieldInvalid', 'FieldInvalid'],
-        ...['VariableInvalid', 'VariableInvalid', 'PackMissing', 'VariableUndeclared'],
-      ].sort(),
-    )
-    const { profiles, machinePools } = found.json as unknown as {
-      profiles: { uid: string; packs: { results: { name: string }[] } }[]
-      machinePools: { results: { errors: object[] }[] }
-    }
-    expect(profiles[0]?.uid).toBe(uid)
-    expect(profiles[0]?.packs.results.map(({ name }) => name)).toContain('web')
-    expect(machinePools.results[0]?.errors).toHaveLength(2)
-    // No path of this machine.
-    expect(found.body).not.toContain(platform.stateDirectory)
-    const refused = await ask('POST', '/v1/spectroclusters/edge-native', entity)
-    expect([refused.status, refused.json?.code]).toEqual([400, 'ClusterInvalid'])
-    expect(problemCodes(refused)).toEqual(problemCodes(found))
-    expect(await beat(host)).toBeUndefined()
-    expect(readdirSync(join(platform.stateDirectory, 'clusters/staging'))).toEqual([])
-  })
-
-  it.each<[string, string, (entity: ReturnType<typeof clusterEntity>, host: PlayedEdgeHost) => void]>([
-    [
-      'two hosts',
-      'NeedsOneHost',
-      ({ spec }) => spec.machinepoolconfig[0]?.cloudConfig.edgeHosts.push({ hostUid: 'b' }),
-    ],
-    ['no host', 'NeedsOneHost', ({ spec }) => spec.machinepoolconfig.splice(0)],
-    [
-      'an unknown host',
-      'HostNotFound',
-      ({ spec }) => (spec.machinepoolconfig[0]!.cloudConfig.edgeHosts[0]!.hostUid = 'x'),
-    ],
-    ['no profile', 'ProfileMissing', ({ spec }) => spec.profiles.splice(0)],
-    ['an unknown profile', 'ProfileNotFound', ({ spec }) => (spec.profiles[0]!.uid = 'x')],
-    ['a profile twice', 'ProfileTwice', ({ spec }) => spec.profiles.push(spec.profiles[0]!)],
-    [
-      'values of packs',
-      'PackValuesGiven',
-      ({ spec }) => Object.assign(spec.profiles[0]!, { packValues: [{ name: 'web' }] }),
-    ],
-  ])('with %s is refused: %s', async (_, code, change) => {
-    const host = await joinedHost(platform, admin)
-    const entity = clusterEntity(host.uid, profileUid)
-    change(entity, host)
-    expect(problemCodes(await validate(entity))).toContain(code)
-    const refused = await ask('POST', '/v1/spectroclusters/edge-native', entity)
-    expect(refused.status).toBe(400)
-    expect(problemCodes(refused)).toContain(code)
-  })
-
-  it('on a host with a cluster, or with a name that there is, is refused', async () => {
-    const [host, free] = [await joinedHost(platform, admin), await joinedHost(platform, admin)]
-    await create(host, { name: 'first' })
-    expect(problemCodes(await validate(clusterEntity(host.uid, profileUid)))).toEqual(['HostInUse'])
-    expect(problemCodes(await validate(clusterEntity(free.uid, profileUid, { name: 'first' })))).toEqual([
-      'ClusterExists',
-    ])
-  })
-
-  it('without infrastructure is refused', async () => {
-    const profile = clusterProfile('addon-only')
-    profile.spec.template = {
-      ...profile.spec.template,
-      ...{ type: 'add-on', packs: profile.spec.template.packs.slice(3) },
-    }
-    const uid = await importedProfile(platform, admin, profile)
-    const host = await joinedHost(platform, admin)
-    expect(problemCodes(await validate(clusterEntity(host.uid, uid)))).toEqual(['InfrastructureMissing'])
-  })
-
-  it('is one of two that are created at once on one host', async () => {
-    const host = await joinedHost(platform, admin)
-    const replies = await Promise.all(
-      ['a', 'b'].map((name) =>
-        ask(
-          'POST',
-          '/v1/spectroclusters/edge-native',
-          clusterEntity(host.uid, profileUid, { name: `race-${name}` }),
-        ),
-      ),
-    )
-    expect(replies.map(({ status }) => status).sort()).toEqual([201, 409])
-  })
-})
-
 describe('a change', () => {
   it('of variables keeps what it does not name, and masks that are sent back', async () => {
-    const host = await joinedHost(platform, admin)
+    const host = await world.joined()
     const secret = { name: 'PASSWORD', value: 'given-secret' }
     const uid = await create(host, { variables: [{ name: 'USER', value: 'paula' }, secret] })
     const url = `/v1/spectroclusters/${uid}/variables`
-    const read = await ask('GET', url, undefined, viewer)
+    const read = await ask('GET', url, undefined, world.viewer())
     expect(read.json).toMatchObject([
       {
-        profileUid,
+        profileUid: world.profileUid(),
         variables: [
           { name: 'USER', value: 'paula', defaultValue: 'paul' },
           { name: 'PASSWORD', value: '********', defaultValue: '********', isSensitive: true },
@@ -421,35 +218,41 @@ describe('a change', () => {
       { name: 'PASSWORD', value: '********' },
       { name: 'USER', value: 'petra' },
     ]
-    expect((await ask('PATCH', url, [{ profileUid, variables }])).status).toBe(204)
+    expect((await ask('PATCH', url, [{ profileUid: world.profileUid(), variables }])).status).toBe(204)
     expect((await wanted(host)).head.configuration.spec.profileVariables).toEqual([
-      { ...secret, profileUid },
-      { name: 'USER', profileUid, value: 'petra' },
+      { ...secret, profileUid: world.profileUid() },
+      { name: 'USER', profileUid: world.profileUid(), value: 'petra' },
     ])
-    const refused = await ask('PATCH', url, [{ profileUid, variables: [{ name: 'USER', value: '1' }] }])
+    const refused = await ask('PATCH', url, [
+      { profileUid: world.profileUid(), variables: [{ name: 'USER', value: '1' }] },
+    ])
     expect(problemCodes(refused)).toEqual(['VariableInvalid'])
     expect((await shown(uid)).spec.number).toBe(2)
-    for (const text of [read.body, JSON.stringify(platform.lines), (await ask('GET', '/v1/audits')).body])
+    for (const text of [
+      read.body,
+      JSON.stringify(world.platform().lines),
+      (await ask('GET', '/v1/audits')).body,
+    ])
       expect(text).not.toContain('given-secret')
   })
 
   it('is refused where another one came between', async () => {
-    const host = await joinedHost(platform, admin)
+    const host = await world.joined()
     const uid = await create(host)
     const url = `/v1/spectroclusters/${uid}/apply`
     const { etag } = (await ask('GET', `/v1/spectroclusters/${uid}`)).headers
-    expect((await ask('POST', url, undefined, { ...admin, 'if-match': etag })).status).toBe(204)
-    const refused = await ask('POST', url, undefined, { ...admin, 'if-match': etag })
+    expect((await ask('POST', url, undefined, { ...world.admin(), 'if-match': etag })).status).toBe(204)
+    const refused = await ask('POST', url, undefined, { ...world.admin(), 'if-match': etag })
     expect([refused.status, refused.json?.code]).toEqual([412, 'PreconditionFailed'])
     const [one, other] = await Promise.all([ask('POST', url), ask('POST', url)])
     expect([one.status, other.status].sort()).toEqual([204, 409])
   })
 
   it('of profiles carries the values to another version', async () => {
-    const host = await joinedHost(platform, admin)
-    const first = await importedProfile(platform, admin, clusterProfile('moving', '1.0.0'))
+    const host = await world.joined()
+    const first = await world.imported(clusterProfile('moving', '1.0.0'))
     const gone = { name: 'GONE', defaultValue: 'x' }
-    const second = await importedProfile(platform, admin, clusterProfile('moving', '1.1.0', { more: [gone] }))
+    const second = await world.imported(clusterProfile('moving', '1.1.0', { more: [gone] }))
     const variables = [
       { name: 'USER', value: 'paula' },
       { name: 'GONE', value: 'y' },
@@ -466,15 +269,17 @@ describe('a change', () => {
       profiles: [{ metadata: { uid: first }, spec: { profileVersion: '1.0.0' } }],
     })
     expect((await ask('DELETE', `/v1/clusterprofiles/${second}`)).status).toBe(204)
-    const replaced = await ask('PUT', url, { profiles: [{ uid: first, replaceWithProfile: profileUid }] })
+    const replaced = await ask('PUT', url, {
+      profiles: [{ uid: first, replaceWithProfile: world.profileUid() }],
+    })
     expect(replaced.status).toBe(204)
     expect((await wanted(host)).head.configuration.spec.profileVariables[0]).toEqual({
-      ...{ name: 'USER', profileUid, value: 'paula' },
+      ...{ name: 'USER', profileUid: world.profileUid(), value: 'paula' },
     })
   })
 
   it('of settings replaces both lists, and nothing else', async () => {
-    const host = await joinedHost(platform, admin)
+    const host = await world.joined()
     const endpoint = { controlPlaneEndpoint: { host: '192.0.2.80', type: 'VIP' } }
     const uid = await create(host, { cloudConfig: { ...endpoint, ntpServers: ['a.example'] } })
     const url = `/v1/cloudconfigs/edge-native/${uid}/clusterConfig`
@@ -490,121 +295,10 @@ describe('a change', () => {
   })
 
   it('is applied again with a number that is higher than that of the host', async () => {
-    const host = await joinedHost(platform, admin)
+    const host = await world.joined()
     const uid = await create(host)
     await report(host, uid, { number: 7, state: 'Running' })
     expect((await ask('POST', `/v1/spectroclusters/${uid}/apply`)).headers.etag).toBe('"8"')
     expect(await beat(host)).toMatch(/^number=8, etag="8-/)
-  })
-})
-
-describe('a cluster is deleted', () => {
-  it('by its host, and then forgotten', async () => {
-    const host = await joinedHost(platform, admin)
-    const uid = await create(host, { name: 'to-be-gone' })
-    const url = `/v1/spectroclusters/${uid}`
-    expect((await ask('DELETE', url)).status).toBe(204)
-    const { head, definition, headers, bytes } = await wanted(host)
-    expect(definition).toBeUndefined()
-    expect(head).toEqual({
-      ...{ number: 2, isDeleted: true, tenantUid: head.tenantUid, cluster: { uid, name: 'to-be-gone' } },
-    })
-    const digest = createHash('sha256').update(bytes).digest('base64')
-    expect(headers['repr-digest']).toBe(`sha-256=:${digest}:`)
-    expect((await shown(uid)).status).toMatchObject({ state: 'Deleting', isDeletionRequested: true })
-    const patched = await ask('PATCH', `${url}/variables`, [])
-    expect([patched.status, patched.json?.code]).toEqual([409, 'ClusterDeleting'])
-    // Once more changes nothing; applied again it stays a deletion.
-    expect((await ask('DELETE', url)).headers.etag).toBe('"2"')
-    expect((await ask('POST', `${url}/apply`)).headers.etag).toBe('"3"')
-    await report(host, uid, { number: 2, state: 'Deleted' })
-    expect((await ask('GET', url)).status).toBe(200)
-    expect((await report(host, uid, { number: 3, state: 'Deleted' })).status).toBe(204)
-    expect((await ask('GET', url)).status).toBe(404)
-    expect(await beat(host)).toBeUndefined()
-    expect((await ask('GET', `/v1/edgehosts/${host.uid}`)).json).toMatchObject({ status: { state: 'ready' } })
-    await create(host, { name: 'to-be-gone' })
-  })
-
-  it('is not forgotten where its host deleted it by itself', async () => {
-    const host = await joinedHost(platform, admin)
-    const uid = await create(host)
-    await report(host, uid, { number: 1, state: 'Deleted' })
-    expect((await ask('GET', `/v1/spectroclusters/${uid}/status`)).json).toEqual({
-      status: { state: 'Deleted' },
-    })
-  })
-
-  it('without its host only when that has been silent for an hour', async () => {
-    const host = await joinedHost(platform, admin)
-    const uid = await create(host)
-    await beat(host)
-    const url = `/v1/spectroclusters/${uid}?forceDelete=true`
-    const refused = await ask('DELETE', url)
-    expect([refused.status, refused.json?.code]).toEqual([409, 'HostNotSilent'])
-    platform.clock.turn(61 * minuteMs)
-    admin = await platform.signIn('root@plant.example', password)
-    viewer = await platform.signIn('eye@plant.example', password)
-    expect((await ask('DELETE', url)).status).toBe(204)
-    expect((await ask('GET', `/v1/spectroclusters/${uid}`)).status).toBe(404)
-  })
-})
-
-describe('what a host reports', () => {
-  it('is shown, and found by filters', async () => {
-    const host = await joinedHost(platform, admin)
-    const uid = await create(host, { name: 'reporting' })
-    const step = { key: 'k', title: 'Install', state: 'done', failures: 0 }
-    const body = { number: 1, state: 'Running', revision: 3, message: 'fine', steps: [step] }
-    expect((await report(host, uid, body)).status).toBe(204)
-    const condition = { type: 'Wanted', status: 'True', reason: 'Applied', message: 'as wanted' }
-    const url = `/v1/spectroclusters/${uid}`
-    expect((await ask('PATCH', `${url}/status/conditions`, [condition], by(host))).status).toBe(204)
-    const packs = [
-      { name: 'web', profileUid, version: '1.0.0', condition: { type: 'Ready', status: 'True' } },
-    ]
-    expect((await ask('PATCH', `${url}/packs/status`, { packs }, by(host))).status).toBe(204)
-    expect((await ask('PATCH', `/v1/edgehosts/${host.uid}/packs/status`, { packs }, by(host))).status).toBe(
-      204,
-    )
-    expect((await shown(uid)).status).toMatchObject({
-      ...{ state: 'Running', number: 1, revision: 3, message: 'fine', agentVersion: '1.2.3' },
-      ...{ conditions: [condition], packs, steps: [step] },
-    })
-    const list = (filters: string) => ask('GET', `/v1/spectroclusters?filters=${encodeURIComponent(filters)}`)
-    expect((await list('status.state=RunningANDmetadata.name=reporting')).json).toMatchObject({
-      ...{ items: [{ metadata: { uid } }], listmeta: { count: 1 } },
-    })
-    expect((await list('metadata.labels.hall=4')).json).toMatchObject({ items: [] })
-    // Nothing of it is in the trail.
-    expect((await ask('GET', `/v1/audits?resourceUid=${uid}`)).json).toMatchObject({ listmeta: { count: 1 } })
-  })
-
-  it('is accepted from the host of the cluster alone', async () => {
-    const [host, other] = [await joinedHost(platform, admin), await joinedHost(platform, admin)]
-    const uid = await create(host)
-    expect((await report(other, uid, { state: 'Running' })).status).toBe(404)
-    expect((await ask('PUT', `/v1/spectroclusters/${uid}/heartbeat`, { agentVersion: '1' })).status).toBe(403)
-    expect((await ask('PATCH', `/v1/edgehosts/${other.uid}/packs/status`, {}, by(other))).status).toBe(404)
-  })
-
-  it('its kubeconfig is sealed, and each read by an administrator is in the trail', async () => {
-    const host = await joinedHost(platform, admin)
-    const uid = await create(host)
-    const url = `/v1/spectroclusters/${uid}/assets/kubeconfig`
-    expect((await ask('GET', url)).status).toBe(404)
-    const kubeconfig = 'apiVersion: v1\nusers: [{ token: a-token-of-kubernetes }]\n'
-    const sent = await ask('PUT', url, { kubeconfig }, by(host))
-    expect([sent.status, typeof sent.headers.audituid]).toEqual([204, 'string'])
-    const read = await ask('GET', url)
-    expect([read.body, read.headers['cache-control'], typeof read.headers.audituid]).toEqual([
-      ...[kubeconfig, 'no-store', 'string'],
-    ])
-    expect((await ask('GET', url, undefined, viewer)).status).toBe(403)
-    const row = platform.rooms.state.database.sql
-      .prepare('SELECT kubeconfig FROM cluster WHERE uid = ?')
-      .get(uid)
-    expect(Buffer.from(row?.kubeconfig as Uint8Array).includes('a-token')).toBe(false)
-    expect((await ask('GET', '/v1/audits?limit=50')).body).not.toContain('a-token')
   })
 })

@@ -1,0 +1,50 @@
+import type {
+  ClusterProblem,
+  ClusterValidatorResponse,
+  EdgeNativeClusterConfig,
+} from '../schemas/clusters.ts'
+import type { ExaminedWish, Wish } from './examine-wish.ts'
+
+/** What a cluster has for its whole life. */
+export function fixedProblems(
+  given: EdgeNativeClusterConfig,
+  present: EdgeNativeClusterConfig,
+): ClusterProblem[] {
+  return Object.entries(given).flatMap(([name, value]): ClusterProblem[] => {
+    const is = (present as Readonly<Record<string, unknown>>)[name]
+    if (isUnset(value) || JSON.stringify(value) === JSON.stringify(is)) return []
+    const path = `clusterConfig.${name}`
+    return [
+      { code: 'CannotChange', severity: 'error', path, message: `${path} stays as the cluster was created` },
+    ]
+  })
+}
+
+/** Empty text, objects and lists mean: not set, and so does false. */
+const isUnset = (value: unknown): boolean =>
+  value === '' || value === false || (typeof value === 'object' && Object.values(value ?? {}).every(isUnset))
+
+/** The problems of a wish in the published shape, and as they are. */
+export function toValidation(
+  wish: Wish,
+  { problems, isPossible, templates }: ExaminedWish,
+): ClusterValidatorResponse {
+  const resultsOf = (found: readonly ClusterProblem[], name: string, displayName: string) => ({
+    ...{ name, displayName },
+    errors: found.map(({ code, message }) => ({ code, message })),
+  })
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  const ofPools = errors.filter(({ path = '' }) => path.startsWith('spec.machinepoolconfig'))
+  const pool = wish.configuration?.spec.cloudConfig.spec.machinePoolConfig[0].name ?? ''
+  return {
+    ...{ isPossible, problems: [...problems] },
+    machinePools: { results: ofPools.length > 0 ? [resultsOf(ofPools, pool, pool)] : [] },
+    profiles: templates.map(({ uid }) => {
+      const own = Map.groupBy(
+        errors.filter(({ profileUid }) => profileUid === uid),
+        ({ pack = '' }) => pack,
+      )
+      return { uid, packs: { results: [...own].map(([pack, found]) => resultsOf(found, pack, pack)) } }
+    }),
+  }
+}

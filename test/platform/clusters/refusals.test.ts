@@ -1,0 +1,118 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ask, beat, clusterWorld, create, problemCodes } from '../../support/cluster-world.ts'
+import { clusterEntity, clusterProfile } from '../../support/platform-clusters.ts'
+import type { PlayedEdgeHost } from '../../support/played-edge-host.ts'
+
+const world = clusterWorld()
+
+describe('a cluster that cannot be', () => {
+  const validate = (entity: object) => ask('POST', '/v1/spectroclusters/edge-native/validate', entity)
+
+  it('is told all problems at once, by the validation and by the creation', async () => {
+    const host = await world.joined()
+    const values = 'user: "{{ .spectro.var.UNKNOWN }}"\n'
+    const wrong = clusterProfile('wrong', '1.0.0', { values })
+    wrong.spec.template.packs[3]!.tag = '9.9.9'
+    const uid = await world.imported(wrong)
+    const entity = clusterEntity(host.uid, uid, {
+      ...{
+        name: 'Not a name',
+        variables: [
+          { name: 'USER', value: 'UPPER' },
+          { name: 'NOBODY', value: '1' },
+        ],
+      },
+      cloudConfig: { ntpServers: ['a b'], sshKeys: ['no key'] },
+      poolConfig: { machinePoolProperties: { archType: 'arm64' }, isControlPlane: false },
+    })
+    const found = await validate(entity)
+    expect(found.status).toBe(200)
+    expect(found.json).toMatchObject({ isPossible: false })
+    expect(problemCodes(found).sort()).toEqual(
+      [
+        ...['FieldInvalid', 'FieldInvalid', 'FieldInvalid', 'FieldInvalid', 'FieldInvalid'],
+        ...['VariableInvalid', 'VariableInvalid', 'PackMissing', 'VariableUndeclared'],
+      ].sort(),
+    )
+    const { profiles, machinePools } = found.json as unknown as {
+      profiles: { uid: string; packs: { results: { name: string }[] } }[]
+      machinePools: { results: { errors: object[] }[] }
+    }
+    expect(profiles[0]?.uid).toBe(uid)
+    expect(profiles[0]?.packs.results.map(({ name }) => name)).toContain('web')
+    expect(machinePools.results[0]?.errors).toHaveLength(2)
+    // No path of this machine.
+    expect(found.body).not.toContain(world.platform().stateDirectory)
+    const refused = await ask('POST', '/v1/spectroclusters/edge-native', entity)
+    expect([refused.status, refused.json?.code]).toEqual([400, 'ClusterInvalid'])
+    expect(problemCodes(refused)).toEqual(problemCodes(found))
+    expect(await beat(host)).toBeUndefined()
+    expect(readdirSync(join(world.platform().stateDirectory, 'clusters/staging'))).toEqual([])
+  })
+
+  it.each<[string, string, (entity: ReturnType<typeof clusterEntity>, host: PlayedEdgeHost) => void]>([
+    [
+      'two hosts',
+      'NeedsOneHost',
+      ({ spec }) => spec.machinepoolconfig[0]?.cloudConfig.edgeHosts.push({ hostUid: 'b' }),
+    ],
+    ['no host', 'NeedsOneHost', ({ spec }) => spec.machinepoolconfig.splice(0)],
+    [
+      'an unknown host',
+      'HostNotFound',
+      ({ spec }) => (spec.machinepoolconfig[0]!.cloudConfig.edgeHosts[0]!.hostUid = 'x'),
+    ],
+    ['no profile', 'ProfileMissing', ({ spec }) => spec.profiles.splice(0)],
+    ['an unknown profile', 'ProfileNotFound', ({ spec }) => (spec.profiles[0]!.uid = 'x')],
+    ['a profile twice', 'ProfileTwice', ({ spec }) => spec.profiles.push(spec.profiles[0]!)],
+    [
+      'values of packs',
+      'PackValuesGiven',
+      ({ spec }) => Object.assign(spec.profiles[0]!, { packValues: [{ name: 'web' }] }),
+    ],
+  ])('with %s is refused: %s', async (_, code, change) => {
+    const host = await world.joined()
+    const entity = clusterEntity(host.uid, world.profileUid())
+    change(entity, host)
+    expect(problemCodes(await validate(entity))).toContain(code)
+    const refused = await ask('POST', '/v1/spectroclusters/edge-native', entity)
+    expect(refused.status).toBe(400)
+    expect(problemCodes(refused)).toContain(code)
+  })
+
+  it('on a host with a cluster, or with a name that there is, is refused', async () => {
+    const [host, free] = [await world.joined(), await world.joined()]
+    await create(host, { name: 'first' })
+    expect(problemCodes(await validate(clusterEntity(host.uid, world.profileUid())))).toEqual(['HostInUse'])
+    expect(
+      problemCodes(await validate(clusterEntity(free.uid, world.profileUid(), { name: 'first' }))),
+    ).toEqual(['ClusterExists'])
+  })
+
+  it('without infrastructure is refused', async () => {
+    const profile = clusterProfile('addon-only')
+    profile.spec.template = {
+      ...profile.spec.template,
+      ...{ type: 'add-on', packs: profile.spec.template.packs.slice(3) },
+    }
+    const uid = await world.imported(profile)
+    const host = await world.joined()
+    expect(problemCodes(await validate(clusterEntity(host.uid, uid)))).toEqual(['InfrastructureMissing'])
+  })
+
+  it('is one of two that are created at once on one host', async () => {
+    const host = await world.joined()
+    const replies = await Promise.all(
+      ['a', 'b'].map((name) =>
+        ask(
+          'POST',
+          '/v1/spectroclusters/edge-native',
+          clusterEntity(host.uid, world.profileUid(), { name: `race-${name}` }),
+        ),
+      ),
+    )
+    expect(replies.map(({ status }) => status).sort()).toEqual([201, 409])
+  })
+})

@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { ask, beat, by, clusterWorld, create, report, shown, wanted } from '../../support/cluster-world.ts'
+import { minuteMs } from '../../support/turning-clock.ts'
+
+const world = clusterWorld()
+
+describe('a cluster is deleted', () => {
+  it('by its host, and then forgotten', async () => {
+    const host = await world.joined()
+    const uid = await create(host, { name: 'to-be-gone' })
+    const url = `/v1/spectroclusters/${uid}`
+    expect((await ask('DELETE', url)).status).toBe(204)
+    const { head, definition, headers, bytes } = await wanted(host)
+    expect(definition).toBeUndefined()
+    expect(head).toEqual({
+      ...{ number: 2, isDeleted: true, tenantUid: head.tenantUid, cluster: { uid, name: 'to-be-gone' } },
+    })
+    const digest = createHash('sha256').update(bytes).digest('base64')
+    expect(headers['repr-digest']).toBe(`sha-256=:${digest}:`)
+    expect((await shown(uid)).status).toMatchObject({ state: 'Deleting', isDeletionRequested: true })
+    const patched = await ask('PATCH', `${url}/variables`, [])
+    expect([patched.status, patched.json?.code]).toEqual([409, 'ClusterDeleting'])
+    // Once more changes nothing; applied again it stays a deletion.
+    expect((await ask('DELETE', url)).headers.etag).toBe('"2"')
+    expect((await ask('POST', `${url}/apply`)).headers.etag).toBe('"3"')
+    await report(host, uid, { number: 2, state: 'Deleted' })
+    expect((await ask('GET', url)).status).toBe(200)
+    expect((await report(host, uid, { number: 3, state: 'Deleted' })).status).toBe(204)
+    expect((await ask('GET', url)).status).toBe(404)
+    expect(await beat(host)).toBeUndefined()
+    expect((await ask('GET', `/v1/edgehosts/${host.uid}`)).json).toMatchObject({ status: { state: 'ready' } })
+    await create(host, { name: 'to-be-gone' })
+  })
+
+  it('is not forgotten where its host deleted it by itself', async () => {
+    const host = await world.joined()
+    const uid = await create(host)
+    await report(host, uid, { number: 1, state: 'Deleted' })
+    expect((await ask('GET', `/v1/spectroclusters/${uid}/status`)).json).toEqual({
+      status: { state: 'Deleted' },
+    })
+  })
+
+  it('without its host only when that has been silent for an hour', async () => {
+    const host = await world.joined()
+    const uid = await create(host)
+    await beat(host)
+    const url = `/v1/spectroclusters/${uid}?forceDelete=true`
+    const refused = await ask('DELETE', url)
+    expect([refused.status, refused.json?.code]).toEqual([409, 'HostNotSilent'])
+    world.platform().clock.turn(61 * minuteMs)
+    await world.signIn()
+    expect((await ask('DELETE', url)).status).toBe(204)
+    expect((await ask('GET', `/v1/spectroclusters/${uid}`)).status).toBe(404)
+  })
+})
+
+describe('what a host reports', () => {
+  it('is shown, and found by filters', async () => {
+    const host = await world.joined()
+    const uid = await create(host, { name: 'reporting' })
+    const step = { key: 'k', title: 'Install', state: 'done', failures: 0 }
+    const body = { number: 1, state: 'Running', revision: 3, message: 'fine', steps: [step] }
+    expect((await report(host, uid, body)).status).toBe(204)
+    const condition = { type: 'Wanted', status: 'True', reason: 'Applied', message: 'as wanted' }
+    const url = `/v1/spectroclusters/${uid}`
+    expect((await ask('PATCH', `${url}/status/conditions`, [condition], by(host))).status).toBe(204)
+    const packs = [
+      {
+        name: 'web',
+        profileUid: world.profileUid(),
+        version: '1.0.0',
+        condition: { type: 'Ready', status: 'True' },
+      },
+    ]
+    expect((await ask('PATCH', `${url}/packs/status`, { packs }, by(host))).status).toBe(204)
+    expect((await ask('PATCH', `/v1/edgehosts/${host.uid}/packs/status`, { packs }, by(host))).status).toBe(
+      204,
+    )
+    expect((await shown(uid)).status).toMatchObject({
+      ...{ state: 'Running', number: 1, revision: 3, message: 'fine', agentVersion: '1.2.3' },
+      ...{ conditions: [condition], packs, steps: [step] },
+    })
+    const list = (filters: string) => ask('GET', `/v1/spectroclusters?filters=${encodeURIComponent(filters)}`)
+    expect((await list('status.state=RunningANDmetadata.name=reporting')).json).toMatchObject({
+      ...{ items: [{ metadata: { uid } }], listmeta: { count: 1 } },
+    })
+    expect((await list('metadata.labels.hall=4')).json).toMatchObject({ items: [] })
+    // Nothing of it is in the trail.
+    expect((await ask('GET', `/v1/audits?resourceUid=${uid}`)).json).toMatchObject({ listmeta: { count: 1 } })
+  })
+
+  it('is accepted from the host of the cluster alone', async () => {
+    const [host, other] = [await world.joined(), await world.joined()]
+    const uid = await create(host)
+    expect((await report(other, uid, { state: 'Running' })).status).toBe(404)
+    expect((await ask('PUT', `/v1/spectroclusters/${uid}/heartbeat`, { agentVersion: '1' })).status).toBe(403)
+    expect((await ask('PATCH', `/v1/edgehosts/${other.uid}/packs/status`, {}, by(other))).status).toBe(404)
+  })
+
+  it('its kubeconfig is sealed, and each read by an administrator is in the trail', async () => {
+    const host = await world.joined()
+    const uid = await create(host)
+    const url = `/v1/spectroclusters/${uid}/assets/kubeconfig`
+    expect((await ask('GET', url)).status).toBe(404)
+    const kubeconfig = 'apiVersion: v1\nusers: [{ token: a-token-of-kubernetes }]\n'
+    const sent = await ask('PUT', url, { kubeconfig }, by(host))
+    expect([sent.status, typeof sent.headers.audituid]).toEqual([204, 'string'])
+    const read = await ask('GET', url)
+    expect([read.body, read.headers['cache-control'], typeof read.headers.audituid]).toEqual([
+      ...[kubeconfig, 'no-store', 'string'],
+    ])
+    expect((await ask('GET', url, undefined, world.viewer())).status).toBe(403)
+    const row = world
+      .platform()
+      .rooms.state.database.sql.prepare('SELECT kubeconfig FROM cluster WHERE uid = ?')
+      .get(uid)
+    expect(Buffer.from(row?.kubeconfig as Uint8Array).includes('a-token')).toBe(false)
+    expect((await ask('GET', '/v1/audits?limit=50')).body).not.toContain('a-token')
+  })
+})
