@@ -2,7 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Entry, Role, Sent } from '../support/access-entry.ts'
+import {
+  callers,
+  expected,
+  users,
+  type Entry,
+  type Role,
+  type Roles,
+  type Sent,
+} from '../support/access-entry.ts'
+import { clusterEntries } from '../support/cluster-entries.ts'
 import { readDocument } from '../support/api-document.ts'
 import { playEdgeHost, registrationBody, type PlayedEdgeHost } from '../support/played-edge-host.ts'
 import {
@@ -17,31 +26,6 @@ import { minuteMs } from '../support/turning-clock.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD'
 type Headers = Readonly<Record<string, string>>
-
-/** Roles of a user: for the tenant, and in the project that requests name. */
-interface Roles {
-  readonly tenant?: Role
-  readonly project?: Role
-}
-
-/** Callers with a role somewhere. */
-const users = {
-  viewer: { tenant: 'viewer' },
-  operator: { tenant: 'operator' },
-  admin: { tenant: 'admin' },
-  elsewhere: {},
-  'viewer of the project': { project: 'viewer' },
-  'operator of the project': { project: 'operator' },
-  'admin of the project': { project: 'admin' },
-  'viewer with more in the project': { tenant: 'viewer', project: 'admin' },
-  'key of the operator': { tenant: 'operator' },
-  'key of the admin': { tenant: 'admin' },
-} as const satisfies Record<string, Roles>
-
-/** Callers whose credentials count for nothing. */
-const strangers = ['nobody', 'expired', 'revoked', 'key that is off', 'removed host', 'old login of a host']
-const hosts = ['host', 'other host']
-const callers = [...Object.keys(users), ...strangers, ...hosts]
 
 const password = 'a long password'
 const email = (name: string) => `${name.replaceAll(' ', '-')}@plant.example`
@@ -322,33 +306,6 @@ const entries: Readonly<Record<string, Entry>> = {
 const { operations: documented, problemsOf } = readDocument(
   readFileSync(join(import.meta.dirname, '../../docs/platform-openapi.json'), 'utf8'),
 )
-
-const ranks: readonly string[] = ['viewer', 'operator', 'admin']
-
-/** The answer that a caller has to get, as `200` or `403 Forbidden`, from the rule alone. */
-function expected({ rule, status, refusesKeys }: Entry, path: string, caller: string, scope: string): string {
-  const yes = String(status)
-  const unknownProject = '404 ProjectNotFound'
-  if (rule === 'open') return yes
-  if (strangers.includes(caller)) return '401 Unauthenticated'
-  if (hosts.includes(caller)) {
-    if (rule !== 'host') return '403 Forbidden'
-    return caller === 'host' || !path.includes(':') ? yes : '404 NotFound'
-  }
-  if (rule === 'host') return '403 Forbidden'
-  const { tenant, project }: Roles = (users as Readonly<Record<string, Roles>>)[caller] ?? {}
-  const isInProject = scope === 'the project'
-  if (isInProject && tenant === undefined && project === undefined) return unknownProject
-  if (rule === 'any user') return yes
-  // What a user without a role for the tenant sees of a project where it has none.
-  if (path === '/v1/projects/:uid' && rule === 'viewer of the tenant' && tenant === undefined)
-    return unknownProject
-  const [needed = '', , ...where] = rule.split(' ')
-  const counting = [tenant, isInProject && where.join(' ') === 'the scope' ? project : undefined]
-  const rank = Math.max(...counting.map((role) => ranks.indexOf(role ?? '')))
-  if (rank < ranks.indexOf(needed)) return '403 Forbidden'
-  return refusesKeys && caller.startsWith('key') ? '403 Forbidden' : yes
-}
 
 beforeAll(async () => {
   platform = await createTestPlatform()
