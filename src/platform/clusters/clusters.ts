@@ -50,8 +50,10 @@ export interface ClustersOptions {
   /** When the cluster was heard last, since the start. */
   readonly heardAt: (uid: string) => number | undefined
   readonly tenantUid: string
-  /** Seals given values, and descriptions for hosts. */
-  readonly seal: Seal
+  /** Seals given values. */
+  readonly valueSeal: Seal
+  /** Seals descriptions for hosts. */
+  readonly headSeal: Seal
   readonly database: Pick<Database, 'sql' | 'transaction'>
   readonly read: Reader['read']
   readonly clock: Pick<Clock, 'now'>
@@ -109,7 +111,19 @@ const silentMs = 3_600_000
 export const etagOf = ({ number }: Pick<ClusterHead, 'number'>): string => `"${number}"`
 
 export function createClusters(options: ClustersOptions): Clusters {
-  const { store, index, folders, examine, profiles, findHost, tenantUid, seal, database, clock } = options
+  const {
+    store,
+    index,
+    folders,
+    examine,
+    profiles,
+    findHost,
+    tenantUid,
+    valueSeal,
+    headSeal,
+    database,
+    clock,
+  } = options
   const { wishOf, findProfiles } = createWishes(options)
 
   function get(uid: string, projectUid: string): ClusterRecord {
@@ -140,16 +154,14 @@ export function createClusters(options: ClustersOptions): Clusters {
     heardAt: options.heardAt(uid),
   })
 
-  function open(sealed: Uint8Array, name: string): string {
-    const opened = seal.open(sealed)
-    if (opened !== undefined) return opened
+  function givenOf({ given, name }: ClusterRecord): Given {
+    const opened = valueSeal.open(given)
+    if (opened !== undefined) return JSON.parse(opened) as Given
     throw new AppError(
       platformErrors.SecretReplaced,
       `the sensitive values of the cluster ${name} cannot be read any more`,
     )
   }
-
-  const givenOf = ({ given, name }: ClusterRecord) => JSON.parse(open(given, name)) as Given
 
   /** Refuses what cannot be done. @param what for example `the cluster cannot be created` */
   function requirePossible(what: string, { isPossible, problems }: ExaminedWish): void {
@@ -192,7 +204,7 @@ export function createClusters(options: ClustersOptions): Clusters {
       const made = {
         ...{ number, configuration, templates, filesUid: staged.uid, digest: built.digest },
         ...{ definitionBytes: built.sizeBytes, shownValues: shownValues(given, wish.profiles) },
-        ...{ given: seal.seal(JSON.stringify(given)), head: seal.seal(built.head) },
+        ...{ given: valueSeal.seal(JSON.stringify(given)), head: headSeal.seal(built.head) },
         modifiedAt: clock.now(),
       }
       await folders.keep(staged, () => {
@@ -240,7 +252,7 @@ export function createClusters(options: ClustersOptions): Clusters {
     const { before } = wantedFrame(Buffer.from(head), undefined)
     return {
       ...cluster,
-      ...{ number, state: 'Deleting', filesUid: '', definitionBytes: 0, head: seal.seal(head) },
+      ...{ number, state: 'Deleting', filesUid: '', definitionBytes: 0, head: headSeal.seal(head) },
       digest: createHash('sha256').update(before).digest('hex'),
       modifiedAt: clock.now(),
       deleteRequestedAt: cluster.deleteRequestedAt ?? clock.now(),

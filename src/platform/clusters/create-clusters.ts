@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import type { Secrets } from '../../secrets/secrets.ts'
-import { createSeal } from '../../secrets/seal.ts'
 import type { Database } from '../../store/database.ts'
 import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
@@ -8,6 +7,7 @@ import type { Logger } from '../../system/log.ts'
 import type { PlatformSettings } from '../config.ts'
 import type { HostParts } from '../hosts/create-hosts.ts'
 import { openKeptFolders } from '../kept-folders.ts'
+import { sealedColumns, sealOf } from '../secret/sealed-columns.ts'
 import type { PackParts } from '../packs/create-packs.ts'
 import { createClusters, type Clusters } from './clusters.ts'
 import type { ClusterStore } from './cluster-store.ts'
@@ -56,20 +56,21 @@ export async function createClusterParts(options: ClusterPartsOptions): Promise<
       log.error({ name: cluster.name }, 'the definition of a cluster is missing; apply the cluster again')
     },
   })
-  const seal = createSeal(secrets.derive('sensitive values of clusters'))
+  const headSeal = sealOf(secrets, sealedColumns.clusterDescriptions)
   const { takeHeartbeat, ...reports } = createClusterReports({
-    ...{ store, clock, seal: createSeal(secrets.derive('kubeconfigs of clusters')) },
+    ...{ store, clock, seal: sealOf(secrets, sealedColumns.kubeconfigs) },
   })
   const { profiles } = packs
   const clusters = createClusters({
-    ...{ store, index, folders, profiles, tenantUid, seal, database, read, clock },
+    ...{ store, index, folders, profiles, tenantUid, headSeal, database, read, clock },
+    valueSeal: sealOf(secrets, sealedColumns.clusterValues),
     ...{ findHost: hosts.find, findHostByOwnId: hosts.findByOwnId, heardAt: reports.heardAt },
     examine: createExamineWish({
       ...{ profiles, packs: packs.packs, examinations: packs.examinations, settings, tenantUid },
     }),
   })
   return {
-    ...{ clusters, index, downloads: createDownloads({ store, folders, seal }) },
+    ...{ clusters, index, downloads: createDownloads({ store, folders, seal: headSeal }) },
     reports: {
       ...reports,
       async heartbeat(cluster, heartbeat) {

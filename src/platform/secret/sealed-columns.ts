@@ -16,6 +16,9 @@ export const sealedColumns = {
     column: 'variables',
     purpose: 'sensitive values of cluster profiles',
   },
+  clusterValues: { table: 'cluster', column: 'given', purpose: 'sensitive values of clusters' },
+  clusterDescriptions: { table: 'cluster', column: 'head', purpose: 'descriptions of clusters' },
+  kubeconfigs: { table: 'cluster', column: 'kubeconfig', purpose: 'kubeconfigs of clusters' },
 } as const satisfies Readonly<Record<string, SealedColumn>>
 
 /** What seals the texts of a column. */
