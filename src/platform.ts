@@ -121,7 +121,13 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   })
   const packs = await createPackParts({
     ...{ stateDirectory: state.directory, settings: config.platform.packs, database, read, secrets },
-    ...{ worker: { runner, program: edges.examineProgram, log }, usesOf: clusterStore.using, stopping, clock, log },
+    ...{
+      worker: { runner, program: edges.examineProgram, log },
+      usesOf: clusterStore.using,
+      stopping,
+      clock,
+      log,
+    },
   })
   const clusters = await createClusterParts({
     ...{ stateDirectory: state.directory, settings: config.platform.packs, store: clusterStore, index },
