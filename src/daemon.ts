@@ -1,11 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { join } from 'node:path'
+import { createBodyCheck } from './api/compilers.ts'
 import { identifyByToken } from './api/guard.ts'
 import { createApi, type Api } from './api/room.ts'
 import { createAudit, type Audit } from './audit/audit.ts'
 import { createAuth, type Auth } from './auth/auth.ts'
 import { createCertificateRoom } from './certificate/room.ts'
 import { createCluster, type ClusterRoom } from './cluster/room.ts'
+import { ClusterConfiguration } from './cluster/schemas.ts'
 import { createContent, type ContentRoom } from './content/room.ts'
 import { declarations, families, type Config } from './declarations.ts'
 import { createDefinitions, type Definitions } from './definition/definitions.ts'
@@ -143,6 +145,8 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ stateDirectory: state.directory, hostId: record.id, definition, content, version, runner, stopping },
     ...{ listTokens, certificate: () => certificate.material().cert, architecture: edges.architecture },
     ...{ cores: edges.cores, asUnits: runtimeDirectory !== undefined, privileged, clock, log },
+    problemOf: createBodyCheck(ClusterConfiguration),
+    record: audit.record,
     programs: { step: edges.stepProgram, keeper: edges.keeperProgram, prepare: edges.prepareProgram },
     onEvent: ({ severity, reason, message, object, clusterUid }) =>
       uplink.report({

@@ -35,6 +35,7 @@ interface Row {
   readonly reason: string
   readonly schedule_at: number | null
   readonly ended_at: number | null
+  readonly platform_number: number | null
 }
 
 /** What of a revision is sealed. */
@@ -66,13 +67,13 @@ export function createRevisionStore({ sql }: Database, sealed: Sealed): Revision
       const secrets: Secrets = { ...(plain ? { plain } : {}), sensitive }
       sql
         .prepare(
-          `INSERT INTO cluster_revision (generation, at, by, origin, folder, summary, posted, sealed, mark, outcome, reason, schedule_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+          `INSERT INTO cluster_revision (generation, at, by, origin, folder, summary, posted, sealed, mark, outcome, reason, schedule_at, platform_number)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         )
         .run(
           ...[rest.generation, rest.at, rest.by, rest.origin, rest.folder, JSON.stringify(rest.summary)],
           ...[JSON.stringify(rest.posted), sealed.seal(JSON.stringify(secrets)), rest.mark],
-          ...[rest.outcome, reason, rest.scheduleAt],
+          ...[rest.outcome, reason, rest.scheduleAt, rest.platformNumber ?? null],
         )
     },
     note(generation, outcome, end) {
@@ -98,5 +99,6 @@ function revisionOf(row: Row, sealed: Sealed): Revision {
     posted: JSON.parse(row.posted) as ClusterConfiguration,
     scheduleAt: row.schedule_at,
     endedAt: row.ended_at,
+    platformNumber: row.platform_number,
   }
 }
