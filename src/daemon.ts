@@ -99,6 +99,15 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     },
     ...{ configuredName: config.host.name, agentVersion: version, record: audit.record },
     ...{ client: edges.platformClient, pause: edges.platformPause, stopping, clock, log },
+    cluster: {
+      current: () => cluster.fromPlatform.current(),
+      apply: (delivery, signal) => cluster.fromPlatform.apply(delivery, signal),
+      report: () => cluster.platformReport(),
+    },
+    limits: {
+      definitionBytes: config.definitions.upload.limitBytes,
+      reserveBytes: config.definitions.upload.reserveBytes,
+    },
     failing: () =>
       observed
         .flatMap((room) => room.checks ?? [])
@@ -135,7 +144,14 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   })
   const content = createContent({
     ...{ settings: config.content, stateDirectory: state.directory, database, signingKey, runner, stopping },
-    ...{ program: edges.contentProgram, definitions: definition, architecture: edges.architecture },
+    ...{ program: edges.contentProgram, architecture: edges.architecture },
+    definitions: {
+      examineBundled: definition.examineBundled,
+      async bundlesChanged(newest) {
+        await definition.bundlesChanged(newest)
+        uplink.contentChanged()
+      },
+    },
     ...{ bootId: edges.bootId, record: audit.record, listTokens, clock, log },
     ...{ certificate, clientOf: host.clientOf, anonymousLog },
   })

@@ -1,5 +1,6 @@
 import type { SystemEntry } from '../audit/own-entries.ts'
 import type { Definitions, PlatformDelivery } from '../definition/definitions.ts'
+import { createHideOf } from '../definition/slots/secrets.ts'
 import { AppError } from '../errors/app-error.ts'
 import type { Logger } from '../system/log.ts'
 import type { Change } from './change/change.ts'
@@ -172,12 +173,15 @@ export function createFromPlatform(options: FromPlatformOptions): FromPlatform {
     current() {
       const record = store.current()
       // A cluster of a version without revisions has one since then.
-      const newest = record && revisions.list().find(({ origin }) => origin !== 'goingBack')
+      const newest = record && revisions.newestWanted()
       if (!record || !newest) return undefined
       const { generation, platformNumber, outcome, reason } = newest
       return {
         ...{ uid: record.uid, name: record.name, isDeleting: isDeleting(record) },
-        newest: { revision: generation, platformNumber, outcome, reason },
+        newest: {
+          ...{ revision: generation, platformNumber, outcome },
+          reason: createHideOf(newest.sensitive)(reason),
+        },
       }
     },
   }

@@ -12,6 +12,8 @@ export interface RevisionStore {
   find(generation: number): Revision | undefined
   /** The one with the highest number. */
   newest(): Revision | undefined
+  /** The one with the highest number that was wanted, and not made by the host to go back. */
+  newestWanted(): Revision | undefined
   /** The one that waits or is held. */
   pending(): Revision | undefined
   /** Adds one; the one that waits or is held is superseded by it, unless it is a way back. */
@@ -56,6 +58,7 @@ export function createRevisionStore({ sql }: Database, sealed: Sealed): Revision
       ),
     find: (generation) => one('WHERE generation = ?', generation),
     newest: () => one('ORDER BY generation DESC LIMIT 1'),
+    newestWanted: () => one("WHERE origin <> 'goingBack' ORDER BY generation DESC LIMIT 1"),
     pending: () => one("WHERE outcome IN ('waiting', 'held')"),
     add({ plain, sensitive, reason = '', ...rest }) {
       if (rest.origin !== 'goingBack')

@@ -89,7 +89,7 @@ export function createDownload(options: DownloadOptions): Download {
       (found) => (found.isFile() ? found.size : -1),
       () => -1,
     )
-    if (!kept || kept.etag !== etag || size < kept.keptBytes) {
+    if (kept?.etag !== etag || size < kept.keptBytes) {
       await discard()
       return undefined
     }
@@ -175,14 +175,14 @@ export function createDownload(options: DownloadOptions): Download {
     if (kept && kept.keptBytes === kept.totalBytes) return verified(kept)
     const from = kept?.keptBytes ?? 0
     const range = { range: `bytes=${from}-`, 'if-range': `"${etag}"` }
-    let isOtherPart = false
+    const part = { isOther: false }
     const answer = await options.fetch.fetch(
       { path, token, headers: { accept: 'application/x-tar', ...(kept && from > 0 ? range : {}) } },
       signal,
       async (reply) => {
         const begun = await begin(reply, etag, from > 0 ? kept : undefined).catch((error: unknown) => {
           const isForeign = error instanceof ForeignReply
-          isOtherPart = isForeign && reply.status === 206
+          part.isOther = isForeign && reply.status === 206
           throw isForeign ? error : new OwnFailure(error)
         })
         await receive(reply.body, begun)
@@ -191,7 +191,7 @@ export function createDownload(options: DownloadOptions): Download {
     )
     if ('done' in answer) return verified(answer.done)
     // What is there does not fit what the platform has: the next attempt begins anew.
-    if (answer.status === 416 || isOtherPart) await discard()
+    if (answer.status === 416 || part.isOther) await discard()
     return { kind: 'failed', ...answer, hasProgress: (progress?.receivedBytes ?? 0) > from }
   }
 
