@@ -77,7 +77,7 @@ async function connect(options: ConnectOptions): Promise<PlatformLink> {
       'failed',
       `this host has the cluster ${made.name}, which another platform has made; only that one may take it back. Connect this host to it, or delete the cluster first: ${command('cluster delete --wait')}. Nothing was changed`,
     )
-  if (made) say(`${'cluster'.padStart(8)}: ${made.name} was made by this platform, which takes it back`)
+  if (made) say(`cluster: ${made.name} was made by this platform, which takes it back`)
 
   const files = await stageFiles(places, { token: wish.token, authorities, dropIn: text })
   try {

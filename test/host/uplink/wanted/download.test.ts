@@ -102,7 +102,7 @@ describe('a download', () => {
     }
     const { etag } = platform.delivery
     const running = download.attempt({ path: '/x', token, etag }, stop.signal)
-    await expect.poll(() => download.progress()?.receivedBytes).toBe(100_000)
+    await expect.poll(() => download.progress()?.receivedBytes, { timeout: 20_000 }).toBe(100_000)
     stop.abort(new Error('newer'))
     await expect(running).rejects.toThrow('newer')
     const next = open()

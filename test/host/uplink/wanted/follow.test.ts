@@ -15,6 +15,9 @@ import { openWantedStore, type KeptWanted } from '../../../../src/uplink/wanted/
 import { captureLog } from '../../../support/https-server.ts'
 import { clusterUid, deliveryOf, playDownload, tenantUid } from '../../../support/played-download.ts'
 
+// Both cores may be busy.
+const poll = <T>(read: () => T) => expect.poll(read, { timeout: 20_000, interval: 10 })
+
 type Order = Parameters<ClusterToFollow['apply']>[0]
 
 /** A host that follows a played platform; its rests after failures end at once, and are counted. */
@@ -100,7 +103,7 @@ describe('a host follows its platform', () => {
     const host = await start()
     for (let beat = 0; beat < 3; beat++) {
       host.heartbeat()
-      await expect.poll(host.reason).toBe('Applied')
+      await poll(host.reason).toBe('Applied')
     }
     expect(world.applied).toMatchObject([{ uid: clusterUid, name: 'edge-1', number: 1, isDeleted: false }])
     expect(platform.asked).toHaveLength(1)
@@ -115,25 +118,25 @@ describe('a host follows its platform', () => {
     await host.end()
     const again = await start()
     again.heartbeat()
-    await expect.poll(again.reason).toBe('Applied')
+    await poll(again.reason).toBe('Applied')
     expect(platform.asked).toHaveLength(1)
   })
 
   it('a daemon that was killed while it applied applies what is there again, without a download', async () => {
     const { platform, world, start } = await createWorld()
     const killed = Promise.withResolvers<DeliveryOutcome>()
-    onTestFinished(() => killed.resolve({ kind: 'later', message: 'it is over' }))
     world.outcome = () => killed.promise
     const host = await start()
     host.heartbeat()
-    await expect.poll(() => world.applied.length).toBe(1)
+    await poll(() => world.applied.length).toBe(1)
     // As after kill -9: nothing more is written by the first one.
     world.outcome = () => ({ kind: 'refused', message: 'no' })
     const again = await start()
     again.heartbeat()
-    await expect.poll(again.reason).toBe('Refused')
+    await poll(again.reason).toBe('Refused')
     expect(world.applied).toHaveLength(2)
     expect(platform.asked).toHaveLength(1)
+    killed.resolve({ kind: 'later', message: 'it is over' })
   })
 
   it('a refusal is kept with its message, and is not tried again', async () => {
@@ -141,13 +144,13 @@ describe('a host follows its platform', () => {
     world.outcome = () => ({ kind: 'refused', message: 'port 6443 is in use' })
     const host = await start()
     host.heartbeat()
-    await expect.poll(host.reason).toBe('Refused')
+    await poll(host.reason).toBe('Refused')
     host.heartbeat()
     host.contentChanged()
     expect(kept()).toMatchObject({ outcome: 'refused', message: 'port 6443 is in use', accepted: 0 })
     platform.delivery = deliveryOf({ number: 2 })
     host.heartbeat()
-    await expect.poll(() => world.applied.length).toBe(2)
+    await poll(() => world.applied.length).toBe(2)
   })
 
   it('missing content is tried again when content comes, from what is on the disk', async () => {
@@ -155,19 +158,19 @@ describe('a host follows its platform', () => {
     world.outcome = () => ({ kind: 'contentMissing', message: 'image web:1 is missing' })
     const host = await start()
     host.heartbeat()
-    await expect.poll(host.reason).toBe('ContentMissing')
+    await poll(host.reason).toBe('ContentMissing')
     host.heartbeat()
     host.wake()
-    await expect.poll(host.reason).toBe('ContentMissing')
+    await poll(host.reason).toBe('ContentMissing')
     expect(world.applied).toHaveLength(1)
     host.contentChanged()
-    await expect.poll(() => world.applied.length).toBe(2)
+    await poll(() => world.applied.length).toBe(2)
     world.outcome = () => {
       world.cluster = running()
       return { kind: 'applied', revision: 1 }
     }
     host.contentChanged()
-    await expect.poll(host.reason).toBe('Applied')
+    await poll(host.reason).toBe('Applied')
     expect(platform.asked).toHaveLength(1)
     expect(kept().outcome).toBe('applied')
   })
@@ -178,11 +181,11 @@ describe('a host follows its platform', () => {
     platform.sent[600] = (platform.sent[600] ?? 0) ^ 1
     const host = await start()
     host.heartbeat()
-    await expect.poll(() => world.rests.length).toBeGreaterThan(0)
+    await poll(() => world.rests.length).toBeGreaterThan(0)
     expect(world.reasons).toContain('SumWrong')
     expect(world.rests[0]).toBeGreaterThanOrEqual(60_000)
     platform.sent = undefined
-    await expect.poll(() => world.applied.length).toBe(1)
+    await poll(() => world.applied.length).toBe(1)
     expect(JSON.stringify(lines)).toContain('another sum')
   })
 
@@ -191,12 +194,12 @@ describe('a host follows its platform', () => {
     platform.misbehave = (_, reply) => void reply.writeHead(503, { 'retry-after': '90' }).end('{}')
     const host = await start()
     host.heartbeat()
-    await expect.poll(() => world.rests.length).toBeGreaterThan(2)
+    await poll(() => world.rests.length).toBeGreaterThan(2)
     expect(Math.min(...world.rests)).toBeGreaterThanOrEqual(90_000)
     expect(world.reasons).toContain('DownloadFailed')
     platform.misbehave = (_, reply) => void reply.writeHead(500).end('{}')
     world.rests.length = 0
-    await expect.poll(() => world.rests.length).toBeGreaterThan(10)
+    await poll(() => world.rests.length).toBeGreaterThan(10)
     expect(Math.max(...world.rests)).toBe(300_000)
   })
 
@@ -214,10 +217,10 @@ describe('a host follows its platform', () => {
     }
     const host = await start()
     host.heartbeat()
-    await expect.poll(() => host.status().download?.receivedBytes).toBe(100)
+    await poll(() => host.status().download?.receivedBytes).toBe(100)
     Object.assign(platform, { misbehave: undefined, delivery: deliveryOf({ number: 2 }) })
     host.heartbeat()
-    await expect.poll(() => world.applied.map(({ number }) => number)).toEqual([2])
+    await poll(() => world.applied.map(({ number }) => number)).toEqual([2])
   })
 
   it('without a login nothing is asked; the heartbeat after it comes back to it', async () => {
@@ -225,11 +228,11 @@ describe('a host follows its platform', () => {
     world.token = undefined
     const host = await start()
     host.heartbeat()
-    await expect.poll(() => host.status().number).toBe(1)
+    await poll(() => host.status().number).toBe(1)
     expect(platform.asked).toEqual([])
     world.token = 'new'
     host.heartbeat()
-    await expect.poll(() => world.applied.length).toBe(1)
+    await poll(() => world.applied.length).toBe(1)
     expect(platform.asked[0]?.token).toBe('new')
   })
 
@@ -243,17 +246,17 @@ describe('a host follows its platform', () => {
     }
     const host = await start()
     host.heartbeat()
-    await expect.poll(host.reason).toBe('Deleting')
+    await poll(host.reason).toBe('Deleting')
     expect(host.status()).toMatchObject({ uid: clusterUid, accepted: 2 })
     world.cluster = undefined
     host.wake()
-    await expect.poll(host.reason).toBe('Deleted')
+    await poll(host.reason).toBe('Deleted')
     expect(kept()).toMatchObject({ outcome: 'deleted', number: 2 })
     // The next cluster of this host begins at 1 again.
     platform.delivery = deliveryOf({ number: 1, uid: '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a22' })
     world.outcome = () => ({ kind: 'applied', revision: 1 })
     host.heartbeat()
-    await expect.poll(() => kept().number).toBe(1)
+    await poll(() => kept().number).toBe(1)
     expect(kept()).toMatchObject({ uid: '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a22', accepted: 1 })
   })
 
@@ -263,12 +266,12 @@ describe('a host follows its platform', () => {
     world.outcome = () => ({ kind: 'deleted' })
     const host = await start()
     host.heartbeat()
-    await expect.poll(host.reason).toBe('Deleted')
+    await poll(host.reason).toBe('Deleted')
     platform.delivery = deliveryOf({ number: 4 })
     host.heartbeat()
-    await expect.poll(host.reason).toBe('NewerOnHost')
+    await poll(host.reason).toBe('NewerOnHost')
     host.heartbeat()
-    await expect.poll(() => platform.asked.length).toBe(2)
+    await poll(() => platform.asked.length).toBe(2)
     expect(world.applied).toHaveLength(1)
     expect(kept()).toMatchObject({ number: 5, outcome: 'deleted' })
   })
@@ -282,7 +285,7 @@ describe('a host follows its platform', () => {
     platform.delivery = deliveryOf(wish)
     const host = await start()
     host.heartbeat()
-    await expect.poll(host.reason).toBe('Refused')
+    await poll(host.reason).toBe('Refused')
     host.heartbeat()
     expect(kept().message).toContain(message)
     expect(world.applied).toEqual([])
@@ -296,7 +299,7 @@ describe('a host follows its platform', () => {
       (tries += 1) < 3 ? { kind: 'later', message: 'the disk is full' } : { kind: 'applied', revision: 1 }
     const host = await start()
     host.heartbeat()
-    await expect.poll(() => tries).toBe(3)
+    await poll(() => tries).toBe(3)
     expect(world.rests.every((ms) => ms >= 10_000)).toBe(true)
     expect(platform.asked).toHaveLength(1)
   })
