@@ -68,8 +68,11 @@ export interface Reports {
 
 // Reading what the packs are costs a read of the whole definition.
 const readAgainMs = 10_000
-// What the platform takes.
-const most = { conditions: 64, packs: 1_000, steps: 1_000, text: 4_096, name: 256, kubeconfigBytes: 262_144 }
+// The platform takes bodies of 256 KiB.
+const most = {
+  ...{ conditions: 64, packs: 1_000, steps: 1_000, text: 2_048, name: 256 },
+  ...{ kubeconfigBytes: 262_144, listBytes: 240_000 },
+}
 
 export function createReports(options: ReportsOptions): Reports {
   const { clock, random, log, agentVersion } = options
@@ -103,10 +106,12 @@ export function createReports(options: ReportsOptions): Reports {
     const heartbeat = {
       ...{ agentVersion, message: short(report?.message ?? ''), number: status.accepted },
       ...(report ? { state: report.state, revision: report.revision } : isGone ? { state: 'Deleted' } : {}),
-      steps: (report?.steps ?? []).slice(0, most.steps).map(({ key, title, reason, ...step }) => ({
-        ...{ ...step, key: short(key, most.name), title: short(title, most.name) },
-        ...(reason === undefined ? {} : { reason: short(reason) }),
-      })),
+      steps: fitting(
+        (report?.steps ?? []).slice(0, most.steps).map(({ key, title, reason, ...step }) => ({
+          ...{ ...step, key: short(key, most.name), title: short(title, most.name) },
+          ...(reason === undefined ? {} : { reason: short(reason) }),
+        })),
+      ),
     }
     // When a condition was looked at last is no news.
     const conditions = (report?.conditions ?? [])
@@ -115,9 +120,14 @@ export function createReports(options: ReportsOptions): Reports {
         ...{ type, status: is, reason, message: short(message) },
         ...(lastTransitionTime === undefined ? {} : { lastTransitionTime }),
       }))
-    const packs = report?.packs
-      .slice(0, most.packs)
-      .map((pack) => ({ ...pack, condition: { ...pack.condition, message: short(pack.condition.message) } }))
+    const packs =
+      report &&
+      fitting(
+        report.packs.slice(0, most.packs).map((pack) => ({
+          ...pack,
+          condition: { ...pack.condition, message: short(pack.condition.message) },
+        })),
+      )
     const kubeconfig =
       report?.kubeconfig !== undefined && Buffer.byteLength(report.kubeconfig) <= most.kubeconfigBytes
         ? report.kubeconfig
@@ -198,3 +208,13 @@ export function createReports(options: ReportsOptions): Reports {
 }
 
 const short = (text: string, length = most.text) => text.slice(0, length)
+
+/** The first entries, as many as a report may have. */
+function fitting<T>(entries: readonly T[]): readonly T[] {
+  let bytes = 0
+  const end = entries.findIndex((entry) => {
+    bytes += Buffer.byteLength(JSON.stringify(entry)) + 1
+    return bytes > most.listBytes
+  })
+  return end === -1 ? entries : entries.slice(0, end)
+}
