@@ -73,6 +73,8 @@ export async function playDownload(first: PlayedDelivery) {
     /** After so many bytes of a reply the connection is cut. */
     cutAfter: Infinity,
     misbehave: undefined as ((request: IncomingMessage, reply: ServerResponse) => void) | undefined,
+    /** Answers all that is no download. */
+    others: undefined as ((request: IncomingMessage, reply: ServerResponse) => void) | undefined,
     url: '',
     ca: cert,
   }
@@ -99,6 +101,10 @@ export async function playDownload(first: PlayedDelivery) {
   const server = createServer(
     { key: key.export({ type: 'pkcs8', format: 'pem' }), cert },
     (request, reply) => {
+      if (played.others && !request.url?.endsWith('/spc/download')) {
+        played.others(request, reply)
+        return
+      }
       asked.push({ range: request.headers.range, token: request.headers.authorization })
       reply.on('error', () => undefined)
       if (played.misbehave) played.misbehave(request, reply)

@@ -87,6 +87,7 @@ export function decide(input: WantedInput): Decision {
 /** Whether the newest revision was wanted on this host, and the platform does not know of it. */
 const isChangedHere = (cluster: ClusterNow | undefined, kept: KeptWanted): boolean =>
   cluster?.uid === kept.uid &&
+  !cluster.isDeleting &&
   cluster.newest.platformNumber === null &&
   cluster.newest.revision !== kept.revision
 

@@ -99,6 +99,15 @@ describe('what is done about what the platform wants', () => {
       },
       'Deleting Unknown',
     ],
+    [
+      'wait for it also where the last revision was wanted here',
+      {
+        announced: announced(3),
+        kept: kept({ outcome: 'deleting' }),
+        cluster: cluster({ revision: 9, platformNumber: null }, { isDeleting: true }),
+      },
+      'Deleting Unknown',
+    ],
     ['note the end of a deletion', { announced: announced(3), kept: kept({ outcome: 'deleting' }) }, 'gone'],
     ['nothing after it', { announced: announced(3), kept: kept({ outcome: 'deleted' }) }, 'Deleted True'],
     [
