@@ -19,7 +19,8 @@ const law = {
   certificate: [...ground, 'audit'],
   host: ground,
   credentials: ground,
-  uplink: [...ground, 'audit', 'host', 'platform/schemas'],
+  // What it downloads is an archive, and keeps the reserve of the disk as an upload does.
+  uplink: [...ground, 'archive', 'audit', 'host', 'upload/disk-room.ts', 'platform/schemas'],
   auth: [...ground, 'secrets', 'audit', 'credentials'],
   upload: [...ground, 'archive', 'api', 'audit'],
   definition: [...ground, 'archive', 'program', 'upload', 'audit', 'host'],

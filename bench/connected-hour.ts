@@ -49,6 +49,12 @@ export const measureConnectedHour: Measure = async (rig) => {
       refresh: () => Promise.resolve(),
     },
     ...{ agentVersion: '1.2.3', failing: () => [], record: () => undefined },
+    cluster: {
+      current: () => undefined,
+      apply: async () => ({ kind: 'refused', message: 'no cluster here' }),
+      report: async () => undefined,
+    },
+    limits: { definitionBytes: 0, reserveBytes: 0 },
     pause(ms) {
       clock.turn(Math.ceil(ms))
       turns += 1

@@ -1,11 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { join } from 'node:path'
+import { createBodyCheck } from './api/compilers.ts'
 import { identifyByToken } from './api/guard.ts'
 import { createApi, type Api } from './api/room.ts'
 import { createAudit, type Audit } from './audit/audit.ts'
 import { createAuth, type Auth } from './auth/auth.ts'
 import { createCertificateRoom } from './certificate/room.ts'
 import { createCluster, type ClusterRoom } from './cluster/room.ts'
+import { ClusterConfiguration } from './cluster/schemas.ts'
 import { createContent, type ContentRoom } from './content/room.ts'
 import { declarations, families, type Config } from './declarations.ts'
 import { createDefinitions, type Definitions } from './definition/definitions.ts'
@@ -97,6 +99,15 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     },
     ...{ configuredName: config.host.name, agentVersion: version, record: audit.record },
     ...{ client: edges.platformClient, pause: edges.platformPause, stopping, clock, log },
+    cluster: {
+      current: () => cluster.fromPlatform.current(),
+      apply: (delivery, signal) => cluster.fromPlatform.apply(delivery, signal),
+      report: () => cluster.platformReport(),
+    },
+    limits: {
+      definitionBytes: config.definitions.upload.limitBytes,
+      reserveBytes: config.definitions.upload.reserveBytes,
+    },
     failing: () =>
       observed
         .flatMap((room) => room.checks ?? [])
@@ -133,7 +144,14 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   })
   const content = createContent({
     ...{ settings: config.content, stateDirectory: state.directory, database, signingKey, runner, stopping },
-    ...{ program: edges.contentProgram, definitions: definition, architecture: edges.architecture },
+    ...{ program: edges.contentProgram, architecture: edges.architecture },
+    definitions: {
+      examineBundled: definition.examineBundled,
+      async bundlesChanged(newest) {
+        await definition.bundlesChanged(newest)
+        uplink.contentChanged()
+      },
+    },
     ...{ bootId: edges.bootId, record: audit.record, listTokens, clock, log },
     ...{ certificate, clientOf: host.clientOf, anonymousLog },
   })
@@ -143,6 +161,8 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ stateDirectory: state.directory, hostId: record.id, definition, content, version, runner, stopping },
     ...{ listTokens, certificate: () => certificate.material().cert, architecture: edges.architecture },
     ...{ cores: edges.cores, asUnits: runtimeDirectory !== undefined, privileged, clock, log },
+    problemOf: createBodyCheck(ClusterConfiguration),
+    record: audit.record,
     programs: { step: edges.stepProgram, keeper: edges.keeperProgram, prepare: edges.prepareProgram },
     onEvent: ({ severity, reason, message, object, clusterUid }) =>
       uplink.report({

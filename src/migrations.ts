@@ -308,4 +308,23 @@ export const migrations: Migrations = [
     last_at INTEGER NOT NULL
   ) STRICT;
   `,
+  // the number that a revision has on the platform, where that wanted it; and the definition that came from there
+  `
+  ALTER TABLE cluster_revision ADD COLUMN platform_number INTEGER;
+  CREATE TABLE definition_next (
+    slot TEXT PRIMARY KEY CHECK (slot IN ('embedded', 'overridden', 'update', 'platform')),
+    uid TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    version TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    size_bytes INTEGER NOT NULL,
+    file_name TEXT NOT NULL,
+    added_at INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    problems TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO definition_next SELECT slot, uid, name, version, sha256, size_bytes, file_name, added_at, source, problems FROM definition;
+  DROP TABLE definition;
+  ALTER TABLE definition_next RENAME TO definition;
+  `,
 ]

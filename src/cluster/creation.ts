@@ -57,15 +57,21 @@ export interface Creation {
    * Accepts a cluster; the loop makes it.
    * @param key `Idempotency-Key`
    * @param by name of the caller's account
+   * @param uid of the cluster, where the platform has made it
+   * @param platformNumber the number of what is wanted there
    * @throws AppError ClusterExists, PreflightFailed, NeedsLinkedHosts, IdempotencyKeyReused, BadRequest, InsufficientStorage
    */
-  create(
-    posted: ClusterConfiguration,
-    { key, by }: { readonly key?: string | undefined; readonly by: string },
-    signal: AbortSignal,
-  ): Promise<Created>
+  create(posted: ClusterConfiguration, creator: Creator, signal: AbortSignal): Promise<Created>
   /** Makes all checks and the plan, and changes nothing. @throws AppError as `create`, but not PreflightFailed */
   tryOut(posted: ClusterConfiguration, signal: AbortSignal): Promise<ClusterDryRun>
+}
+
+/** Who wants a cluster. */
+export interface Creator {
+  readonly by: string
+  readonly key?: string | undefined
+  readonly uid?: string
+  readonly platformNumber?: number
 }
 
 export interface Created extends ClusterCreated {
@@ -74,11 +80,9 @@ export interface Created extends ClusterCreated {
   readonly isRepeated: boolean
 }
 
-interface Accepted {
+interface Accepted extends Creator {
   readonly posted: ClusterConfiguration
   readonly mark: Buffer
-  readonly key: string | undefined
-  readonly by: string
 }
 
 /** Holds the content that the cluster needs; ContentInUse names it. */
@@ -119,6 +123,7 @@ export function createCreation(options: CreationOptions): Creation {
     posted: ClusterConfiguration,
     signal: AbortSignal,
     use: (prepared: Prepared, report: Preflight, hide: (text: string) => string) => Promise<T>,
+    uid = uuidAt(clock.now()),
   ): Promise<T> {
     const read = readConfiguration(posted, options.facts())
     const { archiveUploadPath, variables, name, endpoint, settings } = read
@@ -130,7 +135,6 @@ export function createCreation(options: CreationOptions): Creation {
       ...(place.kind === 'virtual' ? { virtualAddress: place.virtualAddress } : {}),
     }
     const posts = [...read.problems, ...(place.kind === 'refused' ? [place.problem] : [])]
-    const uid = uuidAt(clock.now())
     try {
       const request = { archiveUploadPath, variables, uid, name, generation: 1, node, settings }
       return await options.examine({ request, problems: posts }, signal, ({ prepared, report, hide }) =>
@@ -144,7 +148,7 @@ export function createCreation(options: CreationOptions): Creation {
   async function accept(
     prepared: Prepared,
     report: Preflight,
-    { posted, mark, key, by }: Accepted,
+    { posted, mark, key, by, platformNumber }: Accepted,
   ): Promise<void> {
     const { wanted, variables, definition } = prepared
     const { uid, name, kubernetes, node } = wanted
@@ -171,6 +175,7 @@ export function createCreation(options: CreationOptions): Creation {
           plain: posted,
           outcome: 'applying',
           scheduleAt: null,
+          platformNumber,
         })
         if (key !== undefined) requests.add(key, { uid, mark }, at)
         const add = (reason: 'Accepted' | 'PreflightPassed' | 'PreflightWarning', message: string) =>
@@ -193,12 +198,12 @@ export function createCreation(options: CreationOptions): Creation {
   }
 
   return {
-    create: (posted, { key, by }, signal) =>
+    create: (posted, creator, signal) =>
       inTurn(async () => {
         const mark = sealed.mark(canonicalText(posted))
-        const before = repeated(key, mark, posted.metadata?.name ?? '')
+        const before = repeated(creator.key, mark, posted.metadata?.name ?? '')
         if (before) return before
-        return examine(posted, signal, async (prepared, report) => {
+        const use = async (prepared: Prepared, report: Preflight) => {
           if (!report.isPossible)
             throw new AppError(
               clusterErrors.PreflightFailed,
@@ -208,11 +213,12 @@ export function createCreation(options: CreationOptions): Creation {
               },
             )
           signal.throwIfAborted()
-          await accept(prepared, report, { posted, mark, key, by })
+          await accept(prepared, report, { ...creator, posted, mark })
           options.onAccepted()
           const { uid, name } = prepared.wanted
           return { uid, name, isRepeated: false, problems: [...report.problems] }
-        })
+        }
+        return examine(posted, signal, use, creator.uid)
       }),
     tryOut: (posted, signal) =>
       inTurn(async () => {

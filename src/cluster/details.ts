@@ -217,7 +217,8 @@ function serviceOf(
   ]
 }
 
-function stepOf(step: StepRecord, hide: Hide): ClusterDetails['status']['steps'][number] {
+/** A step as the API shows it. */
+export function stepOf(step: StepRecord, hide: Hide): ClusterDetails['status']['steps'][number] {
   const { key, title, pack, state, failures, reason, startedAt, endedAt, retryMs } = step
   return {
     ...{ key: hide(key), title: hide(title), state, failures },

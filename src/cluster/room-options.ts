@@ -1,3 +1,4 @@
+import type { SystemEntry } from '../audit/own-entries.ts'
 import type { ContentRoom } from '../content/room.ts'
 import type { Definitions } from '../definition/definitions.ts'
 import type { DefinitionSettings } from '../definition/config.ts'
@@ -27,7 +28,11 @@ export interface ClusterOptions {
   /** Called for each event of the cluster, in the transaction that stores it. */
   readonly onEvent: (event: Omit<ClusterEvent, 'id'>) => void
   readonly files: HostFiles
-  readonly definition: Pick<Definitions, 'archiveOf'>
+  readonly definition: Pick<Definitions, 'archiveOf' | 'takeFromPlatform' | 'dropFromPlatform'>
+  /** What is wrong with the form of a `ClusterConfiguration` that did not come over the API; undefined for nothing. */
+  readonly problemOf: (configuration: unknown) => string | undefined
+  /** Writes an audit record for a change that no user made. */
+  readonly record: (entry: SystemEntry) => void
   readonly content: Pick<
     ContentRoom,
     'find' | 'findChart' | 'findProgram' | 'programVersions' | 'pin' | 'renewPins' | 'unpin' | 'registry'

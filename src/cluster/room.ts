@@ -34,7 +34,9 @@ import { createClusterHost } from './host/create-cluster-host.ts'
 import { applicationsOf } from './packs/applications.ts'
 import { createPackWork } from './packs/create-pack-work.ts'
 import { withoutSecrets, type Observed } from './observed.ts'
+import { createFromPlatform, type FromPlatform } from './from-platform.ts'
 import { hostInCluster } from './host-in-cluster.ts'
+import { createPlatformReport, type PlatformReport } from './platform-report.ts'
 import { createPreflight } from './preflight/collect.ts'
 import { createContentPreflight } from './prepare/content-preflight.ts'
 import { createPrepare } from './prepare/prepare.ts'
@@ -65,6 +67,10 @@ export interface ClusterRoom extends Room {
   /** Profiles of the cluster, with sensitive values masked; undefined without a cluster. */
   profiles(): Promise<readonly ClusterProfileDetail[] | undefined>
   hostInCluster(): HostInCluster
+  /** Makes the cluster what the platform of this host wants. */
+  readonly fromPlatform: FromPlatform
+  /** What the platform is told of the cluster; undefined without one. */
+  platformReport(): Promise<PlatformReport | undefined>
 }
 
 // Seconds of a step: from the writing of a file to the start of a control plane.
@@ -275,14 +281,15 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
     await sweepTemporary(paths.folder)
   }
 
-  async function applications() {
+  /** @param explain whether the API of Kubernetes is asked why packs are not available */
+  async function applications(explain = true) {
     const record = store.current()
     if (!record) throw noCluster()
     const seen = reconcile.observed()
     const [profiles, wanted, explained] = await Promise.all([
       readProfiles(record),
       readWanted(record),
-      seen && packs.explain(seen.packs, AbortSignal.timeout(longestExplanationMs)),
+      seen && explain ? packs.explain(seen.packs, AbortSignal.timeout(longestExplanationMs)) : seen?.packs,
     ])
     const observed = seen && explained && withoutSecrets({ ...seen, packs: explained }, hide())
     return applicationsOf({
@@ -290,6 +297,16 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
       given: givenIn(record.posted.spec ?? {}),
     })
   }
+
+  const fromPlatform = createFromPlatform({
+    ...{ store, revisions, creation, change, remove, log },
+    ...{ definitions: options.definition, problemOf: options.problemOf, record: options.record },
+  })
+  const platformReport = createPlatformReport({
+    ...{ store, standing: reconcile.standing, steps: steps.list, kubeconfig: engine.kubeconfig },
+    conditions: () => conditionsOf(events, 'cluster'),
+    applications: () => applications(false),
+  })
 
   /** When the cluster was accepted; without one, when the last was deleted, 0 where that is not known. */
   const clusterSince = () =>
@@ -302,6 +319,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
   })
   let unwatch: (() => void) | undefined
   return {
+    ...{ fromPlatform, platformReport },
     hasCluster: () => store.current() !== undefined,
     async profiles() {
       const record = store.current()
@@ -316,7 +334,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
       await app.register(revisionRoutes, { reading })
       await app.register(nodeRoutes, { reading })
       await app.register(certificateRoutes, { certificates })
-      await app.register(applicationRoutes, { applications })
+      await app.register(applicationRoutes, { applications: () => applications() })
       await app.register(eventRoutes, {
         ...{ events, eventList, hostName },
         errorLogs: createErrorLogs({ runner, hide, clock, clusterSince }),

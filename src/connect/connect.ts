@@ -7,10 +7,11 @@ import { reportedFacts, toRegistration } from '../uplink/facts.ts'
 import { passingHostKey, readHostKey } from '../uplink/host-key.ts'
 import type { PlatformLink } from '../uplink/schemas.ts'
 import { registeredName } from '../uplink/name.ts'
+import { readWanted, type KeptWanted } from '../uplink/wanted/wanted-store.ts'
 import { checkPlatform, command } from './checks.ts'
 import { dropInText, requireEffective, type PlatformSettings } from './drop-in.ts'
 import { discardStaged, inTurn, requireReplaceable, staged, stageFiles } from './files.ts'
-import { effectiveOf, hasCluster, readHost, readLink, restartDaemon, type ThisHost } from './host.ts'
+import { effectiveOf, readClusterUid, readHost, readLink, restartDaemon, type ThisHost } from './host.ts'
 
 /** What the operator has given. */
 export interface Wish {
@@ -50,7 +51,7 @@ async function connect(options: ConnectOptions): Promise<PlatformLink> {
   const { url, authorities, fingerprint, proxy } = wish
   await requireReplaceable(places)
   const host = await readHost(client)
-  const isConnected = await requireConnectable(options)
+  const { isConnected, made } = await requireConnectable(options)
   const settings: PlatformSettings = {
     url,
     ...(authorities === undefined ? {} : { caFile: places.authorities }),
@@ -62,7 +63,7 @@ async function connect(options: ConnectOptions): Promise<PlatformLink> {
   const text = dropInText(settings)
   requireEffective(effectiveOf(await load({ file: places.dropIn, text }, false)), settings, places.dropIn)
 
-  await checkPlatform({
+  const device = await checkPlatform({
     ...{ url, now: options.now, registration: await registrationOf(host, options) },
     ...(authorities === undefined ? {} : { ca: authorities }),
     ...(fingerprint === undefined ? {} : { fingerprint }),
@@ -70,6 +71,13 @@ async function connect(options: ConnectOptions): Promise<PlatformLink> {
     ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
     tell: (check, found, mood) => say(`${check.padStart(6)}: ${found}`, mood),
   })
+
+  if (made && made.tenantUid !== device.aclmeta.tenantUid)
+    throw new Failure(
+      'failed',
+      `this host has the cluster ${made.name}, which another platform has made; only that one may take it back. Connect this host to it, or delete the cluster first: ${command('cluster delete --wait')}. Nothing was changed`,
+    )
+  if (made) say(`cluster: ${made.name} was made by this platform, which takes it back`)
 
   const files = await stageFiles(places, { token: wish.token, authorities, dropIn: text })
   try {
@@ -90,26 +98,38 @@ async function connect(options: ConnectOptions): Promise<PlatformLink> {
   return waitUntilConnected(options)
 }
 
-/**
- * Requires that nothing stands against a connection.
- * @returns whether the host is connected to this platform already
- */
-async function requireConnectable({ wish, client, load }: ConnectOptions): Promise<boolean> {
+/** What stands against a connection, or does not. */
+interface Connectable {
+  /** Whether the host is connected to this platform already. */
+  readonly isConnected: boolean
+  /** The cluster of this host, where a platform has made it; which one is known only after the checks. */
+  readonly made?: Pick<KeptWanted, 'tenantUid' | 'name'>
+}
+
+/** Requires that nothing stands against a connection. @throws Failure */
+async function requireConnectable({
+  wish,
+  client,
+  load,
+  stateDirectory,
+}: ConnectOptions): Promise<Connectable> {
   const effective = effectiveOf(await load(undefined, false))
   const present = effective('platform.url')?.value
   if (effective('host.mode')?.value === 'connected' && typeof present === 'string') {
-    if (new URL(present).origin === wish.url) return true
+    if (new URL(present).origin === wish.url) return { isConnected: true }
     throw new Failure(
       'failed',
       `this host is connected to ${oneLine(present)}; first: ${command('platform disconnect')}. Nothing was changed`,
     )
   }
-  if (await hasCluster(client))
-    throw new Failure(
-      'failed',
-      `this host has a cluster that was made here, and a platform does not take over such clusters; delete it first: ${command('cluster delete --wait')}. Nothing was changed`,
-    )
-  return false
+  const cluster = await readClusterUid(client)
+  if (cluster === undefined) return { isConnected: false }
+  const wanted = await readWanted(stateDirectory)
+  if (wanted?.uid === cluster) return { isConnected: false, made: wanted }
+  throw new Failure(
+    'failed',
+    `this host has a cluster that was made here, and a platform does not take over such clusters; delete it first: ${command('cluster delete --wait')}. Nothing was changed`,
+  )
 }
 
 /** What the host will register with. */

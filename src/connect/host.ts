@@ -51,12 +51,13 @@ const hostPath = '/v1/edge-mgmt/edgehosts/current'
 export const readHost = (client: ThisHost['client']): Promise<EdgeHostInfo> =>
   client.get<EdgeHostInfo>(hostPath, ['metadata', 'spec', 'status'])
 
-/** @throws Failure */
-export async function hasCluster(client: ThisHost['client']): Promise<boolean> {
+/** The uid of the cluster of the host; undefined where there is none. @throws Failure */
+export async function readClusterUid(client: ThisHost['client']): Promise<string | undefined> {
   const reply = await client.ask({ method: 'GET', path: '/v1/edge-mgmt/cluster' })
-  if (reply.status === 404) return false
+  if (reply.status === 404) return undefined
   if (reply.status !== 200) throw toFailure(reply)
-  return true
+  const { metadata } = parseBody<{ readonly metadata: { readonly id?: string } }>(reply, ['metadata'])
+  return metadata.id ?? ''
 }
 
 /** How the host is connected. @throws Failure */

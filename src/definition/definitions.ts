@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import type { SystemEntry } from '../audit/own-entries.ts'
+import { uploadField, type UploadPart } from '../upload/receive.ts'
 import type { SigningKey } from '../upload/signing.ts'
 import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import type { Room } from '../room.ts'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
@@ -54,6 +56,24 @@ export interface Definitions extends Room, Pick<Slots, 'archiveOf'> {
    * @param newest the newest published bundle that holds a definition
    */
   bundlesChanged(newest: BundledDefinition | undefined): Promise<void>
+  /**
+   * Examines a definition that came from the platform and puts it into the slot `platform`, unless it is there. It needs no signature:
+   * the platform is trusted as an administrator is.
+   * @returns its handle, `archiveUploadPath`
+   * @throws AppError as an upload, and BadRequest for another SHA-256 than the platform says; nothing uses what is in the slot then
+   */
+  takeFromPlatform(delivery: PlatformDelivery, signal: AbortSignal): Promise<string>
+  /** Empties the slot `platform`. */
+  dropFromPlatform(): Promise<void>
+}
+
+/** The archive of a definition that came from the platform. */
+export interface PlatformDelivery {
+  readonly content: AsyncIterable<Buffer>
+  readonly sizeBytes: number
+  /** Of the archive, hex. */
+  readonly sha256: string
+  readonly fileName: string
 }
 
 export interface BundledExamination {
@@ -118,9 +138,16 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
     ...{ ...shared, settings: settings.upload, signingKey },
     slotOf: () => (hasCluster() ? 'update' : 'overridden'),
   })
+  const fromPlatform = createUploads({
+    ...{ ...shared, settings: { ...settings.upload, maximum: 1 }, signingKey: undefined },
+    slotOf: () => 'platform',
+  })
   // Uploads end with a refusal. `stop` waits until they have ended, stalled ones too.
   let uploadsEnded: Promise<void> | undefined
-  options.stopping.addEventListener('abort', () => void (uploadsEnded = uploads.stop()))
+  const stopUploads = async () => {
+    await Promise.all([uploads.stop(), fromPlatform.stop()])
+  }
+  options.stopping.addEventListener('abort', () => void (uploadsEnded = stopUploads()))
   const slots = createSlots({ store, embedded, judgeValues: createJudgeValues({ store, examiner }), running })
   return {
     async routes(app) {
@@ -128,7 +155,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
     },
     // So that the first request for the embedded definition does not have to wait.
     background: () => void embedded.refresh().catch(logFailure),
-    stop: () => uploadsEnded ?? uploads.stop(),
+    stop: () => uploadsEnded ?? stopUploads(),
     archiveOf: slots.archiveOf,
     async examineBundled({ file, sizeBytes, bundle: { uid: bundleUid, name, publishedAt }, signal }) {
       const bundle = { bundleUid, name, publishedAt, file, sizeBytes }
@@ -142,8 +169,28 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
         },
       }
     },
+    async takeFromPlatform({ content, sizeBytes, sha256, fileName }, signal) {
+      const held = store.find('platform')
+      if (held?.sha256 === sha256) return slots.pathOf(held)
+      const definition = await fromPlatform.receive({
+        parts: () => onePart({ fieldName: uploadField, fileName, content }),
+        ...{ expectedBytes: sizeBytes, onReceived: () => undefined, signal },
+      })
+      if (definition.sha256 === sha256) return slots.pathOf(definition)
+      throw new AppError(
+        generalErrors.BadRequest,
+        'the definition has another SHA-256 than the platform says of it',
+      )
+    },
+    async dropFromPlatform() {
+      await store.remove('platform')
+    },
     bundlesChanged: (newest) => embedded.setNewest(newest).catch(logFailure),
   }
+}
+
+async function* onePart(part: UploadPart): AsyncGenerator<UploadPart> {
+  yield part
 }
 
 /** Says in a refusal which part of the bundle is meant. */

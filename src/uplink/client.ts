@@ -3,6 +3,7 @@ import { request } from 'node:https'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { causeOfError, causeOfReply, ForeignReply, NoReply, type Cause, type Way } from './cause.ts'
 import { createAgent, type Trust } from './connection.ts'
+import { wantedHeader } from './wanted/announcement.ts'
 
 /** A call of the platform. */
 export interface Call {
@@ -25,6 +26,8 @@ export interface Answer {
   /** Headers of the reply. */
   readonly retryAfter?: string
   readonly date?: string
+  /** What the platform wants of the cluster of this host: `Edgehost-Wanted`. */
+  readonly wanted?: string
   /** Why it failed; undefined for a success. */
   readonly cause?: Cause
 }
@@ -119,6 +122,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       ...{ status, body: parsed },
       ...(headers['retry-after'] === undefined ? {} : { retryAfter: headers['retry-after'] }),
       ...(headers.date === undefined ? {} : { date: headers.date }),
+      ...(typeof headers[wantedHeader] === 'string' ? { wanted: headers[wantedHeader] } : {}),
       ...(cause ? { cause } : {}),
     }
   }

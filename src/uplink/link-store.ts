@@ -15,6 +15,8 @@ export interface Registration {
   readonly hostId: string
   /** What the last login got; 0 before the first one. */
   readonly generation: number
+  /** The tenant, which tells one platform from another; undefined where a host was registered by a version that did not keep it. */
+  readonly tenantUid?: string
   /** Whether the platform said that it has removed this host. */
   readonly isRemoved: boolean
 }
@@ -26,7 +28,9 @@ export interface Registration {
 export interface LinkStore {
   current(): Registration | undefined
   /** Keeps the generation where the record on the platform is the same. */
-  putRegistration(registration: Pick<Registration, 'edgeHostUid' | 'projectUid' | 'hostId'>): Promise<void>
+  putRegistration(
+    registration: Pick<Registration, 'edgeHostUid' | 'projectUid' | 'hostId' | 'tenantUid'>,
+  ): Promise<void>
   putGeneration(generation: number): Promise<void>
   markRemoved(): Promise<void>
 }
@@ -59,9 +63,10 @@ export async function openLinkStore(stateDirectory: string, log: Logger): Promis
 
   return {
     current: () => current,
-    putRegistration({ edgeHostUid, projectUid, hostId }) {
+    putRegistration({ edgeHostUid, projectUid, hostId, tenantUid }) {
       const generation = current?.edgeHostUid === edgeHostUid ? current.generation : 0
-      return write({ edgeHostUid, projectUid, hostId, generation, isRemoved: false })
+      const tenant = tenantUid === undefined ? {} : { tenantUid }
+      return write({ edgeHostUid, projectUid, hostId, ...tenant, generation, isRemoved: false })
     },
     putGeneration: (generation) => write({ ...required(current), generation }),
     markRemoved: () => write({ ...required(current), isRemoved: true }),
@@ -75,14 +80,18 @@ function required(current: Registration | undefined): Registration {
 
 function parse(text: string): Registration | undefined {
   try {
-    const { edgeHostUid, projectUid, hostId, generation, isRemoved } = JSON.parse(text) as Partial<
+    const { edgeHostUid, projectUid, hostId, tenantUid, generation, isRemoved } = JSON.parse(text) as Partial<
       Record<keyof Registration, unknown>
     >
     return typeof edgeHostUid === 'string' &&
       typeof projectUid === 'string' &&
       typeof hostId === 'string' &&
       Number.isSafeInteger(generation)
-      ? { edgeHostUid, projectUid, hostId, generation: generation as number, isRemoved: isRemoved === true }
+      ? {
+          ...{ edgeHostUid, projectUid, hostId, generation: generation as number },
+          ...(typeof tenantUid === 'string' ? { tenantUid } : {}),
+          isRemoved: isRemoved === true,
+        }
       : undefined
   } catch {
     return undefined

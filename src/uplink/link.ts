@@ -10,6 +10,8 @@ import { toEdgeHostFacts, type ReportedFacts } from './facts.ts'
 import type { LinkStore } from './link-store.ts'
 import type { Handshake, Session } from './session.ts'
 import { waitAfter } from './wait.ts'
+import { parseAnnouncement, type Announcement } from './wanted/announcement.ts'
+import type { Reports } from './wanted/reports.ts'
 
 /** How the link to the platform is. Times are milliseconds since 1970. */
 export interface LinkState {
@@ -44,6 +46,9 @@ export interface LinkOptions {
   /** The registration token that an operator has put down for this host, if there is one. */
   readonly readToken: () => Promise<string | undefined>
   readonly removeToken: () => Promise<void>
+  /** Told of each reply to a heartbeat: what the platform wants of the cluster of this host; undefined for nothing. */
+  readonly onWanted: (wanted: Announcement | undefined) => void
+  readonly reports: Reports
   /** Called after each change of the state. */
   readonly onChange: () => void
   /** Returns after so many milliseconds, or early when the signal is aborted; does not reject. */
@@ -61,8 +66,10 @@ export interface Link {
   /** Keeps this host connected until the daemon stops. */
   run(): Promise<void>
   state(): LinkState
-  /** There is an event to send. */
+  /** There is an event or a report to send. */
   wake(): void
+  /** The token of the login; undefined while there is none. */
+  token(): string | undefined
 }
 
 /** Why a turn did not succeed. */
@@ -85,7 +92,7 @@ const tokenMissing: Cause = {
 }
 
 export function createLink(options: LinkOptions): Link {
-  const { client, handshake, store, queue, hostId, random, stopping, clock, log } = options
+  const { client, handshake, store, queue, hostId, reports, random, stopping, clock, log } = options
   let state: LinkState = {
     ...{ isConnected: false, since: clock.now(), lastContactAt: undefined },
     ...{ nextAttemptAt: undefined, cause: undefined },
@@ -142,6 +149,7 @@ export function createLink(options: LinkOptions): Link {
     if (answer.session) {
       session = { ...answer.session, endsAt: beganAt + sessionMs }
       ;({ knownChecksum } = answer.session)
+      reports.forget()
     }
     return refusalOf(answer)
   }
@@ -161,6 +169,8 @@ export function createLink(options: LinkOptions): Link {
     beatDueAt = next > now ? next : now + (beatDueAt === -Infinity ? beatMs * random() : beatMs)
     contact = { at: now, since: clock.now() }
     state = { ...state, lastContactAt: contact.since }
+    options.onWanted(parseAnnouncement(answer.wanted))
+    reports.beat()
     return undefined
   }
 
@@ -200,6 +210,11 @@ export function createLink(options: LinkOptions): Link {
 
   /** Events do not hold up a heartbeat, however many there are and however slow the platform is. */
   const mayGoOn = () => !stopping.aborted && clock.monotonic() < beatDueAt
+
+  const sendReports = async (): Promise<Refusal | undefined> => {
+    const failure = await reports.send(send, mayGoOn)
+    return failure && refusalOf(failure)
+  }
 
   /** Sends events, one by one where the platform takes not all of them, so that one that it refuses holds up no other. */
   async function deliver(events: readonly QueuedEvent[]): Promise<Refusal | undefined> {
@@ -251,7 +266,7 @@ export function createLink(options: LinkOptions): Link {
         const refused = await logIn()
         if (refused) return refused
       }
-      const refused = await inOrder(beat, report, sendEvents)
+      const refused = await inOrder(beat, report, sendEvents, sendReports)
       // The platform does not know the token any more: another login came after it, or this host was removed.
       if (refused?.status !== 401 || isLast) return refused
       session = undefined
@@ -280,7 +295,8 @@ export function createLink(options: LinkOptions): Link {
     failures = 0
     const now = clock.monotonic()
     const { waiting, dropped } = queue.counts()
-    return Math.max(0, Math.min(beatDueAt - now, waiting + dropped > 0 ? eventsFrom - now : Infinity))
+    const ofEvents = waiting + dropped > 0 ? eventsFrom - now : Infinity
+    return Math.max(0, Math.min(beatDueAt - now, ofEvents, reports.dueIn()))
   }
 
   function fail({ cause, retryAfter }: Refusal): number {
@@ -342,6 +358,7 @@ export function createLink(options: LinkOptions): Link {
       // Without a connection the next attempt takes them with it.
       if (state.isConnected && clock.monotonic() >= eventsFrom) rest.abort()
     },
+    token: () => (session && clock.monotonic() < session.endsAt ? session.token : undefined),
   }
 }
 

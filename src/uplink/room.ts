@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SystemEntry } from '../audit/own-entries.ts'
 import type { Mode } from '../base/role.ts'
@@ -18,8 +19,9 @@ import { createPlatformClient, type PlatformClient, type PlatformClientOptions }
 import type { PlatformOfHost } from './config.ts'
 import { createEventQueue, type HostEvent } from './event-queue.ts'
 import { reportedFacts, type ReportedFacts } from './facts.ts'
+import { createFetch, type Fetch } from './fetch.ts'
 import { createHostHealth } from './host-health.ts'
-import { openHostKey } from './host-key.ts'
+import { openHostKey, platformFolder } from './host-key.ts'
 import { createLink, type Link } from './link.ts'
 import { openLinkStore, type Registration } from './link-store.ts'
 import { registeredName } from './name.ts'
@@ -27,6 +29,12 @@ import { platformLinkRoutes } from './routes.ts'
 import type { PlatformLink, RegistrationStatus } from './schemas.ts'
 import { createHandshake } from './session.ts'
 import { createTokenFile } from './token-file.ts'
+import { wantedInWords } from './wanted/decide.ts'
+import { createDownload } from './wanted/download.ts'
+import { createFollow, type ClusterToFollow, type Follow } from './wanted/follow.ts'
+import { longestHead, tarOverhead } from './wanted/read-delivery.ts'
+import { createReports, type ClusterReport, type Reports } from './wanted/reports.ts'
+import { openWantedStore } from './wanted/wanted-store.ts'
 
 export interface UplinkOptions {
   readonly settings: PlatformOfHost
@@ -41,8 +49,19 @@ export interface UplinkOptions {
   /** Names of the checks of this host that fail. */
   readonly failing: () => readonly string[]
   readonly record: (entry: SystemEntry) => void
+  /** The cluster of this host, and what the platform is told of it; undefined without one. */
+  readonly cluster: ClusterToFollow & { readonly report: () => Promise<ClusterReport | undefined> }
+  /** Limits of what is downloaded. */
+  readonly limits: {
+    /** Bytes of a definition. */
+    readonly definitionBytes: number
+    /** Space that stays free on the disk. */
+    readonly reserveBytes: number
+  }
   /** Replaces the calls over the network, in tests. */
   readonly client?: PlatformClient | undefined
+  /** Replaces the downloads, in tests. */
+  readonly fetch?: Fetch | undefined
   /** Replaces the time that passes between calls, in tests. */
   readonly pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined
   /** Aborted when a stop of the daemon begins. */
@@ -60,6 +79,8 @@ export interface Uplink extends Room {
   /** One line for the console; undefined in airgap mode. */
   consoleLine(): string | undefined
   onChange(listener: () => void): void
+  /** Content has come or gone: what was missing for the cluster may be there. */
+  contentChanged(): void
 }
 
 /** Builds the room. In airgap mode it has nothing but its route. */
@@ -68,11 +89,14 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
   if (mode === 'airgap') return airgapped()
   const { url } = settings
   const store = await openLinkStore(options.stateDirectory, log)
+  const wantedStore = await openWantedStore(options.stateDirectory, log)
   const queue = createEventQueue({ ...options, onEvent: () => link?.wake() })
   const listeners: (() => void)[] = []
   let link: Link | undefined
+  let follow: Follow | undefined
   /** Why there can be no link with these settings. */
   let unusable: Cause | undefined = url === undefined ? noUrl : undefined
+  let reportsOf: Reports | undefined
   let client: PlatformClient | undefined
   let running: Promise<void> | undefined
   let hasStarted = false
@@ -99,15 +123,50 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
 
   async function begin(address: string): Promise<void> {
     client?.close()
-    client = options.client ?? createPlatformClient(await readTrust(address, settings, clock))
+    const way = await readTrust(address, settings, clock)
+    client = options.client ?? createPlatformClient(way)
     const key = await openHostKey(options.stateDirectory)
     const onRegistered = ({ edgeHostUid }: Pick<Registration, 'edgeHostUid'>) =>
       options.record({
         ...{ action: 'create', kind: 'platformRegistration', resourceUid: edgeHostUid },
         message: `Register this host on the platform ${address}`,
       })
+    const { definitionBytes, reserveBytes } = options.limits
+    const followed = createFollow({
+      ...{ store: wantedStore, cluster: options.cluster, limitBytes: definitionBytes },
+      download: createDownload({
+        fetch: options.fetch ?? createFetch(way),
+        folder: join(options.stateDirectory, platformFolder, 'download'),
+        ...{ limitBytes: definitionBytes + longestHead + tarOverhead, reserveBytes },
+      }),
+      path() {
+        const { edgeHostUid } = store.current() ?? {}
+        return edgeHostUid === undefined ? undefined : `/v1/edgehosts/${edgeHostUid}/spc/download`
+      },
+      token: () => link?.token(),
+      tenantUid: () => store.current()?.tenantUid,
+      onChange() {
+        reports.wake()
+        link?.wake()
+        changed()
+      },
+      ...{ pause, random: Math.random, stopping, log },
+    })
+    follow = followed
+    const reports = createReports({
+      ...{
+        read: options.cluster.report,
+        wanted: followed.status,
+        agentVersion,
+        random: Math.random,
+        clock,
+        log,
+      },
+    })
+    reportsOf = reports
     link = createLink({
       ...{ client, store, queue, hostId, agentVersion, random: Math.random, stopping, clock, log },
+      ...{ onWanted: followed.announce, reports },
       handshake: createHandshake({ client, key, store, hostId, onRegistered }),
       name: () => registeredName(options.configuredName ?? hostId, host.hostName(), hostId),
       facts: createFactsReader(host),
@@ -132,7 +191,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
         message: `edgehostd ${agentVersion} has started`,
       })
     hasStarted = true
-    await link.run()
+    await Promise.all([link.run(), followed.run()])
   }
 
   const cause = () => unusable ?? link?.state().cause
@@ -156,11 +215,33 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
       ...time('lastContactTimestamp', lastContactAt),
       ...time('nextAttemptTimestamp', nextAttemptAt),
       ...(found && { cause: { ...found } }),
+      ...wantedInReply(),
+    }
+  }
+
+  function wantedInReply(): Pick<PlatformLink, 'wanted'> {
+    const { uid, name, number, accepted, condition, download } = { ...follow?.status() }
+    if (number === undefined && condition === undefined) return {}
+    return {
+      wanted: {
+        ...(number === undefined ? {} : { number }),
+        acceptedNumber: accepted ?? 0,
+        ...(uid === undefined ? {} : { clusterUid: uid }),
+        ...(name === undefined ? {} : { clusterName: name }),
+        ...(condition && { condition: { ...condition } }),
+        ...(download && { download: { ...download } }),
+      },
     }
   }
 
   return {
-    report: queue.add,
+    report(event) {
+      queue.add(event)
+      if (event.component !== 'cluster') return
+      reportsOf?.wake()
+      follow?.wake()
+    },
+    contentChanged: () => follow?.contentChanged(),
     inHostInfo() {
       const found = cause()
       return {
@@ -178,7 +259,8 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
       const found = cause()
       const how =
         link?.state().isConnected === true ? 'connected' : found ? causeInWords(found) : 'connecting'
-      return `${url ?? 'no URL'}: ${how}`
+      const wanted = follow?.status().condition
+      return `${url ?? 'no URL'}: ${how}${wanted === undefined ? '' : `, ${wantedInWords(wanted)}`}`
     },
     onChange: (listener) => void listeners.push(listener),
     async routes(app) {
@@ -208,6 +290,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
 
 const airgapped = (): Uplink => ({
   report: () => undefined,
+  contentChanged: () => undefined,
   inHostInfo: () => notApplicable,
   consoleLine: () => undefined,
   onChange: () => undefined,

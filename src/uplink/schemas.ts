@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { wantedReasons } from './wanted/reasons.ts'
 
 /** How far the registration of this host is, in `status.registrationStatus` and in the reply of `GET /v1/edge-mgmt/platform`. */
 export const RegistrationStatus = Type.Enum([
@@ -41,6 +42,41 @@ export const PlatformLink = Type.Object(
           message: Type.String({ description: 'What is wrong, and what to do.' }),
         },
         { description: 'Why the host is not connected.' },
+      ),
+    ),
+    wanted: Type.Optional(
+      Type.Object(
+        {
+          number: Type.Optional(
+            Type.Integer({ description: 'Of what the platform wants now; absent where it wants nothing.' }),
+          ),
+          acceptedNumber: Type.Integer({
+            minimum: 0,
+            description: 'The newest number of this cluster that this host has accepted; 0 for none.',
+          }),
+          clusterUid: Type.Optional(Type.String()),
+          clusterName: Type.Optional(Type.String()),
+          condition: Type.Optional(
+            Type.Object(
+              {
+                status: Type.Enum(['True', 'False', 'Unknown']),
+                reason: Type.Enum([...wantedReasons]),
+                message: Type.String({ description: 'For operators; may be empty.' }),
+              },
+              { description: 'How far it is; True: the host is as the platform wants it.' },
+            ),
+          ),
+          download: Type.Optional(
+            Type.Object(
+              { receivedBytes: Type.Integer({ minimum: 0 }), totalBytes: Type.Integer({ minimum: 0 }) },
+              { description: 'While it is being downloaded.' },
+            ),
+          ),
+        },
+        {
+          description:
+            'What the platform wants of the cluster of this host; absent where it never wanted one.',
+        },
       ),
     ),
     events: Type.Object(

@@ -94,15 +94,21 @@ type Unknown<Keys extends string> = Readonly<Partial<Record<Keys, unknown>>>
 const isText = (value: unknown, longest: number): value is string =>
   typeof value === 'string' && value.length <= longest
 
-function recordOf({ body }: Answer): Pick<Registration, 'edgeHostUid' | 'projectUid'> | undefined {
+function recordOf({
+  body,
+}: Answer): Pick<Registration, 'edgeHostUid' | 'projectUid' | 'tenantUid'> | undefined {
   const { metadata, aclmeta } = { ...(body as Unknown<'metadata' | 'aclmeta'> | undefined) }
   const { uid: edgeHostUid } = { ...(metadata as Unknown<'uid'> | null | undefined) }
-  const { projectUid } = { ...(aclmeta as Unknown<'projectUid'> | null | undefined) }
+  const { projectUid, tenantUid } = { ...(aclmeta as Unknown<'projectUid' | 'tenantUid'> | null | undefined) }
   return typeof edgeHostUid === 'string' &&
     uid.test(edgeHostUid) &&
     typeof projectUid === 'string' &&
     (projectUid === '' || uid.test(projectUid))
-    ? { edgeHostUid, projectUid }
+    ? {
+        edgeHostUid,
+        projectUid,
+        ...(typeof tenantUid === 'string' && uid.test(tenantUid) ? { tenantUid } : {}),
+      }
     : undefined
 }
 

@@ -14,6 +14,7 @@ import { createPlatformClient } from '../../src/uplink/client.ts'
 import { openHostKey } from '../../src/uplink/host-key.ts'
 import type { PlatformLink } from '../../src/uplink/schemas.ts'
 import { hostBody } from './host-body.ts'
+import { clusterUid } from './played-download.ts'
 import { json, playCluster } from './played-cluster.ts'
 
 /** What an airgapped host answers at `GET /v1/edge-mgmt/platform`. */
@@ -57,7 +58,9 @@ export async function createConnectingHost(hostId = 'press-3') {
         })(...request),
       'GET /v1/edge-mgmt/platform': (...request) => json(200, played.link)(...request),
       'GET /v1/edge-mgmt/cluster': (...request) =>
-        json(played.hasCluster ? 200 : 404, { code: 'NotFound', message: 'no cluster' })(...request),
+        (played.hasCluster
+          ? json(200, { metadata: { name: 'edge-1', id: clusterUid } })
+          : json(404, { code: 'NotFound', message: 'no cluster' }))(...request),
     })
   let daemon: Awaited<ReturnType<typeof start>> | undefined = await start()
   const stopDaemon = async () => {

@@ -13,5 +13,14 @@ export const platformLink: PlatformLink = {
     kind: 'name',
     message: 'the name platform.plant.example cannot be resolved (ENOTFOUND); check DNS',
   },
+  wanted: {
+    ...{ number: 4, acceptedNumber: 3, clusterName: 'edge-1' },
+    clusterUid: '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a46',
+    condition: {
+      ...{ status: 'Unknown', reason: 'Downloading' },
+      message: 'number 4',
+    },
+    download: { receivedBytes: 104_857_600, totalBytes: 524_288_000 },
+  },
   events: { waiting: 3, dropped: 0 },
 }

@@ -6,7 +6,8 @@ import type { SystemEntry } from '../../src/audit/own-entries.ts'
 import type { EdgeHostInfo } from '../../src/host/schemas.ts'
 import { causeOfError, causeOfReply } from '../../src/uplink/cause.ts'
 import type { Answer, Call } from '../../src/uplink/client.ts'
-import { createUplink } from '../../src/uplink/room.ts'
+import type { FetchOrder, Fetched } from '../../src/uplink/fetch.ts'
+import { createUplink, type UplinkOptions } from '../../src/uplink/room.ts'
 import type { PlatformLink } from '../../src/uplink/schemas.ts'
 import { captureLog } from './https-server.ts'
 import { hostBody } from './host-body.ts'
@@ -27,6 +28,8 @@ export interface LinkedHostOptions {
   /** Its registration token; put down before the start. */
   readonly token?: string
   readonly clock?: TurningClock
+  /** The room of the cluster; by default there is none. */
+  readonly cluster?: UplinkOptions['cluster']
 }
 
 /** A call that a host has made, and what became of it. */
@@ -64,11 +67,12 @@ export async function startLinkedHost(platform: TestPlatform, options: LinkedHos
     })
     const parsed: unknown = reply.body === '' || reply.body === 'null' ? undefined : reply.json()
     const cause = causeOfReply(reply.statusCode, parsed)
-    const retryAfter = reply.headers['retry-after']
+    const { 'retry-after': retryAfter, 'edgehost-wanted': wanted } = reply.headers
     calls.push({ method: call.method, path: call.path, status: reply.statusCode })
     return {
       ...{ status: reply.statusCode, body: parsed },
       ...(retryAfter === undefined ? {} : { retryAfter }),
+      ...(typeof wanted === 'string' ? { wanted } : {}),
       ...(cause ? { cause } : {}),
     }
   }
@@ -121,6 +125,13 @@ export async function startLinkedHost(platform: TestPlatform, options: LinkedHos
     },
     failing: () => failing,
     record: (entry) => entries.push(entry),
+    cluster: options.cluster ?? {
+      current: () => undefined,
+      apply: async () => ({ kind: 'refused', message: 'there is no room of the cluster' }),
+      report: async () => undefined,
+    },
+    limits: { definitionBytes: 10_000_000, reserveBytes: 0 },
+    fetch: { fetch: (order, signal, use) => fetchFrom(reachable, order, use, signal) },
     client: { call: (call) => network(call, () => pass(call)), close: () => undefined },
   })
   let link: (() => PlatformLink) | undefined
@@ -192,4 +203,37 @@ export async function startLinkedHost(platform: TestPlatform, options: LinkedHos
       await rm(stateDirectory, { recursive: true, force: true })
     },
   }
+}
+
+/** A download by `inject`. */
+async function fetchFrom<T>(
+  { app }: TestPlatform,
+  { path, token, headers }: FetchOrder,
+  use: (reply: Fetched) => Promise<T>,
+  signal: AbortSignal,
+) {
+  const reply = await app.inject({
+    method: 'GET',
+    url: path,
+    headers: { authorization: token, ...headers },
+    signal,
+  })
+  const { statusCode: status } = reply
+  if (status !== 200 && status !== 206)
+    return {
+      status,
+      cause: causeOfReply(status, reply.json<unknown>()) ?? { kind: 'platform' as const, message: '' },
+    }
+  const lines = Object.entries(reply.headers).map(([name, value]) => [name, String(value)])
+  return {
+    done: await use({
+      status,
+      headers: Object.fromEntries(lines) as Fetched['headers'],
+      body: onePiece(reply.rawPayload),
+    }),
+  }
+}
+
+async function* onePiece(bytes: Buffer) {
+  yield bytes
 }

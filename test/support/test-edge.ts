@@ -63,6 +63,8 @@ export interface TestEdgeOptions {
   readonly limits?: Partial<Pick<Config['api'], 'timeouts' | 'body' | 'connections'>>
   /** Path of root's socket; by default there is no socket. */
   readonly socket?: string
+  /** More settings, as flags: `--platform.url=https://platform.example`. */
+  readonly flags?: readonly string[]
 }
 
 export interface LoginReply {
@@ -207,6 +209,7 @@ async function configFor(options: TestEdgeOptions, stateDirectory: string): Prom
       '--host.console.issueFile=',
       `--metrics.enabled=${options.metricsEnabled ?? true}`,
       ...(options.tokenFile === undefined ? [] : [`--metrics.tokenFile=${options.tokenFile}`]),
+      ...(options.flags ?? []),
     ]),
     environment: {},
     defaultFile: '/nowhere/config.yaml',

@@ -79,6 +79,7 @@ export interface Change {
   tryRollBack(rollback: Rollback, signal: AbortSignal): Promise<ClusterChangeDryRun>
 }
 
+type Writer = Pick<Write, 'by' | 'platformNumber'>
 type Filled = Draft & { readonly plain: ClusterConfiguration }
 
 export function createChange(options: ChangeOptions): Change {
@@ -132,7 +133,11 @@ export function createChange(options: ChangeOptions): Change {
 
   const nextGeneration = () => (revisions.newest()?.generation ?? 0) + 1
 
-  async function accept(draft: Filled, by: string, { prepared, report }: Examined): Promise<Revision> {
+  async function accept(
+    draft: Filled,
+    { by, platformNumber }: Writer,
+    { prepared, report }: Examined,
+  ): Promise<Revision> {
     const { record, plain, origin, scheduleAt, copyOf } = draft
     const { kubernetesOf } = copyOf?.summary ?? {}
     const { wanted, variables, definition } = prepared
@@ -140,7 +145,18 @@ export function createChange(options: ChangeOptions): Change {
     const outcome = report.isPossible ? 'waiting' : 'held'
     const reason = report.isPossible ? '' : summaryOf('values are missing', report.problems)
     const revision: NewRevision = {
-      ...{ generation, at: clock.now(), by, origin, folder, plain, outcome, reason, scheduleAt },
+      ...{
+        generation,
+        at: clock.now(),
+        by,
+        origin,
+        folder,
+        plain,
+        outcome,
+        reason,
+        scheduleAt,
+        platformNumber,
+      },
       posted: maskConfiguration(plain, variables),
       // The configuration of a Kubernetes that stays may contain values of its own definition.
       sensitive: [
@@ -177,7 +193,7 @@ export function createChange(options: ChangeOptions): Change {
       throw error
     }
     options.onAccepted()
-    return { ...revision, reason, endedAt: null }
+    return { ...revision, reason, endedAt: null, platformNumber: platformNumber ?? null }
 
     function tell({ sensitive }: NewRevision, problems: readonly PreflightProblem[]): void {
       // Its values are masked, not those of the active revision only.
@@ -195,7 +211,7 @@ export function createChange(options: ChangeOptions): Change {
     }
   }
 
-  const perform = <Order extends { readonly by: string }>(
+  const perform = <Order extends Writer>(
     make: (order: Order) => Promise<Draft>,
     order: Order,
     signal: AbortSignal,
@@ -216,7 +232,7 @@ export function createChange(options: ChangeOptions): Change {
             { details: { problems } },
           )
         signal.throwIfAborted()
-        const revision = await accept({ ...draft, plain }, order.by, examined)
+        const revision = await accept({ ...draft, plain }, order, examined)
         const names = namesOfChanges(shown.plain ?? shown.posted, plain)
         return { cluster, revision: revision.generation, names, etag: etag(revision) }
       })

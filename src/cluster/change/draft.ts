@@ -24,6 +24,8 @@ export interface Write {
   readonly ifMatch: string | undefined
   /** Account of the caller. */
   readonly by: string
+  /** The number of what is wanted on the platform, where the platform wants it. */
+  readonly platformNumber?: number
 }
 
 /** What a write or a rollback wants, before it is prepared and checked. */

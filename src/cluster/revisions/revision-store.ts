@@ -12,6 +12,8 @@ export interface RevisionStore {
   find(generation: number): Revision | undefined
   /** The one with the highest number. */
   newest(): Revision | undefined
+  /** The one with the highest number that was wanted, and not made by the host to go back. */
+  newestWanted(): Revision | undefined
   /** The one that waits or is held. */
   pending(): Revision | undefined
   /** Adds one; the one that waits or is held is superseded by it, unless it is a way back. */
@@ -35,6 +37,7 @@ interface Row {
   readonly reason: string
   readonly schedule_at: number | null
   readonly ended_at: number | null
+  readonly platform_number: number | null
 }
 
 /** What of a revision is sealed. */
@@ -55,6 +58,7 @@ export function createRevisionStore({ sql }: Database, sealed: Sealed): Revision
       ),
     find: (generation) => one('WHERE generation = ?', generation),
     newest: () => one('ORDER BY generation DESC LIMIT 1'),
+    newestWanted: () => one("WHERE origin <> 'goingBack' ORDER BY generation DESC LIMIT 1"),
     pending: () => one("WHERE outcome IN ('waiting', 'held')"),
     add({ plain, sensitive, reason = '', ...rest }) {
       if (rest.origin !== 'goingBack')
@@ -66,13 +70,13 @@ export function createRevisionStore({ sql }: Database, sealed: Sealed): Revision
       const secrets: Secrets = { ...(plain ? { plain } : {}), sensitive }
       sql
         .prepare(
-          `INSERT INTO cluster_revision (generation, at, by, origin, folder, summary, posted, sealed, mark, outcome, reason, schedule_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+          `INSERT INTO cluster_revision (generation, at, by, origin, folder, summary, posted, sealed, mark, outcome, reason, schedule_at, platform_number)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         )
         .run(
           ...[rest.generation, rest.at, rest.by, rest.origin, rest.folder, JSON.stringify(rest.summary)],
           ...[JSON.stringify(rest.posted), sealed.seal(JSON.stringify(secrets)), rest.mark],
-          ...[rest.outcome, reason, rest.scheduleAt],
+          ...[rest.outcome, reason, rest.scheduleAt, rest.platformNumber ?? null],
         )
     },
     note(generation, outcome, end) {
@@ -98,5 +102,6 @@ function revisionOf(row: Row, sealed: Sealed): Revision {
     posted: JSON.parse(row.posted) as ClusterConfiguration,
     scheduleAt: row.schedule_at,
     endedAt: row.ended_at,
+    platformNumber: row.platform_number,
   }
 }

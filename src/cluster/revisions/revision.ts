@@ -33,9 +33,12 @@ export interface Revision {
   readonly scheduleAt: number | null
   /** When it was good or has failed; null before. */
   readonly endedAt: number | null
+  /** Its number on the platform, where that wanted it; null for one that was wanted here. */
+  readonly platformNumber: number | null
 }
 
-export type NewRevision = Omit<Revision, 'endedAt' | 'reason' | 'plain'> & {
+export type NewRevision = Omit<Revision, 'endedAt' | 'reason' | 'plain' | 'platformNumber'> & {
   readonly plain: ClusterConfiguration | undefined
   readonly reason?: string
+  readonly platformNumber?: number | null | undefined
 }

@@ -7,7 +7,8 @@ import type { Problem } from '../definition.ts'
  * while a cluster exists.
  */
 export const slotNames = ['embedded', 'overridden', 'update'] as const
-export type SlotName = (typeof slotNames)[number]
+/** `platform`: what the platform of this host wants of it; the API does not show it. */
+export type SlotName = (typeof slotNames)[number] | 'platform'
 
 /** The definition in a slot. */
 export interface SlotDefinition {

@@ -38,6 +38,7 @@ function renderLink(link: PlatformLink, paper: Paper): string {
       ...fact('Registration', registrationStatus),
       ...fact('UID there', edgeHostUid),
       ...fact('Project', edgeHostUid === undefined ? undefined : projectUid || 'none'),
+      ...wantedFacts(link),
       {
         label: 'Events',
         lines: [
@@ -47,4 +48,28 @@ function renderLink(link: PlatformLink, paper: Paper): string {
     ],
     paper,
   )
+}
+
+/** What the platform wants of the cluster of this host, and how far that is. */
+function wantedFacts({ wanted }: PlatformLink): Fact[] {
+  if (!wanted) return []
+  const { number, acceptedNumber, clusterName, condition, download } = wanted
+  const which = clusterName === undefined ? '' : `cluster ${clusterName}, `
+  const what = number === undefined ? 'nothing any more' : `${which}number ${number}`
+  const { reason, status, message = '' } = { ...condition }
+  const state = message === '' ? (reason ?? '') : `${reason ?? ''}: ${message}`
+  const mood: Pick<Fact, 'mood'> =
+    status === 'True' ? { mood: 'good' } : status === 'False' ? { mood: 'bad' } : {}
+  return [
+    { label: 'Wanted', lines: [`${what}${acceptedNumber > 0 ? `; accepted ${acceptedNumber}` : ''}`] },
+    ...(condition ? [{ label: 'Its state', lines: [state], ...mood }] : []),
+    ...(download
+      ? [
+          {
+            label: 'Download',
+            lines: [`${count(download.receivedBytes)} of ${count(download.totalBytes)} bytes`],
+          },
+        ]
+      : []),
+  ]
 }

@@ -1,11 +1,12 @@
 import { X509Certificate } from 'node:crypto'
-import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Wish } from '../../../src/connect/connect.ts'
 import { staged } from '../../../src/connect/files.ts'
 import { createConnectingHost } from '../../support/connecting-host.ts'
+import { clusterUid } from '../../support/played-download.ts'
 import { playEdgeHost } from '../../support/played-edge-host.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
 
@@ -68,6 +69,37 @@ describe('platform connect', () => {
     expect(statSync(dirname(host.places.token)).mode & 0o777).toBe(0o700)
     expect(await host.mode()).toBe('connected')
     expect(registered()).toBeDefined()
+  })
+
+  const tenantOf = async () => {
+    const reply = await playEdgeHost(platform).ask('?dryRun=true', makeToken().token)
+    return (JSON.parse(reply.text) as { aclmeta: { tenantUid: string } }).aclmeta.tenantUid
+  }
+  const keep = (tenantUid: string, uid = clusterUid) => {
+    mkdirSync(join(host.host.stateDirectory, 'platform'), { recursive: true })
+    const kept = { number: 3, etag: '3-0', outcome: 'applied', message: '', accepted: 3, revision: 1 }
+    writeFileSync(
+      join(host.host.stateDirectory, 'platform/wanted.json'),
+      JSON.stringify({ tenantUid, uid, name: 'edge-1', ...kept }),
+    )
+  }
+
+  it('a cluster that this platform has made goes back to it', async () => {
+    host.played.hasCluster = true
+    keep(await tenantOf())
+    expect(await host.connect(wish())).toMatchObject({ isConnected: true })
+    expect(host.said).toContain('cluster: edge-1 was made by this platform, which takes it back')
+  })
+
+  it('one that another platform has made, or that was made here, keeps the host from it', async () => {
+    host.played.hasCluster = true
+    keep('another tenant')
+    expect(await refusal(host.connect(wish()))).toMatch(
+      /edge-1, which another platform has made.*Nothing was changed/,
+    )
+    keep(await tenantOf(), '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a22')
+    expect(await refusal(host.connect(wish()))).toContain('a cluster that was made here')
+    expect(registered()).toBeUndefined()
   })
 
   it('asks the platform without a trace before it writes, and has the token on the disk for its owner alone', async () => {

@@ -1,0 +1,165 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { request } from 'node:https'
+import { causeOfError, causeOfReply, ForeignReply, NoReply, type Cause } from './cause.ts'
+import type { PlatformClientOptions } from './client.ts'
+import { createAgent } from './connection.ts'
+
+/** A request for bytes of any length. */
+export interface FetchOrder {
+  readonly path: string
+  readonly token: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A reply whose bytes arrive. */
+export interface Fetched {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** Throws a cause that `causeOf` explains. To be read to its end, or ended. */
+  readonly body: AsyncIterable<Buffer>
+}
+
+/** Downloads from the platform, each over a connection of its own: the heartbeats do not wait for them. */
+export interface Fetch {
+  /**
+   * Asks, and hands the reply of status 200 or 206 to the caller. Nothing else is handed on; a redirect is not followed.
+   * @param use the connection is closed after it
+   * @returns what `use` returns, or why there was no such reply
+   */
+  fetch<T>(
+    order: FetchOrder,
+    signal: AbortSignal,
+    use: (reply: Fetched) => Promise<T>,
+  ): Promise<{ readonly done: T } | FetchFailure>
+}
+
+export interface FetchFailure {
+  readonly cause: Cause
+  /** Undefined where there was no reply. */
+  readonly status?: number
+  readonly retryAfter?: string
+}
+
+export interface FetchOptions extends PlatformClientOptions {
+  /** Without a byte for so long the connection is given up. */
+  readonly idleMs?: number
+}
+
+const longestRefusal = 65_536
+const defaultTimeoutMs = 20_000
+const defaultIdleMs = 60_000
+
+export function createFetch(options: FetchOptions): Fetch {
+  const { url, now, timeoutMs = defaultTimeoutMs, idleMs = defaultIdleMs } = options
+
+  async function send<T>(
+    { path, token, headers }: FetchOrder,
+    signal: AbortSignal,
+    use: (reply: Fetched) => Promise<T>,
+  ): Promise<{ readonly done: T } | FetchFailure> {
+    const agent = createAgent(options, options, timeoutMs)
+    const ended = new AbortController()
+    const whole = AbortSignal.any([signal, ended.signal])
+    const begun = setTimeout(() => ended.abort(new NoReply('no reply in time')), timeoutMs)
+    try {
+      const reply = await new Promise<IncomingMessage>((resolve, reject) => {
+        const sent = request(new URL(path, url), {
+          ...{ method: 'GET', agent, signal: whole },
+          headers: {
+            ...{ 'user-agent': 'edgehostd', 'accept-encoding': 'identity', authorization: token },
+            ...headers,
+          },
+        })
+        sent.once('response', resolve)
+        sent.once('upgrade', (_, socket) => {
+          socket.destroy()
+          reject(new ForeignReply('it changes to another protocol'))
+        })
+        sent.on('error', (error) => reject(reasonOf(whole, error)))
+        sent.once('close', () => reject(new ForeignReply('it closes the connection without a reply')))
+        sent.end()
+      })
+      clearTimeout(begun)
+      const { statusCode: status = 0 } = reply
+      if (status === 200 || status === 206)
+        return { done: await use({ status, headers: reply.headers, body: bytesOf(reply, whole) }) }
+      return await refusalOf(reply, status, token)
+    } finally {
+      clearTimeout(begun)
+      agent.destroy()
+      ended.abort(new Error('the reply is not wanted any more'))
+    }
+  }
+
+  async function* bytesOf(reply: IncomingMessage, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    const late = () => reply.destroy(new NoReply('no more bytes in time'))
+    let timer = setTimeout(late, idleMs)
+    try {
+      for await (const piece of reply as AsyncIterable<Buffer>) {
+        // What the caller takes for it does not count.
+        clearTimeout(timer)
+        yield piece
+        timer = setTimeout(late, idleMs)
+      }
+    } catch (error) {
+      throw reasonOf(signal, error as Error)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function refusalOf(reply: IncomingMessage, status: number, token: string): Promise<FetchFailure> {
+    if (status < 200 || status > 599) throw new ForeignReply(`its status is ${status}`)
+    if (status >= 300 && status < 400) throw new ForeignReply(`it redirects (status ${status})`)
+    if (status < 300) throw new ForeignReply(`its status is ${status}, and nothing comes`)
+    const pieces: Buffer[] = []
+    let length = 0
+    const late = setTimeout(() => reply.destroy(new NoReply('no whole reply in time')), timeoutMs)
+    try {
+      for await (const piece of reply as AsyncIterable<Buffer>) {
+        length += piece.length
+        if (length > longestRefusal) break
+        pieces.push(piece)
+      }
+    } finally {
+      clearTimeout(late)
+    }
+    const retryAfter = reply.headers['retry-after']
+    return {
+      cause: causeOfReply(status, parse(Buffer.concat(pieces).toString()), [token]) ?? notWanted,
+      ...{ status, ...(retryAfter === undefined ? {} : { retryAfter }) },
+    }
+  }
+
+  return {
+    fetch: (order, signal, use) =>
+      send(order, signal, use).catch((error: unknown) => {
+        signal.throwIfAborted()
+        // What is wrong on this host, as a full disk, is the caller's.
+        if (error instanceof OwnFailure) throw error.cause
+        return { cause: causeOfError(error, options, now()) }
+      }),
+  }
+}
+
+/** Wraps an error of the one who reads the bytes, so that it is not taken for one of the connection. */
+export class OwnFailure extends Error {
+  override readonly name = 'OwnFailure'
+
+  constructor(cause: unknown) {
+    super('what was received cannot be used', { cause })
+  }
+}
+
+const notWanted: Cause = { kind: 'platform', message: 'the platform refused the download' }
+
+const reasonOf = (signal: AbortSignal, error: Error): Error =>
+  signal.aborted && signal.reason instanceof Error ? signal.reason : error
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,166 @@
+import type { Announcement } from './announcement.ts'
+import type { wantedReasons } from './reasons.ts'
+import type { KeptWanted } from './wanted-store.ts'
+
+/** The cluster of this host, as far as what the platform wants depends on it. */
+export interface ClusterNow {
+  readonly uid: string
+  readonly name: string
+  readonly isDeleting: boolean
+  /** The newest revision that was wanted, not one that the host made to go back. */
+  readonly newest: {
+    readonly revision: number
+    /** Null where it was wanted on this host. */
+    readonly platformNumber: number | null
+    readonly outcome: 'waiting' | 'held' | 'applying' | 'good' | 'failed' | 'rolledBack' | 'superseded'
+    readonly reason: string
+  }
+}
+
+/** How far what the platform wants is: the condition `Wanted` of the cluster there. */
+export interface WantedCondition {
+  readonly status: 'True' | 'False' | 'Unknown'
+  readonly reason: (typeof wantedReasons)[number]
+  /** For operators; secrets are masked. May be empty. */
+  readonly message: string
+}
+
+/** All that a decision depends on. */
+export interface WantedInput {
+  /** What the last heartbeat has announced; undefined for nothing, and before the first one. */
+  readonly announced: Announcement | undefined
+  /** Of the platform of this host; undefined where it is not known. */
+  readonly tenantUid: string | undefined
+  readonly kept: KeptWanted | undefined
+  readonly cluster: ClusterNow | undefined
+  /** Whether content has come since content was missing. */
+  readonly hasNewContent: boolean
+  /** What was fetched since the start only to see whether it is another cluster, and is none. */
+  readonly seenEtag: string | undefined
+}
+
+export type Decision =
+  | { readonly kind: 'rest'; readonly condition: WantedCondition | undefined }
+  | { readonly kind: 'fetch' }
+  /** What is kept becomes this; nothing is done. */
+  | { readonly kind: 'note'; readonly kept: KeptWanted }
+  /** The deletion that the platform wanted has ended. */
+  | { readonly kind: 'gone'; readonly kept: KeptWanted }
+
+/** What is to be done about what the platform wants. Pure. */
+export function decide(input: WantedInput): Decision {
+  const { announced, tenantUid, kept, cluster } = input
+  const isGone = kept?.outcome === 'deleting' && cluster?.uid !== kept.uid
+  if (isGone) return { kind: 'gone', kept: { ...kept, outcome: 'deleted' } }
+  const rest = (condition = conditionOf(kept, cluster)): Decision => ({ kind: 'rest', condition })
+  if (!announced) return rest()
+  const isOfOther = announced.uid !== undefined && cluster !== undefined && cluster.uid !== announced.uid
+  const isOtherTenant = ![undefined, '', kept?.tenantUid].includes(tenantUid) && kept?.tenantUid !== ''
+  // Of this platform, or of this cluster, nothing was wanted before.
+  if (!kept || isOtherTenant || (announced.uid !== undefined && announced.uid !== kept.uid)) {
+    // A cluster of which nothing is known may be the wanted one: the file with what is kept may be lost.
+    const mayBeWanted = kept === undefined && announced.uid === undefined
+    const isWanted = announced.uid !== undefined && announced.uid === cluster?.uid
+    return !cluster || mayBeWanted || isWanted ? { kind: 'fetch' } : rest(exists(cluster))
+  }
+  if (isOfOther) return rest(exists(cluster))
+  const { number, etag } = announced
+  const isSame = number === kept.number && etag === kept.etag
+  if (number < kept.number || (number === kept.number && !isSame)) {
+    // Numbers of another cluster begin anew; which one is wanted shows only in what is downloaded.
+    const mayBeOther = announced.uid === undefined && !cluster && kept.outcome === 'deleted'
+    return mayBeOther && etag !== input.seenEtag ? { kind: 'fetch' } : rest(newer(number, kept))
+  }
+  if (isChangedHere(cluster, kept))
+    // What the platform had wanted by now does not take it back; what is applied again there does.
+    return {
+      kind: 'note',
+      kept: { ...kept, number, etag, outcome: 'newerOnHost', revision: cluster?.newest.revision ?? 0 },
+    }
+  if (!isSame) return { kind: 'fetch' }
+  const isPossibleNow =
+    (kept.outcome === 'contentMissing' && input.hasNewContent) ||
+    (kept.outcome === 'clusterExists' && (!cluster || cluster.uid === kept.uid))
+  return isPossibleNow ? { kind: 'fetch' } : rest()
+}
+
+/** Whether the newest revision was wanted on this host, and the platform does not know of it. */
+const isChangedHere = (cluster: ClusterNow | undefined, kept: KeptWanted): boolean =>
+  cluster?.uid === kept.uid &&
+  !cluster.isDeleting &&
+  cluster.newest.platformNumber === null &&
+  cluster.newest.revision !== kept.revision
+
+/** The condition of what is kept, while nothing is being done. Pure. */
+export function conditionOf(
+  kept: KeptWanted | undefined,
+  cluster: ClusterNow | undefined,
+): WantedCondition | undefined {
+  if (!kept) return undefined
+  const { message } = kept
+  const own = cluster?.uid === kept.uid ? cluster : undefined
+  switch (kept.outcome) {
+    case 'applied':
+      return own && !own.isDeleting ? appliedOf(own.newest) : deletedHere
+    case 'deleting':
+      return { status: 'Unknown', reason: 'Deleting', message: '' }
+    case 'deleted':
+      return { status: 'True', reason: 'Deleted', message: '' }
+    case 'newerOnHost':
+      return own && !own.isDeleting
+        ? {
+            ...{ status: 'False', reason: 'NewerOnHost' },
+            message: `the cluster was changed on this host, revision ${own.newest.revision}; apply what is wanted again on the platform to take it back`,
+          }
+        : deletedHere
+    case 'refused':
+      return { status: 'False', reason: 'Refused', message }
+    case 'contentMissing':
+      return { status: 'False', reason: 'ContentMissing', message }
+    case 'clusterExists':
+      return { status: 'False', reason: 'ClusterExists', message }
+  }
+}
+
+function appliedOf({ revision, outcome, reason }: ClusterNow['newest']): WantedCondition {
+  if (outcome === 'good') return { status: 'True', reason: 'Applied', message: `revision ${revision}` }
+  if (outcome === 'held' || outcome === 'failed' || outcome === 'rolledBack')
+    return {
+      ...{ status: 'False', reason: 'Refused' },
+      message: `revision ${revision} ${outcome === 'held' ? 'is held' : 'has failed, and the host has gone back'}: ${reason}`,
+    }
+  return { status: 'Unknown', reason: 'Applying', message: `revision ${revision}` }
+}
+
+const deletedHere: WantedCondition = {
+  ...{ status: 'False', reason: 'DeletedOnHost' },
+  message: 'the cluster was deleted on this host; apply it again on the platform to make it again',
+}
+
+const newer = (number: number, kept: KeptWanted): WantedCondition => ({
+  ...{ status: 'False', reason: 'NewerOnHost' },
+  message: `the platform wants number ${number}, and this host has dealt with ${kept.number}, as where the platform was restored from an older backup; apply what is wanted again there`,
+})
+
+const exists = ({ name }: Pick<ClusterNow, 'name'>): WantedCondition => ({
+  ...{ status: 'False', reason: 'ClusterExists' },
+  message: `this host has the cluster ${name}, which is not the one that the platform wants; delete it on this host first`,
+})
+
+const words: Readonly<Record<WantedCondition['reason'], string>> = {
+  Applied: 'the cluster is as it is wanted there',
+  Downloading: 'what is wanted there is being downloaded',
+  Applying: 'what is wanted there is being applied',
+  DownloadFailed: 'what is wanted there cannot be downloaded',
+  SumWrong: 'what was downloaded had another sum',
+  Refused: 'what is wanted there was refused',
+  ContentMissing: 'content is missing for what is wanted there',
+  NewerOnHost: 'this host is newer than what is wanted there',
+  DeletedOnHost: 'the cluster was deleted on this host',
+  ClusterExists: 'this host has another cluster than is wanted there',
+  Deleting: 'the cluster is being deleted',
+  Deleted: 'the cluster is deleted',
+}
+
+/** A condition in a few words, for the console: without text that came over the network. */
+export const wantedInWords = ({ reason }: WantedCondition): string => words[reason]

@@ -1,0 +1,286 @@
+import type { Logger } from '../../system/log.ts'
+import { waitAfter } from '../wait.ts'
+import type { Announcement } from './announcement.ts'
+import { decide, type ClusterNow, type WantedCondition } from './decide.ts'
+import type { Download, DownloadProgress, DownloadResult } from './download.ts'
+import { DeliveryRefused, readDelivery, type Delivery } from './read-delivery.ts'
+import type { KeptWanted, WantedStore } from './wanted-store.ts'
+
+/** What came of a delivery in the room of the cluster. */
+export type DeliveryOutcome =
+  | { readonly kind: 'applied'; readonly revision: number }
+  | { readonly kind: 'deleting' | 'deleted' }
+  | { readonly kind: 'refused' | 'contentMissing' | 'clusterExists' | 'later'; readonly message: string }
+
+/** The cluster of this host, which the root hands in. */
+export interface ClusterToFollow {
+  current(): ClusterNow | undefined
+  /** Makes the cluster what is wanted; an order may come again. Rejects with the reason of the signal only. */
+  apply(
+    delivery: Delivery | (Pick<Delivery, 'uid' | 'name' | 'number'> & { readonly isDeleted: true }),
+    signal: AbortSignal,
+  ): Promise<DeliveryOutcome>
+}
+
+export interface FollowOptions {
+  readonly store: WantedStore
+  readonly download: Download
+  readonly cluster: ClusterToFollow
+  /** Bytes of a definition. */
+  readonly limitBytes: number
+  /** Path of the download; undefined before this host is registered. */
+  readonly path: () => string | undefined
+  /** Undefined while this host is not logged in. */
+  readonly token: () => string | undefined
+  /** Of the platform that this host is registered at, where it is known. */
+  readonly tenantUid: () => string | undefined
+  /** The condition, or how far the cluster is, may have changed. */
+  readonly onChange: () => void
+  /** Returns after so many milliseconds, or early when the signal is aborted; does not reject. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
+  /** 0 up to 1. */
+  readonly random: () => number
+  readonly stopping: AbortSignal
+  readonly log: Logger
+}
+
+/** Which cluster the platform wants, and how far that is. */
+export interface WantedStatus {
+  /** Undefined before anything was downloaded. */
+  readonly uid: string | undefined
+  readonly name: string | undefined
+  /** The number that is announced; undefined where nothing is. */
+  readonly number: number | undefined
+  /** The newest number of this cluster that was accepted; 0 for none. */
+  readonly accepted: number
+  readonly condition: WantedCondition | undefined
+  /** While something is being downloaded. */
+  readonly download: DownloadProgress | undefined
+}
+
+/** Follows what the platform wants of the cluster of this host: fetches it, hands it to the cluster, and keeps what came of it. */
+export interface Follow {
+  /** Each heartbeat says what is wanted. */
+  announce(announced: Announcement | undefined): void
+  /** Content has come or gone. */
+  contentChanged(): void
+  /** The cluster may have changed. */
+  wake(): void
+  run(): Promise<void>
+  status(): WantedStatus
+}
+
+const longestPauseMs = 300_000
+// The sum of hundreds of megabytes is not tried again at once.
+const afterWrongSumMs = 60_000
+const laterMs = 10_000
+
+export function createFollow(options: FollowOptions): Follow {
+  const { store, download, cluster, random, stopping, log } = options
+  let announced: Announcement | undefined
+  // What was missing at the last stop may be there by now.
+  let hasNewContent = true
+  let seenEtag: string | undefined
+  let condition: WantedCondition | undefined
+  /** What is being applied. */
+  let subject: { readonly uid: string; readonly name: string } | undefined
+  let isDownloading = false
+  let failures = 0
+  let running: AbortController | undefined
+  let rest = new AbortController()
+  /** Ends also a rest after a failure: something else is wanted. */
+  let next = new AbortController()
+
+  function set(found: WantedCondition | undefined): void {
+    const isNew = found?.reason !== condition?.reason || found?.message !== condition?.message
+    condition = found
+    if (isNew) options.onChange()
+  }
+
+  /** @returns how long to rest, milliseconds */
+  async function turn(): Promise<number> {
+    const input = { announced, hasNewContent, seenEtag, tenantUid: options.tenantUid() }
+    const decision = decide({ ...input, kept: store.current(), cluster: cluster.current() })
+    switch (decision.kind) {
+      case 'rest':
+        failures = 0
+        subject = undefined
+        set(decision.condition)
+        return Infinity
+      case 'note':
+        await store.put(decision.kept)
+        return 0
+      case 'gone': {
+        const { uid, name, number } = decision.kept
+        await cluster.apply({ uid, name, number, isDeleted: true }, stopping)
+        await store.put(decision.kept)
+        return 0
+      }
+      case 'fetch':
+        return announced ? fetch(announced) : Infinity
+    }
+  }
+
+  const again = (leastMs = 0, retryAfter?: string) => {
+    failures++
+    return Math.max(leastMs, waitAfter(failures, random(), retryAfter, longestPauseMs))
+  }
+
+  async function fetch(wanted: Announcement): Promise<number> {
+    const { etag, number } = wanted
+    const present = await download.wholeFile(etag)
+    if (present !== undefined) return read(present, wanted)
+    const [path, token] = [options.path(), options.token()]
+    if (path === undefined || token === undefined) {
+      // The heartbeat after the next login comes back to it.
+      failures = 0
+      return Infinity
+    }
+    set({ status: 'Unknown', reason: 'Downloading', message: `number ${number}` })
+    running = new AbortController()
+    const signal = AbortSignal.any([stopping, running.signal])
+    isDownloading = true
+    let result: DownloadResult
+    try {
+      result = await download.attempt({ path, token, etag }, signal)
+    } catch (error) {
+      // Something newer is wanted.
+      if (signal.aborted) return 0
+      throw error
+    } finally {
+      isDownloading = false
+      running = undefined
+    }
+    if (result.kind === 'whole') return read(result.file, wanted)
+    if (result.kind === 'sumWrong') {
+      log.error({ number }, 'what was downloaded from the platform had another sum, and was thrown away')
+      set({
+        status: 'False',
+        reason: 'SumWrong',
+        message: 'what was downloaded had another sum, and was thrown away; it is tried again',
+      })
+      return again(afterWrongSumMs)
+    }
+    const message = result.kind === 'noRoom' ? result.message : result.cause.message
+    set({ status: 'False', reason: 'DownloadFailed', message: `number ${number}: ${message}` })
+    if (result.kind === 'noRoom') return again()
+    if (result.hasProgress) failures = 0
+    return again(0, result.retryAfter)
+  }
+
+  /** What has come whole is read, and handed to the cluster. */
+  async function read(file: string, wanted: Announcement): Promise<number> {
+    const { number, etag } = wanted
+    const kept = store.current()
+    const base = { number, etag, accepted: kept?.accepted ?? 0, revision: kept?.revision ?? 0 }
+    let delivery: Delivery
+    try {
+      delivery = await readDelivery(file, options.limitBytes)
+      requireMeant(delivery, wanted, options.tenantUid())
+    } catch (error) {
+      if (!(error instanceof DeliveryRefused)) throw error
+      const { tenantUid = '', name = '' } = kept ?? {}
+      const uid = wanted.uid ?? kept?.uid ?? ''
+      await end({
+        ...base,
+        tenantUid,
+        uid,
+        name,
+        outcome: 'refused',
+        message: `what was downloaded ${error.message}`,
+      })
+      return 0
+    }
+    const { uid, name, tenantUid } = delivery
+    const isSame = kept?.uid === uid
+    if (isSame && number <= kept.number && etag !== kept.etag) {
+      seenEtag = etag
+      await download.discard()
+      return 0
+    }
+    subject = { uid, name }
+    set({ status: 'Unknown', reason: 'Applying', message: `number ${number}` })
+    hasNewContent = false
+    const outcome = await cluster.apply(delivery, stopping)
+    if (outcome.kind === 'later') {
+      set({ status: 'Unknown', reason: 'Applying', message: `it is tried again: ${outcome.message}` })
+      return again(laterMs)
+    }
+    const isAccepted = ['applied', 'deleting', 'deleted'].includes(outcome.kind)
+    const before = isSame ? base : { ...base, accepted: 0, revision: 0 }
+    await end({
+      ...{ ...before, tenantUid, uid, name, outcome: outcome.kind },
+      message: 'message' in outcome ? outcome.message : '',
+      ...(isAccepted ? { accepted: number } : {}),
+      ...(outcome.kind === 'applied' ? { revision: outcome.revision } : {}),
+    })
+    return 0
+  }
+
+  /** Keeps what came of it; after that nothing of what was downloaded is needed, unless content is missing. */
+  async function end(kept: KeptWanted): Promise<void> {
+    await store.put(kept)
+    failures = 0
+    if (kept.outcome !== 'contentMissing') await download.discard()
+    log.info({ number: kept.number, outcome: kept.outcome }, 'what the platform wants was dealt with')
+    options.onChange()
+  }
+
+  return {
+    announce(found) {
+      if (found?.etag !== announced?.etag) {
+        running?.abort(new Error('something else is wanted'))
+        next.abort()
+      }
+      announced = found
+      rest.abort()
+    },
+    contentChanged() {
+      hasNewContent = true
+      rest.abort()
+    },
+    wake: () => rest.abort(),
+    async run() {
+      while (!stopping.aborted) {
+        rest = new AbortController()
+        next = new AbortController()
+        const ms = await turn().catch((error: unknown) => {
+          if (stopping.aborted) return 0
+          log.error({ err: error }, 'what the platform wants could not be dealt with; it is tried again')
+          return again(laterMs)
+        })
+        // After a failure it is not tried earlier, whatever happens, unless something else is wanted.
+        const ends = [stopping, next.signal, ...(failures === 0 ? [rest.signal] : [])]
+        if (ms > 0) await options.pause(Math.min(ms, mostPauseMs), AbortSignal.any(ends))
+      }
+    },
+    status() {
+      const kept = store.current()
+      const { uid, name } = subject ?? {
+        uid: announced?.uid ?? (kept?.uid || undefined),
+        name: kept?.name || undefined,
+      }
+      const progress = isDownloading ? download.progress() : undefined
+      return {
+        ...{ uid, name, number: announced?.number, condition, download: progress },
+        accepted: kept !== undefined && kept.uid === uid ? kept.accepted : 0,
+      }
+    },
+  }
+}
+
+// What a timer takes.
+const mostPauseMs = 86_400_000
+
+/** @throws DeliveryRefused */
+function requireMeant(
+  { number, tenantUid, uid }: Delivery,
+  wanted: Announcement,
+  platform: string | undefined,
+): void {
+  if (number !== wanted.number) throw new DeliveryRefused(`has the number ${number}, not ${wanted.number}`)
+  if (wanted.uid !== undefined && uid !== wanted.uid)
+    throw new DeliveryRefused('is another cluster than the heartbeat says')
+  if (![undefined, '', tenantUid].includes(platform))
+    throw new DeliveryRefused('is of another platform than the one of this host')
+}

@@ -1,0 +1,92 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { replaceFile, syncFolder } from '../../system/files.ts'
+import { readRegularFile } from '../../system/regular-file.ts'
+import type { Logger } from '../../system/log.ts'
+import { platformFolder } from '../host-key.ts'
+
+/** What has become of what the platform wants. */
+export const keptOutcomes = [
+  ...(['applied', 'refused', 'contentMissing', 'clusterExists'] as const),
+  ...(['newerOnHost', 'deleting', 'deleted'] as const),
+] as const
+
+/** The newest thing that the platform wanted and that this host has dealt with. */
+export interface KeptWanted {
+  /** Of the platform; empty where what came could not be read. */
+  readonly tenantUid: string
+  /** Of the cluster; empty where what came could not be read. */
+  readonly uid: string
+  readonly name: string
+  readonly number: number
+  readonly etag: string
+  readonly outcome: (typeof keptOutcomes)[number]
+  /** Why, for operators; masked. */
+  readonly message: string
+  /** The newest number of this cluster that was accepted; 0 for none. */
+  readonly accepted: number
+  /** The revision that it has made, or found; 0 for none. */
+  readonly revision: number
+}
+
+/** `platform/wanted.json` in the state folder. */
+export interface WantedStore {
+  current(): KeptWanted | undefined
+  /** On the disk when its promise is fulfilled. @throws the system's error */
+  put(wanted: KeptWanted): Promise<void>
+}
+
+const mostBytes = 65_536
+const longestMessage = 8_192
+
+/** Opens the store. A file that cannot be read counts as none: what the platform wants is then fetched again, and found to be there already. */
+export async function openWantedStore(stateDirectory: string, log: Logger): Promise<WantedStore> {
+  const folder = join(stateDirectory, platformFolder)
+  const file = join(folder, wantedFile)
+  let current = await readWanted(stateDirectory).catch((error: unknown) => {
+    log.warn({ err: error }, 'what the platform wanted last cannot be read; it is fetched again')
+    return undefined
+  })
+  return {
+    current: () => current,
+    async put(wanted) {
+      const next = { ...wanted, message: wanted.message.slice(0, longestMessage) }
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await replaceFile(file, `${JSON.stringify(next)}\n`, 0o600)
+      await syncFolder(stateDirectory)
+      current = next
+    },
+  }
+}
+
+const wantedFile = 'wanted.json'
+
+/**
+ * Reads what is kept, also while the daemon does not run.
+ * @returns undefined where nothing is kept, or not as it was written
+ * @throws the system's error
+ */
+export async function readWanted(stateDirectory: string): Promise<KeptWanted | undefined> {
+  const found = await readRegularFile(join(stateDirectory, platformFolder, wantedFile), mostBytes).catch(
+    (error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      return undefined
+    },
+  )
+  return found && parse(found.bytes.toString())
+}
+
+function parse(text: string): KeptWanted | undefined {
+  try {
+    const found = JSON.parse(text) as Partial<Record<keyof KeptWanted, unknown>>
+    const texts = [found.tenantUid, found.uid, found.name, found.etag, found.message]
+    const numbers = [found.number, found.accepted, found.revision]
+    const isWhole =
+      texts.every((each) => typeof each === 'string') &&
+      numbers.every((each) => Number.isSafeInteger(each)) &&
+      (keptOutcomes as readonly unknown[]).includes(found.outcome)
+    return isWhole ? (found as KeptWanted) : undefined
+  } catch {
+    return undefined
+  }
+}

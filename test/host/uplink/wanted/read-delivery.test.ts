@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { DeliveryRefused, longestHead, readDelivery } from '../../../../src/uplink/wanted/read-delivery.ts'
+import { clusterUid, deliveryOf, tenantUid, type DeliveryWish } from '../../../support/played-download.ts'
+import type { RawMember } from '../../../support/tar-bytes.ts'
+
+function read(wish: DeliveryWish | Buffer) {
+  const folder = mkdtempSync(join(tmpdir(), 'edgehostd-delivery-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'archive')
+  writeFileSync(file, Buffer.isBuffer(wish) ? wish : deliveryOf(wish).bytes)
+  return readDelivery(file, 1_000_000)
+}
+
+const definition: RawMember = { name: 'definition.tar.zst', content: 'archive' }
+const head = (more: object = {}): RawMember => ({
+  name: 'cluster.json',
+  content: JSON.stringify({
+    ...{ number: 1, cluster: { uid: clusterUid, name: 'edge-1' }, tenantUid, isDeleted: false },
+    ...{ definitionSha256: 'a'.repeat(64), configuration: {}, ...more },
+  }),
+})
+
+describe('a delivery', () => {
+  it('is the configuration and the archive of the definition', async () => {
+    const found = await read({
+      number: 3,
+      configuration: { metadata: { name: 'edge-1' } },
+      definition: Buffer.from('xyz'),
+    })
+    expect(found).toMatchObject({ number: 3, uid: clusterUid, name: 'edge-1', tenantUid, isDeleted: false })
+    if (found.isDeleted) throw new Error('it is deleted')
+    expect(found.configuration).toEqual({ metadata: { name: 'edge-1' } })
+    expect(found.definition).toMatchObject({ sizeBytes: 3, fileName: 'definition.tar.zst' })
+    expect((await buffer(found.definition.open())).toString()).toBe('xyz')
+  })
+
+  it('of a deletion has no definition', async () => {
+    expect(await read({ isDeleted: true, number: 4 })).toEqual({
+      ...{ number: 4, uid: clusterUid, name: 'edge-1', tenantUid, isDeleted: true },
+    })
+  })
+
+  it.each<[string, readonly RawMember[]]>([
+    ['a link as head', [{ name: 'cluster.json', kind: '2', linkName: '/etc/shadow' }, definition]],
+    ['a link as definition', [head(), { name: 'definition.tgz', kind: '2', linkName: '/etc/shadow' }]],
+    ['a hard link', [head(), { name: 'definition.tgz', kind: '1', linkName: 'cluster.json' }]],
+    ['another name', [{ ...head(), name: 'other.json' }, definition]],
+    ['a name with a folder', [head(), { ...definition, name: '../definition.tgz' }]],
+    ['another order', [definition, head()]],
+    ['a third member', [head(), definition, { name: 'more', content: 'x' }]],
+    ['the same member twice', [head(), head()]],
+    ['no definition', [head()]],
+    ['an empty definition', [head(), { ...definition, content: '' }]],
+    ['a definition with a deletion', [head({ isDeleted: true }), definition]],
+    ['a head that is no JSON', [{ name: 'cluster.json', content: '{' }, definition]],
+    ['a head that is a list', [{ name: 'cluster.json', content: '[]' }, definition]],
+    ['a uid that is a path', [head({ cluster: { uid: '../../etc', name: 'edge-1' } }), definition]],
+    ['a name with an escape', [head({ cluster: { uid: clusterUid, name: '\u001b[2J' } }), definition]],
+    ['no number', [head({ number: '1' }), definition]],
+    ['no sum', [head({ definitionSha256: 'x' }), definition]],
+    ['a folder', [head(), { name: 'definition.tgz', kind: '5' }]],
+    ['a size beyond its end', [head(), { ...definition, size: 500_000 }]],
+  ])('with %s is refused', async (_, members) => {
+    await expect(read({ members })).rejects.toThrow(DeliveryRefused)
+  })
+
+  it('with a head of 12 MiB and more is refused before it is read', async () => {
+    const members = [{ name: 'cluster.json', content: ' '.repeat(longestHead + 1) }, definition]
+    await expect(read({ members })).rejects.toThrow('are allowed')
+  })
+
+  it.each([Buffer.alloc(0), Buffer.alloc(2_048), Buffer.from('<html>'.repeat(200))])(
+    'that is no tar is refused (%#)',
+    async (bytes) => {
+      await expect(read(bytes)).rejects.toThrow(DeliveryRefused)
+    },
+  )
+})
