@@ -18,7 +18,10 @@ export function createWantedIndex(store: Pick<ClusterStore, 'all' | 'findOn'>): 
   const byHost = new Map<string, { uid: string; name: string; header: string | undefined }>()
   const toEntry = (cluster: ClusterHead) => ({
     ...{ uid: cluster.uid, name: cluster.name },
-    header: cluster.digest === '' ? undefined : `number=${cluster.number}, etag="${tagOf(cluster)}"`,
+    header:
+      cluster.digest === ''
+        ? undefined
+        : `number=${cluster.number}, etag="${tagOf(cluster)}", uid="${cluster.uid}"`,
   })
   for (const cluster of store.all()) byHost.set(cluster.hostUid, toEntry(cluster))
   return {

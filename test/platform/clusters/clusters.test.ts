@@ -32,7 +32,7 @@ describe('a cluster', () => {
     const header = await beat(host)
     const { bytes, headers, head, definition } = await wanted(host)
     const digest = createHash('sha256').update(bytes).digest()
-    expect(header).toBe(`number=1, etag="1-${digest.toString('hex').slice(0, 32)}"`)
+    expect(header).toBe(`number=1, etag="1-${digest.toString('hex').slice(0, 32)}", uid="${uid}"`)
     expect(headers).toMatchObject({
       ...{ etag: `"1-${digest.toString('hex').slice(0, 32)}"`, 'cache-control': 'no-store' },
       ...{ 'repr-digest': `sha-256=:${digest.toString('base64')}:`, 'content-type': 'application/x-tar' },
