@@ -16,7 +16,7 @@ import { createTestEdge } from '../../support/test-edge.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
 
 type Order = Parameters<ClusterToFollow['apply']>[0]
-type Shown = {
+interface Shown {
   readonly spec: { readonly number: number }
   readonly status: {
     readonly state: string
@@ -100,7 +100,7 @@ async function connected() {
           if (played.now) played.now = { ...played.now, isDeleting: true }
           return { kind: isThere ? 'deleting' : 'deleted' }
         }
-        const { definition } = order as Extract<Order, { isDeleted: false }>
+        const { definition } = order
         played.archives.push(
           createHash('sha256')
             .update(await buffer(definition.open()))
