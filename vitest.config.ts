@@ -5,6 +5,8 @@ export default defineConfig({
     globals: false,
     restoreMocks: true,
     env: { TZ: 'UTC' },
+    // What is waited for comes; a busy machine takes its time.
+    expect: { poll: { timeout: 30_000 } },
     projects: [
       {
         extends: true,
