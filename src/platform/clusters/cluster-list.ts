@@ -3,16 +3,11 @@ import type { ListResource } from '../../lists/resource.ts'
 import type { SqlField } from '../../lists/sql.ts'
 import type { ProfileRecord } from '../profiles/profile-store.ts'
 import type { PackRecord } from '../packs/pack-store.ts'
+import { labelFilters } from '../label-filters.ts'
 import { SpectroCluster, type ClusterProfileList, type ClusterTemplate } from '../schemas/clusters.ts'
 import type { ClusterHead, ClusterRecord } from './cluster-store.ts'
 
 const text = (column: string): SqlField => ({ type: 'text', column })
-
-/** As in the list of hosts: neither keys nor values have quotes. */
-const label = (key: string): SqlField => ({
-  ...{ type: 'text', column: 'labels', isOrdered: false },
-  part: (value) => `${JSON.stringify(key)}:${JSON.stringify(value)}`,
-})
 
 /** What queries of the list of clusters may name. */
 export const clusterList: ListResource<SqlField> = {
@@ -27,7 +22,7 @@ export const clusterList: ListResource<SqlField> = {
     'spec.number': { type: 'integer', column: 'number' },
     'status.state': text('state'),
   },
-  families: [{ prefix: 'metadata.labels.', placeholder: 'KEY', field: label }],
+  families: labelFilters,
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
   item: SpectroCluster,
 }

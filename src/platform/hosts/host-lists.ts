@@ -1,18 +1,10 @@
 import type { ListResource } from '../../lists/resource.ts'
 import type { SqlField, SqlIndexes, SqlRow } from '../../lists/sql.ts'
+import { labelFilters } from '../label-filters.ts'
 import { EdgeHostDevice, EdgeHostMeta } from '../schemas/edge-hosts.ts'
 
 // A text field of a name that a filter may name is in the index of the scope; see the migration.
 const text = (column: string): SqlField => ({ type: 'text', column })
-
-/**
- * A label. Neither keys nor values have quotes, so `"key":"value"` stands in the JSON of the labels if, and only if, the host has the label.
- */
-const label = (key: string): SqlField => ({
-  ...{ type: 'text', column: 'labels', isOrdered: false },
-  part: (value) => `${JSON.stringify(key)}:${JSON.stringify(value)}`,
-})
-const families = [{ prefix: 'metadata.labels.', placeholder: 'KEY', field: label }]
 
 /** What queries of the list of hosts may name. */
 export const hostList: ListResource<SqlField> = {
@@ -33,7 +25,7 @@ export const hostList: ListResource<SqlField> = {
     'spec.service.version': text('service_version'),
     'status.health.state': text('health_state'),
   },
-  families,
+  families: labelFilters,
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
   item: EdgeHostDevice,
 }
