@@ -57,17 +57,21 @@ async function addressOf(remoteAddress: string, forwarded?: string) {
   return items[0]?.spec.actor.address
 }
 
+/** Whether its bucket is nearly empty: some of 30 requests at once, less than it holds, are refused. */
+const isLimited = async (...from: Parameters<typeof ask>) =>
+  (await Promise.all(Array.from({ length: 30 }, () => ask(...from)))).some(({ status }) => status === 429)
+
 describe('a client behind a trusted proxy', () => {
   it('has a rate of its own, and so have others behind it and the proxy itself', async () => {
     const free = await countFree(proxy, () => '192.0.2.1')
     expect(free).toBeGreaterThanOrEqual(50)
     expect(free).toBeLessThan(60)
-    expect((await ask(proxy, '192.0.2.1')).status).toBe(429)
+    expect(await isLimited(proxy, '192.0.2.1')).toBe(true)
     expect((await ask(proxy, '192.0.2.2')).status).toBe(401)
     expect((await ask(proxy)).status).toBe(401)
     // Whichever proxy it comes through.
-    expect((await ask('10.0.0.2', '192.0.2.1')).status).toBe(429)
-    expect((await ask('192.0.2.1')).status).toBe(429)
+    expect(await isLimited('10.0.0.2', '192.0.2.1')).toBe(true)
+    expect(await isLimited('192.0.2.1')).toBe(true)
   })
 
   it('gets no other rate by what it writes into the field itself', async () => {
