@@ -1,21 +1,26 @@
 import { randomBytes } from 'node:crypto'
 import { lstat, open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { FileRefused } from './regular-file.ts'
 
 // Beside the target, since rename(2) is atomic only within one file system.
 const temporaryName = /^\.(.+)\.[0-9a-f]{16}\.tmp$/
+
+/** What stands at the place of a file of ours is no regular file. */
+export class NotReplaceable extends Error {
+  override readonly name = 'NotReplaceable'
+}
 
 /**
  * Replaces a file atomically: a reader finds the old content or the new one, even after a power cut.
  * On return the content and its name are on the disk.
  * @param mode permission bits, set regardless of the umask
- * @throws FileRefused when the target exists and is not a regular file (a link is not one), and the system's error as it is,
+ * @throws NotReplaceable when the target exists and is not a regular file (a link is not one), and the system's error as it is,
  *   for example `ENOSPC`; the old content is then unchanged and no temporary file is left
  */
 export async function replaceFile(path: string, data: string | Uint8Array, mode: number): Promise<void> {
   const present = await lstat(path).catch(missing)
-  if (present && !present.isFile()) throw new FileRefused(path, 'is not a regular file; it is not replaced')
+  if (present && !present.isFile())
+    throw new NotReplaceable(`${path} is not a regular file; it is not replaced`)
   const folder = dirname(path)
   const temporary = join(folder, `.${basename(path)}.${randomBytes(8).toString('hex')}.tmp`)
   const file = await open(temporary, 'wx', 0o600)

@@ -2,7 +2,7 @@ import { formatTime } from '../base/time.ts'
 import { isDatabaseError } from '../store/unwritable.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
-import { FileRefused } from '../system/regular-file.ts'
+import { NotReplaceable } from '../system/files.ts'
 import { isPassing, type Cause } from './cause.ts'
 import type { Answer, PlatformClient } from './client.ts'
 import type { EventQueue, QueuedEvent } from './event-queue.ts'
@@ -332,7 +332,7 @@ export function createLink(options: LinkOptions): Link {
     const reason = error instanceof Error ? error.message : String(error)
     const isOfDisk =
       isDatabaseError(error) ||
-      error instanceof FileRefused ||
+      error instanceof NotReplaceable ||
       (error as NodeJS.ErrnoException).syscall !== undefined
     if (isOfDisk) {
       const message = `this host could not store its registration, its login or its events (${reason}); check its disk`
