@@ -28,6 +28,8 @@ import { createAudits } from './platform/audits/audits.ts'
 import { apiKeyRoutes } from './platform/routes/api-keys.ts'
 import { auditRoutes } from './platform/routes/audits.ts'
 import { authRoutes } from './platform/routes/auth.ts'
+import { createEdgeMachines } from './platform/machines/edge-machines.ts'
+import { cloudConfigRoutes } from './platform/routes/cloud-configs.ts'
 import { clusterReportRoutes } from './platform/routes/cluster-reports.ts'
 import { clusterRoutes } from './platform/routes/clusters.ts'
 import { edgeHostRoutes } from './platform/routes/edge-hosts.ts'
@@ -184,6 +186,9 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       await app.register(eventRoutes, { events, findHost: hosts.find, listTokens })
       await app.register(packRoutes, { packs: packs.packs, listTokens })
       await app.register(profileRoutes, { ...packs, listTokens })
+      await app.register(cloudConfigRoutes, {
+        ...{ clusters: clusters.clusters, edgeMachines: createEdgeMachines(hosts), listTokens },
+      })
       await app.register(clusterRoutes, { clusters: clusters.clusters, listTokens })
       await app.register(clusterReportRoutes, clusters)
       await app.register(auditRoutes, { audits, access: audit.access, listTokens, now: () => clock.now() })

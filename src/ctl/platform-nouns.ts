@@ -1,6 +1,7 @@
 import { apiKeys } from '../platform/commands/api-keys.ts'
 import { audits } from '../platform/commands/audits.ts'
 import { backup } from '../platform/commands/backup.ts'
+import { clusters } from '../platform/commands/clusters.ts'
 import { events } from '../platform/commands/events.ts'
 import { hosts } from '../platform/commands/hosts.ts'
 import { login } from '../platform/commands/login.ts'
@@ -28,6 +29,7 @@ export const commandTable = sumCommands(
     hosts,
     packs,
     profiles,
+    clusters,
     events,
     audits,
     backup,

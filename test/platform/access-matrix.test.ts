@@ -407,7 +407,7 @@ describe('an operation', () => {
             const named: Headers = scope === 'the project' ? { projectuid: projectUid } : {}
             const reply = await ask(
               each as Method,
-              path.replace(/:[A-Za-z]+/, parameter),
+              path.replace(':machinePoolName', 'control-plane-pool').replace(/:[A-Za-z]+/, parameter),
               { ...own, ...headersOf.get(caller), ...named },
               payload,
             )

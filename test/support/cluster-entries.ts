@@ -48,6 +48,12 @@ export function clusterEntries(options: ClusterEntriesOptions): Readonly<Record<
       ...{ rule: 'operator in the scope', status: 204, request: seen },
     },
     'DELETE /v1/spectroclusters/:uid': { rule: 'admin in the scope', status: 204, request: doomed },
+    'GET /v1/cloudconfigs/edge-native/:configUid': {
+      ...{ rule: 'viewer in the scope', status: 200, request: seen },
+    },
+    'GET /v1/cloudconfigs/edge-native/:configUid/machinePools/:machinePoolName/machines': {
+      ...{ rule: 'viewer in the scope', status: 200, request: seen },
+    },
     'PUT /v1/cloudconfigs/edge-native/:configUid/clusterConfig': {
       ...{ rule: 'operator in the scope', status: 204 },
       request: changes(() => ({ clusterConfig: { ntpServers: [] } })),

@@ -7,7 +7,7 @@ import { moment } from '../../ctl/text.ts'
 import type { ClusterChangeDryRun, ClusterRevisions } from '../change/schemas.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 import { clusterPath, noCluster } from './read-details.ts'
-import { checkMs, problemsOf, renderProblems } from './show-problems.ts'
+import { checkMs, problemsOf, renderProblems } from '../../ctl/problems.ts'
 
 export type HostContext = Pick<Context, 'client' | 'output' | 'target'>
 export type Revision = ClusterRevisions['items'][number]

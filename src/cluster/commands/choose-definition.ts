@@ -6,7 +6,7 @@ import type { ClusterConfigArchiveDetails } from '../../definition/schemas.ts'
 import type { ServiceStatus } from '../../service/schemas.ts'
 import type { ClusterCurrentApplications } from '../packs/schemas.ts'
 import { shownOf, type Present } from './change-host.ts'
-import type { KnownProfile } from './given-values.ts'
+import type { KnownProfile } from '../../ctl/given-values.ts'
 import { clusterPath } from './read-details.ts'
 import { readDefinitionFile, uploadDefinition } from './upload-definition.ts'
 

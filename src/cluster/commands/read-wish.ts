@@ -3,7 +3,7 @@ import { Failure } from '../../ctl/exit-codes.ts'
 import { parsePointInTime } from '../../ctl/point-in-time.ts'
 import type { Order } from './change-host.ts'
 import type { Chosen } from './choose-definition.ts'
-import { readGiven } from './given-values.ts'
+import { readGiven } from '../../ctl/given-values.ts'
 
 /** Options of `cluster diff` and `cluster apply` that say what is wanted. */
 export type WishOption = 'file' | 'signature' | 'update' | 'set' | 'set-file'

@@ -2,7 +2,7 @@ import { masked } from '../../base/mask.ts'
 import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import type { ClusterChangeDryRun } from '../change/schemas.ts'
-import { renderProblems } from './show-problems.ts'
+import { renderProblems } from '../../ctl/problems.ts'
 
 type Diff = NonNullable<ClusterChangeDryRun['diff']>
 type PackChange = Diff['packs'][number]

@@ -4,7 +4,7 @@ import { onInterrupt } from '../../ctl/on-interrupt.ts'
 import type { Event } from '../events/schemas.ts'
 import { readDetails } from './read-details.ts'
 import { readEvents } from './read-events.ts'
-import { createEventScreen } from './show-event.ts'
+import { createEventScreen } from '../../ctl/event-screen.ts'
 
 type HostContext = Pick<Context, 'client' | 'output' | 'target'>
 

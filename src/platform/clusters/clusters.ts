@@ -12,6 +12,7 @@ import { platformErrors } from '../codes.ts'
 import type { HostRecord } from '../hosts/host-store.ts'
 import type { KeptFolders } from '../kept-folders.ts'
 import type { Profiles } from '../profiles/profiles.ts'
+import type { EdgeNativeCloudConfig } from '../schemas/cloud-configs.ts'
 import type {
   ClusterProfilesEntity,
   ClusterValidatorResponse,
@@ -22,6 +23,7 @@ import type {
   SpectroCluster,
 } from '../schemas/clusters.ts'
 import { requireUnchanged } from '../unchanged.ts'
+import { toCloudConfig } from './cloud-config.ts'
 import { clusterList, toCluster } from './cluster-list.ts'
 import { headColumns, toClusterHead, type ClusterHead, type ClusterRecord } from './cluster-store.ts'
 import type { ClusterStore } from './cluster-store.ts'
@@ -82,6 +84,7 @@ export interface Clusters {
   /** @throws AppError NotFound for a cluster of another scope too */
   get(uid: string, projectUid: string): ClusterRecord
   show(cluster: ClusterRecord): SpectroCluster
+  showConfig(cluster: ClusterRecord): EdgeNativeCloudConfig
   variablesOf(cluster: ClusterRecord): ClusterVariables
   /**
    * Replaces the profiles. Values that were given before stay.
@@ -320,6 +323,7 @@ export function createClusters(options: ClustersOptions): Clusters {
       count: () => store.counts.in(projectUid),
     }),
     show: (cluster) => toCluster(cluster, contextOf(cluster)),
+    showConfig: (cluster) => toCloudConfig(cluster, findHost(cluster.hostUid)),
     variablesOf: ({ templates, projectUid, shownValues: shown }) =>
       toVariables(
         shown,

@@ -11,6 +11,7 @@ import type { Seal } from '../../secrets/seal.ts'
 import { platformErrors } from '../codes.ts'
 import type { KeptFolders } from '../kept-folders.ts'
 import type { ClusterStore } from './cluster-store.ts'
+import type { ClusterTemplate } from '../schemas/clusters.ts'
 import { tagOf } from './wanted-index.ts'
 
 /** What a host downloads: the bytes before and after the definition, and its file. */
@@ -27,7 +28,12 @@ export interface Download extends WantedFrame {
 export interface Downloads {
   /** What is wanted of a host. @throws AppError NotFound where nothing is, SecretReplaced */
   wantedOf(hostUid: string): Download
-  /** The packs of the cluster of a host with their values, JSON: `ClusterProfileTemplate[]`. Undefined where it has no cluster. */
+  /** The profiles of the cluster of a host, without values; undefined where it has no cluster. */
+  profilesOn(hostUid: string): readonly ClusterTemplate[] | undefined
+  /**
+   * The same with the values of the packs after variables and macros, sensitive ones masked, JSON; the caller closes it. Undefined where the
+   * host has no cluster, or shall delete it.
+   */
   openResolved(hostUid: string): Promise<FileHandle | undefined>
 }
 
@@ -60,6 +66,7 @@ export function createDownloads({
         open: async () => (filesUid === '' ? undefined : folders.open(filesUid, wantedDefinition)),
       }
     },
+    profilesOn: (hostUid) => store.findOn(hostUid)?.templates,
     async openResolved(hostUid) {
       const { filesUid = '' } = store.findOn(hostUid) ?? {}
       return filesUid === '' ? undefined : folders.open(filesUid, resolvedPacks)

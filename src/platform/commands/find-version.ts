@@ -15,12 +15,12 @@ export const profileKind: VersionedKind = {
   ...{ noun: 'cluster profile', list: 'profiles list', path: '/v1/clusterprofiles', version: 'spec.version' },
 }
 
-interface Versioned {
+interface Named {
   readonly metadata: { readonly uid: string; readonly name: string }
 }
 
 /** Where something is. */
-export interface FoundVersion<Item> {
+export interface Found<Item> {
   readonly scope: Scope
   readonly item: Item
   /** Its path, with the query that names its scope. @param rest follows the uid. @param query more of the query */
@@ -28,22 +28,18 @@ export interface FoundVersion<Item> {
 }
 
 /**
- * What a word names: by its uid, its name, or `NAME@VERSION`.
+ * What a word names: by its uid or its name.
+ * @param more filters that find it too
  * @throws Failure where nothing, or more than one, has the name
  */
-export async function findVersion<Item extends Versioned>(
+export async function findItem<Item extends Named>(
   client: Client,
-  kind: VersionedKind,
+  kind: Pick<Kind, 'noun' | 'list' | 'path'>,
   word: string,
-  project: string | undefined,
-): Promise<FoundVersion<Item>> {
-  const at = word.lastIndexOf('@')
-  const named =
-    at > 0
-      ? [`${equals('metadata.name', word.slice(0, at))}AND${equals(kind.version, word.slice(at + 1))}`]
-      : []
-  const filters = [equals('metadata.uid', word), equals('metadata.name', word), ...named].join('OR')
-  const scopes = await findScopes(client, project)
+  scopes: readonly Scope[],
+  more: readonly string[] = [],
+): Promise<Found<Item>> {
+  const filters = [equals('metadata.uid', word), equals('metadata.name', word), ...more].join('OR')
   const { items } = await listScopes<Item>(client, scopes, {
     ...{ path: kind.path, query: { filters }, limit: 0 },
   })
@@ -61,4 +57,29 @@ export async function findVersion<Item extends Versioned>(
       return `${kind.path}/${encodeURIComponent(uid)}${rest}${all === '' ? '' : `?${all}`}`
     },
   }
+}
+
+/** The same for things with versions, which `NAME@VERSION` names too. @throws Failure as `findItem` */
+export async function findVersion<Item extends Named>(
+  client: Client,
+  kind: VersionedKind,
+  word: string,
+  project: string | undefined,
+): Promise<Found<Item>> {
+  return findVersionIn(client, kind, word, await findScopes(client, project))
+}
+
+/** `findVersion` in these scopes. */
+export function findVersionIn<Item extends Named>(
+  client: Client,
+  kind: VersionedKind,
+  word: string,
+  scopes: readonly Scope[],
+): Promise<Found<Item>> {
+  const at = word.lastIndexOf('@')
+  const named =
+    at > 0
+      ? [`${equals('metadata.name', word.slice(0, at))}AND${equals(kind.version, word.slice(at + 1))}`]
+      : []
+  return findItem(client, kind, word, scopes, named)
 }

@@ -1,9 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { callerOf } from '../../api/guard.ts'
 import { rangeFor } from '../../api/byte-range.ts'
 import { matchesEtag } from '../../api/etag.ts'
 import { errorReplies, NoContent, notModified } from '../../api/schemas.ts'
 import { createFileSender } from '../../api/send-file.ts'
+import { isAtLeast } from '../../base/role.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
 import { listOf } from '../../lists/page.ts'
@@ -25,6 +27,7 @@ import {
 } from '../schemas/edge-hosts.ts'
 import { ownUid } from './identify.ts'
 import { scopeOf } from './scope.ts'
+import { sendResolved } from './send-resolved.ts'
 
 export interface EdgeHostRoutesOptions {
   readonly hosts: HostParts
@@ -38,6 +41,14 @@ const DryRunQuery = Type.Object(
   { dryRun: Type.Optional(Type.Boolean({ default: false, description: 'Only check.' })) },
   { additionalProperties: false },
 )
+const ResolveQuery = Type.Object({
+  resolvePackValues: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'With the packs of the cluster of the host, and their values after variables and macros.',
+    }),
+  ),
+})
 const isDryRun = (query: unknown) => (query as { readonly dryRun?: unknown } | null)?.dryRun === true
 
 const Params = Type.Object({ uid: Uid })
@@ -187,11 +198,32 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
         operationId: 'getEdgeHost',
         tags,
         summary: 'A host',
+        description:
+          'Operators and administrators see the values of packs, since values may have secrets that are not marked as such; those of sensitive variables are masked for everyone.',
         params: Params,
-        response: { 200: EdgeHostDevice, ...errorReplies(401, 403, 404) },
+        querystring: ResolveQuery,
+        response: { 200: EdgeHostDevice, ...errorReplies(400, 401, 403, 404) },
       },
     },
-    async (request) => hosts.toDevice(hosts.get(request.params.uid, scopeOf(request))),
+    async (request, reply) => {
+      const device = hosts.toDevice(hosts.get(request.params.uid, scopeOf(request)))
+      if (request.query.resolvePackValues !== true) return device
+      const { uid } = device.metadata
+      const seesValues = isAtLeast(callerOf(request).role, 'operator')
+      const file = seesValues ? await downloads.openResolved(uid) : undefined
+      if (!file) {
+        const profiles = downloads.profilesOn(uid)
+        return profiles
+          ? { ...device, spec: { ...device.spec, clusterProfileTemplates: [...profiles] } }
+          : device
+      }
+      try {
+        await sendResolved(sender, reply, device, file)
+      } finally {
+        await file.close()
+      }
+      return reply
+    },
   )
 
   app.patch(

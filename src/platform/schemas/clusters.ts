@@ -44,7 +44,8 @@ const Taint = Type.Object({
   value: given(),
 })
 
-const poolFields = {
+/** What is said of the pool of a cluster, but for its hosts. */
+export const poolFields = {
   additionalAnnotations: Type.Optional(
     Type.Record(Type.String(), Type.String(), { description: ignored, maxProperties: 64 }),
   ),

@@ -1,7 +1,7 @@
-import { nearestName } from '../../base/nearest-name.ts'
-import { printable } from '../../base/printable.ts'
-import { Failure } from '../../ctl/exit-codes.ts'
-import { readBody } from '../../ctl/read-body.ts'
+import { nearestName } from '../base/nearest-name.ts'
+import { printable } from '../base/printable.ts'
+import { Failure } from './exit-codes.ts'
+import { readBody } from './read-body.ts'
 
 /** A value for a variable, as the API takes it. */
 export interface Given {
@@ -79,7 +79,7 @@ function findVariable(option: string, key: string, profiles: readonly KnownProfi
   const meant = profiles.filter((each) => wanted === undefined || [each.uid, each.name].includes(wanted))
   if (meant.length === 0)
     throw refuse(
-      `${option}: the definition has no profile ${printable(wanted ?? '')}${suggest(
+      `${option}: there is no profile ${printable(wanted ?? '')}${suggest(
         wanted ?? '',
         profiles.map((each) => each.name),
       )}`,
@@ -90,7 +90,7 @@ function findVariable(option: string, key: string, profiles: readonly KnownProfi
   const [first, second] = declaring
   if (!first)
     throw refuse(
-      `${option}: the definition has no variable ${printable(name)}${suggest(
+      `${option}: there is no variable ${printable(name)}${suggest(
         name,
         meant.flatMap(({ variables }) => variables.map((each) => each.name)),
       )}`,
@@ -113,7 +113,7 @@ function findVariable(option: string, key: string, profiles: readonly KnownProfi
 function suggest(name: string, known: readonly string[]): string {
   const near = nearestName(name, known)
   if (near !== undefined) return `; did you mean ${near}?`
-  return known.length === 0 ? '; it has none' : `; it has: ${[...new Set(known)].join(', ')}`
+  return known.length === 0 ? '; there are none' : `; there are: ${[...new Set(known)].join(', ')}`
 }
 
 /** A value in a file, without the line break at its end. */

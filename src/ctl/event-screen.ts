@@ -1,11 +1,16 @@
-import type { Output } from '../../ctl/output.ts'
-import { displayWidth, moment, oneLine, span, wrapBelow } from '../../ctl/text.ts'
-import { createStatusLine, type MaybeTerminal } from '../../program/status-line.ts'
-import type { Event } from '../events/schemas.ts'
+import type { Output } from './output.ts'
+import { displayWidth, moment, oneLine, span, wrapBelow } from './text.ts'
+import { createStatusLine, type MaybeTerminal } from '../program/status-line.ts'
+import type { Event } from '../cluster/events/schemas.ts'
+
+/** What is shown of an event. */
+export type ShownEvent = Pick<Event, 'reason' | 'message' | 'severity' | 'step'> & {
+  readonly metadata: Pick<Event['metadata'], 'creationTimestamp'>
+}
 
 /** Shows events as they come: a line each where it fits, and on a terminal a line below with the steps that run. */
 export interface EventScreen {
-  show(event: Event): Promise<void>
+  show(event: ShownEvent): Promise<void>
   /** Takes the line of the running steps away. */
   end(): void
 }
@@ -69,7 +74,7 @@ const reasonWidth = 24
  * @param tookMs undefined where it is not known
  */
 export function renderEvent(
-  { metadata, reason, message, severity }: Event,
+  { metadata, reason, message, severity }: ShownEvent,
   columns: number,
   tookMs?: number,
 ): string {

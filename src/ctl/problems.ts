@@ -1,12 +1,17 @@
-import type { Paper } from '../../ctl/facts.ts'
-import { errorOf, type Reply } from '../../ctl/reply.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
-import type { ClusterDryRun } from '../schemas.ts'
+import type { Paper } from './facts.ts'
+import { errorOf, type Reply } from './reply.ts'
+import { renderTable, type Column } from './table.ts'
 
-/** A finding of the pre-flight checks. */
-export type Problem = ClusterDryRun['problems'][number]
+/** A finding of the checks before a cluster is made or changed. */
+export interface Problem {
+  readonly severity: string
+  readonly code: string
+  readonly message: string
+  readonly path?: string
+  readonly pack?: string
+}
 
-// The host renders every chart and looks for every image before it answers.
+// The server renders every chart and looks for every image before it answers.
 export const checkMs = 600_000
 
 const layout: readonly Column<Problem>[] = [
@@ -19,7 +24,7 @@ const layout: readonly Column<Problem>[] = [
 export const renderProblems = (problems: readonly Problem[], { columns }: Paper): string =>
   renderTable(problems, layout, columns)
 
-/** The list of a failed pre-flight; undefined for another refusal. */
+/** The list of a refusal for what was found; undefined for another refusal. */
 export function problemsOf(reply: Reply): readonly Problem[] | undefined {
   const problems: unknown = errorOf(reply)?.details?.problems
   return Array.isArray(problems) ? (problems as Problem[]) : undefined

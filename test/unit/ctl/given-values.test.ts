@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readGiven, type KnownProfile } from '../../../../src/cluster/commands/given-values.ts'
+import { readGiven, type KnownProfile } from '../../../src/ctl/given-values.ts'
 
 const profiles: readonly KnownProfile[] = [
   { uid: 'u1', name: 'infra', variables: [{ name: 'replicas' }, { name: 'site' }] },
@@ -38,7 +38,7 @@ describe('values of a command line', () => {
     ['a text without a name', ['hunter2'], '--set needs NAME=VALUE'],
     ['an empty name', ['=hunter2'], '--set needs NAME=VALUE'],
     ['an unknown name', ['replica=2'], 'no variable replica; did you mean replicas?'],
-    ['a name far from all', ['zzzzzz=2'], 'no variable zzzzzz; it has: replicas, site, password'],
+    ['a name far from all', ['zzzzzz=2'], 'no variable zzzzzz; there are: replicas, site, password'],
     ['an unknown profile', ['infar/site=2'], 'no profile infar; did you mean infra?'],
     ['a name of several profiles', ['site=2'], 'write one of: infra/site, shop/site'],
     ['a name that is set twice', ['replicas=2', 'replicas=3'], 'replicas is set twice'],

@@ -1,0 +1,91 @@
+import type { Context } from '../../ctl/context.ts'
+import { Failure } from '../../ctl/exit-codes.ts'
+import { understand } from '../../ctl/reply.ts'
+import { renderTable, type Column } from '../../ctl/table.ts'
+import { oneLine } from '../../ctl/text.ts'
+import type { ClusterProfileList, ClusterVariables } from '../schemas/clusters.ts'
+import { findProfiles } from './create-clusters.ts'
+import { findCluster } from './find-cluster.ts'
+import { byProfile, hasValues, readGivenOf, valuesForProfiles } from './given-for-profiles.ts'
+import { numberOf, sendChecked } from './send-checked.ts'
+
+type Variable = ClusterVariables[number]['variables'][number]
+
+const valueLayout: readonly Column<{ readonly profile: string; readonly variable: Variable }>[] = [
+  { title: 'PROFILE', read: ({ profile }) => profile, isFlexible: true },
+  { title: 'NAME', read: ({ variable }) => variable.name, isFlexible: true },
+  { title: 'VALUE', read: ({ variable }) => variable.value, isFlexible: true },
+  { title: 'DEFAULT', read: ({ variable }) => variable.defaultValue, isFlexible: true },
+  {
+    title: 'RULES',
+    read: ({ variable: { required, immutable, hidden, isSensitive } }) =>
+      Object.entries({ required, immutable, hidden, sensitive: isSensitive })
+        .flatMap(([name, isSet]) => (isSet === true ? [name] : []))
+        .join(', '),
+    isFlexible: true,
+  },
+]
+
+export async function clusterValues(context: Context<'project'>): Promise<undefined> {
+  const { client, line, output } = context
+  const { item, pathOf } = await findCluster(client, line.arguments[0] ?? '', line.options.project)
+  const path = pathOf('/variables')
+  const present = [...(await client.get<ClusterVariables>(path, []))]
+  const profiles = item.spec.clusterProfileTemplates
+  const known = understand(() =>
+    present.map(({ profileUid: uid, variables }) => ({
+      ...{ uid, variables },
+      name: profiles.find((profile) => profile.uid === uid)?.name ?? uid,
+    })),
+  )
+  if (!hasValues(line)) {
+    const rows = known.flatMap(({ name, variables }) =>
+      variables.map((variable) => ({ profile: name, variable })),
+    )
+    await output.show(present, ({ columns }) => renderTable(rows, valueLayout, columns))
+    return undefined
+  }
+  const changed = byProfile(readGivenOf(line, known), known).filter(({ variables }) => variables.length > 0)
+  const reply = await sendChecked(
+    context,
+    'PATCH',
+    path,
+    changed.map(({ uid, variables }) => ({ profileUid: uid, variables })),
+  )
+  noteChange(context, item.metadata.name, numberOf(reply))
+  return undefined
+}
+
+const profileLayout: readonly Column<ClusterProfileList['profiles'][number]>[] = [
+  { title: 'NAME', read: ({ metadata }) => metadata.name, isFlexible: true },
+  { title: 'VERSION', read: ({ spec }) => spec.profileVersion },
+  { title: 'TYPE', read: ({ spec }) => spec.type },
+  { title: 'PACKS', read: ({ spec }) => packsOf(spec.packs), isFlexible: true },
+  { title: 'UID', read: ({ metadata }) => metadata.uid },
+]
+
+const packsOf = (packs: ClusterProfileList['profiles'][number]['spec']['packs']) =>
+  packs.map(({ spec: { name, version } }) => `${name} ${version}`).join(', ')
+
+export async function clusterProfiles(context: Context<'project'>): Promise<undefined> {
+  const { client, line, output } = context
+  const words = line.lists?.profile
+  if (words === undefined && hasValues(line))
+    throw new Failure('usage', '--set and --set-file are for a change: add --profile, or use clusters values')
+  const { scope, item, pathOf } = await findCluster(client, line.arguments[0] ?? '', line.options.project)
+  const path = pathOf('/profiles')
+  if (words === undefined) {
+    const found = await client.get<ClusterProfileList>(path, ['profiles'])
+    await output.show(found, ({ columns }) => renderTable(found.profiles, profileLayout, columns))
+    return undefined
+  }
+  const profiles = await valuesForProfiles(client, line, await findProfiles(context, words, scope))
+  const reply = await sendChecked(context, 'PUT', path, { profiles })
+  noteChange(context, item.metadata.name, numberOf(reply))
+  return undefined
+}
+
+const noteChange = ({ output }: Pick<Context, 'output'>, name: string, number: string) =>
+  output.note(
+    `The cluster ${understand(() => oneLine(name))} is changed, as number ${number}; its host begins with its next heartbeat.`,
+  )

@@ -1,0 +1,92 @@
+import type { ShownEvent } from '../../ctl/event-screen.ts'
+import type { SpectroCluster } from '../schemas/clusters.ts'
+import { wantedOf } from './find-cluster.ts'
+
+type Step = NonNullable<SpectroCluster['status']['steps']>[number]
+
+/**
+ * What has happened to a cluster between two looks at it, in its order. Pure.
+ * @param before undefined at the first look: then all that there is
+ * @param now RFC 3339; for what has no time of its own
+ */
+export function newsBetween(
+  before: SpectroCluster | undefined,
+  after: SpectroCluster,
+  now: string,
+): readonly ShownEvent[] {
+  const event = (reason: string, message: string, severity: ShownEvent['severity'] = 'Normal') => ({
+    ...{ reason, message, severity, metadata: { creationTimestamp: now } },
+  })
+  const known = new Map((before?.status.steps ?? []).map((step) => [step.key, step]))
+  const steps = (after.status.steps ?? []).flatMap((step) => stepNews(known.get(step.key), step, now))
+  const { number } = after.spec
+  const { state, message = '' } = after.status
+  const wanted = wantedOf(after)
+  const isNewState = before?.status.state !== state
+  return [
+    ...(before?.spec.number === number ? [] : [event('Wanted', `number ${number}`)]),
+    ...steps.toSorted((one, other) => timeOf(one) - timeOf(other)),
+    ...(isNewState ? [event(state, message, state === 'Error' ? 'Error' : 'Normal')] : []),
+    ...(wanted && !isSame(before && wantedOf(before), wanted)
+      ? [event(wanted.reason ?? '', wanted.message ?? '', wanted.status === 'False' ? 'Warning' : 'Normal')]
+      : []),
+  ]
+}
+
+const timeOf = ({ metadata }: ShownEvent) => Date.parse(metadata.creationTimestamp)
+
+type Wanted = NonNullable<ReturnType<typeof wantedOf>>
+
+/** Whether two conditions say the same. Pure. */
+export const isSame = (one: Wanted | undefined, other: Wanted | undefined): boolean =>
+  one?.status === other?.status && one?.reason === other?.reason && one?.message === other?.message
+
+function stepNews(before: Step | undefined, step: Step, now: string): ShownEvent[] {
+  const { key, title, state, failures, reason = '', startTimestamp = now, endTimestamp = now } = step
+  const isOther = before?.startTimestamp !== step.startTimestamp
+  if (!isOther && before?.state === state && before.failures === failures) return []
+  const event = (name: string, message: string, at: string, severity: ShownEvent['severity'] = 'Normal') => ({
+    ...{ reason: name, message, severity, step: key, metadata: { creationTimestamp: at } },
+  })
+  const begun = isOther || !before
+  return [
+    ...(begun ? [event(failures > 0 ? 'StepRetried' : 'StepStarted', title, startTimestamp)] : []),
+    ...(state === 'done' ? [event('StepDone', title, endTimestamp)] : []),
+    ...(state === 'failed' ? [event('StepFailed', `${title}: ${reason}`, endTimestamp, 'Error')] : []),
+  ]
+}
+
+/** What a look at a cluster means for one who waits. */
+export type Verdict = 'goesOn' | 'applied' | { readonly failure: string }
+
+// The host waits for an operator; what it tries again by itself is not here.
+const endsOf: Readonly<Record<string, string>> = {
+  Refused: 'the host has refused it',
+  ContentMissing: 'content is missing on the host',
+  NewerOnHost: 'the host has something newer; to take it back: clusters apply',
+  DeletedOnHost: 'the cluster was deleted on the host; to make it again: clusters apply',
+  ClusterExists: 'the host has another cluster',
+}
+
+// Two heartbeats and the time that a host takes to look.
+const settledMs = 150_000
+
+/**
+ * Whether what is wanted of a cluster has come to an end. Pure.
+ * @param isChanged whether the condition has changed since its number was seen first
+ */
+export function verdictOf(cluster: SpectroCluster, isChanged: boolean): Verdict {
+  const { spec, status, metadata } = cluster
+  const wanted = wantedOf(cluster)
+  const { reason = '', message = '' } = wanted ?? {}
+  const { number = 0, lastHeartbeatTimestamp } = status
+  const isAccepted = number >= spec.number
+  if (reason === 'Applied') return isAccepted && !status.isDeletionRequested ? 'applied' : 'goesOn'
+  const why = endsOf[reason]
+  if (why === undefined) return 'goesOn'
+  // The condition of the change before stays until the host has dealt with the last one.
+  const heardMs = lastHeartbeatTimestamp === undefined ? 0 : Date.parse(lastHeartbeatTimestamp)
+  const isSettled = heardMs - Date.parse(metadata.lastModifiedTimestamp) >= settledMs
+  const isOfNow = isAccepted || isChanged || isSettled || spec.number === 1
+  return isOfNow ? { failure: message === '' ? why : `${why}: ${message}` } : 'goesOn'
+}

@@ -1,0 +1,129 @@
+import { defineCommand, type Noun } from '../../ctl/command.ts'
+import { onHost } from '../../ctl/on-host.ts'
+import { file, filter, limit, yes, type Option } from '../../ctl/options.ts'
+import { project } from './shared-options.ts'
+
+const profile: Option = {
+  value: 'NAME[@VERSION]...',
+  summary: 'The cluster profiles, each by its name, NAME@VERSION or uid.',
+  isList: true,
+}
+const values = {
+  set: {
+    value: '[PROFILE/]NAME=VALUE...',
+    summary: 'Values of variables; an empty one takes the default.',
+    isList: true,
+  },
+  'set-file': {
+    value: '[PROFILE/]NAME=FILE...',
+    summary: 'The same for secrets: each file has a value; - is standard input.',
+    isList: true,
+    completes: 'file',
+  },
+} as const satisfies Record<string, Option>
+/** What a new cluster is, without a file. */
+const entity = {
+  project,
+  name: { value: 'NAME', summary: 'Name of the cluster.' },
+  'edge-host': {
+    value: 'HOST',
+    summary: 'The edge host, by its name or uid; the cluster is in its project.',
+  },
+  profile,
+  ...values,
+} as const satisfies Record<string, Option>
+const ofEntity =
+  'FILE is the body of POST /v1/spectroclusters/edge-native as YAML or JSON, for --project; - is standard input. Without FILE the options say what it is, as --name line-1 --edge-host hall-b-7 --profile plant@1.2.0.'
+
+/** Clusters on edge hosts. */
+export const clusters: Noun = [
+  defineCommand({
+    name: 'clusters list',
+    summary: 'List the clusters, those of every project without --project',
+    details: 'For example --filter status.state=Error, or --filter metadata.labels.hall=3.',
+    options: { project, limit, filter },
+    load: onHost(async () => (await import('./manage-clusters.ts')).listClusters),
+  }),
+  defineCommand({
+    name: 'clusters show',
+    arguments: ['CLUSTER'],
+    summary: 'Show a cluster, named by its name or uid: what it shall be, and what its host says of it',
+    options: { project },
+    load: onHost(async () => (await import('./manage-clusters.ts')).showCluster),
+  }),
+  defineCommand({
+    name: 'clusters validate',
+    arguments: ['[FILE]'],
+    summary: 'Make all checks of a creation, and create nothing; ends with 1 where it is not possible',
+    details: ofEntity,
+    options: entity,
+    completes: 'file',
+    load: onHost(async () => (await import('./create-clusters.ts')).validateCluster),
+  }),
+  defineCommand({
+    name: 'clusters create',
+    arguments: ['[FILE]'],
+    summary: 'Create a cluster on an edge host; print its uid',
+    details: `${ofEntity} A refusal lists all problems.`,
+    options: entity,
+    completes: 'file',
+    load: onHost(async () => (await import('./create-clusters.ts')).createCluster),
+  }),
+  defineCommand({
+    name: 'clusters values',
+    arguments: ['CLUSTER'],
+    summary: 'Show the variables of a cluster with their values, or set some of them',
+    details: 'Sensitive values are ********. Values that are not named stay.',
+    options: { project, ...values },
+    load: onHost(async () => (await import('./change-clusters.ts')).clusterValues),
+  }),
+  defineCommand({
+    name: 'clusters profiles',
+    arguments: ['CLUSTER'],
+    summary: 'Show the cluster profiles of a cluster, or replace them, for example by other versions',
+    details:
+      '--profile names all that the cluster shall have. Values that were given stay, also with another version of a profile.',
+    options: { project, profile, ...values },
+    load: onHost(async () => (await import('./change-clusters.ts')).clusterProfiles),
+  }),
+  defineCommand({
+    name: 'clusters apply',
+    arguments: ['CLUSTER'],
+    summary: 'Have the host take what is wanted once more, as after NewerOnHost or DeletedOnHost',
+    details: 'What was changed on the host is taken back.',
+    options: { project, yes },
+    load: onHost(async () => (await import('./manage-clusters.ts')).applyCluster),
+  }),
+  defineCommand({
+    name: 'clusters watch',
+    arguments: ['CLUSTER'],
+    summary: 'Show what its host does with a cluster, step by step, until it is as it is wanted',
+    details:
+      'Ends with 0 when the last change is applied, or the cluster deleted, and with 1 when the host has refused it, or waits for an operator. Hosts report within a minute. -o json writes one event a line.',
+    options: { project },
+    load: onHost(async () => (await import('./watch-clusters.ts')).watchCluster),
+  }),
+  defineCommand({
+    name: 'clusters kubeconfig',
+    arguments: ['CLUSTER'],
+    summary: 'Write the kubeconfig of the administrator of Kubernetes; for administrators',
+    details:
+      'Without --file it is written to standard output. A file gets mode 0600. Each read is in the audit trail.',
+    options: { project, file },
+    load: onHost(async () => (await import('./manage-clusters.ts')).clusterKubeconfig),
+  }),
+  defineCommand({
+    name: 'clusters delete',
+    arguments: ['CLUSTER'],
+    summary: 'Delete a cluster; its host does, and then the platform forgets it',
+    options: {
+      project,
+      force: {
+        summary:
+          'Forget the cluster without its host, which has to be silent for an hour; it keeps what it runs.',
+      },
+      yes,
+    },
+    load: onHost(async () => (await import('./manage-clusters.ts')).deleteCluster),
+  }),
+]

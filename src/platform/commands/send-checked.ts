@@ -1,0 +1,29 @@
+import { jsonBody, notLoggedIn } from '../../ctl/client.ts'
+import type { Context } from '../../ctl/context.ts'
+import { problemsOf, renderProblems } from '../../ctl/problems.ts'
+import { toFailure, type Reply } from '../../ctl/reply.ts'
+
+// The definition of a cluster is examined on a slow machine, after those before it.
+const examineMs = 400_000
+
+/**
+ * Sends a change of a cluster, which the platform checks as a whole first. The problems of a refusal are shown.
+ * @throws Failure where it is refused
+ */
+export async function sendChecked(
+  { client, output, target }: Pick<Context, 'client' | 'output' | 'target'>,
+  method: 'POST' | 'PUT' | 'PATCH',
+  path: string,
+  content?: unknown,
+): Promise<Reply> {
+  const json = content === undefined ? {} : jsonBody(Buffer.from(JSON.stringify(content)))
+  const reply = await client.ask({ method, path, ...json, timeoutMs: examineMs })
+  if (reply.status === 401) throw notLoggedIn(target, toFailure(reply))
+  if (reply.status >= 200 && reply.status <= 299) return reply
+  const problems = problemsOf(reply)
+  if (problems !== undefined) await output.show({ problems }, (paper) => renderProblems(problems, paper))
+  throw toFailure(reply)
+}
+
+/** What is said of an accepted change: its number is the ETag. */
+export const numberOf = ({ headers }: Reply): string => (headers.etag ?? '').replaceAll('"', '')

@@ -1,0 +1,68 @@
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { poolNameOf } from '../clusters/cloud-config.ts'
+import type { ClusterRecord } from '../clusters/cluster-store.ts'
+import type { HostParts } from '../hosts/create-hosts.ts'
+import type { EdgeHostDevice } from '../schemas/edge-hosts.ts'
+import type { Machine } from '../schemas/machines.ts'
+import type { MachineProvider } from './provider.ts'
+
+/** A pool of a cluster on hosts. */
+export interface EdgePool {
+  readonly cluster: ClusterRecord
+  readonly name: string
+}
+
+/** Hosts as machines. They have logged in, so there are no credentials. */
+export const createEdgeMachines = ({
+  find,
+  toDevice,
+}: Pick<HostParts, 'find' | 'toDevice'>): MachineProvider<undefined, EdgePool> => ({
+  validate: async () => undefined,
+  async machines({ cluster, name }) {
+    if (name !== poolNameOf(cluster))
+      throw new AppError(
+        generalErrors.NotFound,
+        `the cluster has no machine pool with this name; it has ${poolNameOf(cluster)}`,
+      )
+    const host = find(cluster.hostUid)
+    return host ? [toMachine(cluster, toDevice(host))] : []
+  },
+})
+
+const states: Readonly<Record<ClusterRecord['state'], Machine['status']['instanceState']>> = {
+  ...({ Pending: 'Pending', Provisioning: 'Provisioning', Running: 'Running' } as const),
+  ...({ Deleting: 'Deleting', Deleted: 'Deleted', Error: 'Failed' } as const),
+}
+const mostNics = 128
+
+/** The host of a cluster as a machine. Pure. */
+export function toMachine(cluster: ClusterRecord, { metadata, spec, status }: EdgeHostDevice): Machine {
+  const { conditions, configuration, state } = cluster
+  const [{ hosts }] = configuration.spec.cloudConfig.spec.machinePoolConfig
+  const { hostName } = hosts[0]
+  const { archType = '', nics = [] } = spec.device
+  const { health } = status
+  // What it said last is not what it is now.
+  const isSilent = health?.state === 'unhealthy' && state === 'Running'
+  return {
+    ...{ apiVersion: 'v1', kind: 'Machine', metadata },
+    spec: {
+      ...(hostName === undefined ? {} : { dnsName: hostName }),
+      ...{ imageId: '', instanceType: archType, type: 'edge-native' },
+      nics: nics.slice(0, mostNics).map(({ ip = '' }, index) => ({
+        ...{ index, privateIPs: ip === '' ? [] : [ip] },
+      })),
+    },
+    status: {
+      health: {
+        conditions: conditions.map(({ message = '', reason = '', status: is, type }) => ({
+          ...{ message, reason, status: is, type },
+        })),
+        ...(health ? { lastHeartBeatTimestamp: health.lastHeartbeatTimestamp } : {}),
+        state: health?.state ?? '',
+      },
+      instanceState: isSilent ? 'Unknown' : states[state],
+    },
+  }
+}

@@ -1,0 +1,9 @@
+import type { Machine } from '../schemas/machines.ts'
+
+/** Where the machines of a pool are. A cloud is a further one of these, with credentials and pools of its own. */
+export interface MachineProvider<Credentials, Pool> {
+  /** Checks that the credentials are accepted. @throws AppError why they are not */
+  validate(credentials: Credentials, signal: AbortSignal): Promise<void>
+  /** The machines of a pool, in no order. @throws AppError NotFound where there is no such pool */
+  machines(pool: Pool, signal: AbortSignal): Promise<readonly Machine[]>
+}

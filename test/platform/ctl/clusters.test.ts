@@ -1,0 +1,203 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { ClusterVariables, SpectroCluster } from '../../../src/platform/schemas/clusters.ts'
+import { createCtl, type Ctl } from '../../support/ctl.ts'
+import {
+  clusterEntity,
+  clusterProfile,
+  importedProfile,
+  joinedHost,
+  uploadClusterPacks,
+} from '../../support/platform-clusters.ts'
+import type { PlayedEdgeHost } from '../../support/played-edge-host.ts'
+import { platformCtlProgram } from '../../support/programs.ts'
+import { createTestPlatform } from '../../support/test-platform.ts'
+
+let platform: Awaited<ReturnType<typeof createTestPlatform>>
+let admin: Record<string, string>
+let folder: string
+let socket: string
+let ctl: Ctl
+let profileUid: string
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'platform-ctl-'))
+  socket = join(folder, 'api.sock')
+  platform = await createTestPlatform({ socket })
+  await platform.start()
+  await platform.addUser('root@plant.example', 'a long password', ['admin'])
+  admin = await platform.signIn('root@plant.example', 'a long password')
+  await uploadClusterPacks(platform, admin)
+  profileUid = await importedProfile(platform, admin, clusterProfile('plant'))
+  ctl = createCtl(platformCtlProgram())
+})
+afterAll(async () => {
+  await platform.close()
+  for (const each of [folder, ctl.home]) rmSync(each, { recursive: true, force: true })
+})
+
+const run = (...args: readonly string[]) => ctl.run(['--socket', socket, ...args])
+async function ok(...args: readonly string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await run(...args)
+  if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${stderr}`)
+  return stdout
+}
+const json = async <T>(...args: readonly string[]) => JSON.parse(await ok(...args, '-o', 'json')) as T
+
+async function report(host: PlayedEdgeHost, method: 'PUT' | 'PATCH', path: string, payload: object) {
+  const reply = await platform.app.inject({
+    ...{ method, url: `/v1/spectroclusters/${path}`, payload, headers: { authorization: host.token } },
+  })
+  expect(reply.statusCode).toBe(204)
+}
+const beat = (host: PlayedEdgeHost, uid: string, body: object) =>
+  report(host, 'PUT', `${uid}/heartbeat`, { agentVersion: '1.2.3', ...body })
+const say = (host: PlayedEdgeHost, uid: string, status: string, reason: string, message: string) =>
+  report(host, 'PATCH', `${uid}/status/conditions`, [{ type: 'Wanted', status, reason, message }])
+
+/** A host with a cluster of the same name. */
+async function made(name: string) {
+  const host = await joinedHost(platform, admin, { name })
+  const args = ['--name', name, '--edge-host', name, '--profile', 'plant@1.0.0']
+  return { host, uid: (await ok('clusters', 'create', ...args)).trim() }
+}
+
+describe('clusters', () => {
+  it('are created by options, listed, shown, changed and deleted', async () => {
+    const host = await joinedHost(platform, admin, { name: 'hall-b-7' })
+    const secret = join(folder, 'secret')
+    writeFileSync(secret, 'hunter-of-three\n')
+    const args = ['--name', 'line-1', '--edge-host', 'hall-b-7', '--profile', 'plant', '--set', 'USER=paula']
+    const given = [...args, '--set-file', `PASSWORD=${secret}`]
+    expect(await ok('clusters', 'validate', ...given)).toMatch(/Checks: the cluster can be created/)
+    const uid = (await ok('clusters', 'create', ...given)).trim()
+    expect(await ok('clusters', 'list')).toMatch(/^line-1 +- +hall-b-7 +Pending +- +plant 1\.0\.0/m)
+    const facts = await ok('clusters', 'show', 'line-1')
+    expect(facts).toMatch(/Host: hall-b-7/)
+    expect(facts).toMatch(/Wanted: number 1, of which the host has not said anything/)
+    expect((await json<SpectroCluster>('clusters', 'show', uid)).metadata.name).toBe('line-1')
+    const [declared] = await json<ClusterVariables>('clusters', 'values', 'line-1')
+    expect(declared?.variables.map(({ value }) => value)).toEqual(['paula', '********'])
+    expect(await ok('clusters', 'values', 'line-1')).toMatch(/^plant +USER +paula +paul/m)
+
+    await ok('clusters', 'values', 'line-1', '--set', 'USER=otto')
+    expect(await ok('clusters', 'values', 'line-1')).toMatch(/^plant +USER +otto/m)
+    await importedProfile(platform, admin, clusterProfile('plant', '1.1.0'))
+    const replaced = await run('clusters', 'profiles', 'line-1', '--profile', 'plant@1.1.0')
+    expect(replaced).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('as number 3') as string })
+    expect(await ok('clusters', 'profiles', 'line-1')).toMatch(/^plant +1\.1\.0 +cluster +edge-os 1\.0\.0/m)
+    expect(await ok('clusters', 'values', 'line-1')).toMatch(/^plant +USER +otto/m)
+    await ok('clusters', 'apply', 'line-1', '--yes')
+    expect((await json<SpectroCluster>('clusters', 'show', uid)).spec.number).toBe(4)
+
+    const asked = await run('clusters', 'delete', 'line-1')
+    expect([asked.exitCode, asked.stderr]).toEqual([2, expect.stringContaining('line-1 on hall-b-7 will go')])
+    await ok('clusters', 'delete', 'line-1', '--yes')
+    expect((await json<SpectroCluster>('clusters', 'show', uid)).status.state).toBe('Deleting')
+    await platform.app.inject({
+      ...{ method: 'PATCH', url: `/v1/edgehosts/${host.uid}/health`, payload: { state: 'healthy' } },
+      headers: { authorization: host.token },
+    })
+    const forced = await run('clusters', 'delete', 'line-1', '--force', '--yes')
+    expect([forced.exitCode, forced.stderr]).toEqual([1, expect.stringContaining('HostNotSilent')])
+  })
+
+  it('are created from a file, in the project that is named', async () => {
+    const projectUid = (await ok('projects', 'create', 'south')).trim()
+    const host = await joinedHost(platform, admin, { name: 'gate-1', projectUid })
+    const file = join(folder, 'entity.json')
+    writeFileSync(file, JSON.stringify(clusterEntity(host.uid, profileUid, { name: 'gate' })))
+    const elsewhere = await run('clusters', 'create', file)
+    expect(elsewhere.exitCode).toBe(1)
+    expect(elsewhere.stdout).toMatch(/^error +HostNotFound/m)
+    expect(elsewhere.stderr).toMatch(/\(ClusterInvalid\)/)
+    const uid = (await ok('clusters', 'create', file, '--project', 'south')).trim()
+    const { items } = await json<{ items: SpectroCluster[] }>('clusters', 'list', '--project', 'south')
+    expect(items.map(({ metadata }) => metadata.uid)).toEqual([uid])
+  })
+
+  it('that cannot be made are said to be so with all problems', async () => {
+    await joinedHost(platform, admin, { name: 'hall-c-1' })
+    const args = ['--name', 'Line', '--edge-host', 'hall-c-1', '--profile', 'plant@1.0.0', '--set', 'USER=7']
+    const { exitCode, stdout } = await run('clusters', 'validate', ...args)
+    expect(exitCode).toBe(1)
+    expect(stdout).toMatch(/Checks: the cluster cannot be created/)
+    expect(stdout.match(/^error/gm)?.length).toBeGreaterThan(1)
+  })
+
+  it.each([
+    ['neither a file nor options', [], 'give FILE, or --name, --edge-host and --profile'],
+    ['both', ['x.json', '--name', 'a'], 'FILE says all of the cluster'],
+    [
+      'a sensitive value on the command line',
+      ['--name', 'a', '--edge-host', 'open-1', '--profile', 'plant@1.0.0', '--set', 'PASSWORD=x'],
+      '--set: PASSWORD is sensitive',
+    ],
+  ])('%s is refused before anything is sent', async (_, args, why) => {
+    if (args.includes('open-1')) await joinedHost(platform, admin, { name: 'open-1' })
+    const { exitCode, stderr } = await run('clusters', 'create', ...args)
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(why)])
+  })
+
+  it('give their kubeconfig, which only its owner reads', async () => {
+    const { host, uid } = await made('hall-d-1')
+    const none = await run('clusters', 'kubeconfig', 'hall-d-1')
+    expect([none.exitCode, none.stderr]).toEqual([1, expect.stringContaining('has not sent a kubeconfig')])
+    await report(host, 'PUT', `${uid}/assets/kubeconfig`, { kubeconfig: 'kind: Config\n' })
+    const file = join(folder, 'kubeconfig')
+    await ok('clusters', 'kubeconfig', 'hall-d-1', '--file', file)
+    expect(readFileSync(file, 'utf8')).toBe('kind: Config\n')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(await ok('clusters', 'kubeconfig', uid)).toBe('kind: Config\n')
+  })
+})
+
+describe('a watch', () => {
+  it('shows the steps of the host, and ends when the change is applied', async () => {
+    const { host, uid } = await made('hall-e-1')
+    const step = { key: 'kubeadm', title: 'Start Kubernetes', failures: 0 }
+    const times = { startTimestamp: '2026-01-31T08:00:00Z', endTimestamp: '2026-01-31T08:00:42Z' }
+    await beat(host, uid, { number: 1, state: 'Running', steps: [{ ...step, state: 'done', ...times }] })
+    await say(host, uid, 'True', 'Applied', 'revision 1')
+    const shown = await ok('clusters', 'watch', 'hall-e-1')
+    expect(shown).toMatch(/^2026-01-31 08:00:00Z +StepStarted +Start Kubernetes$/m)
+    expect(shown).toMatch(/^2026-01-31 08:00:42Z +StepDone +Start Kubernetes \(42 s\)$/m)
+    expect(shown).toMatch(/ Applied +revision 1$/m)
+  })
+
+  it('fails where the host has refused it, with one event a line for programs', async () => {
+    const { host, uid } = await made('hall-e-2')
+    await say(host, uid, 'False', 'Refused', 'it has no room')
+    const { exitCode, stdout, stderr } = await run('clusters', 'watch', 'hall-e-2', '-o', 'json')
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('has refused it: it has no room')])
+    const events = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { reason: string })
+    expect(events.map(({ reason }) => reason)).toEqual(['Wanted', 'Pending', 'Refused'])
+  })
+
+  it('ends when the cluster is deleted', async () => {
+    const { host, uid } = await made('hall-e-3')
+    await ok('clusters', 'delete', 'hall-e-3', '--yes')
+    let shown = ''
+    const watching = execa(
+      process.execPath,
+      [ctl.program, '--socket', socket, 'clusters', 'watch', 'hall-e-3'],
+      {
+        ...{ reject: false, extendEnv: false, timeout: 20_000 },
+        env: { PATH: '/usr/bin:/bin', HOME: ctl.home },
+      },
+    )
+    watching.stdout.on('data', (part: Buffer) => (shown += part.toString()))
+    await vi.waitUntil(() => / Deleting\b/.test(shown), { timeout: 15_000 })
+    await beat(host, uid, { number: 2, state: 'Deleted' })
+    expect(await watching).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining('is deleted') as string,
+    })
+  })
+})
