@@ -4,8 +4,10 @@ import type { Socket } from 'node:net'
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import { AppError } from '../errors/app-error.ts'
 import { apiErrors } from './codes.ts'
+import { seeDisk } from '../errors/advice.ts'
 import { generalErrors } from '../errors/codes.ts'
 import type { ErrorKind } from '../errors/define-errors.ts'
+import { isUnwritable } from '../store/unwritable.ts'
 import type { Lines } from '../system/anonymous-log.ts'
 import type { Peer } from './connection/peer.ts'
 import type { Replies } from './replies.ts'
@@ -105,6 +107,12 @@ export function toAppError(error: FastifyError): AppError {
   if (kind && given?.startsWith('FST_')) return new AppError(kind, ownWords[given] ?? error.message)
   if (error instanceof SyntaxError && error.statusCode === 400)
     return new AppError(generalErrors.BadRequest, 'body is not valid JSON')
+  if (isUnwritable(error))
+    return new AppError(
+      generalErrors.InsufficientStorage,
+      `nothing was changed: the database cannot be written; ${seeDisk}`,
+      { cause: error },
+    )
   return new AppError(generalErrors.Internal, 'the daemon failed; find the journal line by the reference', {
     cause: error,
   })

@@ -32,8 +32,10 @@ import { fixedProblems, toValidation } from './validation.ts'
 import {
   carriedValues,
   changedValues,
+  exposedProblems,
   givenIn,
   givenInUpdate,
+  markedValues,
   shownValues,
   toVariables,
   type Given,
@@ -207,7 +209,10 @@ export function createClusters(options: ClustersOptions): Clusters {
       const made = {
         ...{ number, configuration, templates, filesUid: staged.uid, digest: built.digest },
         ...{ definitionBytes: built.sizeBytes, shownValues: shownValues(given, wish.profiles) },
-        ...{ given: valueSeal.seal(JSON.stringify(given)), head: headSeal.seal(built.head) },
+        ...{
+          given: valueSeal.seal(JSON.stringify(markedValues(given, wish.profiles))),
+          head: headSeal.seal(built.head),
+        },
         modifiedAt: clock.now(),
       }
       await folders.keep(staged, () => {
@@ -231,12 +236,12 @@ export function createClusters(options: ClustersOptions): Clusters {
     signal: AbortSignal,
   ): Promise<ClusterHead> {
     const { uid, projectUid, name, hostUid, number, configuration, templates, filesUid } = before
+    const present = templates.flatMap((template) => profiles.findUsable(template.uid, projectUid) ?? [])
+    const { profiles: used = present, given = givenOf(before), problems = [] } = changes
     const wish: Wish = {
       ...{ uid, projectUid, name, configuration, host: findHost(hostUid), number: number + 1 },
-      problems: [],
-      profiles: templates.flatMap((template) => profiles.findUsable(template.uid, projectUid) ?? []),
-      given: changes.given ?? givenOf(before),
       ...changes,
+      ...{ profiles: used, given, problems: [...problems, ...exposedProblems(given, used)] },
     }
     await make(wish, 'the cluster cannot be changed', signal, (made) => {
       const now = store.find(uid)
@@ -361,7 +366,7 @@ export function createClusters(options: ClustersOptions): Clusters {
     },
     async applyAgain(target, signal) {
       const before = getFor(target)
-      const number = Math.max(before.number, before.heartbeat?.number ?? 0) + 1
+      const number = numberAfter(before)
       if (before.deleteRequestedAt !== undefined) return putDeleted(before, number)
       return change(before, { number }, signal)
     },
@@ -372,7 +377,7 @@ export function createClusters(options: ClustersOptions): Clusters {
         await forget(cluster)
         return cluster
       }
-      return cluster.deleteRequestedAt === undefined ? putDeleted(cluster, cluster.number + 1) : cluster
+      return cluster.deleteRequestedAt === undefined ? putDeleted(cluster, numberAfter(cluster)) : cluster
     },
     usesOfProject(projectUid) {
       const number = store.counts.in(projectUid)
@@ -380,6 +385,10 @@ export function createClusters(options: ClustersOptions): Clusters {
     },
   }
 }
+
+/** A number that is higher than all that the host has dealt with, also with a platform of which this one is an older copy. */
+const numberAfter = ({ number, heartbeat }: ClusterRecord): number =>
+  Math.max(number, heartbeat?.number ?? 0, heartbeat?.seenNumber ?? 0) + 1
 
 type MadeFields =
   | 'number'

@@ -14,19 +14,21 @@ import type { ClusterStore } from './cluster-store.ts'
 import type { ClusterTemplate } from '../schemas/clusters.ts'
 import { tagOf } from './wanted-index.ts'
 
-/** What a host downloads: the bytes before and after the definition, and its file. */
-export interface Download extends WantedFrame {
+/** What a host downloads. */
+export interface Download {
   /** With its quotes. */
   readonly etag: string
   /** `Repr-Digest`, RFC 9530. */
   readonly reprDigest: string
   readonly definitionBytes: number
+  /** The bytes before and after the definition; they are decrypted here. @throws AppError SecretReplaced */
+  frame(): WantedFrame
   /** Opens the definition; the caller closes it. Undefined where there is none. */
   open(): Promise<FileHandle | undefined>
 }
 
 export interface Downloads {
-  /** What is wanted of a host. @throws AppError NotFound where nothing is, SecretReplaced */
+  /** What is wanted of a host. @throws AppError NotFound where nothing is */
   wantedOf(hostUid: string): Download
   /** The profiles of the cluster of a host, without values; undefined where it has no cluster. */
   profilesOn(hostUid: string): readonly ClusterTemplate[] | undefined
@@ -52,14 +54,16 @@ export function createDownloads({
       if (!cluster || cluster.digest === '')
         throw new AppError(generalErrors.NotFound, 'nothing is wanted of this host')
       const { name, digest, filesUid, definitionBytes } = cluster
-      const head = seal.open(cluster.head)
-      if (head === undefined)
-        throw new AppError(
-          platformErrors.SecretReplaced,
-          `the sensitive values of the cluster ${name} cannot be read any more`,
-        )
       return {
-        ...wantedFrame(Buffer.from(head), filesUid === '' ? undefined : definitionBytes),
+        frame() {
+          const head = seal.open(cluster.head)
+          if (head !== undefined)
+            return wantedFrame(Buffer.from(head), filesUid === '' ? undefined : definitionBytes)
+          throw new AppError(
+            platformErrors.SecretReplaced,
+            `the sensitive values of the cluster ${name} cannot be read any more`,
+          )
+        },
         etag: `"${tagOf(cluster)}"`,
         reprDigest: `sha-256=:${Buffer.from(digest, 'hex').toString('base64')}:`,
         definitionBytes,

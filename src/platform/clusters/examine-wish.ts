@@ -11,7 +11,7 @@ import type { ClusterProblem, ClusterTemplate } from '../schemas/clusters.ts'
 import { configurationProblems } from './check-configuration.ts'
 import { toTemplate } from './cluster-list.ts'
 import type { Configuration } from './cluster-store.ts'
-import type { Given } from './values.ts'
+import { plainValues, type Given } from './values.ts'
 
 /** What a cluster shall be. */
 export interface Wish {
@@ -74,7 +74,13 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
         ? { problems: [] }
         : await examinations.cluster(
             {
-              ...{ folder, given, limits, reserveBytes: settings.reserveBytes, packs: folders },
+              ...{
+                folder,
+                given: plainValues(given),
+                limits,
+                reserveBytes: settings.reserveBytes,
+                packs: folders,
+              },
               profiles: wish.profiles.map((profile) => profiles.sourceOf(profile)),
               facts: {
                 ...{ clusterName: name, clusterUid: uid },

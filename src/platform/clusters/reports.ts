@@ -1,5 +1,6 @@
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
+import { refusedField } from '../../errors/refused-field.ts'
 import type { Seal } from '../../secrets/seal.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
@@ -20,6 +21,9 @@ export interface ClusterReports {
   /** When a cluster was heard last since the start, in milliseconds since 1970. */
   heardAt(uid: string): number | undefined
 }
+
+// A platform that was restored is behind its hosts by the changes of days.
+const farthest = 1_000_000
 
 export function createClusterReports({
   store,
@@ -54,6 +58,9 @@ export function createClusterReports({
     },
     takeHeartbeat(cluster, { steps = [...cluster.steps], ...heartbeat }) {
       const { uid, deleteRequestedAt } = cluster
+      for (const field of ['number', 'seenNumber'] as const)
+        if ((heartbeat[field] ?? 0) > cluster.number + farthest)
+          throw refusedField(field, `is more than ${farthest} beyond that of the platform, ${cluster.number}`)
       const { state = cluster.state } = heartbeat
       const isGone = isDeletionConfirmed(cluster, heartbeat)
       if (isGone) heard.delete(uid)

@@ -1,12 +1,20 @@
 import { isMask, masked } from '../../base/mask.ts'
 import type { GivenVariable } from '../../definition/rules/variables.ts'
 import type { ProfileRecord } from '../profiles/profile-store.ts'
-import type { ClusterVariables, ClusterVariablesUpdate, ProfileEntity } from '../schemas/clusters.ts'
+import type {
+  ClusterProblem,
+  ClusterVariables,
+  ClusterVariablesUpdate,
+  ProfileEntity,
+} from '../schemas/clusters.ts'
 
 type Profile = Pick<ProfileRecord, 'uid' | 'name' | 'shownVariables'>
 
 /** What is given for the variables of a cluster; each names its profile. */
-export type Given = readonly Required<GivenVariable>[]
+export type Given = readonly (Required<GivenVariable> & {
+  /** Its variable was sensitive when it was stored: where a later declaration is not, it is not used any more. */
+  readonly wasSensitive?: true
+})[]
 
 const isSame = (one: GivenVariable, other: GivenVariable) =>
   one.profileUid === other.profileUid && one.name === other.name
@@ -58,9 +66,33 @@ export function carriedValues(
   })
 }
 
+/** The values as they are stored: those of sensitive variables are marked. Pure. */
+export const markedValues = (given: Given, profiles: readonly Profile[]): Given =>
+  given.map((each) => (isSensitive(profiles, each) ? { ...each, wasSensitive: true } : each))
+
+/** The values alone, for a host. Pure. */
+export const plainValues = (given: Given): Required<GivenVariable>[] =>
+  given.map(({ name, profileUid, value }) => ({ name, profileUid, value }))
+
+/** Values that a declaration which is not sensitive any more would show to everyone who may read the cluster. Pure. */
+export const exposedProblems = (given: Given, profiles: readonly Profile[]): ClusterProblem[] =>
+  given
+    .filter((each) => each.wasSensitive && each.value !== '' && !isSensitive(profiles, each))
+    .map(({ name, profileUid }) => ({
+      ...{
+        code: 'VariableInvalid',
+        severity: 'error',
+        profileUid,
+        path: `profiles.${profileUid}.variables.${name}`,
+      },
+      message: `the variable ${name} was sensitive when its value was given, and is not any more: give the value again`,
+    }))
+
 /** Values as replies show them. Pure. */
 export const shownValues = (given: Given, profiles: readonly Profile[]): Given =>
-  given.map((each) => (each.value !== '' && isSensitive(profiles, each) ? { ...each, value: masked } : each))
+  plainValues(given).map((each) =>
+    each.value !== '' && isSensitive(profiles, each) ? { ...each, value: masked } : each,
+  )
 
 /** The variables of the profiles of a cluster, with its values. Pure. */
 export const toVariables = (

@@ -277,9 +277,10 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       },
     },
     async (request, reply) => {
-      const { etag, reprDigest, before, after, definitionBytes, open } = downloads.wantedOf(ownUid(request))
+      const { etag, reprDigest, definitionBytes, open, frame } = downloads.wantedOf(ownUid(request))
       const headers = { etag, 'cache-control': 'no-store', 'accept-ranges': 'bytes' }
       if (matchesEtag(request, etag)) return reply.headers(headers).code(304).send()
+      const { before, after } = frame()
       const sizeBytes = before.length + definitionBytes + after.length
       const range = rangeFor(request, etag, sizeBytes)
       if (range === 'unsatisfiable') {

@@ -239,12 +239,17 @@ export type ClusterStep = Static<typeof ClusterStep>
 const whole = (description: string) =>
   Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description }))
 
+// What a host reports becomes the number of the next change, which has to stay far below what JSON can tell.
+const numberOf = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 0, maximum: 999_999_999_999, description }))
+
 /** What a host says of its cluster each minute. */
 export const ClusterHeartbeat = Type.Object(
   {
     agentVersion: Type.String({ maxLength: 64 }),
     message: Type.Optional(longText),
-    number: whole('The newest number of what is wanted that the host has accepted.'),
+    number: numberOf('The newest number of what is wanted that the host has accepted.'),
+    seenNumber: numberOf('The newest number that the host has dealt with, also by a refusal.'),
     revision: whole('The revision that the host is made as.'),
     state: Type.Optional(
       Type.Enum(['Pending', 'Provisioning', 'Running', 'Deleting', 'Error', 'Deleted'], {

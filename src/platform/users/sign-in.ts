@@ -3,6 +3,7 @@ import type { GuessGuard } from '../../credentials/guess-guard.ts'
 import type { PasswordHashes } from '../../credentials/password-hash.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
+import { isUnwritable } from '../../store/unwritable.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Lines } from '../../system/anonymous-log.ts'
 import { platformErrors } from '../codes.ts'
@@ -99,7 +100,12 @@ export function createSignIn(options: SignInOptions): SignIn {
   return {
     async authenticate(request) {
       const user = await check(request, 'sign-in')
-      store.noteSignIn(user.uid, clock.now())
+      try {
+        store.noteSignIn(user.uid, clock.now())
+      } catch (error) {
+        // An administrator has to sign in to a platform whose disk is full.
+        if (!isUnwritable(error)) throw error
+      }
       return tokens.make(user.uid, user.generation)
     },
     refresh(token) {

@@ -53,6 +53,8 @@ export interface WantedStatus {
   readonly number: number | undefined
   /** The newest number of this cluster that was accepted; 0 for none. */
   readonly accepted: number
+  /** The newest number of this cluster that was dealt with, also by a refusal; 0 for none. */
+  readonly seen: number
   readonly condition: WantedCondition | undefined
   /** While something is being downloaded. */
   readonly download: DownloadProgress | undefined
@@ -263,7 +265,9 @@ export function createFollow(options: FollowOptions): Follow {
       const progress = isDownloading ? download.progress() : undefined
       return {
         ...{ uid, name, number: announced?.number, condition, download: progress },
-        accepted: kept !== undefined && kept.uid === uid ? kept.accepted : 0,
+        ...(kept !== undefined && kept.uid === uid
+          ? { accepted: kept.accepted, seen: kept.number }
+          : { accepted: 0, seen: 0 }),
       }
     },
   }

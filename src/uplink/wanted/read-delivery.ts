@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { describeForm } from '../../api/json-form.ts'
 import { indexTar, type IndexedMember } from '../../archive/tar-index.ts'
 import { withDefaults } from '../../archive/limits.ts'
 import { AppError } from '../../errors/app-error.ts'
@@ -31,7 +32,7 @@ export class DeliveryRefused extends Error {
 }
 
 /** Bytes of `cluster.json` at most. */
-export const longestHead = 12 * 1_048_576
+export const longestHead = 6 * 1_048_576
 /** Bytes of headers and padding, with room to spare. */
 export const tarOverhead = 65_536
 
@@ -114,7 +115,9 @@ function parseHead(bytes: Buffer) {
 
 function parseJson(bytes: Buffer): unknown {
   try {
-    return JSON.parse(bytes.toString())
+    const text = bytes.toString()
+    // A parser needs more memory than this host has for megabytes of brackets.
+    return describeForm(text) === undefined ? JSON.parse(text) : undefined
   } catch {
     return undefined
   }

@@ -104,7 +104,12 @@ export function createReports(options: ReportsOptions): Reports {
     const isGone = status.condition?.reason === 'Deleted' || status.condition?.reason === 'DeletedOnHost'
     const path = `/v1/spectroclusters/${uid}`
     const heartbeat = {
-      ...{ agentVersion, message: short(report?.message ?? ''), number: status.accepted },
+      ...{
+        agentVersion,
+        message: short(report?.message ?? ''),
+        number: status.accepted,
+        seenNumber: status.seen,
+      },
       ...(report ? { state: report.state, revision: report.revision } : isGone ? { state: 'Deleted' } : {}),
       steps: fitting(
         (report?.steps ?? []).slice(0, most.steps).map(({ key, title, reason, ...step }) => ({

@@ -57,6 +57,19 @@ describe('a delivery', () => {
     ['an empty definition', [head(), { ...definition, content: '' }]],
     ['a definition with a deletion', [head({ isDeleted: true }), definition]],
     ['a head that is no JSON', [{ name: 'cluster.json', content: '{' }, definition]],
+    [
+      'a head that nests too deep to be parsed',
+      [
+        {
+          name: 'cluster.json',
+          content: (head().content as string).replace(
+            '"configuration":{}',
+            `"configuration":${'['.repeat(100_000)}${']'.repeat(100_000)}`,
+          ),
+        },
+        definition,
+      ],
+    ],
     ['a head that is a list', [{ name: 'cluster.json', content: '[]' }, definition]],
     ['a uid that is a path', [head({ cluster: { uid: '../../etc', name: 'edge-1' } }), definition]],
     ['a name with an escape', [head({ cluster: { uid: clusterUid, name: '\u001b[2J' } }), definition]],

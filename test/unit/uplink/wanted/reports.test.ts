@@ -20,7 +20,7 @@ function createWorld() {
   const world = {
     report: report() as ClusterReport | undefined,
     status: {
-      ...{ uid, name: 'edge-1', number: 3, accepted: 3, download: undefined },
+      ...{ uid, name: 'edge-1', number: 3, accepted: 3, seen: 4, download: undefined },
       condition: { status: 'True', reason: 'Applied', message: '' },
     } as WantedStatus,
     answer: (() => ({ status: 204 })) as (path: string) => Answer,
@@ -102,7 +102,7 @@ describe('reports of the cluster', () => {
       condition: { status: 'True', reason: 'Deleted', message: '' },
     }
     await turn()
-    expect(bodyOf('heartbeat')).toMatchObject({ state: 'Deleted', number: 3 })
+    expect(bodyOf('heartbeat')).toMatchObject({ state: 'Deleted', number: 3, seenNumber: 4 })
     // The platform has forgotten it.
     world.status = { ...world.status, number: undefined }
     expect((await turn()).paths).toEqual([])
