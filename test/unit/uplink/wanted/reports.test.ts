@@ -54,7 +54,15 @@ describe('reports of the cluster', () => {
     const { turn, bodyOf } = createWorld()
     expect((await turn()).paths).toEqual(all)
     expect(bodyOf('heartbeat')).toEqual({
-      ...{ agentVersion: '1.2.3', message: '', number: 3, state: 'Running', revision: 2, steps: [] },
+      ...{
+        agentVersion: '1.2.3',
+        message: '',
+        number: 3,
+        seenNumber: 4,
+        state: 'Running',
+        revision: 2,
+        steps: [],
+      },
     })
     expect(bodyOf('status/conditions')).toMatchObject([
       { type: 'Accepted' },
