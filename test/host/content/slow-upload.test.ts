@@ -54,7 +54,7 @@ it.skipIf(!isThere)(
     await vi.waitFor(async () => {
       const { items } = (await client.list()).json<{ items: { receivedBytes: number }[] }>()
       expect(items[0]?.receivedBytes).toBeGreaterThan(0)
-    })
+    }, 15_000)
     // As if it had taken two hours already.
     const hours = vi.spyOn(edge.clock, 'now').mockReturnValue(Date.now() + 2 * 3_600_000)
     expect((await client.list()).statusCode).toBe(401)
