@@ -79,10 +79,11 @@ beforeAll(async () => {
     ...['netns', String(platform.leader)],
   )
   await inSwitch('link', 'set', 'platform', 'master', 'edge0', 'up')
-  await platform.sh(
-    'ip address add "$1/16" dev host0; ip link set host0 up; ip link set lo up',
-    platformAddress,
-  )
+  // The platform stands on a Debian without ip(8).
+  const inPlatform = (...args: readonly string[]) =>
+    output('nsenter', ['-t', String(platform.leader), '-n', 'ip', ...args])
+  await inPlatform('address', 'add', `${platformAddress}/16`, 'dev', 'host0')
+  await inPlatform('link', 'set', 'host0', 'up')
   await platform.write('/etc/edgeplatform/config.d/10-site.yaml', `platform: {hostName: ${platformName}}\n`)
   await platform.output(['systemctl', 'restart', 'edgeplatformd'])
   await platform.trust()
