@@ -4,6 +4,7 @@ import type { SystemEntry } from '../audit/own-entries.ts'
 import type { Mode } from '../base/role.ts'
 import { inSeconds } from '../base/sample.ts'
 import { formatTime } from '../base/time.ts'
+import { largestDescription } from '../definition/examination/wanted-archive.ts'
 import { systemReason } from '../errors/system-reason.ts'
 import { notApplicable, type PlatformOfHostInfo } from '../host/document.ts'
 import type { Host } from '../host/room.ts'
@@ -32,7 +33,7 @@ import { createTokenFile } from './token-file.ts'
 import { wantedInWords } from './wanted/decide.ts'
 import { createDownload } from './wanted/download.ts'
 import { createFollow, type ClusterToFollow, type Follow } from './wanted/follow.ts'
-import { longestHead, tarOverhead } from './wanted/read-delivery.ts'
+import { tarOverhead } from './wanted/read-delivery.ts'
 import { createReports, type ClusterReport, type Reports } from './wanted/reports.ts'
 import { openWantedStore } from './wanted/wanted-store.ts'
 
@@ -137,7 +138,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
       download: createDownload({
         fetch: options.fetch ?? createFetch(way),
         folder: join(options.stateDirectory, platformFolder, 'download'),
-        ...{ limitBytes: definitionBytes + longestHead + tarOverhead, reserveBytes },
+        ...{ limitBytes: definitionBytes + largestDescription + tarOverhead, reserveBytes },
       }),
       path() {
         const { edgeHostUid } = store.current() ?? {}

@@ -21,11 +21,10 @@ import type { SystemFacts } from '../rules/system-macros.ts'
 import { createVariableRules, type GivenVariable, type VariableRules } from '../rules/variables.ts'
 import { createHideOf, secretsIn } from '../slots/secrets.ts'
 import { resolvedPacks, type ClusterOrder, type ClusterProblem, type ExaminedCluster } from './protocol.ts'
-import { wantedDefinition, wantedFrame } from './wanted-archive.ts'
+import { largestDescription, wantedDefinition, wantedFrame } from './wanted-archive.ts'
 import { withoutSecrets } from './without-secrets.ts'
 
-// What a host accepts of one description, and of the values in it.
-const mostHeadBytes = 12_582_912
+// What a host accepts of the values in a description.
 const mostValues = 4_096
 // More than a person reads in one reply.
 const mostProblems = 100
@@ -67,7 +66,7 @@ export async function examineCluster({ cluster: order }: ClusterOrder): Promise<
       })
     }
     const headBytes = Buffer.byteLength(headFor('0'.repeat(64)))
-    if (headBytes > mostHeadBytes || values.length > mostValues)
+    if (headBytes > largestDescription || values.length > mostValues)
       return { problems: [...found.problems, tooLarge(headBytes, values.length)] }
 
     await room.take(plan.members.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0))
@@ -218,7 +217,7 @@ const tooLarge = (bytes: number, values: number): ClusterProblem => ({
   code: 'TooLarge',
   severity: 'error',
   place: 'spec',
-  message: `the cluster has ${values} values and ${bytes} bytes beside its definition; a host accepts ${mostValues} and ${mostHeadBytes}`,
+  message: `the cluster has ${values} values and ${bytes} bytes beside its definition; a host accepts ${mostValues} and ${largestDescription}`,
 })
 
 /** Turns the places of a plan, which are paths of this machine, into those of the definition, and finds the profile and the pack. */

@@ -7,6 +7,9 @@ export const wantedDefinition = 'definition.tar.zst'
 /** Name of the description of the cluster in what a host downloads. */
 export const wantedCluster = 'cluster.json'
 
+/** Bytes of the description at most: the platform makes no larger one, and no host takes it. */
+export const largestDescription = 6 * 1_048_576
+
 /** The bytes around the definition in a tar for a host. */
 export interface WantedFrame {
   readonly before: Buffer

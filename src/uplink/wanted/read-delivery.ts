@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises'
 import { describeForm } from '../../api/json-form.ts'
 import { indexTar, type IndexedMember } from '../../archive/tar-index.ts'
 import { withDefaults } from '../../archive/limits.ts'
+import { largestDescription, wantedCluster } from '../../definition/examination/wanted-archive.ts'
 import { AppError } from '../../errors/app-error.ts'
 
 /** What the platform wants of the cluster of this host, as it was downloaded. */
@@ -31,12 +32,9 @@ export class DeliveryRefused extends Error {
   override readonly name = 'DeliveryRefused'
 }
 
-/** Bytes of `cluster.json` at most. */
-export const longestHead = 6 * 1_048_576
 /** Bytes of headers and padding, with room to spare. */
 export const tarOverhead = 65_536
 
-const headName = 'cluster.json'
 const definitionName = /^definition\.[a-z0-9.]{1,16}$/
 const uidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const tenantForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
@@ -51,14 +49,16 @@ const sumForm = /^[0-9a-f]{64}$/
 export async function readDelivery(file: string, limitBytes: number): Promise<Delivery> {
   const handle = await open(file)
   try {
-    const limits = withDefaults({ members: 2, memberBytes: Math.max(limitBytes, longestHead) })
+    const limits = withDefaults({ members: 2, memberBytes: Math.max(limitBytes, largestDescription) })
     const members = [...(await indexTar(handle, limits).catch(refuseArchive))]
     const [head, definition, ...more] = members
-    if (!head || !isFile(head, (name) => name === headName) || more.length > 0)
-      throw new DeliveryRefused(`does not begin with ${headName}, or has other members`)
+    if (!head || !isFile(head, (name) => name === wantedCluster) || more.length > 0)
+      throw new DeliveryRefused(`does not begin with ${wantedCluster}, or has other members`)
     const [, { start, sizeBytes }] = head
-    if (sizeBytes > longestHead)
-      throw new DeliveryRefused(`has a ${headName} of ${sizeBytes} bytes; ${longestHead} are allowed`)
+    if (sizeBytes > largestDescription)
+      throw new DeliveryRefused(
+        `has a ${wantedCluster} of ${sizeBytes} bytes; ${largestDescription} are allowed`,
+      )
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(sizeBytes), 0, sizeBytes, start)
     if (bytesRead < sizeBytes) throw new DeliveryRefused('ends too early')
     const { said, isDeleted, configuration, definitionSha256 } = parseHead(buffer)
@@ -87,18 +87,19 @@ const isFile = ([name, { kind, sizeBytes }]: [string, IndexedMember], isName: (n
 
 function parseHead(bytes: Buffer) {
   const parsed = parseJson(bytes)
-  if (typeof parsed !== 'object' || parsed === null) throw new DeliveryRefused(`has no JSON as ${headName}`)
+  if (typeof parsed !== 'object' || parsed === null)
+    throw new DeliveryRefused(`has no JSON as ${wantedCluster}`)
   const { number, cluster, tenantUid, isDeleted, definitionSha256, configuration } = parsed as Readonly<
     Partial<Record<string, unknown>>
   >
   const { uid, name } = { ...(cluster as Readonly<Record<'uid' | 'name', unknown>> | null | undefined) }
   const text = (value: unknown, form: RegExp, what: string): string => {
     if (typeof value === 'string' && form.test(value)) return value
-    throw new DeliveryRefused(`has no ${what} in ${headName}`)
+    throw new DeliveryRefused(`has no ${what} in ${wantedCluster}`)
   }
   if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 1)
-    throw new DeliveryRefused(`has no number in ${headName}`)
-  if (typeof isDeleted !== 'boolean') throw new DeliveryRefused(`has no isDeleted in ${headName}`)
+    throw new DeliveryRefused(`has no number in ${wantedCluster}`)
+  if (typeof isDeleted !== 'boolean') throw new DeliveryRefused(`has no isDeleted in ${wantedCluster}`)
   return {
     said: {
       ...{ number, uid: text(uid, uidForm, 'uid of a cluster') },

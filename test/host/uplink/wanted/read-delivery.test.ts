@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { DeliveryRefused, longestHead, readDelivery } from '../../../../src/uplink/wanted/read-delivery.ts'
+import { largestDescription } from '../../../../src/definition/examination/wanted-archive.ts'
+import { DeliveryRefused, readDelivery } from '../../../../src/uplink/wanted/read-delivery.ts'
 import { clusterUid, deliveryOf, tenantUid, type DeliveryWish } from '../../../support/played-download.ts'
 import type { RawMember } from '../../../support/tar-bytes.ts'
 
@@ -81,8 +82,8 @@ describe('a delivery', () => {
     await expect(read({ members })).rejects.toThrow(DeliveryRefused)
   })
 
-  it('with a head of 12 MiB and more is refused before it is read', async () => {
-    const members = [{ name: 'cluster.json', content: ' '.repeat(longestHead + 1) }, definition]
+  it('with a larger head than a platform makes is refused before it is read', async () => {
+    const members = [{ name: 'cluster.json', content: ' '.repeat(largestDescription + 1) }, definition]
     await expect(read({ members })).rejects.toThrow('are allowed')
   })
 
