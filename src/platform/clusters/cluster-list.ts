@@ -5,7 +5,7 @@ import type { ProfileRecord } from '../profiles/profile-store.ts'
 import type { PackRecord } from '../packs/pack-store.ts'
 import { labelFilters } from '../label-filters.ts'
 import { SpectroCluster, type ClusterProfileList, type ClusterTemplate } from '../schemas/clusters.ts'
-import type { ClusterHead, ClusterRecord } from './cluster-store.ts'
+import type { ClusterHead, ReportedCluster } from './cluster-store.ts'
 
 const text = (column: string): SqlField => ({ type: 'text', column })
 
@@ -36,7 +36,7 @@ export interface ClusterContext {
 
 /** A cluster in the API. */
 export function toCluster(
-  cluster: ClusterHead & Partial<Pick<ClusterRecord, 'packs' | 'steps'>>,
+  cluster: ClusterHead & Partial<ReportedCluster>,
   { hostName, heardAt }: ClusterContext,
 ): SpectroCluster {
   const { uid, name, heartbeat, packs, steps } = cluster

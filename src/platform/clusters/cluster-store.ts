@@ -78,10 +78,17 @@ export interface ClusterRecord extends ClusterHead {
   readonly head: Uint8Array
 }
 
+/** A cluster as its host reports of it. */
+export type ReportedCluster = ClusterHead & Pick<ClusterRecord, 'packs' | 'steps'>
+
 /** The clusters in the database. */
 export interface ClusterStore {
   find(uid: string): ClusterRecord | undefined
-  findOn(hostUid: string): ClusterRecord | undefined
+  findOn(hostUid: string): ClusterHead | undefined
+  /** What reports of its host change, without what is wanted: each host reports each minute. */
+  findReported(uid: string): ReportedCluster | undefined
+  /** Sealed: its description for the host. */
+  description(uid: string): Uint8Array | undefined
   hasName(projectUid: string, name: string): boolean
   /** The clusters that use a profile, of all scopes. */
   using(profileUid: string): readonly UsingCluster[]
@@ -89,7 +96,7 @@ export interface ClusterStore {
   add(cluster: ClusterRecord): void
   /** Replaces what is wanted. */
   replace(cluster: ClusterRecord): void
-  report(cluster: Pick<ClusterRecord, 'uid' | 'state' | 'heartbeat' | 'conditions' | 'packs' | 'steps'>): void
+  report(cluster: ReportedCluster): void
   /** Sealed. */
   kubeconfig(uid: string): Uint8Array | undefined
   putKubeconfig(uid: string, sealed: Uint8Array): void
@@ -106,7 +113,9 @@ export function createClusterStore(database: Database): ClusterStore {
   const { sql, transaction } = database
   const columns = `${headColumns}, ${moreColumns}`
   const byUid = sql.prepare(`SELECT ${columns} FROM cluster WHERE uid = ?`)
-  const byHost = sql.prepare(`SELECT ${columns} FROM cluster WHERE host_uid = ?`)
+  const byHost = sql.prepare(`SELECT ${headColumns} FROM cluster WHERE host_uid = ?`)
+  const reported = sql.prepare(`SELECT ${headColumns}, packs, steps FROM cluster WHERE uid = ?`)
+  const description = sql.prepare('SELECT head FROM cluster WHERE uid = ?')
   const named = sql.prepare('SELECT 1 FROM cluster WHERE project_uid = ? AND name = ?')
   const using = sql.prepare(
     'SELECT uid, name, project_uid FROM cluster WHERE uid IN (SELECT cluster_uid FROM cluster_profile_use WHERE profile_uid = ?) ORDER BY name, uid',
@@ -136,10 +145,20 @@ export function createClusterStore(database: Database): ClusterStore {
     for (const template of templates) use.run(template.uid, uid)
   }
 
-  const one = (row: Readonly<Record<string, unknown>> | undefined) => row && toClusterRecord(row)
   return {
-    find: (uid) => one(byUid.get(uid)),
-    findOn: (hostUid) => one(byHost.get(hostUid)),
+    find(uid) {
+      const row = byUid.get(uid)
+      return row && toClusterRecord(row)
+    },
+    findOn(hostUid) {
+      const row = byHost.get(hostUid)
+      return row && toClusterHead(row)
+    },
+    findReported(uid) {
+      const row = reported.get(uid)
+      return row && toReported(row)
+    },
+    description: (uid) => bytesIn(description.get(uid)?.head),
     hasName: (projectUid, name) => named.get(projectUid, name) !== undefined,
     using: (profileUid) =>
       using.all(profileUid).map(({ uid, name, project_uid: projectUid }) => ({
@@ -178,16 +197,14 @@ export function createClusterStore(database: Database): ClusterStore {
         ...[JSON.stringify(packs), JSON.stringify(steps), uid],
       )
     },
-    kubeconfig(uid) {
-      const found = kubeconfig.get(uid)?.kubeconfig
-      return found instanceof Uint8Array ? found : undefined
-    },
+    kubeconfig: (uid) => bytesIn(kubeconfig.get(uid)?.kubeconfig),
     putKubeconfig: (uid, sealed) => void putKubeconfig.run(sealed, uid),
     remove: (uid) => void remove.run(uid),
     counts: createScopeCounts(database, 'cluster'),
   }
 }
 
+const bytesIn = (value: unknown) => (value instanceof Uint8Array ? value : undefined)
 const parse = (text: unknown): unknown => JSON.parse(String(text))
 
 /** A row of `headColumns`. */
@@ -211,12 +228,16 @@ export const toClusterHead = (row: Readonly<Record<string, unknown>>): ClusterHe
   templates: parse(row.templates) as ClusterTemplate[],
 })
 
-const toClusterRecord = (row: Readonly<Record<string, unknown>>): ClusterRecord => ({
+const toReported = (row: Readonly<Record<string, unknown>>): ReportedCluster => ({
   ...toClusterHead(row),
-  configuration: parse(row.configuration) as Configuration,
-  shownValues: parse(row.shown_values) as GivenVariable[],
   packs: parse(row.packs) as PackStatus[],
   steps: parse(row.steps) as ClusterStep[],
+})
+
+const toClusterRecord = (row: Readonly<Record<string, unknown>>): ClusterRecord => ({
+  ...toReported(row),
+  configuration: parse(row.configuration) as Configuration,
+  shownValues: parse(row.shown_values) as GivenVariable[],
   given: row.given as Uint8Array,
   head: row.head as Uint8Array,
 })

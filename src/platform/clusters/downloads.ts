@@ -44,7 +44,7 @@ export function createDownloads({
   folders,
   seal,
 }: {
-  readonly store: Pick<ClusterStore, 'findOn'>
+  readonly store: Pick<ClusterStore, 'findOn' | 'description'>
   readonly folders: Pick<KeptFolders, 'open'>
   readonly seal: Seal
 }): Downloads {
@@ -53,10 +53,11 @@ export function createDownloads({
       const cluster = store.findOn(hostUid)
       if (!cluster || cluster.digest === '')
         throw new AppError(generalErrors.NotFound, 'nothing is wanted of this host')
-      const { name, digest, filesUid, definitionBytes } = cluster
+      const { uid, name, digest, filesUid, definitionBytes } = cluster
       return {
         frame() {
-          const head = seal.open(cluster.head)
+          const sealed = store.description(uid)
+          const head = sealed && seal.open(sealed)
           if (head !== undefined)
             return wantedFrame(Buffer.from(head), filesUid === '' ? undefined : definitionBytes)
           throw new AppError(

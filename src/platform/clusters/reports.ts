@@ -5,19 +5,19 @@ import type { Seal } from '../../secrets/seal.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
 import type { ClusterCondition, ClusterHeartbeat, PackStatus } from '../schemas/clusters.ts'
-import type { ClusterHead, ClusterRecord, ClusterStore } from './cluster-store.ts'
+import type { ClusterHead, ClusterStore, ReportedCluster } from './cluster-store.ts'
 
 /** What hosts report of their clusters. */
 export interface ClusterReports {
   /** The cluster of a host. @throws AppError NotFound for that of another host too */
-  ofHost(uid: string, hostUid: string): ClusterRecord
+  ofHost(uid: string, hostUid: string): ReportedCluster
   /** Keeps a heartbeat. A cluster that shall be deleted and is gone from its host is forgotten. */
-  heartbeat(cluster: ClusterRecord, heartbeat: ClusterHeartbeat): Promise<void>
-  conditions(cluster: ClusterRecord, conditions: readonly ClusterCondition[]): void
-  packs(cluster: ClusterRecord, packs: readonly PackStatus[]): void
-  putKubeconfig(cluster: ClusterRecord, kubeconfig: string): void
+  heartbeat(cluster: ReportedCluster, heartbeat: ClusterHeartbeat): Promise<void>
+  conditions(cluster: ReportedCluster, conditions: readonly ClusterCondition[]): void
+  packs(cluster: ReportedCluster, packs: readonly PackStatus[]): void
+  putKubeconfig(cluster: ReportedCluster, kubeconfig: string): void
   /** @throws AppError NotFound where the host has sent none, SecretReplaced */
-  kubeconfig(cluster: ClusterRecord): string
+  kubeconfig(cluster: Pick<ClusterHead, 'uid' | 'name'>): string
   /** When a cluster was heard last since the start, in milliseconds since 1970. */
   heardAt(uid: string): number | undefined
 }
@@ -36,12 +36,12 @@ export function createClusterReports({
   readonly clock: Pick<Clock, 'now'>
 }): Omit<ClusterReports, 'heartbeat'> & {
   /** @returns whether the cluster is gone from its host, as it shall be */
-  takeHeartbeat(cluster: ClusterRecord, heartbeat: ClusterHeartbeat): boolean
+  takeHeartbeat(cluster: ReportedCluster, heartbeat: ClusterHeartbeat): boolean
 } {
   const heard = new Map<string, number>()
 
   /** Most reports say what is known, and a commit for each would wear out a disk. */
-  function put(cluster: ClusterRecord, changes: Partial<ClusterRecord>): void {
+  function put(cluster: ReportedCluster, changes: Partial<ReportedCluster>): void {
     const before = cluster as unknown as Readonly<Record<string, unknown>>
     const isNew = Object.entries(changes).some(
       ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
@@ -52,7 +52,7 @@ export function createClusterReports({
   return {
     heardAt: (uid) => heard.get(uid),
     ofHost(uid, hostUid) {
-      const cluster = store.find(uid)
+      const cluster = store.findReported(uid)
       if (cluster?.hostUid === hostUid) return cluster
       throw new AppError(generalErrors.NotFound, 'this host has no cluster with this uid')
     },
