@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { formParts } from '../upload/form-parts.ts'
 import { addMultipart, formSchema } from '../upload/multipart.ts'
 import { matchesEtag } from '../api/etag.ts'
+import { keepOpen } from '../api/keep-open.ts'
 import { errorReplies, notModified } from '../api/schemas.ts'
 import {
   AcceptedResponseWithMessage,
@@ -131,9 +132,8 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
         const definition = await receive({
           parts: (signal) => formParts(request, 'uploadFile', signal),
           expectedBytes: length === undefined ? undefined : Number(length),
-          // No bytes move on the connection while the rest is checked. With a listener for 'timeout', Node does not close it.
           signal: request.sessionEnd,
-          onReceived: () => void reply.raw.on('timeout', () => undefined),
+          onReceived: () => keepOpen(reply),
         })
         const { uid, name, version } = definition
         request.auditResource = { name: `${name} ${version}`, uid }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { keepOpen } from '../../api/keep-open.ts'
 import { errorReplies } from '../../api/schemas.ts'
 import { formParts } from '../../upload/form-parts.ts'
 import { addMultipart, formSchema } from '../../upload/multipart.ts'
@@ -65,8 +66,7 @@ export const uploadContentRoutes: FastifyPluginAsyncTypebox<UploadContentRoutesO
           parts: (signal) => formParts(request, uploadField, signal),
           expectedBytes: length === undefined ? undefined : Number(length),
           signal: request.sessionEnd,
-          // No bytes move on the connection while the rest is checked. With a listener for 'timeout', Node does not close it.
-          onReceived: () => void reply.raw.on('timeout', () => undefined),
+          onReceived: () => keepOpen(reply),
         })
         request.auditResource = { name: published.bundle.name, uid: published.bundle.uid }
         return reply.code(published.isNew ? 201 : 200).send(showPublished(store, published))

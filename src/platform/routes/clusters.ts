@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { keepOpen } from '../../api/keep-open.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
@@ -72,8 +73,7 @@ const targetOf = (request: FastifyRequest, uid: string): Target => ({
 
 /** Waits for a check that may last, and ends it with the session or the connection. */
 function waitFor(request: FastifyRequest, reply: FastifyReply): AbortSignal {
-  // No bytes move on the connection meanwhile. With a listener for 'timeout', Node does not close it.
-  void reply.raw.on('timeout', () => undefined)
+  keepOpen(reply)
   return request.sessionEnd
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { keepOpen } from '../../api/keep-open.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
@@ -50,8 +51,7 @@ export const packRoutes: FastifyPluginAsyncTypebox<PackRoutesOptions> = async (
         const form = {
           parts: (signal: AbortSignal) => formParts(request, 'uploadFile', signal),
           expectedBytes: length === undefined ? undefined : Number(length),
-          // No bytes move on the connection while the pack is checked. With a listener for 'timeout', Node does not close it.
-          onReceived: () => void reply.raw.on('timeout', () => undefined),
+          onReceived: () => keepOpen(reply),
           signal: request.sessionEnd,
         }
         const { uid, name, version } = await packs.receive(form, scopeOf(request))

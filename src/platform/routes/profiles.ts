@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../api/guard.ts'
+import { keepOpen } from '../../api/keep-open.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { createGrowingBuffer } from '../../base/growing-buffer.ts'
 import { isAtLeast } from '../../base/role.ts'
@@ -90,7 +91,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
           const isPublished = (request.query as { readonly publish?: boolean }).publish === true
           const profile = await imports.run(request.sessionEnd, async ({ signal }) => {
             const text = await readProfile(request, signal)
-            void reply.raw.on('timeout', () => undefined)
+            keepOpen(reply)
             return profiles.add(text, { projectUid: scopeOf(request), isPublished }, signal)
           })
           const { uid, name, version } = profile
