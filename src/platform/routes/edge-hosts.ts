@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { callerOf } from '../../api/guard.ts'
-import { rangeFor } from '../../api/byte-range.ts'
 import { matchesEtag } from '../../api/etag.ts'
 import { errorReplies, NoContent, notModified } from '../../api/schemas.ts'
 import { createFileSender } from '../../api/send-file.ts'
@@ -10,8 +9,6 @@ import { Uid, uidOf } from '../../base/uid.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
 import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
-import { AppError } from '../../errors/app-error.ts'
-import { platformErrors } from '../codes.ts'
 import type { ClusterParts } from '../clusters/create-clusters.ts'
 import type { HostParts } from '../hosts/create-hosts.ts'
 import { hostList, hostMetadataList } from '../hosts/host-lists.ts'
@@ -28,6 +25,7 @@ import {
 import { ownUid } from './identify.ts'
 import { scopeOf } from './scope.ts'
 import { sendResolved } from './send-resolved.ts'
+import { sendWanted, wantedHeaders } from './send-wanted.ts'
 
 export interface EdgeHostRoutesOptions {
   readonly hosts: HostParts
@@ -277,49 +275,9 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       },
     },
     async (request, reply) => {
-      const { etag, reprDigest, definitionBytes, open, frame } = downloads.wantedOf(ownUid(request))
-      const headers = { etag, 'cache-control': 'no-store', 'accept-ranges': 'bytes' }
-      if (matchesEtag(request, etag)) return reply.headers(headers).code(304).send()
-      const { before, after } = frame()
-      const sizeBytes = before.length + definitionBytes + after.length
-      const range = rangeFor(request, etag, sizeBytes)
-      if (range === 'unsatisfiable') {
-        void reply.headers({ ...headers, 'content-range': `bytes */${sizeBytes}` })
-        throw new AppError(
-          platformErrors.RangeUnsatisfiable,
-          `the range is not within the ${sizeBytes} bytes`,
-        )
-      }
-      const { start, end } = range ?? { start: 0, end: sizeBytes - 1 }
-      const begin = () =>
-        reply.code(range ? 206 : 200).headers({
-          ...headers,
-          ...{ 'content-type': 'application/x-tar', 'content-length': end + 1 - start },
-          'repr-digest': reprDigest,
-          ...(range ? { 'content-range': `bytes ${start}-${end}/${sizeBytes}` } : {}),
-        })
-      // Of each part what is within the range.
-      const [fileStart, afterStart] = [before.length, before.length + definitionBytes]
-      const within = (at: number, most: number) => Math.max(0, Math.min(at, most))
-      const [from, to] = [
-        within(start - fileStart, definitionBytes),
-        within(end + 1 - fileStart, definitionBytes),
-      ]
-      const file = await open()
-      try {
-        await sender.send({
-          ...(file ? { file } : {}),
-          ...{ start: from, sizeBytes: to - from },
-          before: before.subarray(start, end + 1),
-          after: after.subarray(
-            within(start - afterStart, after.length),
-            within(end + 1 - afterStart, after.length),
-          ),
-          begin: () => begin().hijack(),
-        })
-      } finally {
-        await file?.close()
-      }
+      const wanted = downloads.wantedOf(ownUid(request))
+      if (matchesEtag(request, wanted.etag)) return reply.headers(wantedHeaders(wanted.etag)).code(304).send()
+      await sendWanted(sender, request, reply, wanted)
       return reply
     },
   )
