@@ -123,13 +123,8 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   })
   const packs = await createPackParts({
     ...{ stateDirectory: state.directory, settings: config.platform.packs, database, read, secrets },
-    ...{
-      worker: { runner, program: edges.examineProgram, log },
-      usesOf: clusterStore.using,
-      stopping,
-      clock,
-      log,
-    },
+    ...{ worker: { runner, program: edges.examineProgram, log }, usesOf: clusterStore.using },
+    ...{ stopping, clock, log },
   })
   const clusters = await createClusterParts({
     ...{ stateDirectory: state.directory, settings: config.platform.packs, store: clusterStore, index },
@@ -148,9 +143,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       store: projectStore,
       isUser: people.isUser,
       roleOf: people.roleOf,
-      usesOf: (uid) => [
-        ...[...clusters.clusters.usesOfProject(uid), ...hosts.usesOf(uid), ...packs.usesOf(uid)],
-      ],
+      usesOf: (uid) => [...clusters.clusters.usesOfProject(uid), ...hosts.usesOf(uid), ...packs.usesOf(uid)],
       transaction: database.transaction,
       clock,
     },

@@ -9,6 +9,9 @@ import type { ClusterConfiguration, EdgeMachinePoolConfig } from '../schemas.ts'
 import type { Taint, WantedNode, WantedSettings } from '../wanted.ts'
 import { readHostSettings } from './host-settings.ts'
 
+/** Name of the pool of a cluster where none is given. */
+export const usualPoolName = 'control-plane-pool'
+
 /** What of this host decides about its node. */
 export interface HostFacts {
   readonly id: string
@@ -166,7 +169,7 @@ function nodeOf(
     throw refusedField(`${poolPath}.taints[${again}]`, 'has the key and the effect of another taint')
   return {
     name: hostName || facts.hostName.toLowerCase(),
-    poolName: poolName || 'control-plane-pool',
+    poolName: poolName || usualPoolName,
     labels: additionalLabels,
     taints,
     runsWorkloads: true,

@@ -1,15 +1,13 @@
 import { formatTime } from '../../base/time.ts'
+import { usualPoolName } from '../../cluster/configuration/read-configuration.ts'
 import type { HostRecord } from '../hosts/host-store.ts'
 import type { EdgeNativeCloudConfig } from '../schemas/cloud-configs.ts'
 import type { ClusterRecord } from './cluster-store.ts'
 
-// As a host names it where nothing was given.
-const usualPool = 'control-plane-pool'
-
 /** The name of the only pool of a cluster. Pure. */
 export function poolNameOf({ configuration }: Pick<ClusterRecord, 'configuration'>): string {
   const [{ name = '' }] = configuration.spec.cloudConfig.spec.machinePoolConfig
-  return name || usualPool
+  return name || usualPoolName
 }
 
 /** The cloud configuration of a cluster in the API; it has the uid of the cluster. Pure. @param host undefined where it is not known any more */

@@ -245,7 +245,7 @@ export function createClusters(options: ClustersOptions): Clusters {
     }
     await make(wish, 'the cluster cannot be changed', signal, (made) => {
       const now = store.find(uid)
-      // Whoever was faster has taken the number.
+      // Another change was faster and has taken the number.
       if (now?.number !== before.number || now.deleteRequestedAt !== undefined) throw changedMeanwhile()
       store.replace({ ...now, ...made })
     })

@@ -44,11 +44,12 @@ export async function createClusterParts(options: ClusterPartsOptions): Promise<
   const { stateDirectory, settings, store, index, database, read, secrets, hosts, packs, clock, log } =
     options
   const { tenantUid } = options
+  const present = store.all()
   const folders = await openKeptFolders({
     folder: join(stateDirectory, 'clusters'),
-    named: store.all().flatMap(({ filesUid }) => (filesUid === '' ? [] : [filesUid])),
+    named: present.flatMap(({ filesUid }) => (filesUid === '' ? [] : [filesUid])),
     onMissing(filesUid) {
-      const { uid = '' } = store.all().find((each) => each.filesUid === filesUid) ?? {}
+      const { uid = '' } = present.find((each) => each.filesUid === filesUid) ?? {}
       const cluster = store.find(uid)
       if (!cluster) return
       store.replace({ ...cluster, filesUid: '', definitionBytes: 0, digest: '' })
