@@ -39,8 +39,19 @@ export function layOutPackage(
   emptyFolders: readonly string[],
   folder: string,
 ): void {
+  requireWhole(files)
   layOut(files, folder)
   for (const path of emptyFolders) makeFolder(join(folder, path))
+}
+
+/** Our programs load some packages when they need them, so a missing one would show only then. @throws Error naming it */
+function requireWhole(files: readonly InstalledFile[]): void {
+  const paths = new Set(files.map(({ path }) => path))
+  for (const { path, content } of files)
+    if (path.endsWith('.cjs'))
+      for (const [, needed = ''] of content.toString().matchAll(/\brequire\("\.\/([^"]+)"\)/g))
+        if (!paths.has(join(dirname(path), needed)))
+          throw new Error(`${path} needs ${needed}, which is not in the package`)
 }
 
 /** Writes files below a folder. */

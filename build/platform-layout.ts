@@ -23,6 +23,7 @@ function listPlatformFiles(architecture: Architecture): InstalledFile[] {
     'usr/lib/edgeplatform/backup.cjs': read('dist/backup.cjs'),
     'usr/lib/edgeplatform/examine.cjs': read('dist/examine.cjs'),
     'usr/lib/edgeplatform/execa.cjs': read('dist/execa.cjs'),
+    'usr/lib/edgeplatform/re2js.cjs': read('dist/re2js.cjs'),
     'usr/lib/edgeplatform/x509.cjs': read('dist/x509.cjs'),
     'usr/lib/edgeplatform/yaml.cjs': read('dist/yaml.cjs'),
     'usr/sbin/edgeplatformd': read('build/debian-platform/edgeplatformd'),

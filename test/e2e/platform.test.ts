@@ -104,6 +104,25 @@ describe('the package of the platform in a minimal Debian', () => {
     await platform.output(['userdel', '--remove', 'carol'])
   })
 
+  it('a pack is uploaded, and a profile with a pattern of a variable is imported', async () => {
+    const pack = { name: 'edge-native-byoi', version: '1.0.0', layer: 'os', cloudTypes: ['edge-native'] }
+    await platform.sh('mkdir /root/pack')
+    await platform.write('/root/pack/pack.json', JSON.stringify(pack))
+    await platform.write('/root/pack/values.yaml', 'pack: {}\n')
+    await platform.output(['edgeplatformctl', 'packs', 'upload', '/root/pack'])
+    const spec = {
+      version: '1.0.0',
+      template: {
+        ...{ type: 'infra', cloudType: 'edge-native' },
+        packs: [{ name: pack.name, layer: 'os', tag: '1.0.0', type: 'spectro', values: 'pack: {}\n' }],
+      },
+      variables: [{ name: 'hall', displayName: 'Hall', format: 'string', regex: '^[a-z]+$' }],
+    }
+    await platform.write('/root/profile.json', JSON.stringify({ metadata: { name: 'hall' }, spec }))
+    const uid = await platform.output(['edgeplatformctl', 'profiles', 'import', '/root/profile.json'])
+    expect(uid.trim()).toMatch(/^[0-9a-f-]{36}$/)
+  })
+
   it('the completion of the shell and the manual page are installed', async () => {
     const words = await platform.sh(
       'bash -c \'source /usr/share/bash-completion/completions/edgeplatformctl; COMP_WORDS=(edgeplatformctl u); COMP_CWORD=1; _edgeplatformctl; echo "${COMPREPLY[@]}"\'',
