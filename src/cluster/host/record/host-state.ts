@@ -63,6 +63,7 @@ export interface HostRecord {
 
 /** Folders of Kubernetes and of network plugins. */
 export const clusterFolders = [
+  '/etc/cni',
   cniFolders.configs,
   '/etc/kubernetes',
   '/opt/cni',

@@ -32,7 +32,7 @@ export interface RestorePlan {
 /**
  * Compares the host with its record.
  * @param before undefined where the record is lost: then what has a name of Kubernetes counts as come since, nothing else is named, no
- *   setting is put back, and the files of /etc/cni/net.d and /opt/cni stay, which other runtimes use too
+ *   setting is put back, and the files of /etc/cni and /opt/cni stay, which other runtimes use too
  * @param networks of pods and services
  */
 export function planRestore(
@@ -45,7 +45,7 @@ export function planRestore(
   const { isCniShared } = links
   const isOurChain = (name: string) => ours.isClusterChain(name) && !(isCniShared && name.startsWith('CNI-'))
   const kept = new Set([
-    ...(before ? [] : [cniFolders.configs, '/opt/cni']),
+    ...(before ? [] : ['/etc/cni', cniFolders.configs, '/opt/cni']),
     ...(isCniShared ? ['/var/lib/cni'] : []),
   ])
   const filters = now.filters.map((each) =>
@@ -181,15 +181,15 @@ function folderChanges(
   now: HostState,
   kept: ReadonlySet<string>,
 ): readonly HostChange[] {
-  return now.folders.flatMap(({ path, exists, entries }): HostChange[] => {
+  const paths = now.folders.flatMap(({ path, exists, entries }) => {
     if (!exists || kept.has(path)) return []
     const known = before?.folders.find((folder) => folder.path === path)
-    if (known && !known.exists) return [{ kind: 'path', path }]
-    return topmost(added(known?.entries ?? [], entries)).map((entry) => ({
-      kind: 'path',
-      path: `${path}/${entry}`,
-    }))
+    // An older version did not record it.
+    if (before && !known) return []
+    if (known && !known.exists) return [path]
+    return topmost(added(known?.entries ?? [], entries)).map((entry) => `${path}/${entry}`)
   })
+  return topmost([...new Set(paths)]).map((path) => ({ kind: 'path', path }))
 }
 
 /** Files that a network plugin has renamed, removed or changed. */

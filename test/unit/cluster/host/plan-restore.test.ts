@@ -240,6 +240,27 @@ describe('what other network plugins leave', () => {
     ])
   })
 
+  it('a folder that was not there goes as a whole, also the one above the network configurations', () => {
+    const withCni = (exists: boolean, entries: readonly string[]): HostState => {
+      const others = before.folders.filter(({ path }) => !path.startsWith('/etc/cni'))
+      const below = entries.filter((each) => each.startsWith('net.d/')).map((each) => each.slice(6))
+      const own = [
+        { path: '/etc/cni', exists, entries },
+        { path: '/etc/cni/net.d', exists: entries.includes('net.d'), entries: below },
+      ]
+      return { ...before, folders: [...own, ...others], networkConfigs: {} }
+    }
+    const now = withCni(true, ['net.d', 'net.d/10-network.conflist'])
+    const pathsAfter = (then: HostState) => pathsOf(planRestore(then, now, networks).changes)
+    expect(pathsAfter(withCni(false, []))).toEqual(['/etc/cni'])
+    expect(pathsAfter(withCni(true, []))).toEqual(['/etc/cni/net.d'])
+    expect(pathsAfter(withCni(true, ['net.d']))).toEqual(['/etc/cni/net.d/10-network.conflist'])
+    // Its record is of a version that did not know the folder above.
+    const older = withCni(false, [])
+    const folders = older.folders.filter(({ path }) => path !== '/etc/cni')
+    expect(pathsAfter({ ...older, folders })).toEqual(['/etc/cni/net.d'])
+  })
+
   it('the interface tunl0, which cannot be deleted, is put down', () => {
     const withTunnel = (isUp: boolean) => ({ ...before, links: [...before.links, { name: 'tunl0', isUp }] })
     expect(planRestore(before, withTunnel(true), networks).changes).toEqual([
