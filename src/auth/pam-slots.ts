@@ -2,7 +2,7 @@ import { AppError } from '../errors/app-error.ts'
 import { authErrors } from './codes.ts'
 import type { Client } from '../base/client.ts'
 import type { AuthSettings } from './config.ts'
-import { createFairQueue, type Waiter } from '../credentials/fair-queue.ts'
+import { createFairQueue, type Waiter } from '../base/fair-queue.ts'
 
 /** The limits in the configuration. */
 export type PamLimits = Pick<AuthSettings['pam'], 'maximumChildren' | 'queueLength'>

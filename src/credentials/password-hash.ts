@@ -1,8 +1,9 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import type { Waiter } from '../base/fair-queue.ts'
+import { createFairTurns } from '../base/fair-turns.ts'
 import { AppError } from '../errors/app-error.ts'
 import { passwordErrors } from './codes.ts'
-import { createFairQueue, type Waiter } from './fair-queue.ts'
 
 /** The cost of a password hash. */
 export interface HashCost {
@@ -48,42 +49,25 @@ export function createPasswordHashes({
   atOnce = 2,
   waiting = 32,
 }: PasswordHashesOptions = {}): PasswordHashes {
-  const queue = createFairQueue<Waiter & PromiseWithResolvers<undefined>>(waiting)
-  let running = 0
-
-  async function inTurn<T>(waiter: Waiter, work: () => Promise<T>): Promise<T> {
-    if (running >= atOnce) {
-      const turn = { ...waiter, ...Promise.withResolvers<undefined>() }
-      queue
-        .add(turn)
-        ?.reject(
-          new AppError(
-            passwordErrors.TooManyPasswords,
-            'too many passwords are being checked; try again in a moment',
-            { retryAfterSec },
-          ),
-        )
-      await turn.promise
-    } else running += 1
-    try {
-      return await work()
-    } finally {
-      const next = queue.next()
-      // The place goes to the next one.
-      if (next) next.resolve(undefined)
-      else running -= 1
-    }
-  }
+  const turns = createFairTurns({
+    ...{ atOnce, waiting },
+    refusal: () =>
+      new AppError(
+        passwordErrors.TooManyPasswords,
+        'too many passwords are being checked; try again in a moment',
+        { retryAfterSec },
+      ),
+  })
 
   return {
     hash: (password, waiter) =>
-      inTurn(waiter, async () => {
+      turns.run(waiter, async () => {
         const salt = randomBytes(saltBytes)
         const tag = await compute(password, { ...cost, parallelism: 1, salt }, tagBytes)
         return `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=1$${base64(salt)}$${base64(tag)}`
       }),
     verify: (password, text, waiter) =>
-      inTurn(waiter, async () => {
+      turns.run(waiter, async () => {
         const parsed = text === '' ? undefined : parseHash(text)
         const known = parsed ?? {
           ...{ ...cost, parallelism: 1 },

@@ -1,4 +1,4 @@
-import { createLock } from '../base/lock.ts'
+import { createFairTurns } from '../base/fair-turns.ts'
 import { importErrors } from '../definition/examination/codes.ts'
 import type {
   ClusterOrder,
@@ -18,14 +18,21 @@ import { runWorker, type WorkerOptions } from '../program/run-worker.ts'
 import { CommandFailed } from '../system/runner.ts'
 import { platformErrors } from './codes.ts'
 
+/** On whose behalf something is examined. */
+export interface Asker {
+  /** Askers take turns, so that many requests of one do not keep the others waiting. */
+  readonly name: string
+  readonly signal: AbortSignal
+}
+
 /** Examines what users send, and builds definitions, in a process of its own: `examine.cjs`, src/definition/examination. */
 export interface Examinations {
   /** @throws AppError why the pack is refused; NotReady if too many wait */
-  pack(order: PackOrder['pack'], signal: AbortSignal): Promise<ExaminedPack>
+  pack(order: PackOrder['pack'], asker: Asker): Promise<ExaminedPack>
   /** @param text the profile as it was sent. @throws AppError why it is refused; NotReady if too many wait */
-  profile(order: ExportOrder['profile'], text: Buffer, signal: AbortSignal): Promise<ExaminedExport>
+  profile(order: ExportOrder['profile'], text: Buffer, asker: Asker): Promise<ExaminedExport>
   /** @throws AppError of the disk; NotReady if too many wait */
-  cluster(order: ClusterOrder['cluster'], signal: AbortSignal): Promise<ExaminedCluster>
+  cluster(order: ClusterOrder['cluster'], asker: Asker): Promise<ExaminedCluster>
   /** Ends all; resolves when no process writes any more. */
   stop(): Promise<void>
 }
@@ -36,32 +43,29 @@ const semiSpaceMiB = 4
 const timeoutMs = 300_000
 // Names of files and variables; `examine-export.ts` bounds the latter.
 const maxOutputBytes = 16_777_216
-const mostWaiting = 8
+const mostWaiting = 16
 const pieceBytes = 786_432
 
 export function createExaminations(worker: WorkerOptions): Examinations {
-  const inTurn = createLock()
+  const turns = createFairTurns({
+    ...{ atOnce: 1, waiting: mostWaiting },
+    refusal: () =>
+      new AppError(generalErrors.NotReady, 'too many uploads and clusters are being examined; try again', {
+        retryAfterSec: 10,
+      }),
+  })
   const stopping = new AbortController()
-  let waiting = 0
+  let running: Promise<unknown> = Promise.resolve()
 
   async function run(
     input: AsyncIterable<string>,
-    given: AbortSignal,
+    asker: Asker,
     refuseCost: (reason: Cost, what: string) => AppError,
   ): Promise<Finding> {
-    if (waiting >= mostWaiting)
-      throw new AppError(
-        generalErrors.NotReady,
-        'too many uploads and clusters are being examined; try again',
-        {
-          retryAfterSec: 10,
-        },
-      )
-    waiting += 1
-    const signal = AbortSignal.any([given, stopping.signal])
-    return inTurn(async () => {
+    const signal = AbortSignal.any([asker.signal, stopping.signal])
+    return turns.run({ group: asker.name, member: '' }, () => {
       signal.throwIfAborted()
-      return runWorker<Finding>(worker, {
+      const finding = runWorker<Finding>(worker, {
         ...{ memoryMiB, semiSpaceMiB, timeoutMs, maxOutputBytes, signal, input },
         tooMuch: () => refuseCost('MemoryLimit', `needs more than ${memoryMiB} MiB to be checked`),
       }).catch((error: unknown) => {
@@ -72,30 +76,32 @@ export function createExaminations(worker: WorkerOptions): Examinations {
           throw refuseCost('TooLarge', 'has more names and variables than can be kept')
         throw error
       })
-    }).finally(() => (waiting -= 1))
+      running = finding.catch(() => undefined)
+      return finding
+    })
   }
 
   return {
-    async pack(order, signal) {
-      const finding = await run(lines({ pack: order }), signal, (reason, what) =>
+    async pack(order, asker) {
+      const finding = await run(lines({ pack: order }), asker, (reason, what) =>
         refuse(reason, undefined, what),
       )
       if ('pack' in finding) return finding.pack
       throw otherOrder()
     },
-    async profile(order, text, signal) {
-      const finding = await run(lines({ profile: order }, text), signal, refuseProfile)
+    async profile(order, text, asker) {
+      const finding = await run(lines({ profile: order }, text), asker, refuseProfile)
       if ('profile' in finding) return finding.profile
       throw otherOrder()
     },
-    async cluster(order, signal) {
-      const finding = await run(lines({ cluster: order }), signal, refuseCluster)
+    async cluster(order, asker) {
+      const finding = await run(lines({ cluster: order }), asker, refuseCluster)
       if ('cluster' in finding) return finding.cluster
       throw otherOrder()
     },
     async stop() {
       stopping.abort(stoppingError())
-      await inTurn(async () => undefined)
+      await running
     },
   }
 }

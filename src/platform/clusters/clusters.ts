@@ -9,6 +9,7 @@ import type { Database } from '../../store/database.ts'
 import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
+import type { Asker } from '../examinations.ts'
 import type { HostRecord } from '../hosts/host-store.ts'
 import type { KeptFolders } from '../kept-folders.ts'
 import type { Profiles } from '../profiles/profiles.ts'
@@ -77,10 +78,10 @@ export interface Clusters {
   validate(
     entity: EdgeNativeClusterEntity,
     projectUid: string,
-    signal: AbortSignal,
+    asker: Asker,
   ): Promise<ClusterValidatorResponse>
   /** @throws AppError ClusterInvalid, ClusterExists, HostInUse, ClusterChanged */
-  create(entity: EdgeNativeClusterEntity, projectUid: string, signal: AbortSignal): Promise<ClusterHead>
+  create(entity: EdgeNativeClusterEntity, projectUid: string, asker: Asker): Promise<ClusterHead>
   readonly list: SqlList<SpectroCluster>
   inScope(projectUid: string): SqlCondition
   /** @throws AppError NotFound for a cluster of another scope too */
@@ -92,13 +93,13 @@ export interface Clusters {
    * Replaces the profiles. Values that were given before stay.
    * @throws AppError NotFound, PreconditionFailed, ClusterDeleting, ClusterInvalid, ClusterChanged
    */
-  setProfiles(target: Target, entity: ClusterProfilesEntity, signal: AbortSignal): Promise<ClusterHead>
+  setProfiles(target: Target, entity: ClusterProfilesEntity, asker: Asker): Promise<ClusterHead>
   /** @throws AppError as `setProfiles` */
-  setVariables(target: Target, update: ClusterVariablesUpdate, signal: AbortSignal): Promise<ClusterHead>
+  setVariables(target: Target, update: ClusterVariablesUpdate, asker: Asker): Promise<ClusterHead>
   /** Replaces NTP servers and SSH keys; what else is named has to be as it is. @throws AppError as `setProfiles` */
-  setSettings(target: Target, config: EdgeNativeClusterConfig, signal: AbortSignal): Promise<ClusterHead>
+  setSettings(target: Target, config: EdgeNativeClusterConfig, asker: Asker): Promise<ClusterHead>
   /** The same again with a number that is higher than what the host has. @throws AppError as `setProfiles` */
-  applyAgain(target: Target, signal: AbortSignal): Promise<ClusterHead>
+  applyAgain(target: Target, asker: Asker): Promise<ClusterHead>
   /**
    * Has the host delete the cluster. Forced, the platform only forgets it.
    * @throws AppError NotFound, PreconditionFailed, HostNotSilent
@@ -196,12 +197,12 @@ export function createClusters(options: ClustersOptions): Clusters {
   async function make(
     wish: Wish,
     what: string,
-    signal: AbortSignal,
+    asker: Asker,
     writeRow: (made: Pick<ClusterRecord, MadeFields>) => void,
   ): Promise<void> {
     const staged = await folders.stage()
     try {
-      const examined = await examine(wish, { folder: staged.folder, isBuilt: true }, signal)
+      const examined = await examine(wish, { folder: staged.folder, isBuilt: true }, asker)
       requirePossible(what, examined)
       const { built, templates } = examined
       if (!built || !wish.configuration) throw new Error('a cluster without a problem was not built')
@@ -217,7 +218,7 @@ export function createClusters(options: ClustersOptions): Clusters {
       }
       await folders.keep(staged, () => {
         database.transaction(() => {
-          signal.throwIfAborted()
+          asker.signal.throwIfAborted()
           requireSame(wish)
           writeRow(made)
         })
@@ -233,7 +234,7 @@ export function createClusters(options: ClustersOptions): Clusters {
   async function change(
     before: ClusterRecord,
     changes: Partial<Pick<Wish, 'number' | 'configuration' | 'profiles' | 'given' | 'problems'>>,
-    signal: AbortSignal,
+    asker: Asker,
   ): Promise<ClusterHead> {
     const { uid, projectUid, name, hostUid, number, configuration, templates, filesUid } = before
     const present = templates.flatMap((template) => profiles.findUsable(template.uid, projectUid) ?? [])
@@ -243,7 +244,7 @@ export function createClusters(options: ClustersOptions): Clusters {
       ...changes,
       ...{ profiles: used, given, problems: [...problems, ...exposedProblems(given, used)] },
     }
-    await make(wish, 'the cluster cannot be changed', signal, (made) => {
+    await make(wish, 'the cluster cannot be changed', asker, (made) => {
       const now = store.find(uid)
       // Another change was faster and has taken the number.
       if (now?.number !== before.number || now.deleteRequestedAt !== undefined) throw changedMeanwhile()
@@ -284,22 +285,22 @@ export function createClusters(options: ClustersOptions): Clusters {
   return {
     get,
     forget,
-    async validate(entity, projectUid, signal) {
+    async validate(entity, projectUid, asker) {
       requireUnchanged({ metadata: entity.metadata })
       const wish = wishOf(entity, projectUid, uuidAt(clock.now()))
       const staged = await folders.stage()
       try {
-        return toValidation(wish, await examine(wish, { folder: staged.folder, isBuilt: false }, signal))
+        return toValidation(wish, await examine(wish, { folder: staged.folder, isBuilt: false }, asker))
       } finally {
         await folders.removeStaged(staged)
       }
     },
-    async create(entity, projectUid, signal) {
+    async create(entity, projectUid, asker) {
       requireUnchanged({ metadata: entity.metadata })
       const { metadata } = entity
       const at = clock.now()
       const wish = wishOf(entity, projectUid, uuidAt(at))
-      await make(wish, 'the cluster cannot be created', signal, (made) => {
+      await make(wish, 'the cluster cannot be created', asker, (made) => {
         const { uid, name, host } = wish
         if (!host || findHost(host.uid)?.projectUid !== projectUid) throw changedMeanwhile()
         if (store.hasName(projectUid, name))
@@ -334,7 +335,7 @@ export function createClusters(options: ClustersOptions): Clusters {
         shown,
         templates.flatMap(({ uid }) => profiles.findUsable(uid, projectUid) ?? []),
       ),
-    async setProfiles(target, { profiles: entities }, signal) {
+    async setProfiles(target, { profiles: entities }, asker) {
       const before = getFor(target)
       requireKept(before)
       const replacements = entities.map(({ uid = '', replaceWithProfile = '', ...rest }) => ({
@@ -346,15 +347,15 @@ export function createClusters(options: ClustersOptions): Clusters {
       )
       const carried = carriedValues(givenOf(before), before.templates, found, replacedBy)
       const given = changedValues(carried, givenIn(replacements), found)
-      return change(before, { profiles: found, problems, given }, signal)
+      return change(before, { profiles: found, problems, given }, asker)
     },
-    async setVariables(target, update, signal) {
+    async setVariables(target, update, asker) {
       const before = getFor(target)
       requireKept(before)
       const used = before.templates.flatMap(({ uid }) => profiles.findUsable(uid, target.projectUid) ?? [])
-      return change(before, { given: changedValues(givenOf(before), givenInUpdate(update), used) }, signal)
+      return change(before, { given: changedValues(givenOf(before), givenInUpdate(update), used) }, asker)
     },
-    async setSettings(target, { ntpServers = [], sshKeys = [], ...rest }, signal) {
+    async setSettings(target, { ntpServers = [], sshKeys = [], ...rest }, asker) {
       const before = getFor(target)
       requireKept(before)
       const { cloudConfig } = before.configuration.spec
@@ -362,13 +363,13 @@ export function createClusters(options: ClustersOptions): Clusters {
       const problems = fixedProblems(rest, present)
       const clusterConfig = { ...present, ntpServers, sshKeys }
       const spec = { cloudConfig: { spec: { ...cloudConfig.spec, clusterConfig } } }
-      return change(before, { configuration: { ...before.configuration, spec }, problems }, signal)
+      return change(before, { configuration: { ...before.configuration, spec }, problems }, asker)
     },
-    async applyAgain(target, signal) {
+    async applyAgain(target, asker) {
       const before = getFor(target)
       const number = numberAfter(before)
       if (before.deleteRequestedAt !== undefined) return putDeleted(before, number)
-      return change(before, { number }, signal)
+      return change(before, { number }, asker)
     },
     async remove(target, isForced) {
       const cluster = getFor(target)

@@ -1,7 +1,7 @@
 import { packArchiveLimits } from '../../archive/limits.ts'
 import type { ExaminedCluster } from '../../definition/examination/protocol.ts'
 import type { PlatformSettings } from '../config.ts'
-import type { Examinations } from '../examinations.ts'
+import type { Asker, Examinations } from '../examinations.ts'
 import type { HostRecord } from '../hosts/host-store.ts'
 import type { PackRecord } from '../packs/pack-store.ts'
 import type { Packs } from '../packs/packs.ts'
@@ -53,12 +53,12 @@ const mostProblems = 100
 export type ExamineWish = (
   wish: Wish,
   how: { readonly folder: string; readonly isBuilt: boolean },
-  signal: AbortSignal,
+  asker: Asker,
 ) => Promise<ExaminedWish>
 
 export function createExamineWish(options: ExamineWishOptions): ExamineWish {
   const { profiles, packs, examinations, settings, tenantUid } = options
-  return async (wish, { folder, isBuilt }, signal) => {
+  return async (wish, { folder, isBuilt }, asker) => {
     const { uid, name, number, host, configuration, given } = wish
     const own = [
       ...wish.problems,
@@ -90,7 +90,7 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
                 ? { wanted: { number, cluster: { uid, name }, tenantUid, configuration } }
                 : {}),
             },
-            signal,
+            asker,
           )
     const problems = [
       ...own,

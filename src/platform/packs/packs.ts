@@ -15,7 +15,7 @@ import { createRunningUploads } from '../../upload/running.ts'
 import type { Staged } from '../../upload/staging.ts'
 import { platformErrors } from '../codes.ts'
 import type { PlatformSettings } from '../config.ts'
-import type { Examinations } from '../examinations.ts'
+import type { Asker, Examinations } from '../examinations.ts'
 import type { KeptFolders } from '../kept-folders.ts'
 import type { PackSummary } from '../schemas/packs.ts'
 import { packList, toPackSummary } from './pack-list.ts'
@@ -39,7 +39,7 @@ export interface PackForm {
   readonly expectedBytes: number | undefined
   /** Called when all bytes have arrived; the check may still take a while. */
   readonly onReceived: () => void
-  readonly signal: AbortSignal
+  readonly asker: Asker
 }
 
 /** The packs that were given to the platform. */
@@ -82,7 +82,7 @@ export function createPacks(options: PacksOptions): Packs {
   }
 
   async function receiveInto(
-    { parts, expectedBytes, onReceived }: PackForm,
+    { parts, expectedBytes, onReceived, asker }: PackForm,
     projectUid: string,
     staged: Staged,
     signal: AbortSignal,
@@ -96,7 +96,7 @@ export function createPacks(options: PacksOptions): Packs {
     })
     onReceived()
     const order = { file, folder, uid, limits: packArchiveLimits, reserveBytes }
-    const found = await examinations.pack(order, signal)
+    const found = await examinations.pack(order, { ...asker, signal })
     await rm(file)
     signal.throwIfAborted()
     requireNew(projectUid, found)
@@ -114,7 +114,7 @@ export function createPacks(options: PacksOptions): Packs {
   return {
     get,
     receive: (form, projectUid) =>
-      running.run(form.signal, async ({ signal }) => {
+      running.run(form.asker.signal, async ({ signal }) => {
         const staged = await folders.stage()
         try {
           return await receiveInto(form, projectUid, staged, signal)

@@ -20,7 +20,7 @@ import type { Clock } from '../../system/clock.ts'
 import type { Staged } from '../../upload/staging.ts'
 import { platformErrors } from '../codes.ts'
 import type { PlatformSettings } from '../config.ts'
-import type { Examinations } from '../examinations.ts'
+import type { Asker, Examinations } from '../examinations.ts'
 import type { KeptFolders } from '../kept-folders.ts'
 import type { PackRecord, PackStore } from '../packs/pack-store.ts'
 import type { ClusterProfile, Variable } from '../schemas/profiles.ts'
@@ -60,7 +60,7 @@ export interface Profiles {
   add(
     text: Buffer,
     how: { readonly projectUid: string; readonly isPublished: boolean },
-    signal: AbortSignal,
+    asker: Asker,
   ): Promise<ProfileHead>
   readonly list: SqlList<ClusterProfile>
   inScope(projectUid: string): SqlCondition
@@ -74,12 +74,7 @@ export interface Profiles {
    */
   export(uid: string, projectUid: string, format: ExportFormat): Readable
   /** @throws AppError NotFound, ProfilePublished, BadRequest, and why the examination refuses them */
-  setVariables(
-    uid: string,
-    projectUid: string,
-    variables: readonly Variable[],
-    signal: AbortSignal,
-  ): Promise<void>
+  setVariables(uid: string, projectUid: string, variables: readonly Variable[], asker: Asker): Promise<void>
   /** @throws AppError NotFound, ProfileInUse */
   remove(uid: string, projectUid: string): Promise<void>
   /** The profile with this uid, of the project or of the tenant. */
@@ -139,13 +134,13 @@ export function createProfiles(options: ProfilesOptions): Profiles {
   /** Examines a profile in a new folder, which `keep` then takes; it is removed if that does not succeed. */
   async function stage<T>(
     text: Buffer,
-    signal: AbortSignal,
+    asker: Asker,
     keep: (staged: Staged, found: ExaminedExport) => Promise<T>,
   ): Promise<T> {
     const staged = await folders.stage()
     try {
       const order = { folder: staged.folder, limits, reserveBytes: settings.reserveBytes }
-      return await keep(staged, await examinations.profile(order, text, signal))
+      return await keep(staged, await examinations.profile(order, text, asker))
     } catch (error) {
       await folders.removeStaged(staged)
       throw error
@@ -215,8 +210,8 @@ export function createProfiles(options: ProfilesOptions): Profiles {
   return {
     get,
     packsOf,
-    add: (text, { projectUid, isPublished }, signal) =>
-      stage(text, signal, async (staged, found) => {
+    add: (text, { projectUid, isPublished }, asker) =>
+      stage(text, asker, async (staged, found) => {
         requireNew(projectUid, found)
         const { name, version, type, cloudType, description, hasUserMacros, shownVariables } = found
         const now = clock.now()
@@ -229,7 +224,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         }
         await folders.keep(staged, () => {
           database.transaction(() => {
-            signal.throwIfAborted()
+            asker.signal.throwIfAborted()
             requireNew(projectUid, found)
             store.add(profile)
           })
@@ -254,7 +249,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
       const profile = get(uid, projectUid)
       return Readable.from(exported(profile, format, variablesOf(profile)), { objectMode: false })
     },
-    setVariables: (uid, projectUid, variables, signal) =>
+    setVariables: (uid, projectUid, variables, asker) =>
       oneChange(async () => {
         const before = get(uid, projectUid)
         requireDraft(before)
@@ -262,7 +257,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         const wanted = restoreSecrets(variables, { stored, shown: before.shownVariables })
         const parts: Buffer[] = []
         for await (const part of exported(before, 'json', JSON.stringify(wanted))) parts.push(part)
-        await stage(Buffer.concat(parts), signal, async (staged, found) => {
+        await stage(Buffer.concat(parts), asker, async (staged, found) => {
           await folders.keep(staged, () => {
             database.transaction(() => {
               requireDraft(get(uid, projectUid))

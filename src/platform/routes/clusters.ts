@@ -10,6 +10,7 @@ import { listParameters, parseListQuery } from '../../lists/query.ts'
 import { clusterList, toProfileList } from '../clusters/cluster-list.ts'
 import type { ClusterHead } from '../clusters/cluster-store.ts'
 import { etagOf, type Clusters, type Target } from '../clusters/clusters.ts'
+import type { Asker } from '../examinations.ts'
 import {
   ClusterProfileList,
   ClusterProfilesEntity,
@@ -22,6 +23,7 @@ import {
   SpectroCluster,
 } from '../schemas/clusters.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
+import { askerOf } from './asker.ts'
 import { scopeOf } from './scope.ts'
 
 export interface ClusterRoutesOptions {
@@ -71,10 +73,10 @@ const targetOf = (request: FastifyRequest, uid: string): Target => ({
   ...{ uid, projectUid: scopeOf(request), ifMatch: request.headers['if-match'] },
 })
 
-/** Waits for a check that may last, and ends it with the session or the connection. */
-function waitFor(request: FastifyRequest, reply: FastifyReply): AbortSignal {
+/** Waits for a check that may last. */
+function waitFor(request: FastifyRequest, reply: FastifyReply): Asker {
   keepOpen(reply)
-  return request.sessionEnd
+  return askerOf(request)
 }
 
 /** Clusters on edge hosts: `/v1/spectroclusters…`. */
@@ -123,8 +125,8 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
       },
     },
     async (request, reply) => {
-      const signal = waitFor(request, reply)
-      const cluster = await clusters.create(request.body, scopeOf(request), signal)
+      const asker = waitFor(request, reply)
+      const cluster = await clusters.create(request.body, scopeOf(request), asker)
       request.auditResource = cluster
       return reply.code(201).header('etag', etagOf(cluster)).send({ uid: cluster.uid })
     },

@@ -12,6 +12,7 @@ import { packList } from '../packs/pack-list.ts'
 import type { Packs } from '../packs/packs.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { PackSummary, PackTagEntity } from '../schemas/packs.ts'
+import { askerOf } from './asker.ts'
 import { scopeOf } from './scope.ts'
 
 export interface PackRoutesOptions {
@@ -52,7 +53,7 @@ export const packRoutes: FastifyPluginAsyncTypebox<PackRoutesOptions> = async (
           parts: (signal: AbortSignal) => formParts(request, 'uploadFile', signal),
           expectedBytes: length === undefined ? undefined : Number(length),
           onReceived: () => keepOpen(reply),
-          signal: request.sessionEnd,
+          asker: askerOf(request),
         }
         const { uid, name, version } = await packs.receive(form, scopeOf(request))
         request.auditResource = { uid, name: `${name} ${version}` }

@@ -18,6 +18,7 @@ import { profileList } from '../profiles/profile-list.ts'
 import type { Profiles } from '../profiles/profiles.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { ClusterProfile, ClusterProfileImportEntity, Variables } from '../schemas/profiles.ts'
+import { askerOf } from './asker.ts'
 import { scopeOf } from './scope.ts'
 
 export interface ProfileRoutesOptions {
@@ -92,7 +93,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
           const profile = await imports.run(request.sessionEnd, async ({ signal }) => {
             const text = await readProfile(request, signal)
             keepOpen(reply)
-            return profiles.add(text, { projectUid: scopeOf(request), isPublished }, signal)
+            return profiles.add(text, { projectUid: scopeOf(request), isPublished }, askerOf(request, signal))
           })
           const { uid, name, version } = profile
           request.auditResource = { uid, name: `${name} ${version}` }
@@ -230,7 +231,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
       const projectUid = scopeOf(request)
       const { uid, name, version } = profiles.get(request.params.uid, projectUid)
       request.auditResource = { uid, name: `${name} ${version}` }
-      await profiles.setVariables(uid, projectUid, request.body.variables ?? [], request.sessionEnd)
+      await profiles.setVariables(uid, projectUid, request.body.variables ?? [], askerOf(request))
       return reply.code(204).send(null)
     },
   )

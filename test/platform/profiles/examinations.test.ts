@@ -4,14 +4,15 @@ import { CommandFailed, type CommandRunner } from '../../../src/system/runner.ts
 import { captureLog } from '../../support/https-server.ts'
 
 const { log } = captureLog()
-const never = new AbortController().signal
+const never = { name: 'anna', signal: new AbortController().signal }
 const common = { folder: '/nowhere', limits: {}, reserveBytes: 0 }
 
 const examine = (run: CommandRunner['run']) => {
   const examinations = createExaminations({ runner: { run }, program: '/nowhere/examine.cjs', log })
   return {
     ...examinations,
-    ofPack: () => examinations.pack({ ...common, file: '/nowhere/archive', uid: 'u' }, never),
+    ofPack: (uid = 'u', asker = 'anna') =>
+      examinations.pack({ ...common, file: '/nowhere/archive', uid }, { ...never, name: asker }),
     ofProfile: () => examinations.profile(common, Buffer.from('{}'), never),
   }
 }
@@ -31,7 +32,7 @@ it.each<[string, CommandRunner['run'], string]>([
   await expect(ofProfile()).rejects.toMatchObject({ kind: { code: 'ProfileInvalid' }, details: { reason } })
 })
 
-it('one examination runs at a time, eight wait, and a stop ends all of them', async () => {
+it('one examination runs at a time, sixteen wait, and a stop ends all of them', async () => {
   let running = 0
   let most = 0
   const { ofPack, stop } = examine(async (_program, _args, { signal }) => {
@@ -40,12 +41,34 @@ it('one examination runs at a time, eight wait, and a stop ends all of them', as
     running -= 1
     throw new CommandFailed('node', 'ended', '')
   })
-  const all = Array.from({ length: 9 }, () => ofPack().catch((error: unknown) => error))
-  expect(await all[8]).toMatchObject({
+  const all = Array.from({ length: 18 }, () => ofPack().catch((error: unknown) => error))
+  expect(await all[17]).toMatchObject({
     kind: { code: 'NotReady' },
     message: expect.stringContaining('too many') as string,
   })
   await stop()
   for (const each of await Promise.all(all)) expect(each).toMatchObject({ kind: { code: 'NotReady' } })
   expect([most, running]).toEqual([1, 0])
+})
+
+it('many requests of one asker do not keep others waiting', async () => {
+  const { promise: first, resolve: begin } = Promise.withResolvers<undefined>()
+  const examined: string[] = []
+  const { ofPack } = examine(async (_program, _args, { input }) => {
+    await first
+    let order = ''
+    for await (const line of input as AsyncIterable<string>) order += line
+    const { pack } = JSON.parse(order) as { pack: { uid: string } }
+    examined.push(pack.uid)
+    return { exitCode: 0, stdout: JSON.stringify({ pack }), stderr: '' }
+  })
+  const numbers = Array.from({ length: 17 }, (_, at) => ofPack(`anna ${at}`).catch((error: unknown) => error))
+  // The queue is full: the last one of anna gives way.
+  const others = [ofPack('ben 0', 'ben'), ofPack('ben 1', 'ben')]
+  begin(undefined)
+  await Promise.all(others)
+  expect(examined.slice(0, 4)).toEqual(['anna 0', 'anna 1', 'ben 0', 'anna 2'])
+  expect(examined.indexOf('ben 1')).toBe(4)
+  const refused = (await Promise.all(numbers)).flatMap((each, at) => (each instanceof Error ? [at] : []))
+  expect(refused).toEqual([15, 16])
 })
