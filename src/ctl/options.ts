@@ -76,3 +76,15 @@ export const name: Option = {
   summary:
     'Name in lists: of a definition, by default that of its infrastructure profile; of a bundle, by default that of its file or folder.',
 }
+
+/** What a cluster sets on its host. */
+export const hostSettings = {
+  ntp: { value: 'SERVER...', summary: 'Names or addresses of the NTP servers.', isList: true },
+  'ssh-key': {
+    value: 'FILE...',
+    summary: 'Files with public keys of OpenSSH, a line each; - is standard input.',
+    isList: true,
+    completes: 'file',
+  },
+  none: { summary: 'No NTP servers and no SSH keys.' },
+} as const satisfies Record<string, Option>

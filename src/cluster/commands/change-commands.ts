@@ -1,6 +1,6 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
-import { yes, type Options } from '../../ctl/options.ts'
+import { hostSettings, yes, type Options } from '../../ctl/options.ts'
 
 /** What `cluster diff` and `cluster apply` are about. */
 const wish = {
@@ -91,14 +91,7 @@ export const changeCommands: Noun = [
     details:
       'Both lists are replaced: without --ntp there are no NTP servers then, and without --ssh-key no keys. Shows what differs and asks.',
     options: {
-      ntp: { value: 'SERVER...', summary: 'Names or addresses of the NTP servers.', isList: true },
-      'ssh-key': {
-        value: 'FILE...',
-        summary: 'Files with public keys of OpenSSH, a line each; - is standard input.',
-        isList: true,
-        completes: 'file',
-      },
-      none: { summary: 'No NTP servers and no SSH keys.' },
+      ...hostSettings,
       yes,
       'no-wait': noWait,
     },

@@ -1,14 +1,12 @@
 import type { Context } from '../../ctl/context.ts'
-import { printable } from '../../base/printable.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { renderFacts, type Fact } from '../../ctl/facts.ts'
-import { readBody } from '../../ctl/read-body.ts'
+import { readKeys, shortKey } from '../../ctl/ssh-keys.ts'
 import { plural } from '../../ctl/text.ts'
 import type { ClusterDetails } from '../schemas.ts'
 import { readPresent, tryChange, type Order } from './change-host.ts'
 import { performChange, requireYes } from './perform-change.ts'
 import { requireDetails } from './read-details.ts'
-import { shortKey } from './show-diff.ts'
 
 type SettingsContext = Context<'ntp' | 'ssh-key' | 'none' | 'yes' | 'no-wait'>
 
@@ -70,20 +68,4 @@ function factOf(label: string, items: readonly string[], isApplied: boolean, rea
     return items.length === 0 ? { label, lines } : { label, lines, mood: 'good' }
   const why = reason === undefined ? 'not applied yet: edgehostctl cluster watch' : `not applied: ${reason}`
   return { label, lines: [...lines, why], mood: 'warning' }
-}
-
-/** The public keys of a file, a line each, without comments. @throws Failure usage, without anything of the file */
-export function readKeys(file: string): string[] {
-  const text = readBody(file, '--ssh-key').toString()
-  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text))
-    throw new Failure(
-      'usage',
-      `--ssh-key: ${printable(file)} has a private key, which stays where it is; give the public one, ${printable(file)}.pub`,
-    )
-  const keys = text
-    .split(/\r?\n/)
-    .map((each) => each.trim())
-    .filter((each) => each !== '' && !each.startsWith('#'))
-  if (keys.length === 0) throw new Failure('usage', `--ssh-key: ${printable(file)} has no key`)
-  return keys
 }

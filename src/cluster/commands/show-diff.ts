@@ -1,5 +1,6 @@
 import { masked } from '../../base/mask.ts'
 import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
+import { shortKey } from '../../ctl/ssh-keys.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import type { ClusterChangeDryRun } from '../change/schemas.ts'
 import { renderProblems } from '../../ctl/problems.ts'
@@ -107,12 +108,6 @@ function listLines(
     ...to.filter((item) => !from.includes(item)).map((item) => `+ ${show(item)}`),
   ]
   return lines.length === 0 ? ['another order'] : lines
-}
-
-/** A public key by its type and comment; without a comment by its end, in which keys differ. */
-export function shortKey(key: string): string {
-  const [type = '', material = '', ...comment] = key.trim().split(/\s+/)
-  return `${type} ${comment.length > 0 ? comment.join(' ') : `...${material.slice(-16)}`}`
 }
 
 function tablesOf({ packs, variables, effects }: Diff, paper: Paper): string[] {

@@ -1,12 +1,16 @@
 import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
+import { renderFacts } from '../../ctl/facts.ts'
 import { understand } from '../../ctl/reply.ts'
+import { readKeys, shortKey } from '../../ctl/ssh-keys.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { oneLine } from '../../ctl/text.ts'
+import type { EdgeNativeCloudConfig } from '../schemas/cloud-configs.ts'
 import type { ClusterProfileList, ClusterVariables } from '../schemas/clusters.ts'
 import { findProfiles } from './create-clusters.ts'
 import { findCluster } from './find-cluster.ts'
 import { byProfile, hasValues, readGivenOf, valuesForProfiles } from './given-for-profiles.ts'
+import { queryOf } from './scopes.ts'
 import { numberOf, sendChecked } from './send-checked.ts'
 
 type Variable = ClusterVariables[number]['variables'][number]
@@ -82,6 +86,42 @@ export async function clusterProfiles(context: Context<'project'>): Promise<unde
   const profiles = await valuesForProfiles(client, line, await findProfiles(context, words, scope))
   const reply = await sendChecked(context, 'PUT', path, { profiles })
   noteChange(context, item.metadata.name, numberOf(reply))
+  return undefined
+}
+
+/** Shows NTP servers and SSH keys of a cluster, or replaces them as a whole. */
+export async function clusterSettings(
+  context: Context<'project' | 'ntp' | 'ssh-key' | 'none'>,
+): Promise<undefined> {
+  const { client, line, output } = context
+  const { ntp, 'ssh-key': keyFiles } = line.lists ?? {}
+  const isChange = (ntp ?? keyFiles) !== undefined
+  const isNone = line.options.none !== undefined
+  if (isNone && isChange)
+    throw new Failure('usage', '--none takes all of them away; leave out --ntp and --ssh-key')
+  const body = { ntpServers: ntp ?? [], sshKeys: (keyFiles ?? []).flatMap(readKeys) }
+  const { scope, item } = await findCluster(client, line.arguments[0] ?? '', line.options.project)
+  const { uid, name } = item.metadata
+  const query = new URLSearchParams(queryOf(scope)).toString()
+  const pathOf = (rest: string) =>
+    `/v1/cloudconfigs/edge-native/${encodeURIComponent(uid)}${rest}${query === '' ? '' : `?${query}`}`
+  if (!isChange && !isNone) {
+    const { spec } = await client.get<EdgeNativeCloudConfig>(pathOf(''), ['spec'])
+    const { ntpServers = [], sshKeys = [] } = spec.clusterConfig
+    const linesOf = (items: readonly string[]) => (items.length === 0 ? ['none'] : items)
+    await output.show({ ntpServers, sshKeys }, (paper) =>
+      renderFacts(
+        [
+          { label: 'NTP servers', lines: linesOf(ntpServers) },
+          { label: 'SSH keys', lines: linesOf(sshKeys.map(shortKey)) },
+        ],
+        paper,
+      ),
+    )
+    return undefined
+  }
+  const reply = await sendChecked(context, 'PUT', pathOf('/clusterConfig'), { clusterConfig: body })
+  noteChange(context, name, numberOf(reply))
   return undefined
 }
 

@@ -37,8 +37,7 @@ const timeOf = ({ metadata }: ShownEvent) => Date.parse(metadata.creationTimesta
 
 type Wanted = NonNullable<ReturnType<typeof wantedOf>>
 
-/** Whether two conditions say the same. Pure. */
-export const isSame = (one: Wanted | undefined, other: Wanted | undefined): boolean =>
+const isSame = (one: Wanted | undefined, other: Wanted | undefined): boolean =>
   one?.status === other?.status && one?.reason === other?.reason && one?.message === other?.message
 
 function stepNews(before: Step | undefined, step: Step, now: string): ShownEvent[] {
@@ -68,25 +67,14 @@ const endsOf: Readonly<Record<string, string>> = {
   ClusterExists: 'the host has another cluster',
 }
 
-// Two heartbeats and the time that a host takes to look.
-const settledMs = 150_000
-
-/**
- * Whether what is wanted of a cluster has come to an end. Pure.
- * @param isChanged whether the condition has changed since its number was seen first
- */
-export function verdictOf(cluster: SpectroCluster, isChanged: boolean): Verdict {
-  const { spec, status, metadata } = cluster
-  const wanted = wantedOf(cluster)
-  const { reason = '', message = '' } = wanted ?? {}
-  const { number = 0, lastHeartbeatTimestamp } = status
-  const isAccepted = number >= spec.number
-  if (reason === 'Applied') return isAccepted && !status.isDeletionRequested ? 'applied' : 'goesOn'
+/** Whether what is wanted of a cluster has come to an end. Pure. */
+export function verdictOf(cluster: SpectroCluster): Verdict {
+  const { spec, status } = cluster
+  const { reason = '', message = '', observedGeneration = 0 } = wantedOf(cluster) ?? {}
+  // That of a change before stays until the host has dealt with the last one.
+  if (observedGeneration < spec.number) return 'goesOn'
+  if (reason === 'Applied') return status.isDeletionRequested ? 'goesOn' : 'applied'
   const why = endsOf[reason]
   if (why === undefined) return 'goesOn'
-  // The condition of the change before stays until the host has dealt with the last one.
-  const heardMs = lastHeartbeatTimestamp === undefined ? 0 : Date.parse(lastHeartbeatTimestamp)
-  const isSettled = heardMs - Date.parse(metadata.lastModifiedTimestamp) >= settledMs
-  const isOfNow = isAccepted || isChanged || isSettled || spec.number === 1
-  return isOfNow ? { failure: message === '' ? why : `${why}: ${message}` } : 'goesOn'
+  return { failure: message === '' ? why : `${why}: ${message}` }
 }

@@ -1,6 +1,6 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
-import { file, filter, limit, yes, type Option } from '../../ctl/options.ts'
+import { file, filter, hostSettings, limit, yes, type Option } from '../../ctl/options.ts'
 import { project } from './shared-options.ts'
 
 const profile: Option = {
@@ -85,6 +85,15 @@ export const clusters: Noun = [
       '--profile names all that the cluster shall have. Values that were given stay, also with another version of a profile.',
     options: { project, profile, ...values },
     load: onHost(async () => (await import('./change-clusters.ts')).clusterProfiles),
+  }),
+  defineCommand({
+    name: 'clusters settings',
+    arguments: ['CLUSTER'],
+    summary: 'Show the NTP servers and SSH keys of a cluster, or replace both as a whole',
+    details:
+      'Both lists are replaced: without --ntp there are no NTP servers then, and without --ssh-key no keys.',
+    options: { project, ...hostSettings },
+    load: onHost(async () => (await import('./change-clusters.ts')).clusterSettings),
   }),
   defineCommand({
     name: 'clusters apply',

@@ -8,8 +8,8 @@ import { onInterrupt } from '../../ctl/on-interrupt.ts'
 import { parseBody, toFailure, understand } from '../../ctl/reply.ts'
 import { oneLine } from '../../ctl/text.ts'
 import type { SpectroCluster } from '../schemas/clusters.ts'
-import { isSame, newsBetween, verdictOf, type Verdict } from './cluster-news.ts'
-import { findCluster, wantedOf } from './find-cluster.ts'
+import { newsBetween, verdictOf } from './cluster-news.ts'
+import { findCluster } from './find-cluster.ts'
 
 // Hosts report at most each ten seconds while something happens.
 const lookEveryMs = 3_000
@@ -41,9 +41,6 @@ async function follow(
   screen: ReturnType<typeof createEventScreen>,
 ): Promise<void> {
   let before: SpectroCluster | undefined
-  /** The condition when the number was seen first. */
-  let first = { number: 0, wanted: undefined as ReturnType<typeof wantedOf> }
-  let verdict: Verdict = 'goesOn'
   for (;;) {
     const cluster = await look(context, path)
     if (cluster === undefined) {
@@ -56,15 +53,9 @@ async function follow(
     for (const event of understand(() => newsBetween(before, cluster, formatTime(Date.now()))))
       await screen.show(event)
     before = cluster
-    const { number } = cluster.spec
-    if (number !== first.number) first = { number, wanted: wantedOf(cluster) }
-    const now = verdictOf(cluster, !isSame(first.wanted, wantedOf(cluster)))
-    // A host sends its number and its conditions one after the other, so the second of two looks counts.
-    if (JSON.stringify(now) === JSON.stringify(verdict)) {
-      if (now === 'applied') return
-      if (now !== 'goesOn') throw new Failure('failed', oneLine(now.failure))
-    }
-    verdict = now
+    const verdict = verdictOf(cluster)
+    if (verdict === 'applied') return
+    if (verdict !== 'goesOn') throw new Failure('failed', oneLine(verdict.failure))
     await sleep(lookEveryMs)
   }
 }

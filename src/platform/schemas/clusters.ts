@@ -205,12 +205,20 @@ export type ClusterValidatorResponse = Static<typeof ClusterValidatorResponse>
 const longText = Type.String({ maxLength: 4_096 })
 const time = Type.Optional(Type.String({ maxLength: 64, format: 'date-time' }))
 
+const whole = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description }))
+
+// What a host reports becomes the number of the next change, which has to stay far below what JSON can tell.
+const numberOf = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 0, maximum: 999_999_999_999, description }))
+
 /** A condition of a cluster, as its host reports it. */
 export const ClusterCondition = Type.Object(
   {
     lastProbeTime: time,
     lastTransitionTime: time,
     message: Type.Optional(longText),
+    observedGeneration: numberOf('Of the condition Wanted: the number of what is wanted that it is about.'),
     reason: given(),
     status: Type.String({ maxLength: 64 }),
     type: Type.String({ minLength: 1, maxLength: 256 }),
@@ -235,13 +243,6 @@ const ClusterStep = Type.Object(
   { title: 'ClusterStep' },
 )
 export type ClusterStep = Static<typeof ClusterStep>
-
-const whole = (description: string) =>
-  Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description }))
-
-// What a host reports becomes the number of the next change, which has to stay far below what JSON can tell.
-const numberOf = (description: string) =>
-  Type.Optional(Type.Integer({ minimum: 0, maximum: 999_999_999_999, description }))
 
 /** What a host says of its cluster each minute. */
 export const ClusterHeartbeat = Type.Object(

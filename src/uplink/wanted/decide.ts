@@ -23,6 +23,8 @@ export interface WantedCondition {
   readonly reason: (typeof wantedReasons)[number]
   /** For operators; secrets are masked. May be empty. */
   readonly message: string
+  /** The number of what is wanted that it is about. */
+  readonly number: number
 }
 
 /** All that a decision depends on. */
@@ -61,9 +63,9 @@ export function decide(input: WantedInput): Decision {
     // A cluster of which nothing is known may be the wanted one: the file with what is kept may be lost.
     const mayBeWanted = kept === undefined && announced.uid === undefined
     const isWanted = announced.uid !== undefined && announced.uid === cluster?.uid
-    return !cluster || mayBeWanted || isWanted ? { kind: 'fetch' } : rest(exists(cluster))
+    return !cluster || mayBeWanted || isWanted ? { kind: 'fetch' } : rest(exists(announced.number, cluster))
   }
-  if (isOfOther) return rest(exists(cluster))
+  if (isOfOther) return rest(exists(announced.number, cluster))
   const { number, etag } = announced
   const isSame = number === kept.number && etag === kept.etag
   if (number < kept.number || (number === kept.number && !isSame)) {
@@ -96,7 +98,12 @@ export function conditionOf(
   kept: KeptWanted | undefined,
   cluster: ClusterNow | undefined,
 ): WantedCondition | undefined {
-  if (!kept) return undefined
+  return kept && { ...judge(kept, cluster), number: kept.number }
+}
+
+type Judgement = Omit<WantedCondition, 'number'>
+
+function judge(kept: KeptWanted, cluster: ClusterNow | undefined): Judgement {
   const { message } = kept
   const own = cluster?.uid === kept.uid ? cluster : undefined
   switch (kept.outcome) {
@@ -122,7 +129,7 @@ export function conditionOf(
   }
 }
 
-function appliedOf({ revision, outcome, reason }: ClusterNow['newest']): WantedCondition {
+function appliedOf({ revision, outcome, reason }: ClusterNow['newest']): Judgement {
   if (outcome === 'good') return { status: 'True', reason: 'Applied', message: `revision ${revision}` }
   if (outcome === 'held' || outcome === 'failed' || outcome === 'rolledBack')
     return {
@@ -132,18 +139,18 @@ function appliedOf({ revision, outcome, reason }: ClusterNow['newest']): WantedC
   return { status: 'Unknown', reason: 'Applying', message: `revision ${revision}` }
 }
 
-const deletedHere: WantedCondition = {
+const deletedHere: Judgement = {
   ...{ status: 'False', reason: 'DeletedOnHost' },
   message: 'the cluster was deleted on this host; apply it again on the platform to make it again',
 }
 
 const newer = (number: number, kept: KeptWanted): WantedCondition => ({
-  ...{ status: 'False', reason: 'NewerOnHost' },
+  ...{ status: 'False', reason: 'NewerOnHost', number },
   message: `the platform wants number ${number}, and this host has dealt with ${kept.number}, as where the platform was restored from an older backup; apply what is wanted again there`,
 })
 
-const exists = ({ name }: Pick<ClusterNow, 'name'>): WantedCondition => ({
-  ...{ status: 'False', reason: 'ClusterExists' },
+const exists = (number: number, { name }: Pick<ClusterNow, 'name'>): WantedCondition => ({
+  ...{ status: 'False', reason: 'ClusterExists', number },
   message: `this host has the cluster ${name}, which is not the one that the platform wants; delete it on this host first`,
 })
 

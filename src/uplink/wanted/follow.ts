@@ -94,7 +94,7 @@ export function createFollow(options: FollowOptions): Follow {
   let next = new AbortController()
 
   function set(found: WantedCondition | undefined): void {
-    const isNew = found?.reason !== condition?.reason || found?.message !== condition?.message
+    const isNew = JSON.stringify(found) !== JSON.stringify(condition)
     condition = found
     if (isNew) options.onChange()
   }
@@ -138,7 +138,7 @@ export function createFollow(options: FollowOptions): Follow {
       failures = 0
       return Infinity
     }
-    set({ status: 'Unknown', reason: 'Downloading', message: `number ${number}` })
+    set({ status: 'Unknown', reason: 'Downloading', message: `number ${number}`, number })
     running = new AbortController()
     const signal = AbortSignal.any([stopping, running.signal])
     isDownloading = true
@@ -160,11 +160,12 @@ export function createFollow(options: FollowOptions): Follow {
         status: 'False',
         reason: 'SumWrong',
         message: 'what was downloaded had another sum, and was thrown away; it is tried again',
+        number,
       })
       return again(afterWrongSumMs)
     }
     const message = result.kind === 'noRoom' ? result.message : result.cause.message
-    set({ status: 'False', reason: 'DownloadFailed', message: `number ${number}: ${message}` })
+    set({ status: 'False', reason: 'DownloadFailed', message: `number ${number}: ${message}`, number })
     if (result.kind === 'noRoom') return again()
     if (result.hasProgress) failures = 0
     return again(0, result.retryAfter)
@@ -201,11 +202,11 @@ export function createFollow(options: FollowOptions): Follow {
       return 0
     }
     subject = { uid, name }
-    set({ status: 'Unknown', reason: 'Applying', message: `number ${number}` })
+    set({ status: 'Unknown', reason: 'Applying', message: `number ${number}`, number })
     hasNewContent = false
     const outcome = await cluster.apply(delivery, stopping)
     if (outcome.kind === 'later') {
-      set({ status: 'Unknown', reason: 'Applying', message: `it is tried again: ${outcome.message}` })
+      set({ status: 'Unknown', reason: 'Applying', message: `it is tried again: ${outcome.message}`, number })
       return again(laterMs)
     }
     const isAccepted = ['applied', 'deleting', 'deleted'].includes(outcome.kind)

@@ -14,6 +14,8 @@ export interface ReportedCondition {
   readonly message?: string
   readonly lastTransitionTime?: string
   readonly lastProbeTime?: string
+  /** The number of what is wanted that it is about. */
+  readonly observedGeneration?: number
 }
 
 /** What the cluster of this host says of itself; sensitive values are masked. */
@@ -87,7 +89,7 @@ export function createReports(options: ReportsOptions): Reports {
 
   function conditionOf({ condition }: WantedStatus): ReportedCondition[] {
     if (!condition) return []
-    const { status, reason, message } = condition
+    const { status, reason, message, number } = condition
     if (status !== transition.status) transition = { reason, status, at: clock.now() }
     return [
       {
@@ -96,6 +98,7 @@ export function createReports(options: ReportsOptions): Reports {
         reason,
         message: short(message),
         lastTransitionTime: formatTime(transition.at),
+        observedGeneration: number,
       },
     ]
   }

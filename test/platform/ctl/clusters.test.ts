@@ -56,7 +56,9 @@ async function report(host: PlayedEdgeHost, method: 'PUT' | 'PATCH', path: strin
 const beat = (host: PlayedEdgeHost, uid: string, body: object) =>
   report(host, 'PUT', `${uid}/heartbeat`, { agentVersion: '1.2.3', ...body })
 const say = (host: PlayedEdgeHost, uid: string, status: string, reason: string, message: string) =>
-  report(host, 'PATCH', `${uid}/status/conditions`, [{ type: 'Wanted', status, reason, message }])
+  report(host, 'PATCH', `${uid}/status/conditions`, [
+    { type: 'Wanted', status, reason, message, observedGeneration: 1 },
+  ])
 
 /** A host with a cluster of the same name. */
 async function made(name: string) {
@@ -90,8 +92,18 @@ describe('clusters', () => {
     expect(replaced).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('as number 3') as string })
     expect(await ok('clusters', 'profiles', 'line-1')).toMatch(/^plant +1\.1\.0 +cluster +edge-os 1\.0\.0/m)
     expect(await ok('clusters', 'values', 'line-1')).toMatch(/^plant +USER +otto/m)
+    expect(await ok('clusters', 'settings', 'line-1')).toMatch(/NTP servers: none\n.*SSH keys: none/)
+    const publicKey = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICwOw/D1fytQduQYU7aI4yWuY4/BB4TXT0mvP7vLLrWC'
+    const keyFile = join(folder, 'key.pub')
+    writeFileSync(keyFile, `${publicKey} anna@plant\n`)
+    await ok('clusters', 'settings', 'line-1', '--ntp', 'ntp.plant.example', '--ssh-key', keyFile)
+    expect(await json('clusters', 'settings', 'line-1')).toEqual({
+      ...{ ntpServers: ['ntp.plant.example'], sshKeys: [`${publicKey} anna@plant`] },
+    })
+    await ok('clusters', 'settings', 'line-1', '--none')
+    expect(await json('clusters', 'settings', 'line-1')).toEqual({ ntpServers: [], sshKeys: [] })
     await ok('clusters', 'apply', 'line-1', '--yes')
-    expect((await json<SpectroCluster>('clusters', 'show', uid)).spec.number).toBe(4)
+    expect((await json<SpectroCluster>('clusters', 'show', uid)).spec.number).toBe(6)
 
     const asked = await run('clusters', 'delete', 'line-1')
     expect([asked.exitCode, asked.stderr]).toEqual([2, expect.stringContaining('line-1 on hall-b-7 will go')])

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ClusterChangeDryRun } from '../../../../src/cluster/change/schemas.ts'
-import { renderChange, shortKey } from '../../../../src/cluster/commands/show-diff.ts'
+import { renderChange } from '../../../../src/cluster/commands/show-diff.ts'
+import { shortKey } from '../../../../src/ctl/ssh-keys.ts'
 
 type Diff = NonNullable<ClusterChangeDryRun['diff']>
 

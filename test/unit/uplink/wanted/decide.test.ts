@@ -21,6 +21,7 @@ const on = (input: Partial<WantedInput>) => {
     ...{ hasNewContent: false, seenEtag: undefined, ...input },
   })
   if (decision.kind !== 'rest') return decision.kind
+  expect(decision.condition?.number).toBe(decision.condition && (input.announced ?? input.kept)?.number)
   return decision.condition && `${decision.condition.reason} ${decision.condition.status}`
 }
 

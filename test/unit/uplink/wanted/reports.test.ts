@@ -21,7 +21,7 @@ function createWorld() {
     report: report() as ClusterReport | undefined,
     status: {
       ...{ uid, name: 'edge-1', number: 3, accepted: 3, seen: 4, download: undefined },
-      condition: { status: 'True', reason: 'Applied', message: '' },
+      condition: { status: 'True', reason: 'Applied', message: '', number: 3 },
     } as WantedStatus,
     answer: (() => ({ status: 204 })) as (path: string) => Answer,
   }
@@ -66,7 +66,10 @@ describe('reports of the cluster', () => {
     })
     expect(bodyOf('status/conditions')).toMatchObject([
       { type: 'Accepted' },
-      { type: 'Wanted', status: 'True', reason: 'Applied', lastTransitionTime: expect.any(String) as string },
+      {
+        ...{ type: 'Wanted', status: 'True', reason: 'Applied', observedGeneration: 3 },
+        lastTransitionTime: expect.any(String) as string,
+      },
     ])
     expect((await turn()).paths).toEqual(['heartbeat'])
   })
@@ -100,14 +103,14 @@ describe('reports of the cluster', () => {
     world.status = {
       ...world.status,
       accepted: 0,
-      condition: { status: 'False', reason: 'Refused', message: 'no' },
+      condition: { status: 'False', reason: 'Refused', message: 'no', number: 3 },
     }
     expect((await turn()).paths).toEqual(['heartbeat', 'status/conditions'])
     expect(bodyOf('heartbeat')).not.toHaveProperty('state')
     world.status = {
       ...world.status,
       accepted: 3,
-      condition: { status: 'True', reason: 'Deleted', message: '' },
+      condition: { status: 'True', reason: 'Deleted', message: '', number: 3 },
     }
     await turn()
     expect(bodyOf('heartbeat')).toMatchObject({ state: 'Deleted', number: 3, seenNumber: 4 })
@@ -119,7 +122,10 @@ describe('reports of the cluster', () => {
   it('of a cluster that is not the wanted one nothing is told', async () => {
     const { turn, world, bodyOf } = createWorld()
     world.report = report({ uid: '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a22', state: 'Running' })
-    world.status = { ...world.status, condition: { status: 'False', reason: 'ClusterExists', message: '' } }
+    world.status = {
+      ...world.status,
+      condition: { status: 'False', reason: 'ClusterExists', message: '', number: 3 },
+    }
     await turn()
     expect(bodyOf('heartbeat')).not.toHaveProperty('state')
   })
