@@ -20,7 +20,7 @@ export interface AuditWords {
    * the wrong field. The body is unchecked too. A handler that finds the account only later sets `request.auditActor`.
    */
   readonly actor?: (request: FastifyRequest) => string
-  /** The caller is a host, which acts by itself: the record names it as the actor. */
+  /** A request without a caller is of a host, which acts by itself: the record names it as the actor. */
   readonly isOfHost?: boolean
   /** Whether a request that changes nothing is recorded, asked when its reply is known; without it, each is. */
   readonly when?: (request: FastifyRequest) => boolean
@@ -208,8 +208,8 @@ function describe(request: FastifyRequest, words: AuditWords, what: string): Aud
   const resource: AuditResource = request.auditResource ?? words.resource?.(request) ?? {}
   const { name: resourceName = '', uid: resourceUid = '' } = resource
   return {
-    ...(words.isOfHost
-      ? { actorType: 'service', actor: resourceName }
+    ...((caller ? caller.kind === 'host' : words.isOfHost)
+      ? { actorType: 'service', actor: caller?.userName ?? resourceName }
       : { actorType: 'user', actor: actor ?? '' }),
     role: caller?.role ?? '',
     address: request.peer.address,

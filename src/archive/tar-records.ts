@@ -1,6 +1,6 @@
 import type { ArchiveLimits } from './limits.ts'
 import { requireUtf8 } from './member-names.ts'
-import { refuse } from './refusal.ts'
+import { refuse, showName } from './refusal.ts'
 import { largeBytes } from './tar-header.ts'
 
 /** What the records of a pax header say about the member that follows. */
@@ -35,11 +35,11 @@ export function parseRecords(content: Buffer, isGlobal: boolean, limits: Archive
       throw refuse(
         'RecordInvalid',
         found.path,
-        `has the record ${key} in its tar header, which is not allowed in a ${limits.noun}`,
+        `has the record ${showName(key)} in its tar header, which is not allowed in a ${limits.noun}`,
       )
     if (key !== 'path' && key !== 'linkpath' && !isSize) continue
     if (found[key] !== undefined)
-      throw refuse('RecordInvalid', found.path, `has the record ${key} twice in its tar header`)
+      throw refuse('RecordInvalid', found.path, `has the record ${showName(key)} twice in its tar header`)
     if (isSize) found.size = parseSize(value, found.path)
     else {
       found[key] = value.toString('utf8')

@@ -28,6 +28,8 @@ export interface Answer {
   readonly date?: string
   /** What the platform wants of the cluster of this host: `Edgehost-Wanted`. */
   readonly wanted?: string
+  /** Whether the platform asks for the kubeconfig of the cluster: `Edgehost-Kubeconfig` is false. */
+  readonly lacksKubeconfig?: boolean
   /** Why it failed; undefined for a success. */
   readonly cause?: Cause
 }
@@ -123,6 +125,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       ...(headers['retry-after'] === undefined ? {} : { retryAfter: headers['retry-after'] }),
       ...(headers.date === undefined ? {} : { date: headers.date }),
       ...(typeof headers[wantedHeader] === 'string' ? { wanted: headers[wantedHeader] } : {}),
+      ...(headers['edgehost-kubeconfig'] === '?0' ? { lacksKubeconfig: true } : {}),
       ...(cause ? { cause } : {}),
     }
   }

@@ -79,7 +79,8 @@ export interface ClusterRecord extends ClusterHead {
 }
 
 /** A cluster as its host reports of it. */
-export type ReportedCluster = ClusterHead & Pick<ClusterRecord, 'packs' | 'steps'>
+export type ReportedCluster = ClusterHead &
+  Pick<ClusterRecord, 'packs' | 'steps'> & { readonly hasKubeconfig: boolean }
 
 /** The clusters in the database. */
 export interface ClusterStore {
@@ -114,7 +115,9 @@ export function createClusterStore(database: Database): ClusterStore {
   const columns = `${headColumns}, ${moreColumns}`
   const byUid = sql.prepare(`SELECT ${columns} FROM cluster WHERE uid = ?`)
   const byHost = sql.prepare(`SELECT ${headColumns} FROM cluster WHERE host_uid = ?`)
-  const reported = sql.prepare(`SELECT ${headColumns}, packs, steps FROM cluster WHERE uid = ?`)
+  const reported = sql.prepare(
+    `SELECT ${headColumns}, packs, steps, kubeconfig IS NOT NULL AS has_kubeconfig FROM cluster WHERE uid = ?`,
+  )
   const description = sql.prepare('SELECT head FROM cluster WHERE uid = ?')
   const named = sql.prepare('SELECT 1 FROM cluster WHERE project_uid = ? AND name = ?')
   const using = sql.prepare(
@@ -156,7 +159,7 @@ export function createClusterStore(database: Database): ClusterStore {
     },
     findReported(uid) {
       const row = reported.get(uid)
-      return row && toReported(row)
+      return row && { ...toReported(row), hasKubeconfig: row.has_kubeconfig === 1 }
     },
     description: (uid) => bytesIn(description.get(uid)?.head),
     hasName: (projectUid, name) => named.get(projectUid, name) !== undefined,
@@ -228,7 +231,7 @@ export const toClusterHead = (row: Readonly<Record<string, unknown>>): ClusterHe
   templates: parse(row.templates) as ClusterTemplate[],
 })
 
-const toReported = (row: Readonly<Record<string, unknown>>): ReportedCluster => ({
+const toReported = (row: Readonly<Record<string, unknown>>) => ({
   ...toClusterHead(row),
   packs: parse(row.packs) as PackStatus[],
   steps: parse(row.steps) as ClusterStep[],

@@ -1,3 +1,4 @@
+import { parseTime } from '../../base/time.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import { refusedField } from '../../errors/refused-field.ts'
@@ -61,6 +62,9 @@ export function createClusterReports({
       for (const field of ['number', 'seenNumber'] as const)
         if ((heartbeat[field] ?? 0) > cluster.number + farthest)
           throw refusedField(field, `is more than ${farthest} beyond that of the platform, ${cluster.number}`)
+      for (const [at, step] of steps.entries())
+        for (const field of ['startTimestamp', 'endTimestamp', 'nextTryTimestamp'] as const)
+          requireTime(`steps[${at}].${field}`, step[field])
       const { state = cluster.state } = heartbeat
       const isGone = isDeletionConfirmed(cluster, heartbeat)
       if (isGone) heard.delete(uid)
@@ -70,7 +74,13 @@ export function createClusterReports({
       }
       return isGone
     },
-    conditions: (cluster, conditions) => put(cluster, { conditions }),
+    conditions(cluster, conditions) {
+      for (const [at, { lastTransitionTime, lastProbeTime }] of conditions.entries()) {
+        requireTime(`[${at}].lastTransitionTime`, lastTransitionTime)
+        requireTime(`[${at}].lastProbeTime`, lastProbeTime)
+      }
+      put(cluster, { conditions })
+    },
     packs: (cluster, packs) => put(cluster, { packs }),
     putKubeconfig: ({ uid }, kubeconfig) => store.putKubeconfig(uid, seal.seal(kubeconfig)),
     kubeconfig({ uid, name }) {
@@ -85,6 +95,12 @@ export function createClusterReports({
       throw new AppError(platformErrors.SecretReplaced, `the kubeconfig of ${name} cannot be read any more`)
     },
   }
+}
+
+/** Lists show times as they came. @throws AppError BadRequest for what is no time */
+function requireTime(field: string, text: string | undefined): void {
+  if (text !== undefined && parseTime(text) === undefined)
+    throw refusedField(field, 'is no time of RFC 3339, as 2026-01-31T08:00:00Z')
 }
 
 /** An older number would be that of a deletion before, on a platform that was restored. */

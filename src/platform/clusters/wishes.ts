@@ -25,7 +25,7 @@ export function createWishes({ store, index, profiles, findHost, findHostByOwnId
     const report = (code: string, path: string, message: string) =>
       problems.push({ code, severity: 'error', path, message })
     if (entities.length === 0) report('ProfileMissing', 'spec.profiles', 'a cluster has at least one profile')
-    for (const [at, { uid = '', packValues = [] }] of entities.entries()) {
+    for (const [at, { uid = '', packValues = [], replaceWithProfile = '' }] of entities.entries()) {
       const path = `spec.profiles[${at}]`
       const profile = profiles.findUsable(uid, projectUid)
       if (!profile)
@@ -33,6 +33,12 @@ export function createWishes({ store, index, profiles, findHost, findHostByOwnId
       else if (found.some((each) => each.uid === uid))
         report('ProfileTwice', `${path}.uid`, 'the profile is named before; leave it out')
       else found.push(profile)
+      if (replaceWithProfile !== '')
+        report(
+          'NothingToReplace',
+          `${path}.replaceWithProfile`,
+          'a new cluster has no profile to replace; name the one that it shall have as uid',
+        )
       if (packValues.length > 0)
         report(
           'PackValuesGiven',

@@ -52,7 +52,8 @@ export function createRegistration(options: RegistrationOptions): Registration {
     if (known)
       throw new AppError(
         platformErrors.HostAlreadyRegistered,
-        `${host.hostUid} is registered with another key; an administrator of the platform has to delete ${known.name} first`,
+        // Its name is for those of its project.
+        `${host.hostUid} is registered with another key; an administrator of the platform has to delete ${known.projectUid === token.projectUid ? known.name : 'its record'} first`,
       )
     if (hosts.hasName(token.projectUid, metadata.name))
       throw new AppError(

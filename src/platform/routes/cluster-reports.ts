@@ -14,6 +14,8 @@ const Params = Type.Object({ uid: Uid })
 const resource = ({ params }: { readonly params: unknown }) => ({
   uid: uidOf((params as { readonly uid?: unknown }).uid),
 })
+/** Whether the platform has the kubeconfig of a cluster, in the reply to its heartbeat: a boolean of RFC 9651, which is left out where it has. */
+const kubeconfigHeader = 'Edgehost-Kubeconfig'
 const largestReport = 262_144
 // A kubeconfig of 256 KiB, as JSON writes it.
 const largestKubeconfig = 1_048_576
@@ -38,14 +40,17 @@ export const clusterReportRoutes: FastifyPluginAsyncTypebox<
         tags,
         summary: 'What the host of a cluster says of it each minute, and when it has changed',
         description:
-          'A cluster that shall be deleted and is Deleted on its host, with the number of the deletion, is forgotten.',
+          'A cluster that shall be deleted and is Deleted on its host, with the number of the deletion, is forgotten. Edgehost-Kubeconfig: ?0 in the reply asks for the kubeconfig.',
         params: Params,
         body: ClusterHeartbeat,
         response,
       },
     },
     async (request, reply) => {
-      await reports.heartbeat(own(request), request.body)
+      const cluster = own(request)
+      await reports.heartbeat(cluster, request.body)
+      // A host sends it once; a platform that was restored may not have it.
+      if (!cluster.hasKubeconfig) void reply.header(kubeconfigHeader, '?0')
       return reply.code(204).send(null)
     },
   )

@@ -54,7 +54,7 @@ export interface ReportsOptions {
 export interface Reports {
   /** The heartbeat of the cluster is due with that of the host. */
   beat(): void
-  /** After a login: what the platform has may be old, as that of one which was restored. The kubeconfig is not sent again. */
+  /** After a login: what the platform has may be old, as that of one which was restored. The kubeconfig is sent again only where it asks for it: that is audited. */
   forget(): void
   /**
    * Sends what is due.
@@ -146,7 +146,7 @@ export function createReports(options: ReportsOptions): Reports {
       ...(packs ? [{ method: 'PATCH', path: `${path}/packs/status`, body: { packs } } as const] : []),
       ...(kubeconfig === undefined
         ? []
-        : [{ method: 'PUT', path: `${path}/assets/kubeconfig`, body: { kubeconfig } } as const]),
+        : [{ method: 'PUT', path: kubeconfigOf(uid), body: { kubeconfig } } as const]),
     ] as const
   }
 
@@ -194,6 +194,7 @@ export function createReports(options: ReportsOptions): Reports {
       deferrals = 0
       told.set(path, sum)
       if (isHeartbeat) isBeatDue = false
+      if (answer.lacksKubeconfig) told.delete(kubeconfigOf(uid))
     }
     return undefined
   }
@@ -214,6 +215,8 @@ export function createReports(options: ReportsOptions): Reports {
     },
   }
 }
+
+const kubeconfigOf = (uid: string) => `/v1/spectroclusters/${uid}/assets/kubeconfig`
 
 const short = (text: string, length = most.text) => text.slice(0, length)
 

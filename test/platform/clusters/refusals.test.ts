@@ -68,6 +68,11 @@ describe('a cluster that cannot be', () => {
     ['an unknown profile', 'ProfileNotFound', ({ spec }) => (spec.profiles[0]!.uid = 'x')],
     ['a profile twice', 'ProfileTwice', ({ spec }) => spec.profiles.push(spec.profiles[0]!)],
     [
+      'a profile to replace',
+      'NothingToReplace',
+      ({ spec }) => Object.assign(spec.profiles[0]!, { replaceWithProfile: 'x' }),
+    ],
+    [
       'values of packs',
       'PackValuesGiven',
       ({ spec }) => Object.assign(spec.profiles[0]!, { packValues: [{ name: 'web' }] }),

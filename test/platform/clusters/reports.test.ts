@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import type { Audit } from '../../../src/platform/schemas/audits.ts'
 import { ask, beat, by, clusterWorld, create, report, shown, wanted } from '../../support/cluster-world.ts'
 import { minuteMs } from '../../support/turning-clock.ts'
 
@@ -105,7 +106,9 @@ describe('what a host reports', () => {
     const url = `/v1/spectroclusters/${uid}/assets/kubeconfig`
     expect((await ask('GET', url)).status).toBe(404)
     const kubeconfig = 'apiVersion: v1\nusers: [{ token: a-token-of-kubernetes }]\n'
+    expect((await report(host, uid, {})).headers['edgehost-kubeconfig']).toBe('?0')
     const sent = await ask('PUT', url, { kubeconfig }, by(host))
+    expect((await report(host, uid, {})).headers['edgehost-kubeconfig']).toBeUndefined()
     expect([sent.status, typeof sent.headers.audituid]).toEqual([204, 'string'])
     const read = await ask('GET', url)
     expect([read.body, read.headers['cache-control'], typeof read.headers.audituid]).toEqual([
@@ -117,6 +120,27 @@ describe('what a host reports', () => {
       .rooms.state.database.sql.prepare('SELECT kubeconfig FROM cluster WHERE uid = ?')
       .get(uid)
     expect(Buffer.from(row?.kubeconfig as Uint8Array).includes('a-token')).toBe(false)
-    expect((await ask('GET', '/v1/audits?limit=50')).body).not.toContain('a-token')
+    const audits = await ask('GET', `/v1/audits?limit=50&resourceUid=${uid}`)
+    expect(audits.body).not.toContain('a-token')
+    const { items } = audits.json as unknown as { items: Audit[] }
+    const put = items.find(({ spec }) => spec.actionType === 'update')
+    expect(put?.spec.actor).toMatchObject({
+      actorType: 'service',
+      serviceName: expect.stringMatching(/./) as string,
+    })
+  })
+
+  it.each([
+    ['a condition', '[0].lastTransitionTime', 'PATCH', 'status/conditions'],
+    ['a step', 'steps[0].endTimestamp', 'PUT', 'heartbeat'],
+  ] as const)('with a time of %s that is none is refused', async (_, field, method, path) => {
+    const host = await world.joined()
+    const uid = await create(host)
+    const time = '2026-02-30T08:00:00Z'
+    const step = { key: 'k', title: 'Install', state: 'done', failures: 0, endTimestamp: time }
+    const condition = { type: 'Ready', status: 'True', lastTransitionTime: time }
+    const body = method === 'PUT' ? { agentVersion: '1', steps: [step] } : [condition]
+    const refused = await ask(method, `/v1/spectroclusters/${uid}/${path}`, body, by(host))
+    expect([refused.status, refused.json?.details]).toEqual([400, { field }])
   })
 })

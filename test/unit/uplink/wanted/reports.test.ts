@@ -87,6 +87,15 @@ describe('reports of the cluster', () => {
     expect((await turn(9, false)).paths).toEqual([])
   })
 
+  it('the kubeconfig is sent again where the platform has none', async () => {
+    const { turn, world, reports } = createWorld()
+    await turn()
+    reports.forget()
+    expect((await turn()).paths).toEqual(all.slice(0, 3))
+    world.answer = (path) => ({ status: 204, ...(path === 'heartbeat' ? { lacksKubeconfig: true } : {}) })
+    expect((await turn()).paths).toEqual(['heartbeat', 'assets/kubeconfig'])
+  })
+
   it('the time of the last look at a condition is no change', async () => {
     const { turn, world, reports } = createWorld()
     await turn()
