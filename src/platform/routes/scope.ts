@@ -8,9 +8,10 @@ export const scopeOf = (request: FastifyRequest): string => namedProject(request
 /**
  * The uid of the project that a request names, in the header `ProjectUid` or the query parameter of that name; `undefined` for the tenant.
  * A text that is no uid becomes an empty one, which no project has.
- * @throws AppError BadRequest where header and query, or several values of one, differ
+ * @throws AppError BadRequest where header and query, or several values of one, differ, and for a misspelt parameter
  */
-export function namedProject({ headers, query }: FastifyRequest): string | undefined {
+export function namedProject({ headers, query, routeOptions }: FastifyRequest): string | undefined {
+  requireSpelt(query, routeOptions.schema?.querystring)
   const inHeader = headers.projectuid
   const inQuery = (query as Readonly<Record<string, unknown>> | null)?.ProjectUid
   // Node joins the values of a header that is sent more than once.
@@ -23,4 +24,12 @@ export function namedProject({ headers, query }: FastifyRequest): string | undef
   if (named.some((each) => each !== first))
     throw refusedField('ProjectUid', 'is given more than once, with different values')
   return uidOf(first) ?? ''
+}
+
+/** Without it, a change that names its project as `projectUid` would be one of the tenant. GET /v1/audits has a filter of that name. */
+function requireSpelt(query: unknown, schema: unknown): void {
+  const declared = (schema as { readonly properties?: object } | undefined)?.properties ?? {}
+  for (const name of Object.keys(query ?? {}))
+    if (name !== 'ProjectUid' && name.toLowerCase() === 'projectuid' && !Object.hasOwn(declared, name))
+      throw refusedField(name, 'is misspelt; write ProjectUid')
 }

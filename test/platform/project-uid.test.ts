@@ -31,3 +31,15 @@ it('a header ProjectUid that is sent more than once is refused for different val
   expect(await statusOf(`${north}, ${south}`)).toBe(400)
   expect(await statusOf(`${north} ${north}`)).toBe(404)
 })
+
+it('a query parameter that is ProjectUid but for its case is refused, where it has no meaning of its own', async () => {
+  const statusOf = async (path: string) => {
+    const { statusCode, body } = await platform.app.inject({ url: path, headers: admin })
+    return statusCode === 200 ? 200 : `${statusCode} ${(JSON.parse(body) as { message: string }).message}`
+  }
+  expect(await statusOf(`/v1/edgehosts?ProjectUid=${north}`)).toBe(200)
+  expect(await statusOf(`/v1/audits?projectUid=${north}`)).toBe(200)
+  const refused = '400 projectUid is misspelt; write ProjectUid'
+  for (const path of ['/v1/edgehosts', '/v1/spectroclusters', '/v1/packs', '/v1/clusterprofiles'])
+    expect(await statusOf(`${path}?projectUid=${north}`)).toBe(refused)
+})
