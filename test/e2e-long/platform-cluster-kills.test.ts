@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { killDaemon } from '../e2e/cluster/kills.ts'
+import { askWorkload } from '../e2e/cluster/workload.ts'
+import { eventually } from '../e2e/host/eventually.ts'
+import { isKitMissing } from '../support/kubernetes-kit.ts'
+import { createRandom } from '../support/random.ts'
+import { bootPlatformPlant, comesMs, type ConnectedHost, type PlatformPlant } from './platform-plant.ts'
+
+let plant: PlatformPlant
+let first: ConnectedHost
+let second: ConnectedHost
+
+beforeAll(async () => {
+  if (isKitMissing()) return
+  plant = await bootPlatformPlant(2)
+  ;[first, second] = plant.hosts as [ConnectedHost, ConnectedHost]
+})
+afterAll(() => plant.unplug())
+
+const says = (host: ConnectedHost, words: string) =>
+  eventually(async () => expect(await askWorkload(host)).toBe(words), comesMs)
+const random = createRandom(1207)
+
+/** What may happen while a host does what the platform wants. */
+const mishaps: Readonly<Record<string, () => Promise<unknown>>> = {
+  'the host is killed': () => killDaemon(first.host),
+  async 'the platform is killed'() {
+    await plant.platform.sh('kill -KILL "$1"', await plant.platform.property('MainPID'))
+  },
+  async 'the network is cut'() {
+    await plant.setWire(false)
+    await sleep(random.below(30_000))
+    await plant.setWire(true)
+  },
+}
+
+/** One of them at a random moment of the next minute and a half: the heartbeat, the download, the change. */
+async function mishap(): Promise<string> {
+  const waitMs = random.below(90_000)
+  await sleep(waitMs)
+  const names = Object.keys(mishaps)
+  const name = names[random.below(names.length)]!
+  await mishaps[name]!()
+  return `${name} after ${waitMs} ms`
+}
+
+describe.skipIf(isKitMissing())('clusters of the platform', () => {
+  let uid: string
+  let secondUid: string
+
+  it('of one profile with different values on two hosts come', async () => {
+    uid = await plant.create(first, 'line-1', 'good morning')
+    secondUid = await plant.create(second, 'line-2', 'bon jour')
+    await plant.untilWanted(uid, 'Applied')
+    await plant.untilWanted(secondUid, 'Applied')
+    await says(first, 'good morning')
+    await says(second, 'bon jour')
+  }, 1_800_000)
+
+  it.each(Array.from({ length: 20 }, (_, at) => at + 1))(
+    'come where they are wanted through mishap %i of 20',
+    async (at) => {
+      const greeting = `greeting ${at}`
+      // Each seventh time the cluster is deleted, and made again.
+      if (at % 7 === 0) {
+        await plant.ask('DELETE', `/v1/spectroclusters/${uid}`)
+        process.stdout.write(`deletion: ${await mishap()}\n`)
+        await plant.untilForgotten(uid)
+        uid = await eventually(() => plant.create(first, 'line-1', greeting), 30_000)
+      } else {
+        const variables = [{ name: 'greeting', value: greeting }]
+        const path = `/v1/spectroclusters/${uid}/variables`
+        await eventually(
+          () => plant.ask('PATCH', path, [{ profileUid: plant.profileUid, variables }]),
+          30_000,
+        )
+        process.stdout.write(`change: ${await mishap()}\n`)
+      }
+      await eventually(async () => {
+        const cluster = await plant.shown(uid)
+        expect(cluster.status.conditions).toContainEqual(
+          expect.objectContaining({
+            ...{ type: 'Wanted', reason: 'Applied', observedGeneration: cluster.spec.number },
+          }),
+        )
+      }, comesMs)
+      await says(first, greeting)
+    },
+    1_300_000,
+  )
+
+  it('of other hosts do not notice', async () => {
+    expect(await askWorkload(second)).toBe('bon jour')
+    expect((await plant.shown(secondUid)).spec.number).toBe(1)
+    await plant.untilWanted(secondUid, 'Applied')
+  }, 1_300_000)
+})
