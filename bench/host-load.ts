@@ -34,14 +34,17 @@ const hosts: readonly Host[] = Array.from({ length: count }, (_, index) => ({
 }))
 
 /** @param agent false for a connection of its own, without a session of an earlier one */
-function send({ index, token }: Host, { port, method, path, body, agent }: Call): Promise<Reply> {
-  const text = JSON.stringify(body)
+function send({ index, token }: Host, { port, method, path, body, agent, etag }: Call): Promise<Reply> {
+  const text = body === undefined ? '' : JSON.stringify(body)
   return new Promise((resolve, reject) => {
     const sent = request({
       ...{ host: '127.0.0.1', port, method, path, agent, secureContext, servername: 'localhost' },
       ...{ localAddress: addressOf(index), timeout: timeoutMs },
       headers: {
-        ...{ 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
+        ...(text === ''
+          ? {}
+          : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+        ...(etag === undefined ? {} : { 'if-none-match': etag }),
         ...(token === '' ? {} : { authorization: token }),
       },
     })
@@ -63,9 +66,10 @@ function send({ index, token }: Host, { port, method, path, body, agent }: Call)
 }
 interface Call {
   readonly port: number
-  readonly method: 'POST' | 'PUT' | 'PATCH'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH'
   readonly path: string
-  readonly body: unknown
+  readonly body?: unknown
+  readonly etag?: string
   readonly agent: Agent | false
 }
 
@@ -174,6 +178,13 @@ const orders = {
       note(`${status}${isReused ? ' again' : ''}`)
     })
   },
+  async askKept({ port, hostCount, etag }) {
+    await eachOf(hostCount, 20, async (host) => {
+      const path = `/v1/edgehosts/${uidOf(host.index)}/spc/download`
+      const { status, isReused } = await send(host, { port, method: 'GET', path, agent: host.agent, etag })
+      note(`${status}${isReused ? ' again' : ''}`)
+    })
+  },
   async close() {
     for (const { agent } of hosts) agent.destroy()
   },
@@ -186,6 +197,7 @@ process.on('message', (order: HostLoadOrder) => {
     const result: HostLoadResult = {
       durationMs: performance.now() - startedAt,
       outcomes: Object.fromEntries(outcomes),
+      tokens: hosts.map(({ token }) => token),
     }
     process.send?.(result)
   })

@@ -16,22 +16,27 @@ export interface HostLoadArgs {
  * - `comeBack`: all at the same moment, log in and send a heartbeat, until it is accepted; the connections stay open.
  * - `beatOnce`: a heartbeat each on a new connection, at a random moment of the period; one of a hundred also sends its facts.
  * - `beatKept`: a heartbeat each on the connection that is open, or a new one that stays open.
+ * - `askKept`: the same with the question whether what is wanted of the host has changed.
  * - `close`: all connections are closed.
  */
 export interface HostLoadOrder {
-  readonly name: 'logIn' | 'comeBack' | 'beatOnce' | 'beatKept' | 'close'
+  readonly name: 'logIn' | 'comeBack' | 'beatOnce' | 'beatKept' | 'askKept' | 'close'
   readonly port: number
   readonly hostCount: number
   readonly atOnce: number
   readonly periodMs: number
   /** Which hosts send facts, and which. */
   readonly change: number
+  /** With its quotes; for `askKept`. */
+  readonly etag: string
 }
 
 export interface HostLoadResult {
   readonly durationMs: number
   /** How often each status or error was the end of a try; ` again` behind a status for a connection that was open before. */
   readonly outcomes: Readonly<Record<string, number>>
+  /** Of the hosts, in their order; empty for one that is not logged in. */
+  readonly tokens: readonly string[]
 }
 
 /** The process of the hosts. */
@@ -40,6 +45,8 @@ export interface HostLoad {
     name: HostLoadOrder['name'],
     order: Partial<HostLoadOrder> & { readonly port: number },
   ): Promise<HostLoadResult>
+  /** The tokens of the first hosts, which have logged in. */
+  tokens(hostCount: number): Promise<readonly string[]>
   stop(): Promise<void>
 }
 
@@ -56,7 +63,7 @@ export async function startHostLoad(args: HostLoadArgs, core: number | undefined
   })
   // The order that is running then is told.
   ended.catch(() => undefined)
-  return {
+  const load: HostLoad = {
     async run(name, order) {
       const answer = once(child, 'message')
       child.send({
@@ -64,18 +71,21 @@ export async function startHostLoad(args: HostLoadArgs, core: number | undefined
         atOnce: 1,
         periodMs: 0,
         change: 0,
+        etag: '',
         ...order,
         name,
       } satisfies HostLoadOrder)
       const [result] = (await Promise.race([answer, ended])) as [HostLoadResult]
       return result
     },
+    tokens: async (hostCount) => (await load.run('close', { port: 0 })).tokens.slice(0, hostCount),
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return
       child.disconnect()
       await once(child, 'exit')
     },
   }
+  return load
 }
 
 /** @throws Error when a try ended otherwise */

@@ -21,6 +21,10 @@ export interface PlatformRig {
   readonly hostKey: string
   /** Its certificate, a PEM file. */
   readonly certificate: string
+  /** Its state folder. */
+  readonly state: string
+  /** Its socket for root. */
+  readonly socketPath: string
   /** The token of an administrator who has just signed in. */
   signIn(server: ServerProcess): Promise<string>
   client(server: ServerProcess): Client
@@ -89,7 +93,7 @@ export async function createPlatformRig(rig: Rig, name: string, count: number): 
   const hosts = await startHostLoad({ certificate, privateKey, count }, rig.cores?.load)
 
   return {
-    ...{ start, hosts, certificate, hostKey: privateKey },
+    ...{ start, hosts, certificate, state, socketPath, hostKey: privateKey },
     async startBare(keepAliveMs) {
       const port = await findPort()
       const database = join(folder, `bare-${(bares += 1)}.db`)

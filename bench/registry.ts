@@ -1,13 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
-import {
-  copyFileSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, existsSync, linkSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -16,9 +8,10 @@ import { removeFolder, sendFile, startContentDaemon } from './content-rig.ts'
 import { ratioFigure, type Figure, type Measure } from './figure.ts'
 import { packLayout, writeLayout, type BenchLayout } from './large-bundle.ts'
 import { requireRoom } from './large-definition.ts'
+import { startNginx, type Nginx } from './nginx.ts'
 import { spread } from './numbers.ts'
 import type { Rig } from './rig.ts'
-import { findPort, startServer, type ServerProcess } from './server-process.ts'
+import { findPort } from './server-process.ts'
 
 const execute = promisify(execFile)
 const image = 'bench/image-0'
@@ -40,7 +33,7 @@ export const measureRegistry: Measure = async (rig): Promise<Figure[]> => {
     ...{ images: 1, layersPerImage: 10, layerBytes: Math.ceil((megabytes * 1e6) / 10) },
   })
   const file = packLayout(layout, join(folder, 'bundle.tar.zst'))
-  const nginx = await startNginx(rig, layout, folder)
+  const nginx = await startRegistry(rig, layout, folder)
   const what = `${rounds} pairs of ${megabytes} MB in 10 layers, into memory`
   const figures: Figure[] = []
   try {
@@ -58,10 +51,6 @@ export const measureRegistry: Measure = async (rig): Promise<Figure[]> => {
     removeFolder(folder)
   }
   return figures
-}
-
-interface Nginx extends ServerProcess {
-  readonly httpPort: number
 }
 
 interface Comparison {
@@ -128,8 +117,8 @@ function trustOf({ certificate, folder }: Rig): string {
   return trust
 }
 
-/** nginx as Debian configures it, with the files of the layout under the paths of a registry. */
-async function startNginx(rig: Rig, layout: BenchLayout, folder: string): Promise<Nginx> {
+/** nginx with the files of the layout under the paths of a registry. */
+async function startRegistry({ certificate }: Rig, layout: BenchLayout, folder: string): Promise<Nginx> {
   const root = join(folder, 'nginx')
   const blobs = join(root, 'v2', image, 'blobs')
   const manifests = join(root, 'v2', image, 'manifests')
@@ -139,41 +128,9 @@ async function startNginx(rig: Rig, layout: BenchLayout, folder: string): Promis
   const manifest = layout.blobs.at(-1)
   if (!manifest) throw new Error('the layout is empty')
   linkSync(manifest.file, join(manifests, tag))
-  const [port, httpPort] = [await findPort(), await findPort()]
-  const { certificate } = rig
-  const configuration = join(folder, 'nginx.conf')
-  writeFileSync(
-    configuration,
-    `user root;
-worker_processes auto;
-daemon off;
-pid ${folder}/nginx.pid;
-error_log stderr;
-events { worker_connections 768; }
-http {
-  sendfile on;
-  tcp_nopush on;
-  access_log off;
-  default_type application/octet-stream;
-  server {
-    listen 127.0.0.1:${httpPort};
-    listen 127.0.0.1:${port} ssl;
-    ssl_certificate ${certificate};
-    ssl_certificate_key ${join(dirname(certificate), 'key.pem')};
-    ssl_protocols TLSv1.2 TLSv1.3;
-    root ${root};
-    location = /v1/ping { return 200; }
-    location = /v2/ { return 200 '{}'; }
-    location ~ ^/v2/.+/manifests/ { default_type ${mediaTypes.manifest}; }
-  }
-}
-`,
-  )
-  const server = await startServer({
-    command: ['nginx', '-e', 'stderr', '-c', configuration],
-    ...{ port, certificate, path: '/v1/ping', log: join(rig.folder, 'nginx.log') },
-  })
-  return { ...server, httpPort }
+  const locations = `    location = /v2/ { return 200 '{}'; }
+    location ~ ^/v2/.+/manifests/ { default_type ${mediaTypes.manifest}; }`
+  return startNginx({ folder, root, certificate, locations })
 }
 
 /** @throws Error that names the packages of missing programs */

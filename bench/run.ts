@@ -18,6 +18,7 @@ import { measureLists } from './lists.ts'
 import { measureLogin } from './login.ts'
 import { measureLoginsAtOnce } from './logins-at-once.ts'
 import { measurePlatformConnections } from './platform-connections.ts'
+import { measurePlatformDownloads } from './platform-downloads.ts'
 import { measurePlatformHeartbeats } from './platform-heartbeats.ts'
 import { measurePlatformLists } from './platform-lists.ts'
 import { measurePlatformLogins } from './platform-logins.ts'
@@ -42,6 +43,7 @@ const figures: Readonly<Record<string, Measure>> = {
   'platform-heartbeats': measurePlatformHeartbeats,
   'platform-connections': measurePlatformConnections,
   'platform-logins': measurePlatformLogins,
+  'platform-downloads': measurePlatformDownloads,
   'connected-hour': measureConnectedHour,
   'definition-rules': measureDefinitionRules,
   'cluster-plan': measureClusterPlan,

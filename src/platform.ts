@@ -99,6 +99,8 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const names = createOwnNames({ hostName: config.platform.hostName })
   const certificate = await createCertificateRoom({
     ...{ settings: config.api.tls, directory: join(state.directory, 'tls'), buildDate, names },
+    // Hosts that have pinned it would not connect any more.
+    staysForAddresses: true,
     ...{ record: audit.record, lastResource: audit.lastResource, clock, log },
   })
   const port = config.api.port === 443 ? '' : `:${config.api.port}`

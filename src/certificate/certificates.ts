@@ -10,6 +10,8 @@ import { ensureSelfSigned, type SelfSignedOptions } from './self-signed.ts'
 export interface CertificatesOptions extends SelfSignedOptions {
   /** An administrator's own pair, used instead of the daemon's. */
   readonly own: CertificateFiles | undefined
+  /** Whether the certificate stays when it lacks only an address: each new one has to be told to all that pin or copy it. */
+  readonly staysForAddresses?: boolean
   /** Called with the reason when an administrator's new pair cannot be used. */
   readonly onRefused?: (reason: string) => void
 }
@@ -25,7 +27,7 @@ export interface Certificates {
   notAfter(): Date
   /**
    * Ensures a valid certificate: at the start, then at intervals and when an address is added. For an address alone it
-   * makes at most one certificate an hour, also across restarts. Warns, at most once a day, from 30 days before the
+   * makes at most one certificate an hour, also across restarts, or none. Warns, at most once a day, from 30 days before the
    * expiry.
    * @returns whether the certificate has changed; pass it on with `server.setSecureContext(tlsOptions(material()))`
    * @throws CertificateUnusable when an administrator's pair is bad at the first call
@@ -95,6 +97,14 @@ export function createCertificates(options: CertificatesOptions): Certificates {
 
   function isEarly(certificate: X509Certificate): boolean {
     earliest ??= earliestAfter(certificate)
+    if (options.staysForAddresses) {
+      if (lastReported !== Infinity)
+        log.info(
+          `the certificate lacks an address of this host, and stays, since clients may have pinned it; a new one is made with: systemctl reload ${program.daemon}`,
+        )
+      lastReported = Infinity
+      return true
+    }
     const minutes = Math.ceil((earliest - clock.monotonic()) / 60_000)
     if (minutes <= 0) return false
     if (lastReported !== earliest)

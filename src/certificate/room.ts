@@ -12,6 +12,8 @@ export interface CertificateRoomOptions {
   readonly settings: Partial<CertificateFiles>
   /** The folder of the daemon's own pair. */
   readonly directory: string
+  /** See `CertificatesOptions`. */
+  readonly staysForAddresses?: boolean
   /** Milliseconds since 1970. */
   readonly buildDate: number
   /** The names and addresses of this host for the certificate. */
@@ -44,6 +46,7 @@ export async function createCertificateRoom(options: CertificateRoomOptions): Pr
   const listeners: (() => void)[] = []
   const certificates = createCertificates({
     directory: options.directory,
+    staysForAddresses: options.staysForAddresses ?? false,
     own: certificateFile !== undefined && keyFile !== undefined ? { certificateFile, keyFile } : undefined,
     buildDate: options.buildDate,
     clock,

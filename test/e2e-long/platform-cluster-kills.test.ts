@@ -16,7 +16,7 @@ beforeAll(async () => {
   plant = await bootPlatformPlant(2)
   ;[first, second] = plant.hosts as [ConnectedHost, ConnectedHost]
 })
-afterAll(() => plant.unplug())
+afterAll(() => (plant as PlatformPlant | undefined)?.unplug())
 
 const says = (host: ConnectedHost, words: string) =>
   eventually(async () => expect(await askWorkload(host)).toBe(words), comesMs)

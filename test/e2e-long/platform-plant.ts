@@ -72,9 +72,6 @@ export async function bootPlatformPlant(count: number): Promise<PlatformPlant> {
   try {
     const platform = await bootEdgeplatform({ lower: 'minbase', wire: false })
     booted.push(platform)
-    await platform.write('/etc/edgeplatform/config.d/10-site.yaml', `platform: {hostName: ${platformName}}\n`)
-    await platform.output(['systemctl', 'restart', 'edgeplatformd'])
-    await platform.trust()
 
     async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
       const { status, text } = await platform.asRoot(method, path, body)
@@ -86,7 +83,8 @@ export async function bootPlatformPlant(count: number): Promise<PlatformPlant> {
     for (let at = 0; at < count; at++) {
       const plant = await bootClusterHost()
       booted.push(plant.host)
-      await (at === 0 ? layCable(plant.host, platform) : layRelay(plant.host, platform, folder, relays))
+      if (at === 0) await layCable(plant.host, platform)
+      else await layRelay(plant.host, platform, folder, relays)
       hosts.push(await connected(plant, platform, ask))
     }
     await writePlant(join(folder, 'plant'), hosts[0]!.kit)
@@ -150,7 +148,7 @@ export async function bootPlatformPlant(count: number): Promise<PlatformPlant> {
 const inNamespace = (pid: number, ...args: readonly string[]) =>
   output('nsenter', ['-t', String(pid), '-n', 'ip', ...args])
 
-/** A cable from the platform, which stands on a Debian without ip(8), to the switch of a host. */
+/** A cable from the platform, which stands on a Debian without ip(8), to the switch of a host. With its address it gets its certificate. */
 async function layCable(host: ClusterHost['host'], platform: Edgeplatform): Promise<void> {
   const inSwitch = host.clientNamespace()
   await inNamespace(
@@ -161,6 +159,9 @@ async function layCable(host: ClusterHost['host'], platform: Edgeplatform): Prom
   await inNamespace(inSwitch, 'link', 'set', 'platform', 'master', 'edge0', 'up')
   await inNamespace(platform.leader, 'address', 'add', `${platformAddress}/16`, 'dev', 'host0')
   await inNamespace(platform.leader, 'link', 'set', 'host0', 'up')
+  await platform.write('/etc/edgeplatform/config.d/10-site.yaml', `platform: {hostName: ${platformName}}\n`)
+  await platform.output(['systemctl', 'restart', 'edgeplatformd'])
+  await platform.trust()
 }
 
 /** All hosts have the same addresses, each behind a switch of its own: further ones reach the platform through a socket. */

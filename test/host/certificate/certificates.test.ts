@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createCertificates } from '../../../src/certificate/certificates.ts'
-import { CertificateUnusable } from '../../../src/certificate/pair.ts'
+import { CertificateUnusable, type CertificateFiles } from '../../../src/certificate/pair.ts'
 import { captureLog, makeMaterial } from '../../support/https-server.ts'
 
 const day = 86_400_000
@@ -39,9 +39,9 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const at = (name: string) => join(folder, 'tls', name)
 const modeOf = (name: string) => (statSync(at(name)).mode & 0o777).toString(8)
 const keyOf = (cert: string) => createPublicKey(cert).export({ type: 'spki', format: 'der' }).toString('hex')
-const create = (own?: { certificateFile: string; keyFile: string }, directory = join(folder, 'tls')) =>
+const create = (own?: CertificateFiles, directory = join(folder, 'tls'), staysForAddresses = false) =>
   createCertificates({
-    directory,
+    ...{ directory, staysForAddresses },
     own,
     buildDate: built,
     clock: { now: () => time, monotonic: () => monotonic ?? time },
@@ -156,6 +156,16 @@ describe("the daemon's own certificate", () => {
       time += hour / 12
       await create().ensure()
       expect(made()).toBe(2)
+    })
+
+    it('for new addresses no certificate is made where it stays, but on a reload', async () => {
+      const certificates = create(undefined, undefined, true)
+      await certificates.ensure()
+      advertise(1)
+      for (time += 3 * hour; time < built + 2 * day; time += hour)
+        expect(await certificates.ensure()).toBe(false)
+      expect(logged.lines.filter(({ msg }) => String(msg).includes('lacks an address'))).toHaveLength(1)
+      expect([await certificates.reload(), made()]).toEqual([true, 2])
     })
 
     it('for new addresses a certificate is made at once on a reload, and for a new host name', async () => {
