@@ -57,10 +57,10 @@ export const measurePlatformDownloads: Measure = async (rig): Promise<Figure[]> 
   const fromNginx = fetch(nginx.port, () => '/definition', false)
   const used: number[] = []
   const base: number[] = []
-  // Both have the file in the memory of the machine.
-  for (const side of [fromOwn, fromNginx]) await side()
   const idleMiB = readRssMiB(own.pid)
   resetPeak(own.pid)
+  // Both have the file in the memory of the machine.
+  for (const side of [fromOwn, fromNginx]) await side()
   for (let round = 0; round < rounds; round += 1) {
     rig.say(`platform-downloads: round ${round + 1} of ${rounds}`)
     const sides = [async () => base.push(await fromNginx()), async () => used.push(await fromOwn())]
