@@ -19,12 +19,14 @@ const law = {
   certificate: [...ground, 'audit'],
   host: ground,
   credentials: ground,
+  outgoing: ground,
   // What it downloads is an archive, and keeps the reserve of the disk as an upload does.
   uplink: [
     ...ground,
     'archive',
     'audit',
     'host',
+    'outgoing',
     'upload/disk-room.ts',
     'api/json-form.ts',
     'platform/schemas',
@@ -52,7 +54,7 @@ const law = {
   inventory: [...ground, 'host', 'program'],
   service: [...ground, 'certificate'],
   platform: [
-    ...[...ground, 'secrets', 'audit', 'credentials', 'upload', 'program/run-worker.ts'],
+    ...[...ground, 'secrets', 'audit', 'credentials', 'outgoing', 'upload', 'program/run-worker.ts'],
     // What users send is read by examine.cjs alone: the platform knows what that is asked, and what it answers.
     ...['archive/limits.ts', 'archive/refusal.ts', 'archive/codes.ts'],
     ...['definition/examination/protocol.ts', 'definition/examination/codes.ts'],
@@ -68,7 +70,7 @@ const law = {
   ],
   // Another one: it writes the configuration of the daemon, and checks with the calls of uplink.
   connect: [
-    ...['base', 'errors', 'system', 'config', 'program', 'uplink', 'ctl'],
+    ...['base', 'errors', 'system', 'config', 'program', 'outgoing', 'uplink', 'ctl'],
     ...['host/schemas.ts', 'platform/schemas'],
   ],
 }

@@ -2,9 +2,9 @@ import { program } from '../base/program.ts'
 import { Failure } from '../ctl/exit-codes.ts'
 import { oneLine, span } from '../ctl/text.ts'
 import type { EdgeHostDevice, EdgeHostRegistration } from '../platform/schemas/edge-hosts.ts'
-import { causeOfError, type Cause, type Way } from '../uplink/cause.ts'
+import type { Trust, Way } from '../outgoing/connection.ts'
+import { causeOfError, type Cause } from '../uplink/cause.ts'
 import { createPlatformClient, type Answer, type PlatformClient } from '../uplink/client.ts'
-import type { Trust } from '../uplink/connection.ts'
 import { createProbe } from '../uplink/probe.ts'
 
 /** The names of the checks, in their order. */

@@ -1,3 +1,12 @@
+import {
+  FingerprintDiffers,
+  ForeignReply,
+  NoReply,
+  ProxyUnreachable,
+  TunnelRefused,
+} from '../outgoing/failures.ts'
+import type { Way } from '../outgoing/connection.ts'
+
 /** Why the platform is not reached, or refuses this host. */
 export type CauseKind =
   | 'name'
@@ -66,52 +75,6 @@ const words: Readonly<Record<CauseKind, string>> = {
 
 /** A cause in a few words, for the console: without text that came over the network. */
 export const causeInWords = ({ kind }: Cause): string => words[kind]
-
-/** Where a call goes. */
-export interface Way {
-  /** `https:` URL of the platform. */
-  readonly url: string
-  /** `http://host:port` of the proxy, if there is one. */
-  readonly proxy?: string
-}
-
-/** A proxy answered CONNECT with another status than 200. */
-export class TunnelRefused extends Error {
-  override readonly name = 'TunnelRefused'
-  readonly status: number
-
-  constructor(status: number) {
-    super(`the proxy answered CONNECT with ${status}`)
-    this.status = status
-  }
-}
-
-/** The proxy itself cannot be reached. */
-export class ProxyUnreachable extends Error {
-  override readonly name = 'ProxyUnreachable'
-}
-
-/** The certificate is not the pinned one. */
-export class FingerprintDiffers extends Error {
-  override readonly name = 'FingerprintDiffers'
-  /** `AA:BB:…` of the certificate that was shown. */
-  readonly shown: string
-
-  constructor(shown: string) {
-    super(`the fingerprint is ${shown}`)
-    this.shown = shown
-  }
-}
-
-/** A reply that no platform gives: a redirect, one that is too long, or one that is not JSON. */
-export class ForeignReply extends Error {
-  override readonly name = 'ForeignReply'
-}
-
-/** No reply within the time limit. */
-export class NoReply extends Error {
-  override readonly name = 'NoReply'
-}
 
 const noRoute = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL', 'ENETDOWN', 'EHOSTDOWN']
 const noName = ['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME']

@@ -1,7 +1,5 @@
-import { isForRoot } from '../errors/unreadable.ts'
-import { systemReason } from '../errors/system-reason.ts'
+import { checkAuthorities } from '../outgoing/authorities.ts'
 import type { Finding, ReferenceCheck } from '../room.ts'
-import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
 
 /** Checks what the section `platform` needs with `host.mode: connected`, and the file of authorities. */
 export async function checkSettings({ value, onUnseen }: ReferenceCheck): Promise<Finding[]> {
@@ -25,15 +23,5 @@ export async function checkSettings({ value, onUnseen }: ReferenceCheck): Promis
         message: 'platform.caFile has no effect beside platform.fingerprint; remove one of them',
       },
     ]
-  try {
-    await readRegularFile(file, textFileBytes)
-    return []
-  } catch (error) {
-    if (isForRoot({ cause: error })) {
-      onUnseen(file)
-      return []
-    }
-    const message = `platform.caFile, ${file}, cannot be read: ${systemReason(error as NodeJS.ErrnoException)}`
-    return [{ path: 'platform.caFile', message }]
-  }
+  return checkAuthorities('platform.caFile', file, onUnseen)
 }

@@ -1,8 +1,8 @@
-import type { IncomingMessage } from 'node:http'
-import { request } from 'node:https'
-import { createGrowingBuffer } from '../base/growing-buffer.ts'
-import { causeOfError, causeOfReply, ForeignReply, NoReply, type Cause, type Way } from './cause.ts'
-import { createAgent, type Trust } from './connection.ts'
+import { createAgent, type Trust, type Way } from '../outgoing/connection.ts'
+import { exchange } from '../outgoing/exchange.ts'
+import { ForeignReply } from '../outgoing/failures.ts'
+import { parseJson } from '../outgoing/parse-json.ts'
+import { causeOfError, causeOfReply, type Cause } from './cause.ts'
 import { wantedHeader } from './wanted/announcement.ts'
 
 /** A call of the platform. */
@@ -52,7 +52,6 @@ export interface PlatformClient {
 // A platform repeats to a host what the host has told it; JSON of a megabyte can hold up this process for a second.
 const longestReply = 262_144
 const longestRefusal = 65_536
-const mostHints = 16
 const defaultTimeoutMs = 20_000
 
 export function createPlatformClient(options: PlatformClientOptions): PlatformClient {
@@ -62,61 +61,15 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   async function send(call: Call): Promise<Answer> {
     const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body))
     const signal = AbortSignal.timeout(timeoutMs)
-    const open = () =>
-      new Promise<IncomingMessage>((resolve, reject) => {
-        const sent = request(new URL(call.path, url), {
-          ...{ method: call.method, agent, signal },
-          headers: {
-            ...{ accept: 'application/json', 'user-agent': 'edgehostd' },
-            ...(call.token === undefined ? {} : { authorization: call.token }),
-            ...(body ? { 'content-type': 'application/json', 'content-length': body.length } : {}),
-          },
-        })
-        let isOpen = true
-        const fail = (error: Error) => {
-          isOpen = false
-          reject(error)
-        }
-        sent.once('response', (reply) => {
-          isOpen = false
-          resolve(reply)
-        })
-        sent.once('upgrade', (_, socket) => {
-          socket.destroy()
-          fail(new ForeignReply('it changes to another protocol'))
-        })
-        let hints = 0
-        sent.on('information', () => {
-          if (++hints > mostHints) sent.destroy(new ForeignReply('it sends hints without end'))
-        })
-        sent.on('error', (error: NodeJS.ErrnoException) => {
-          // An error after the reply began is one of the reply too.
-          if (!isOpen) return
-          isOpen = false
-          // The platform may close a kept connection while the next call is sent; all calls may be repeated.
-          const isClosed = sent.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(error.code ?? '')
-          if (isClosed && !signal.aborted) open().then(resolve, reject)
-          else reject(signal.aborted ? new NoReply('no reply in time') : error)
-        })
-        // A call ends whatever the other side does.
-        sent.once('close', () => {
-          if (isOpen) fail(new ForeignReply('it closes the connection without a reply'))
-        })
-        sent.end(body)
-      })
-    const reply = await open()
-    const { statusCode: status = 0, headers } = reply
-    if (status < 200 || status > 599) {
-      reply.destroy()
-      throw new ForeignReply(`its status is ${status}`)
-    }
-    if (status >= 300 && status < 400) {
-      reply.destroy()
-      throw new ForeignReply(`it redirects (status ${status})`)
-    }
-    const longest = status < 300 ? longestReply + 2 * (body?.length ?? 0) : longestRefusal
-    const text = await read(reply, longest).catch((error: unknown) => {
-      throw signal.aborted ? new NoReply('no whole reply in time') : error
+    const { status, headers, text } = await exchange(agent, {
+      ...{ method: call.method, url: new URL(call.path, url), signal },
+      headers: {
+        ...{ accept: 'application/json', 'user-agent': 'edgehostd' },
+        ...(call.token === undefined ? {} : { authorization: call.token }),
+        ...(body ? { 'content-type': 'application/json' } : {}),
+      },
+      ...(body ? { body } : {}),
+      longest: (of) => (of < 300 ? longestReply + 2 * (body?.length ?? 0) : longestRefusal),
     })
     const parsed = parse(text, status)
     const cause = causeOfReply(status, parsed, [call.token ?? '', ...(call.secrets ?? [])])
@@ -136,13 +89,6 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   }
 }
 
-async function read(reply: IncomingMessage, longest: number): Promise<string> {
-  const text = createGrowingBuffer(longest)
-  for await (const part of reply as AsyncIterable<Buffer>)
-    if (!text.add(part)) throw new ForeignReply(`its reply is longer than ${longest} bytes`)
-  return text.bytes().toString()
-}
-
 /** A busy server between may answer an error without JSON. */
 function parse(text: string, status: number): object | undefined {
   if (text === '') return undefined
@@ -150,13 +96,4 @@ function parse(text: string, status: number): object | undefined {
   if (typeof value === 'object') return value === null || Array.isArray(value) ? undefined : value
   if (status >= 400) return undefined
   throw new ForeignReply('its reply is not JSON')
-}
-
-/** @returns undefined for what is not JSON */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

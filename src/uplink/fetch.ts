@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { request } from 'node:https'
-import { causeOfError, causeOfReply, ForeignReply, NoReply, type Cause } from './cause.ts'
+import { createAgent } from '../outgoing/connection.ts'
+import { ForeignReply, NoReply } from '../outgoing/failures.ts'
+import { parseJson } from '../outgoing/parse-json.ts'
+import { causeOfError, causeOfReply, type Cause } from './cause.ts'
 import type { PlatformClientOptions } from './client.ts'
-import { createAgent } from './connection.ts'
 
 /** A request for bytes of any length. */
 export interface FetchOrder {
@@ -126,7 +128,7 @@ export function createFetch(options: FetchOptions): Fetch {
     }
     const retryAfter = reply.headers['retry-after']
     return {
-      cause: causeOfReply(status, parse(Buffer.concat(pieces).toString()), [token]) ?? notWanted,
+      cause: causeOfReply(status, parseJson(Buffer.concat(pieces).toString()), [token]) ?? notWanted,
       ...{ status, ...(retryAfter === undefined ? {} : { retryAfter }) },
     }
   }
@@ -155,11 +157,3 @@ const notWanted: Cause = { kind: 'platform', message: 'the platform refused the 
 
 const reasonOf = (signal: AbortSignal, error: Error): Error =>
   signal.aborted && signal.reason instanceof Error ? signal.reason : error
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

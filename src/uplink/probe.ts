@@ -2,8 +2,8 @@ import { lookup } from 'node:dns/promises'
 import { connect, isIP } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
-import { NoReply, ProxyUnreachable, type Way } from './cause.ts'
-import { openTunnel } from './connection.ts'
+import { openTunnel, type Way } from '../outgoing/connection.ts'
+import { NoReply, ProxyUnreachable } from '../outgoing/failures.ts'
 
 /** The way to a platform, looked at step by step before it is used. Each step rejects with an error that `causeOfError` reads. */
 export interface Probe {

@@ -5,15 +5,14 @@ import type { Mode } from '../base/role.ts'
 import { inSeconds } from '../base/sample.ts'
 import { formatTime } from '../base/time.ts'
 import { largestDescription } from '../definition/examination/wanted-archive.ts'
-import { systemReason } from '../errors/system-reason.ts'
 import { notApplicable, type PlatformOfHostInfo } from '../host/document.ts'
 import type { Host } from '../host/room.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
+import { readAuthorities } from '../outgoing/authorities.ts'
 import type { FiguresOf, Room } from '../room.ts'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
-import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
 import type { about } from './about.ts'
 import { causeInWords, type Cause } from './cause.ts'
 import { createPlatformClient, type PlatformClient, type PlatformClientOptions } from './client.ts'
@@ -336,13 +335,7 @@ async function readTrust(
   const ca =
     caFile === undefined || fingerprint !== undefined
       ? undefined
-      : await readRegularFile(caFile, textFileBytes).then(
-          ({ bytes }) => bytes.toString(),
-          (error: unknown) => {
-            const reason = systemReason(error as NodeJS.ErrnoException)
-            throw new Error(`platform.caFile, ${caFile}, cannot be read: ${reason}`, { cause: error })
-          },
-        )
+      : await readAuthorities('platform.caFile', caFile)
   return {
     ...{ url, now: () => clock.now() },
     ...(proxy === undefined ? {} : { proxy }),

@@ -8,7 +8,7 @@ import { refuseFull } from '../../errors/storage-full.ts'
 import { replaceFile, syncFolder } from '../../system/files.ts'
 import { readRegularFile } from '../../system/regular-file.ts'
 import { createDiskRoom } from '../../upload/disk-room.ts'
-import { ForeignReply } from '../cause.ts'
+import { ForeignReply } from '../../outgoing/failures.ts'
 import { OwnFailure, type Fetch, type Fetched, type FetchFailure } from '../fetch.ts'
 import { sumIn } from './announcement.ts'
 

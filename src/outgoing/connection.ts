@@ -3,9 +3,17 @@ import { Agent, type AgentOptions } from 'node:https'
 import { isIP } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect, getCACertificates, type ConnectionOptions, type TLSSocket } from 'node:tls'
-import { FingerprintDiffers, NoReply, ProxyUnreachable, TunnelRefused, type Way } from './cause.ts'
+import { FingerprintDiffers, NoReply, ProxyUnreachable, TunnelRefused } from './failures.ts'
 
-/** Which certificate of the platform is accepted. With neither, one of the authorities of this system has to have signed it. */
+/** Where a call goes. */
+export interface Way {
+  /** `https:` URL of the server; only its host and port count. */
+  readonly url: string
+  /** `http://host:port` of the proxy, if there is one. */
+  readonly proxy?: string
+}
+
+/** Which certificate of the server is accepted. With neither, one of the authorities of this system has to have signed it. */
 export interface Trust {
   /** PEM. */
   readonly ca?: string
@@ -14,10 +22,11 @@ export interface Trust {
 }
 
 /**
- * An agent with one kept connection, directly or through the proxy. Nothing is sent before the certificate is accepted.
+ * An agent that keeps its connections, directly or through the proxy. Nothing is sent before the certificate is accepted.
  * @param timeoutMs for a new connection, with proxy and TLS
+ * @param maxSockets connections at the same time; further requests wait
  */
-export function createAgent(way: Way, trust: Trust, timeoutMs: number): Agent {
+export function createAgent(way: Way, trust: Trust, timeoutMs: number, maxSockets = 1): Agent {
   const { hostname, port } = new URL(way.url)
   const name = hostname.replace(/^\[|\]$/g, '')
   const target = { host: name, port: Number(port || '443') }
@@ -30,8 +39,8 @@ export function createAgent(way: Way, trust: Trust, timeoutMs: number): Agent {
     minVersion: 'TLSv1.2',
     ALPNProtocols: ['http/1.1'],
   }
-  // A connection that is idle between two heartbeats is kept.
-  const settings: AgentOptions = { keepAlive: true, maxSockets: 1, maxCachedSessions: 0 }
+  // A connection that is idle between two requests is kept.
+  const settings: AgentOptions = { keepAlive: true, maxSockets, maxCachedSessions: 0 }
   const agent = new Agent(settings)
   agent.createConnection = (_, done) => {
     const signal = AbortSignal.timeout(timeoutMs)
