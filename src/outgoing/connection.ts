@@ -1,3 +1,4 @@
+import { hash, X509Certificate } from 'node:crypto'
 import { request as connectRequest } from 'node:http'
 import { Agent, type AgentOptions } from 'node:https'
 import { isIP } from 'node:net'
@@ -13,12 +14,17 @@ export interface Way {
   readonly proxy?: string
 }
 
-/** Which certificate of the server is accepted. With neither, one of the authorities of this system has to have signed it. */
+/**
+ * Which certificate of the server is accepted. With neither, one of the authorities of this system has to have signed it. A server that makes
+ * its own certificate renews it with the same key: where that key is known, the new certificate is accepted.
+ */
 export interface Trust {
-  /** PEM. */
+  /** Authorities, or certificates of the server itself, whose keys are known then; names and times count. PEM. */
   readonly ca?: string
   /** SHA-256 of the certificate as `AA:BB:…`; then neither names nor times count. */
   readonly fingerprint?: string
+  /** The key that the certificate with that fingerprint had: SHA-256, hex, of its SubjectPublicKeyInfo. */
+  readonly pinnedKey?: { known(): string | undefined; learn(key: string): void }
 }
 
 /**
@@ -33,9 +39,9 @@ export function createAgent(way: Way, trust: Trust, timeoutMs: number, maxSocket
   const options: ConnectionOptions = {
     ...target,
     ...(isIP(name) === 0 ? { servername: name } : {}),
-    ...(trust.fingerprint === undefined
-      ? { ca: trust.ca ?? getCACertificates('system') }
-      : { rejectUnauthorized: false }),
+    ...(trust.fingerprint === undefined ? { ca: trust.ca ?? getCACertificates('system') } : {}),
+    // `refusalOf` judges, before anything is sent.
+    rejectUnauthorized: false,
     minVersion: 'TLSv1.2',
     ALPNProtocols: ['http/1.1'],
   }
@@ -46,7 +52,7 @@ export function createAgent(way: Way, trust: Trust, timeoutMs: number, maxSocket
     const signal = AbortSignal.timeout(timeoutMs)
     const open = async () => {
       const tunnel = way.proxy === undefined ? undefined : await openTunnel(way.proxy, target, signal)
-      return secure({ ...options, ...(tunnel ? { socket: tunnel } : {}) }, trust, signal)
+      return secure({ ...options, ...(tunnel ? { socket: tunnel } : {}) }, { ...trust, name }, signal)
     }
     open().then(
       (socket) => done?.(null, socket),
@@ -92,7 +98,12 @@ export function openTunnel(
   })
 }
 
-function secure(options: ConnectionOptions, { fingerprint }: Trust, signal: AbortSignal): Promise<TLSSocket> {
+interface NamedTrust extends Trust {
+  /** Of the server. */
+  readonly name: string
+}
+
+function secure(options: ConnectionOptions, trust: NamedTrust, signal: AbortSignal): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = connect(options)
     const end = (error: Error) => {
@@ -105,9 +116,9 @@ function secure(options: ConnectionOptions, { fingerprint }: Trust, signal: Abor
     signal.addEventListener('abort', late)
     socket.once('error', end)
     socket.once('secureConnect', () => {
-      const shown = socket.getPeerX509Certificate()?.fingerprint256 ?? 'none'
-      if (fingerprint !== undefined && shown !== fingerprint.toUpperCase()) {
-        end(new FingerprintDiffers(shown))
+      const refusal = refusalOf(socket, trust)
+      if (refusal) {
+        end(refusal)
         return
       }
       signal.removeEventListener('abort', late)
@@ -115,4 +126,38 @@ function secure(options: ConnectionOptions, { fingerprint }: Trust, signal: Abor
       resolve(socket)
     })
   })
+}
+
+/** Why the certificate of a connection is not accepted; undefined where it is. */
+function refusalOf(socket: TLSSocket, { ca, fingerprint, pinnedKey, name }: NamedTrust): Error | undefined {
+  const shown = socket.getPeerX509Certificate()
+  if (fingerprint !== undefined) {
+    const key = shown && keyOf(shown)
+    if (key !== undefined && shown?.fingerprint256 === fingerprint.toUpperCase()) pinnedKey?.learn(key)
+    else if (key === undefined || pinnedKey?.known() !== key)
+      return new FingerprintDiffers(shown?.fingerprint256 ?? 'none')
+    return undefined
+  }
+  if (socket.authorized || (shown && ca !== undefined && isRenewed(shown, ca, name))) return undefined
+  // Node gives the code of OpenSSL here, a text.
+  const code = String(socket.authorizationError)
+  return Object.assign(new Error(`the certificate is not accepted: ${code}`), { code })
+}
+
+/** Whether a certificate has the key of one that is trusted, and is valid now for this name. */
+function isRenewed(shown: X509Certificate, ca: string, name: string): boolean {
+  const now = Date.now()
+  const isNow = shown.validFromDate.getTime() <= now && now <= shown.validToDate.getTime()
+  const isNamed = isIP(name) === 0 ? shown.checkHost(name) : shown.checkIP(name)
+  if (!isNow || isNamed === undefined) return false
+  const key = keyOf(shown)
+  return certificatesIn(ca).some((trusted) => !trusted.ca && keyOf(trusted) === key)
+}
+
+const keyOf = ({ publicKey }: X509Certificate): string =>
+  hash('sha256', publicKey.export({ type: 'spki', format: 'der' }), 'hex')
+
+function certificatesIn(pem: string): readonly X509Certificate[] {
+  const found = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  return found.map((each) => new X509Certificate(each))
 }

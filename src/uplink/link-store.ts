@@ -19,6 +19,14 @@ export interface Registration {
   readonly tenantUid?: string
   /** Whether the platform said that it has removed this host. */
   readonly isRemoved: boolean
+  /** The key of the certificate that is pinned. */
+  readonly pinned?: PinnedKey
+}
+
+/** The key that a certificate with a fingerprint had; see `Trust` of `outgoing/connection.ts`. */
+export interface PinnedKey {
+  readonly fingerprint: string
+  readonly key: string
 }
 
 /**
@@ -33,6 +41,10 @@ export interface LinkStore {
   ): Promise<void>
   putGeneration(generation: number): Promise<void>
   markRemoved(): Promise<void>
+  /** The key of the certificate with this fingerprint, where it was seen. */
+  pinnedKey(fingerprint: string): string | undefined
+  /** Is on the disk with the next write, which that of the login is. */
+  learnKey(pinned: PinnedKey): void
 }
 
 const name = 'registration.json'
@@ -53,12 +65,14 @@ export async function openLinkStore(stateDirectory: string, log: Logger): Promis
     return undefined
   })
   let current = found && parse(found.bytes.toString())
+  let pinned = current?.pinned
 
   async function write(next: Registration): Promise<void> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    await replaceFile(file, `${JSON.stringify(next)}\n`, 0o600)
+    const kept = { ...next, ...(pinned === undefined ? {} : { pinned }) }
+    await replaceFile(file, `${JSON.stringify(kept)}\n`, 0o600)
     await syncFolder(stateDirectory)
-    current = next
+    current = kept
   }
 
   return {
@@ -70,6 +84,8 @@ export async function openLinkStore(stateDirectory: string, log: Logger): Promis
     },
     putGeneration: (generation) => write({ ...required(current), generation }),
     markRemoved: () => write({ ...required(current), isRemoved: true }),
+    pinnedKey: (fingerprint) => (pinned?.fingerprint === fingerprint ? pinned.key : undefined),
+    learnKey: (found) => (pinned = found),
   }
 }
 
@@ -80,9 +96,9 @@ function required(current: Registration | undefined): Registration {
 
 function parse(text: string): Registration | undefined {
   try {
-    const { edgeHostUid, projectUid, hostId, tenantUid, generation, isRemoved } = JSON.parse(text) as Partial<
-      Record<keyof Registration, unknown>
-    >
+    const { edgeHostUid, projectUid, hostId, tenantUid, generation, isRemoved, pinned } = JSON.parse(
+      text,
+    ) as Partial<Record<keyof Registration, unknown>>
     return typeof edgeHostUid === 'string' &&
       typeof projectUid === 'string' &&
       typeof hostId === 'string' &&
@@ -91,9 +107,15 @@ function parse(text: string): Registration | undefined {
           ...{ edgeHostUid, projectUid, hostId, generation: generation as number },
           ...(typeof tenantUid === 'string' ? { tenantUid } : {}),
           isRemoved: isRemoved === true,
+          ...(isPinnedKey(pinned) ? { pinned } : {}),
         }
       : undefined
   } catch {
     return undefined
   }
+}
+
+function isPinnedKey(value: unknown): value is PinnedKey {
+  const { fingerprint, key } = (value ?? {}) as Partial<Record<keyof PinnedKey, unknown>>
+  return typeof fingerprint === 'string' && typeof key === 'string'
 }

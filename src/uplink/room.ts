@@ -23,7 +23,7 @@ import { createFetch, type Fetch } from './fetch.ts'
 import { createHostHealth } from './host-health.ts'
 import { openHostKey, platformFolder } from './host-key.ts'
 import { createLink, type Link } from './link.ts'
-import { openLinkStore, type Registration } from './link-store.ts'
+import { openLinkStore, type LinkStore, type Registration } from './link-store.ts'
 import { registeredName } from './name.ts'
 import { platformLinkRoutes } from './routes.ts'
 import type { PlatformLink, RegistrationStatus } from './schemas.ts'
@@ -123,7 +123,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
 
   async function begin(address: string): Promise<void> {
     client?.close()
-    const way = await readTrust(address, settings, clock)
+    const way = await readTrust(address, settings, store, clock)
     client = options.client ?? createPlatformClient(way)
     const key = await openHostKey(options.stateDirectory)
     const onRegistered = ({ edgeHostUid }: Pick<Registration, 'edgeHostUid'>) =>
@@ -330,6 +330,7 @@ function statusOf(
 async function readTrust(
   url: string,
   { caFile, fingerprint, proxy }: PlatformOfHost,
+  store: Pick<LinkStore, 'pinnedKey' | 'learnKey'>,
   clock: Clock,
 ): Promise<PlatformClientOptions> {
   const ca =
@@ -339,7 +340,15 @@ async function readTrust(
   return {
     ...{ url, now: () => clock.now() },
     ...(proxy === undefined ? {} : { proxy }),
-    ...(fingerprint === undefined ? {} : { fingerprint }),
+    ...(fingerprint === undefined
+      ? {}
+      : {
+          fingerprint,
+          pinnedKey: {
+            known: () => store.pinnedKey(fingerprint),
+            learn: (key: string) => store.learnKey({ fingerprint, key }),
+          },
+        }),
     ...(ca === undefined ? {} : { ca }),
   }
 }

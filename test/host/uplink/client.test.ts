@@ -18,8 +18,7 @@ afterEach(() => {
   for (const end of ends.splice(0)) end()
 })
 
-async function material(now = Date.now(), buildDate = now - dayMs) {
-  const key = generateKey()
+async function material(now = Date.now(), buildDate = now - dayMs, key = generateKey()) {
   const cert = await signCertificate({ key, names: { hostName: 'box', addresses: [] }, now, buildDate })
   return { key: key.export({ type: 'pkcs8', format: 'pem' }).toString(), cert }
 }
@@ -111,6 +110,42 @@ describe('a call of the platform', () => {
     const { cause } = await clientOf({ url, fingerprint: other }).get()
     expect(cause?.kind).toBe('fingerprint')
     expect(cause?.message).toContain(fingerprint)
+  })
+
+  it('accepts a certificate that was renewed with the key of a trusted one, where its name and times are right', async () => {
+    const key = generateKey()
+    const before = await material(Date.now() - 826 * dayMs, Date.now() - 827 * dayMs, key)
+    const answered = async (pair: Awaited<ReturnType<typeof material>>, host = '127.0.0.1') => {
+      const port = await listen(createServer(pair, well), host)
+      const { status, cause } = await clientOf({ url: `https://${host}:${port}`, ca: before.cert }).get()
+      return status ?? cause?.kind
+    }
+    const now = Date.now()
+    expect(await answered(await material(now, now - dayMs, key))).toBe(200)
+    expect(await answered(await material())).toBe('certificateIssuer')
+    expect(await answered(await material(now, now + dayMs, key))).toMatch(/certificate|clock/)
+    expect(await answered(before)).toBe('certificateExpired')
+    expect(await answered(await material(now, now - dayMs, key), '127.0.0.2')).toMatch(/^certificate/)
+  })
+
+  it('accepts a renewed certificate in place of the pinned one, once it has seen that with the same key', async () => {
+    const key = generateKey()
+    const now = Date.now()
+    const pairs = [await material(now, now - dayMs, key), await material(now, now - dayMs, key)]
+    const [before, after] = await Promise.all(pairs.map((pair) => platform(well, pair)))
+    const foreign = await platform(well)
+    let known: string | undefined
+    const pinnedKey = { known: () => known, learn: (found: string) => (known = found) }
+    const ask = async ({ port }: { port: number }) => {
+      const { fingerprint } = before!
+      const client = clientOf({ url: `https://127.0.0.1:${port}`, fingerprint, pinnedKey })
+      const { status, cause } = await client.get()
+      return status ?? cause?.kind
+    }
+    expect(await ask(after!)).toBe('fingerprint')
+    expect(await ask(before!)).toBe(200)
+    expect(await ask(after!)).toBe(200)
+    expect(await ask(foreign)).toBe('fingerprint')
   })
 
   it('sends nothing to a platform whose fingerprint differs', async () => {
