@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { killDaemon } from '../e2e/cluster/kills.ts'
 import { askWorkload } from '../e2e/cluster/workload.ts'
 import { eventually } from '../e2e/host/eventually.ts'
+import { output } from '../e2e/host/process.ts'
 import { isKitMissing } from '../support/kubernetes-kit.ts'
 import { createRandom } from '../support/random.ts'
 import { bootPlatformPlant, comesMs, type ConnectedHost, type PlatformPlant } from './platform-plant.ts'
@@ -21,6 +22,13 @@ afterAll(() => (plant as PlatformPlant | undefined)?.unplug())
 const says = (host: ConnectedHost, words: string) =>
   eventually(async () => expect(await askWorkload(host)).toBe(words), comesMs)
 const random = createRandom(1207)
+
+/** How much of a definition the second host has. */
+async function receivedBytes(): Promise<number> {
+  const shown = await second.host.output(['edgehostctl', 'platform', 'status', '-o', 'json'])
+  const { wanted } = JSON.parse(shown) as { wanted?: { download?: { receivedBytes: number } } }
+  return wanted?.download?.receivedBytes ?? 0
+}
 
 /** What may happen while a host does what the platform wants. */
 const mishaps: Readonly<Record<string, () => Promise<unknown>>> = {
@@ -90,9 +98,42 @@ describe.skipIf(isKitMissing())('clusters of the platform', () => {
     1_300_000,
   )
 
+  it('come with a definition of 500 MB through ten cuts', async () => {
+    const { platform, profileUid } = plant
+    // A pack may have files that nothing of it names.
+    const described = { name: 'large', version: '1.0.0', layer: 'addon', cloudTypes: ['edge-native'] }
+    await platform.sh(
+      'mkdir -p /root/large/assets; head -c 500000000 /dev/urandom > /root/large/assets/noise',
+    )
+    await platform.write('/root/large/pack.json', JSON.stringify(described))
+    await platform.write('/root/large/values.yaml', 'pack: {namespace: large}\n')
+    await platform.output(['edgeplatformctl', 'packs', 'upload', '/root/large'], { timeoutMs: 300_000 })
+    const exported = await platform.output(['edgeplatformctl', 'profiles', 'export', profileUid])
+    const profile = JSON.parse(exported) as { spec: { version: string; template: { packs: object[] } } }
+    profile.spec.version = '2.0.0'
+    const layer = { layer: 'addon', tag: '1.0.0', type: 'spectro', values: 'pack: {namespace: large}\n' }
+    profile.spec.template.packs.push({ name: 'large', ...layer })
+    await platform.write('/root/large.json', JSON.stringify(profile))
+    const uidOfLarge = await platform.output(['edgeplatformctl', 'profiles', 'import', '/root/large.json'])
+    // 20 MB in a second, so that it lasts.
+    await output('nsenter', [
+      ...['-t', String(second.host.clientNamespace()), '-n', 'tc', 'qdisc', 'add', 'dev', 'edge0', 'root'],
+      ...['tbf', 'rate', '160mbit', 'burst', '1mb', 'latency', '400ms'],
+    ])
+    const replacement = { uid: profileUid, replaceWithProfile: uidOfLarge.trim() }
+    await plant.ask('PUT', `/v1/spectroclusters/${secondUid}/profiles`, { profiles: [replacement] })
+    for (let cuts = 0; cuts < 10; cuts++) {
+      const atLeast = (cuts + 1) * 40_000_000
+      await eventually(async () => expect(await receivedBytes()).toBeGreaterThan(atLeast), comesMs)
+      plant.cutRelay()
+    }
+    await plant.untilWanted(secondUid, 'Applied')
+    expect(await askWorkload(second)).toBe('bon jour')
+  }, 1_800_000)
+
   it('of other hosts do not notice', async () => {
     expect(await askWorkload(second)).toBe('bon jour')
-    expect((await plant.shown(secondUid)).spec.number).toBe(1)
+    expect((await plant.shown(secondUid)).spec.number).toBe(2)
     await plant.untilWanted(secondUid, 'Applied')
   }, 1_300_000)
 })

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -56,6 +56,8 @@ export interface PlatformPlant {
   untilForgotten(uid: string): Promise<void>
   /** The wire between the platform and the first host. */
   setWire(isUp: boolean): Promise<void>
+  /** Ends all connections of the second host with the platform; it can open others. */
+  cutRelay(): void
   unplug(): Promise<void>
 }
 
@@ -63,9 +65,9 @@ export interface PlatformPlant {
 export async function bootPlatformPlant(count: number): Promise<PlatformPlant> {
   const folder = await mkdtemp(join(tmpdir(), 'platform-plant-'))
   const booted: Host[] = []
-  const relays: ChildProcess[] = []
+  const relays: Relay[] = []
   const unplug = async () => {
-    for (const each of relays) each.kill('SIGKILL')
+    for (const each of relays) each.stop()
     await Promise.all(booted.map((each) => each.unplug()))
     await rm(folder, { recursive: true, force: true })
   }
@@ -84,7 +86,7 @@ export async function bootPlatformPlant(count: number): Promise<PlatformPlant> {
       const plant = await bootClusterHost()
       booted.push(plant.host)
       if (at === 0) await layCable(plant.host, platform)
-      else await layRelay(plant.host, platform, folder, relays)
+      else relays.push(await layRelay(plant.host, platform, join(folder, `relay-${at}`)))
       hosts.push(await connected(plant, platform, ask))
     }
     await writePlant(join(folder, 'plant'), hosts[0]!.kit)
@@ -135,6 +137,10 @@ export async function bootPlatformPlant(count: number): Promise<PlatformPlant> {
         eventually(async () => {
           expect((await platform.asRoot('GET', `/v1/spectroclusters/${uid}`)).status).toBe(404)
         }, comesMs),
+      cutRelay() {
+        relays[0]?.stop()
+        relays[0]?.start()
+      },
       async setWire(isUp) {
         await inNamespace(hosts[0]!.host.clientNamespace(), 'link', 'set', 'platform', isUp ? 'up' : 'down')
       },
@@ -164,24 +170,39 @@ async function layCable(host: ClusterHost['host'], platform: Edgeplatform): Prom
   await platform.trust()
 }
 
+interface Relay {
+  start(): void
+  /** Ends its connections too. */
+  stop(): void
+}
+
 /** All hosts have the same addresses, each behind a switch of its own: further ones reach the platform through a socket. */
-async function layRelay(
-  host: ClusterHost['host'],
-  platform: Edgeplatform,
-  folder: string,
-  relays: ChildProcess[],
-): Promise<void> {
-  const socket = join(folder, `relay-${relays.length}`)
+async function layRelay(host: ClusterHost['host'], platform: Edgeplatform, socket: string): Promise<Relay> {
   const inSwitch = host.clientNamespace()
   await inNamespace(inSwitch, 'address', 'add', `${platformAddress}/32`, 'dev', 'edge0')
-  const socat = (pid: number, from: string, to: string) =>
-    relays.push(
-      spawn('nsenter', ['-t', String(pid), '-n', 'setpriv', '--pdeathsig', 'KILL', 'socat', from, to], {
-        stdio: 'ignore',
-      }),
-    )
-  socat(platform.leader, `UNIX-LISTEN:${socket},fork`, 'TCP:127.0.0.1:443')
-  socat(inSwitch, `TCP-LISTEN:443,bind=${platformAddress},fork,reuseaddr`, `UNIX-CONNECT:${socket}`)
+  const groups: number[] = []
+  const socat = (pid: number, from: string, to: string) => {
+    const args = ['-t', String(pid), '-n', 'setpriv', '--pdeathsig', 'KILL', 'socat', from, to]
+    const { pid: group } = spawn('nsenter', args, { stdio: 'ignore', detached: true })
+    if (group === undefined) throw new Error('nsenter cannot be started')
+    groups.push(group)
+  }
+  const relay: Relay = {
+    start() {
+      socat(platform.leader, `UNIX-LISTEN:${socket},fork,unlink-early`, 'TCP:127.0.0.1:443')
+      socat(
+        inSwitch,
+        `TCP-LISTEN:443,bind=${platformAddress},fork,reuseaddr`,
+        `UNIX-CONNECT:${socket},retry=20,interval=0.1`,
+      )
+    },
+    // A fork of socat has the group of the first.
+    stop() {
+      for (const group of groups.splice(0)) process.kill(-group, 'SIGKILL')
+    },
+  }
+  relay.start()
+  return relay
 }
 
 async function connected(
