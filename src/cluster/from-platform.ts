@@ -54,6 +54,8 @@ export interface ClusterForPlatform {
     /** Why it is held or has failed; masked. */
     readonly reason: string
   }
+  /** What the host is made as. */
+  readonly active: { readonly revision: number; readonly outcome: Outcome }
 }
 
 export interface FromPlatformOptions {
@@ -174,7 +176,8 @@ export function createFromPlatform(options: FromPlatformOptions): FromPlatform {
       const record = store.current()
       // A cluster of a version without revisions has one since then.
       const newest = record && revisions.newestWanted()
-      if (!record || !newest) return undefined
+      const active = record && revisions.find(record.generation)
+      if (!newest || !active) return undefined
       const { generation, platformNumber, outcome, reason } = newest
       return {
         ...{ uid: record.uid, name: record.name, isDeleting: isDeleting(record) },
@@ -182,6 +185,7 @@ export function createFromPlatform(options: FromPlatformOptions): FromPlatform {
           ...{ revision: generation, platformNumber, outcome },
           reason: createHideOf(newest.sensitive)(reason),
         },
+        active: { revision: active.generation, outcome: active.outcome },
       }
     },
   }

@@ -12,10 +12,14 @@ export interface ClusterNow {
     readonly revision: number
     /** Null where it was wanted on this host. */
     readonly platformNumber: number | null
-    readonly outcome: 'waiting' | 'held' | 'applying' | 'good' | 'failed' | 'rolledBack' | 'superseded'
+    readonly outcome: RevisionOutcome
     readonly reason: string
   }
+  /** What the host is made as; older than the newest one where it has gone back from that. */
+  readonly active: { readonly revision: number; readonly outcome: RevisionOutcome }
 }
+
+type RevisionOutcome = 'waiting' | 'held' | 'applying' | 'good' | 'failed' | 'rolledBack' | 'superseded'
 
 /** How far what the platform wants is: the condition `Wanted` of the cluster there. */
 export interface WantedCondition {
@@ -91,7 +95,9 @@ const isChangedHere = (cluster: ClusterNow | undefined, kept: KeptWanted): boole
   cluster?.uid === kept.uid &&
   !cluster.isDeleting &&
   cluster.newest.platformNumber === null &&
-  cluster.newest.revision !== kept.revision
+  cluster.newest.revision !== kept.revision &&
+  // What was wanted here has failed, and what the platform wanted after it was there already.
+  !(cluster.active.revision === kept.revision && hasFailed(cluster.newest))
 
 /** The condition of what is kept, while nothing is being done. Pure. */
 export function conditionOf(
@@ -108,7 +114,7 @@ function judge(kept: KeptWanted, cluster: ClusterNow | undefined): Judgement {
   const own = cluster?.uid === kept.uid ? cluster : undefined
   switch (kept.outcome) {
     case 'applied':
-      return own && !own.isDeleting ? appliedOf(own.newest) : deletedHere
+      return own && !own.isDeleting ? appliedOf(revisionOf(kept, own)) : deletedHere
     case 'deleting':
       return { status: 'Unknown', reason: 'Deleting', message: '' }
     case 'deleted':
@@ -129,7 +135,15 @@ function judge(kept: KeptWanted, cluster: ClusterNow | undefined): Judgement {
   }
 }
 
-function appliedOf({ revision, outcome, reason }: ClusterNow['newest']): Judgement {
+const hasFailed = ({ outcome }: ClusterNow['newest']) => outcome === 'failed' || outcome === 'rolledBack'
+
+/** The revision that a number has made, or has found there after a newer one had failed. */
+const revisionOf = ({ revision }: KeptWanted, { newest, active }: ClusterNow): Applied =>
+  revision === active.revision && revision !== newest.revision ? { ...active, reason: '' } : newest
+
+type Applied = Pick<ClusterNow['newest'], 'revision' | 'outcome' | 'reason'>
+
+function appliedOf({ revision, outcome, reason }: Applied): Judgement {
   if (outcome === 'good') return { status: 'True', reason: 'Applied', message: `revision ${revision}` }
   if (outcome === 'held' || outcome === 'failed' || outcome === 'rolledBack')
     return {

@@ -110,6 +110,7 @@ async function connected() {
         played.now = {
           ...{ uid: order.uid, name: order.name, isDeleting: false },
           newest: { revision, platformNumber: order.number, outcome: 'good', reason: '' },
+          active: { revision, outcome: 'good' },
         }
         return { kind: 'applied', revision }
       },

@@ -24,6 +24,7 @@ async function main([stateDirectory = '', url = '', ca = '', header = '']: reado
       : {
           ...{ uid, name, isDeleting: false },
           newest: { revision, platformNumber: Number(number), outcome: 'good' as const, reason: '' },
+          active: { revision, outcome: 'good' as const },
         }
   }
   const log = pino({ level: 'silent' })

@@ -89,6 +89,7 @@ async function createWorld() {
   const running = (more: Partial<ClusterNow['newest']> = {}): ClusterNow => ({
     ...{ uid: clusterUid, name: 'edge-1', isDeleting: false },
     newest: { revision: 1, platformNumber: 1, outcome: 'good', reason: '', ...more },
+    active: { revision: more.revision ?? 1, outcome: 'good' },
   })
   return { ...{ platform, world, start, kept, running, lines, file, stateDirectory } }
 }

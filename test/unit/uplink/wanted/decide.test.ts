@@ -13,6 +13,7 @@ const kept = (more: Partial<KeptWanted> = {}): KeptWanted => ({
 const cluster = (newest: Partial<ClusterNow['newest']> = {}, more: Partial<ClusterNow> = {}): ClusterNow => ({
   ...{ uid, name: 'edge-1', isDeleting: false },
   newest: { revision: 2, platformNumber: 3, outcome: 'good', reason: '', ...newest },
+  active: { revision: newest.revision ?? 2, outcome: 'good' },
   ...more,
 })
 const on = (input: Partial<WantedInput>) => {
@@ -27,6 +28,10 @@ const on = (input: Partial<WantedInput>) => {
 
 const local = cluster({ revision: 3, platformNumber: null })
 const foreign = cluster({}, { uid: otherUid })
+
+// Revision 3 has failed, and the host has gone back to 2.
+const wentBack = (newest: Partial<ClusterNow['newest']>) =>
+  cluster({ revision: 3, outcome: 'rolledBack', ...newest }, { active: { revision: 2, outcome: 'good' } })
 
 describe('what is done about what the platform wants', () => {
   it.each<[string, Partial<WantedInput>, string | undefined]>([
@@ -54,6 +59,20 @@ describe('what is done about what the platform wants', () => {
       'say that the revision failed',
       { announced: announced(3), kept: kept(), cluster: cluster({ outcome: 'rolledBack' }) },
       'Refused False',
+    ],
+    [
+      'say that what was there already is applied, after a newer one has failed',
+      {
+        announced: announced(5),
+        kept: kept({ number: 5, etag: announced(5).etag, accepted: 5 }),
+        cluster: wentBack({ platformNumber: 4 }),
+      },
+      'Applied True',
+    ],
+    [
+      'say so too where the newer one was wanted here',
+      { announced: announced(3), kept: kept(), cluster: wentBack({ platformNumber: null }) },
+      'Applied True',
     ],
     [
       'say that values are missing',
