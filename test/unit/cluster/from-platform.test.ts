@@ -99,6 +99,17 @@ it('the same order is not accepted twice, also where its revision has failed sin
   expect(await fromPlatform.apply(order(3, '3'), signal)).toEqual({ kind: 'applied', revision: 3 })
 })
 
+it('what the host is made as is told beside the newest revision, also when it has gone back', async () => {
+  const { fromPlatform, order, activate } = createWorld()
+  await fromPlatform.apply(order(2, '3'), signal)
+  activate('failed')
+  expect(fromPlatform.current()).toMatchObject({
+    newest: { revision: 2, outcome: 'failed' },
+    active: { revision: 1 },
+  })
+  expect(await fromPlatform.apply(order(3, '2'), signal)).toEqual({ kind: 'applied', revision: 1 })
+})
+
 it('where nothing differs no revision is made', async () => {
   const { fromPlatform, order, revisions, entries } = createWorld()
   expect(await fromPlatform.apply(order(5, '2'), signal)).toEqual({ kind: 'applied', revision: 1 })
