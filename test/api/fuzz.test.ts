@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readDocument, type DocumentedOperation } from '../support/api-document.ts'
 import { badText, badValue, garbage } from '../support/bad-input.ts'
 import { hostBody } from '../support/host-body.ts'
@@ -8,6 +8,7 @@ import { openTcp, openTls, type Client } from '../support/https-server.ts'
 import { createRandom } from '../support/random.ts'
 import { createTestEdge, loginPath, type TestEdge } from '../support/test-edge.ts'
 import { createWireEdge, type WireEdge } from '../support/wire-edge.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const { operations, problemsOf } = readDocument()
 const seed = Number(process.env.FUZZ_SEED ?? Math.trunc(Math.random() * 2 ** 31))
@@ -142,7 +143,7 @@ describe('the wire', () => {
   async function ask(bytes: string | Buffer, isOver = (text: string) => text.includes('}')): Promise<string> {
     const client = await open()
     client.socket.write(bytes)
-    await vi.waitFor(() => expect(client.closed || isOver(client.received), client.received).toBe(true), {
+    await waitFor(() => expect(client.closed || isOver(client.received), client.received).toBe(true), {
       timeout: slowestMs,
       interval: 5,
     })
@@ -152,7 +153,7 @@ describe('the wire', () => {
   async function release(): Promise<void> {
     for (const { socket } of clients.splice(0)) socket.destroy()
     // A reset that the loopback of a busy machine drops is never sent again: then a timeout closes the connection.
-    await vi.waitFor(() => expect(connectionsOf(edge)).resolves.toBe(0), { timeout: 15_000, interval: 5 })
+    await waitFor(() => expect(connectionsOf(edge)).resolves.toBe(0), { timeout: 15_000, interval: 5 })
     edge.lines.length = 0
   }
 
@@ -265,8 +266,8 @@ describe('the wire', () => {
     }
     client.socket.on('drain', pour)
     pour()
-    await vi.waitFor(() => expect(client.received).toContain('PayloadTooLarge'), { timeout: slowestMs })
-    await vi.waitFor(() => expect(client.closed).toBe(true), { timeout: 4_000 })
+    await waitFor(() => expect(client.received).toContain('PayloadTooLarge'), { timeout: slowestMs })
+    await waitFor(() => expect(client.closed).toBe(true), { timeout: 4_000 })
     expect(sent).toBeLessThan(16 * 2 ** 20)
   })
 
@@ -278,7 +279,7 @@ describe('the wire', () => {
       for (const { socket } of slow) socket.write('x')
     }, 1_000)
     await isAlive()
-    await vi.waitFor(() => expect(slow.filter(({ closed }) => !closed)).toEqual([]), {
+    await waitFor(() => expect(slow.filter(({ closed }) => !closed)).toEqual([]), {
       timeout: 6_000,
       interval: 50,
     })

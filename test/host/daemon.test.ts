@@ -4,11 +4,12 @@ import { get, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { loadConfig, parseCommandLine } from '../../src/configuration.ts'
 import { createDaemon, type Daemon } from '../../src/daemon.ts'
 import { StateInUse } from '../../src/store/state-lock.ts'
 import { captureLog, makeMaterial, openTcp, openTls } from '../support/https-server.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let folder: string
 let running: Daemon[]
@@ -110,7 +111,7 @@ describe('a start', () => {
       captured.lines.flatMap(({ msg, session }) =>
         msg === 'listening' ? [msg] : typeof session === 'string' ? [session] : [],
       )
-    await vi.waitFor(() => expect(said()).toEqual(['of a file', 'listening', 'of a directory']), {
+    await waitFor(() => expect(said()).toEqual(['of a file', 'listening', 'of a directory']), {
       timeout: 10_000,
     })
   })
@@ -171,7 +172,7 @@ it('a stop does not wait for a connection without a request', async () => {
   await stop(daemon)
   // What is in flight gets ten.
   expect(performance.now() - begunAt).toBeLessThan(3_000)
-  await vi.waitFor(() => expect(clients.map(({ closed }) => closed)).toEqual([true, true, true]))
+  await waitFor(() => expect(clients.map(({ closed }) => closed)).toEqual([true, true, true]))
 })
 
 it('a stop answers a request that waits for the first reading of the host', async () => {
@@ -194,7 +195,7 @@ it('a stop refuses a body that does not arrive, and does not wait for it', async
   client.socket.write(
     'POST /v1/users/default/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 60\r\n\r\n{"username":',
   )
-  await vi.waitFor(() => expect(client.socket.bytesWritten).toBeGreaterThan(0))
+  await waitFor(() => expect(client.socket.bytesWritten).toBeGreaterThan(0))
   const begunAt = performance.now()
   await stop(daemon)
   // What is in flight gets ten.

@@ -8,9 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { connect as connectTls } from 'node:tls'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeMaterial } from '../support/https-server.ts'
 import { createTestPlatform } from '../support/test-platform.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 // Debian has it where only root has a path to it.
 const program = '/usr/sbin/nginx'
@@ -55,7 +56,7 @@ describe.skipIf(needs !== '')(`nginx in front of the platform${needs && ` (${nee
       nginx.kill('SIGTERM')
       return nginx
     }
-    await vi.waitFor(() => knock(proxyPort), 10_000)
+    await waitFor(() => knock(proxyPort), 10_000)
   })
   afterAll(async () => {
     await stopNginx()

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, vi } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { createReleaseAction } from '../../src/cluster/packs/helm/install-release.ts'
 import { createUninstallAction } from '../../src/cluster/packs/helm/uninstall-release.ts'
 import { createPackWork } from '../../src/cluster/packs/create-pack-work.ts'
@@ -17,6 +17,7 @@ import { wantedCluster, wantedPack } from './cluster-parts.ts'
 import { startKubernetesApi, type KubernetesApi } from './kubernetes-api.ts'
 import { makePodsReady } from './played-pods.ts'
 import { makeChart, webTemplate } from './test-charts.ts'
+import { waitFor } from './wait-for.ts'
 
 const log = pino({ level: 'silent' })
 
@@ -160,7 +161,7 @@ async function startPackWorld() {
     ...{ api, createCluster },
     text: async (...args: readonly string[]) => (await api.kubectl(...args)).trim(),
     until: (condition: () => Promise<boolean>) =>
-      vi.waitFor(async () => expect(await condition()).toBe(true), 30_000),
+      waitFor(async () => expect(await condition()).toBe(true), 30_000),
     async stop() {
       ended.abort()
       client.close()

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTrailStore } from '../../../src/audit/trail-store.ts'
 import { auditsPath, auditUidOf, listAudits, newestAudit } from '../../support/audits.ts'
 import {
@@ -12,6 +12,7 @@ import {
   type LoginReply,
   type TestEdge,
 } from '../../support/test-edge.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 let edge: TestEdge
 let admin: string
@@ -75,7 +76,7 @@ describe('the audit record of a login', () => {
     edge.host.pam = 'slow'
     const calls = edge.pamCalls().length
     const asked = edge.tryLogin('bob', 'wrong')
-    await vi.waitFor(() => expect(intents()).toHaveLength(1))
+    await waitFor(() => expect(intents()).toHaveLength(1))
     expect(edge.pamCalls()).toHaveLength(calls + 1)
     const [{ uid, actor, outcome }] = intents() as [ReturnType<typeof intents>[number]]
     expect({ actor, outcome }).toEqual({ actor: 'bob', outcome: 'unknown' })
@@ -103,7 +104,7 @@ describe('the audit record of a login', () => {
     edge.database.sql.exec('PRAGMA query_only = ON')
     const calls = edge.pamCalls().length
     const asked = edge.tryLogin('bob', 'bob pass')
-    await vi.waitFor(() => expect(edge.pamCalls()).toHaveLength(calls + 1))
+    await waitFor(() => expect(edge.pamCalls()).toHaveLength(calls + 1))
     edge.host.release()
     const reply = await asked
     expect(reply.statusCode).toBe(200)

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTrailStore } from '../../../src/audit/trail-store.ts'
 import { auditUidOf, listAudits, newestAudit } from '../../support/audits.ts'
 import {
@@ -8,6 +8,7 @@ import {
   sessionsPath,
   type TestEdge,
 } from '../../support/test-edge.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 let edge: TestEdge
 let admin: string
@@ -49,7 +50,7 @@ describe('the records that callers without a session cause', () => {
     expect((await count()) - before).toBe(10)
     expect(new Set(uids).size).toBe(11)
     const sum = uids.at(-1)
-    await vi.waitFor(() => expect(intents()).toEqual([sum]))
+    await waitFor(() => expect(intents()).toEqual([sum]))
     edge.audit.flush()
     const { metadata, spec } = await newest()
     expect(metadata.uid).toBe(sum)

@@ -3,12 +3,13 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { InjectOptions } from 'fastify'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { families } from '../../../src/declarations.ts'
 import { readMetrics, valueOf } from '../../support/metrics-text.ts'
 import { plantCluster } from '../../support/planted-cluster.ts'
 import { createTestEdge, currentPath, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const scrapeToken = 'a-token-for-scrapers-alone'
 const elsewhere = '192.0.2.7'
@@ -36,7 +37,7 @@ beforeAll(async () => {
   await (await fetch(`http://127.0.0.1:${edge.content.registry.state().port}/v2/`)).text()
   // Some of them come every five seconds.
   edge.daemon.rooms.jobs.background?.()
-  await vi.waitFor(
+  await waitFor(
     async () =>
       expect(
         valueOf(await lines(), 'edgehostd_job_duration_seconds', { job_name: 'own addresses' }),

@@ -4,8 +4,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { loginPath } from '../../support/test-edge.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 // All within the body limit of routes without a session; each byte takes six on the wire.
 const chunks = 130_900
@@ -76,11 +77,11 @@ it.each([
     }
     // An unfinished body ends its connection.
     const isThrough = ({ closed, writableLength }: TLSSocket) => closed || writableLength === 0
-    await vi.waitFor(() => expect(clients.every(isThrough)).toBe(true), patience)
-    await vi.waitFor(async () => expect(await ping()).toContain('pong'), patience)
+    await waitFor(() => expect(clients.every(isThrough)).toBe(true), patience)
+    await waitFor(async () => expect(await ping()).toContain('pong'), patience)
     // A reply to the end of a body means that all of it was read.
     for (const client of clients) client.end('0\r\n\r\n')
-    await vi.waitFor(() => expect(clients.every(({ closed }) => closed)).toBe(true), patience)
+    await waitFor(() => expect(clients.every(({ closed }) => closed)).toBe(true), patience)
     expect(daemon.signalCode).toBeNull()
     expect(residentBytes()).toBeLessThan(240 * mebibytes)
   },

@@ -8,6 +8,7 @@ import { apiReplies } from '../../../src/api/replies.ts'
 import type { TlsMaterial } from '../../../src/system/tls-options.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
 import { makeMaterial, openTls, startServer, type Client } from '../../support/https-server.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const rate = { minimumBytesPerSecond: 1_024, windowSeconds: 0.5 }
 const head = (length: number) =>
@@ -49,7 +50,7 @@ function drip(client: Client, bytes: number, ms = 100): void {
 /** Milliseconds until the connection is closed. */
 async function lifeOf(client: Client): Promise<number> {
   const start = performance.now()
-  await vi.waitFor(() => expect(client.closed).toBe(true), { timeout: 10_000, interval: 10 })
+  await waitFor(() => expect(client.closed).toBe(true), { timeout: 10_000, interval: 10 })
   return performance.now() - start
 }
 
@@ -100,7 +101,7 @@ describe('watchBodyRate', () => {
     const total = 20 * 300
     client.socket.write(head(total))
     drip(client, 300)
-    await vi.waitFor(() => expect(client.received).toContain(`got ${total}`), { timeout: 10_000 })
+    await waitFor(() => expect(client.received).toContain(`got ${total}`), { timeout: 10_000 })
     expect(client.received).toMatch(/^HTTP\/1\.1 200 /)
   })
 
@@ -123,7 +124,7 @@ describe('watchBodyRate', () => {
     }
     const client = await openTls(port, material.cert)
     client.socket.write(head(20_000_000) + 'x'.repeat(20_000_000))
-    await vi.waitFor(() => expect(client.received).toContain('got 20000000'), { timeout: 10_000 })
+    await waitFor(() => expect(client.received).toContain('got 20000000'), { timeout: 10_000 })
   })
 
   it('a request with a complete body may wait long for its reply', async () => {
@@ -136,7 +137,7 @@ describe('watchBodyRate', () => {
     }
     const client = await openTls(port, material.cert)
     client.socket.write(head(2) + '{}')
-    await vi.waitFor(() => expect(client.received).toContain('late'), { timeout: 5_000 })
+    await waitFor(() => expect(client.received).toContain('late'), { timeout: 5_000 })
   })
 
   it('a slow body only closes the connection when the reply has begun already', async () => {
@@ -159,13 +160,13 @@ describe('watchBodyRate', () => {
     const timers = () => begun.mock.results.filter((_result, index) => begun.mock.calls[index]![1] === period)
     const client = await openTls(port, material.cert)
     client.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n')
-    await vi.waitFor(() => expect(client.received).toContain('got 0'))
+    await waitFor(() => expect(client.received).toContain('got 0'))
     const before = timers().length
     client.socket.write(head(2))
-    await vi.waitFor(() => expect(timers()).toHaveLength(before + 1))
+    await waitFor(() => expect(timers()).toHaveLength(before + 1))
     client.socket.write('{}')
-    await vi.waitFor(() => expect(client.received).toContain('got 2'))
-    await vi.waitFor(() => expect(ended).toHaveBeenCalledWith(timers().at(-1)!.value))
+    await waitFor(() => expect(client.received).toContain('got 2'))
+    await waitFor(() => expect(ended).toHaveBeenCalledWith(timers().at(-1)!.value))
   })
 
   it('the reader of a slow body is notified, so that the application replies in its own form', async () => {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller } from '../../../src/api/access.ts'
 import { limitConnections, type Connections } from '../../../src/api/connection/connections.ts'
 import { canonicalAddress } from '../../../src/base/address.ts'
@@ -14,6 +14,7 @@ import {
   startServer,
   type Client,
 } from '../../support/https-server.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 
@@ -56,27 +57,27 @@ afterEach(async () => {
 
 async function login(client: Client): Promise<void> {
   client.socket.write(ask('/login'))
-  await vi.waitFor(() => expect(client.received).toContain('done'))
+  await waitFor(() => expect(client.received).toContain('done'))
 }
 
 async function hold(client: Client): Promise<ServerResponse> {
   const before = waiting.length
   client.socket.write(ask('/wait'))
-  await vi.waitFor(() => expect(waiting).toHaveLength(before + 1))
+  await waitFor(() => expect(waiting).toHaveLength(before + 1))
   return waiting.at(-1)!
 }
 
 const states = (...clients: Client[]) => clients.map(({ closed }) => closed)
-const closes = (client: Client) => vi.waitFor(() => expect(client.closed).toBe(true))
+const closes = (client: Client) => waitFor(() => expect(client.closed).toBe(true))
 
 describe('limitConnections', () => {
   it('a connection counts from the accept to the close', async () => {
     const raw = await openTcp(port)
     const tls = await openTls(port, material.cert)
-    await vi.waitFor(() => expect(connections.count()).toBe(2))
+    await waitFor(() => expect(connections.count()).toBe(2))
     raw.socket.destroy()
     tls.socket.destroy()
-    await vi.waitFor(() => expect(connections.count()).toBe(0))
+    await waitFor(() => expect(connections.count()).toBe(0))
   })
 
   it('a new connection of an address at its cap closes the one idle for longest', async () => {
@@ -84,9 +85,9 @@ describe('limitConnections', () => {
     const [one, two, three] = (await Promise.all(clients)) as [Client, Client, Client]
     // The connection with the request became idle last.
     one.socket.write(ask('/'))
-    await vi.waitFor(() => expect(one.received).toContain('done'))
+    await waitFor(() => expect(one.received).toContain('done'))
     const four = await openTls(port, material.cert)
-    await vi.waitFor(() => expect(states(two, three).filter(Boolean)).toHaveLength(1))
+    await waitFor(() => expect(states(two, three).filter(Boolean)).toHaveLength(1))
     expect(states(one, four)).toEqual([false, false])
     expect(connections.count()).toBe(3)
   })
@@ -109,7 +110,7 @@ describe('limitConnections', () => {
     await hold(busy)
     // The others are idle, the one of a user the shortest.
     for (let i = 0; i < 3; i++) await openTls(port, material.cert)
-    await vi.waitFor(() => expect(states(...clients)).toEqual([false, false, true, true, true]))
+    await waitFor(() => expect(states(...clients)).toEqual([false, false, true, true, true]))
     await openTls(port, material.cert)
     await closes(clients[0]!)
     expect(busy.closed).toBe(false)
@@ -134,7 +135,7 @@ describe('limitConnections', () => {
     await closes(idle[1])
     expect(busy.closed).toBe(false)
     response.end('late')
-    await vi.waitFor(() => expect(busy.received).toContain('late'))
+    await waitFor(() => expect(busy.received).toContain('late'))
     await openTls(port, material.cert)
     await openTls(port, material.cert)
     await openTls(port, material.cert)
@@ -144,9 +145,9 @@ describe('limitConnections', () => {
   it('pipelined requests are counted one by one', async () => {
     const busy = await openTls(port, material.cert)
     busy.socket.write(ask('/wait') + ask('/wait'))
-    await vi.waitFor(() => expect(waiting).toHaveLength(2))
+    await waitFor(() => expect(waiting).toHaveLength(2))
     waiting[0]!.end('first')
-    await vi.waitFor(() => expect(busy.received).toContain('first'))
+    await waitFor(() => expect(busy.received).toContain('first'))
     for (let i = 0; i < 4; i++) await openTls(port, material.cert)
     expect(busy.closed).toBe(false)
   })
@@ -175,7 +176,7 @@ describe('limitConnections', () => {
     await closes(idle)
     expect(busy.closed).toBe(false)
     response.end('late')
-    await vi.waitFor(() => expect(busy.received).toContain('late'))
+    await waitFor(() => expect(busy.received).toContain('late'))
     await login(busy)
     for (let i = 0; i < 4; i++) await openTls(port, material.cert)
     expect(busy.closed).toBe(false)
@@ -199,7 +200,7 @@ describe('limitConnections', () => {
     expect(connections.count()).toBe(4)
     // A closed connection makes room for another one.
     clients[0]!.socket.destroy()
-    await vi.waitFor(() => expect(connections.count()).toBe(3))
+    await waitFor(() => expect(connections.count()).toBe(3))
     const next = await openTls(port, material.cert)
     expect(next.closed).toBe(false)
   })
@@ -238,7 +239,7 @@ describe('limitConnections', () => {
     expect(states(known, lone, many[1]!, many[2]!, fresh)).toEqual([false, false, false, false, false])
     // A complete reply makes it idle again, and then it is closed first.
     waiting[0]!.end('late')
-    await vi.waitFor(() => expect(lone.received).toContain('late'))
+    await waitFor(() => expect(lone.received).toContain('late'))
     await login(await openTls(port, material.cert, '127.0.0.5'))
     await closes(lone)
     expect(states(many[1]!, many[2]!)).toEqual([false, false])
@@ -254,7 +255,7 @@ describe('limitConnections', () => {
     const busy = await openTls(port, material.cert, '127.0.0.4')
     const response = await hold(busy)
     connections.closeIdle()
-    await vi.waitFor(() => expect(states(raw, silent, half, known)).not.toContain(false))
+    await waitFor(() => expect(states(raw, silent, half, known)).not.toContain(false))
     expect(busy.closed).toBe(false)
     response.end('late')
     await closes(busy)
@@ -269,14 +270,14 @@ describe('limitConnections', () => {
     await login(known)
     expect(connections.count()).toBeLessThanOrEqual(4)
     // The clients of this test learn it one by one, which takes longer on a busy machine.
-    await vi.waitFor(() => expect(flood.filter(({ closed }) => !closed).length).toBeLessThanOrEqual(3), {
+    await waitFor(() => expect(flood.filter(({ closed }) => !closed).length).toBeLessThanOrEqual(3), {
       timeout: 15_000,
     })
   })
 
   it('a flood is two log lines with its numbers', async () => {
     const flood = await Promise.all(Array.from({ length: 40 }, () => openTcp(port)))
-    await vi.waitFor(() => expect(flood.filter(({ closed }) => closed)).toHaveLength(37), { timeout: 5_000 })
+    await waitFor(() => expect(flood.filter(({ closed }) => closed)).toHaveLength(37), { timeout: 5_000 })
     connections.stop()
     const warnings = logged.lines.filter(({ level }) => level === 40)
     expect(warnings.map(({ evicted }) => evicted)).toEqual([1, 36])
@@ -338,7 +339,7 @@ describe('connections of a user', () => {
       known.push(client)
     }
     known[0]!.socket.destroy()
-    await vi.waitFor(() => expect(connections.count()).toBe(2))
+    await waitFor(() => expect(connections.count()).toBe(2))
     const next = await openTls(port, material.cert)
     await login(next)
     for (let i = 0; i < 5; i++) await openTls(port, material.cert)

@@ -11,6 +11,7 @@ import { createServer } from '../../../src/api/server.ts'
 import { clientFromAnywhere } from '../../../src/base/client.ts'
 import type { TlsMaterial } from '../../../src/system/tls-options.ts'
 import { captureLog, generous, makeMaterial, openTls, type Client } from '../../support/https-server.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const waiting = { timeout: 10_000, interval: 5 }
 
@@ -81,8 +82,8 @@ async function start(
 }
 
 const says = (client: Client, text: string | RegExp) =>
-  vi.waitFor(() => expect(client.received).toMatch(text), waiting)
-const closes = (client: Client) => vi.waitFor(() => expect(client.closed).toBe(true), waiting)
+  waitFor(() => expect(client.received).toMatch(text), waiting)
+const closes = (client: Client) => waitFor(() => expect(client.closed).toBe(true), waiting)
 
 /** The stream ended properly: the last chunk arrived, and no reset. */
 async function endsInPeace(client: Client, last: RegExp) {
@@ -102,7 +103,7 @@ describe('a stream of events', () => {
     await says(client, /^HTTP\/1\.1 200 OK\r\n[^]*content-type: text\/event-stream\r\n/i)
     await closes(silent)
     const beats = () => client.received.split(':\n\n').length - 1
-    await vi.waitFor(() => expect(beats()).toBeGreaterThan(9), waiting)
+    await waitFor(() => expect(beats()).toBeGreaterThan(9), waiting)
     expect(client.closed).toBe(false)
     await edge.streams[0]!.send({ id: '7', event: 'step', data: { name: 'a\nb' } })
     await says(client, 'id: 7\nevent: step\ndata: {"name":"a\\nb"}\n\n')
@@ -174,7 +175,7 @@ describe('a stream of events', () => {
     const client = await edge.open()
     await says(client, ':\n\n')
     client.socket.destroy()
-    await vi.waitFor(() => expect(edge.streams[0]?.signal.aborted).toBe(true), waiting)
+    await waitFor(() => expect(edge.streams[0]?.signal.aborted).toBe(true), waiting)
   })
 
   it('HEAD of a stream starts no source', async () => {
@@ -199,7 +200,7 @@ describe('a client that does not read', () => {
     })
     const client = await edge.open()
     client.socket.pause()
-    await vi.waitFor(() => expect(edge.streams[0]?.signal.aborted).toBe(true), { timeout: 20_000 })
+    await waitFor(() => expect(edge.streams[0]?.signal.aborted).toBe(true), { timeout: 20_000 })
     // The kernel buffers some megabytes on both sides, the daemon one.
     expect(sent).toBeLessThan(320)
     client.socket.destroy()
@@ -214,7 +215,7 @@ describe('a client that does not read', () => {
     const client = await edge.open()
     client.socket.pause()
     let before = -1
-    await vi.waitFor(
+    await waitFor(
       () => {
         const isHeldUp = sent > 0 && sent === before
         before = sent

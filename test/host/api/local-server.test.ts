@@ -16,7 +16,7 @@ import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createLocalServer, type LocalServer } from '../../../src/api/connection/local-server.ts'
 import { listen } from '../../../src/api/connection/listen.ts'
 import { StartError } from '../../../src/errors/start-error.ts'
@@ -33,6 +33,7 @@ import {
   type LoginReply,
   type TestEdge,
 } from '../../support/test-edge.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const isRoot = process.getuid?.() === 0
 
@@ -110,7 +111,7 @@ describe('the socket', () => {
       () => local.close(),
     )
     const listening = local.listen((_request, reply) => reply.end('here'))
-    await vi.waitFor(() => expect(existsSync(path)).toBe(true), { interval: 1 })
+    await waitFor(() => expect(existsSync(path)).toBe(true), { interval: 1 })
     expect(lstatSync(path).mode & 0o7777).toBe(0o600)
     await listening
     expect(lstatSync(path).mode & 0o7777).toBe(0o600)

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openTls } from '../../support/https-server.ts'
 import { currentPath, loginPath } from '../../support/test-edge.ts'
 import { createWireEdge, type WireEdge } from '../../support/wire-edge.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const rate = { requestsPerSecond: 1_000, burst: 5 }
 const rateLimits = {
@@ -35,7 +36,7 @@ const ofPages = ['strict-transport-security', 'x-frame-options', 'content-securi
 async function onTheWire(text: string) {
   const client = await openTls(wire.port, wire.cert)
   client.socket.write(text)
-  await vi.waitFor(() => expect(client.received).toContain('\r\n\r\n'), { timeout: 10_000 })
+  await waitFor(() => expect(client.received).toContain('\r\n\r\n'), { timeout: 10_000 })
   const [head = '', body = ''] = client.received.split('\r\n\r\n')
   client.socket.destroy()
   const [statusLine = '', ...lines] = head.split('\r\n')

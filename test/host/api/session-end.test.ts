@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { uploadPath } from '../../support/definition-upload.ts'
 import { definitionArchive } from '../../support/definition-archives.ts'
 import { examineProgram } from '../../support/programs.ts'
@@ -9,6 +9,7 @@ import { openTls, type Client } from '../../support/https-server.ts'
 import { logoutPath, sessionsPath, type TestEdgeOptions } from '../../support/test-edge.ts'
 import { form } from '../../support/upload-server.ts'
 import { createWireEdge, type WireEdge } from '../../support/wire-edge.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const waiting = { timeout: 10_000, interval: 5 }
 
@@ -26,8 +27,8 @@ async function start(options: TestEdgeOptions = {}, connections = { maximum: 100
 const head = (method: string, path: string, token: string, ...fields: string[]) =>
   `${[`${method} ${path} HTTP/1.1`, 'Host: box', `Authorization: ${token}`, ...fields].join('\r\n')}\r\n\r\n`
 const replied = (client: Client, status: number) =>
-  vi.waitFor(() => expect(client.received).toContain(`HTTP/1.1 ${status} `), waiting)
-const closed = (client: Client) => vi.waitFor(() => expect(client.closed).toBe(true), waiting)
+  waitFor(() => expect(client.received).toContain(`HTTP/1.1 ${status} `), waiting)
+const closed = (client: Client) => waitFor(() => expect(client.closed).toBe(true), waiting)
 
 /** Names in the folder of definitions, and in its staging folder. */
 const onDisk = () => {
@@ -49,14 +50,14 @@ async function upload(token: string, bytes: number): Promise<Client> {
   client.socket.write(body.subarray(0, bytes))
   return client
 }
-const isUnderWay = () => vi.waitFor(() => expect(onDisk()).toHaveLength(2), waiting)
+const isUnderWay = () => waitFor(() => expect(onDisk()).toHaveLength(2), waiting)
 
 async function expectRefused(client: Client): Promise<void> {
   await replied(client, 401)
   expect(client.received).toContain(
     '"code":"Unauthenticated","message":"the session of this request has ended',
   )
-  await vi.waitFor(() => expect(onDisk()).toEqual(['staging']), waiting)
+  await waitFor(() => expect(onDisk()).toEqual(['staging']), waiting)
   expect(wire.edge.database.sql.prepare('SELECT count(*) AS count FROM definition').get()).toEqual({
     count: 0,
   })
@@ -81,7 +82,7 @@ describe('an upload', () => {
     expect((await edge.post(logoutPath, {}, { headers: { authorization: access } })).statusCode).toBe(200)
     await expectRefused(client)
     expect(edge.sessions.list()).toEqual([])
-    await vi.waitFor(() => expect(lastRecord()).toMatchObject({ status: 401 }), waiting)
+    await waitFor(() => expect(lastRecord()).toMatchObject({ status: 401 }), waiting)
     await closed(client)
   })
 
@@ -212,7 +213,7 @@ describe('a reply', () => {
     const client = await slowReader(access)
     await edge.post(logoutPath, {}, { headers: { authorization: access } })
     expect(client.closed).toBe(false)
-    await vi.waitFor(async () => expect(await connectionsOf()).toBe(0), waiting)
+    await waitFor(async () => expect(await connectionsOf()).toBe(0), waiting)
     client.socket.resume()
     await closed(client)
     isCut(client)
@@ -226,7 +227,7 @@ describe('a reply', () => {
     const client = await slowReader(access)
     await edge.post(logoutPath, {}, { headers: { authorization: access } })
     client.socket.resume()
-    await vi.waitFor(() => expect(client.received.length).toBeGreaterThan(size), waiting)
+    await waitFor(() => expect(client.received.length).toBeGreaterThan(size), waiting)
     client.socket.destroy()
   })
 })

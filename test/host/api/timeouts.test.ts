@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { createParserErrorReply } from '../../../src/api/errors.ts'
 import { apiReplies } from '../../../src/api/replies.ts'
 import { clientFromAnywhere } from '../../../src/base/client.ts'
@@ -14,6 +14,7 @@ import {
   startServer,
   type Client,
 } from '../../support/https-server.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const parserError = {
   replies: apiReplies,
@@ -34,7 +35,7 @@ const ask = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
  */
 async function lifeOf(client: Client): Promise<number> {
   const start = performance.now()
-  await vi.waitFor(() => expect(client.closed).toBe(true), { timeout: 10_000, interval: 10 })
+  await waitFor(() => expect(client.closed).toBe(true), { timeout: 10_000, interval: 10 })
   return performance.now() - start
 }
 
@@ -138,7 +139,7 @@ describe.concurrent('timeouts', () => {
     })
     const client = await openTls(port, material.cert)
     client.socket.write(ask)
-    await vi.waitFor(() => expect(client.received).toContain('hello'))
+    await waitFor(() => expect(client.received).toContain('hello'))
     await lifeOf(client)
     await stop()
   })
@@ -160,7 +161,7 @@ describe.concurrent('timeouts', () => {
       sent += 1
       if (sent === 50) clearInterval(drip)
     }, 100)
-    await vi.waitFor(() => expect(client.received).toContain('hello'), { timeout: 10_000 })
+    await waitFor(() => expect(client.received).toContain('hello'), { timeout: 10_000 })
     await stop()
   })
 
@@ -168,7 +169,7 @@ describe.concurrent('timeouts', () => {
     const { port, stop } = await startServer(material, (_request, response) => response.end('hello'))
     const fits = await openTls(port, material.cert)
     fits.socket.write(`GET / HTTP/1.1\r\nHost: localhost\r\na: ${'x'.repeat(15_000)}\r\n\r\n`)
-    await vi.waitFor(() => expect(fits.received).toContain('hello'))
+    await waitFor(() => expect(fits.received).toContain('hello'))
     const large = await openTls(port, material.cert)
     large.socket.write(`GET / HTTP/1.1\r\nHost: localhost\r\na: ${'x'.repeat(17_000)}\r\n\r\n`)
     await lifeOf(large)

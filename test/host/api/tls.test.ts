@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { execa } from 'execa'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { tlsOptions, type TlsMaterial } from '../../../src/system/tls-options.ts'
 import { makeMaterial, openTls, startServer } from '../../support/https-server.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const pemOf = (name: string, text: string) =>
   new RegExp(`-----BEGIN ${name}-----[^]*?-----END ${name}-----\\n`).exec(text)![0]
@@ -130,7 +131,7 @@ describe('setSecureContext', () => {
     const old = await openTls(port, before.cert)
     const ask = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
     old.socket.write(ask)
-    await vi.waitFor(() => expect(old.received.match(/hello/g)).toHaveLength(1))
+    await waitFor(() => expect(old.received.match(/hello/g)).toHaveLength(1))
 
     server.setSecureContext(tlsOptions(after))
 
@@ -139,7 +140,7 @@ describe('setSecureContext', () => {
     const refused = await openTls(port, before.cert)
     expect(refused.closed).toBe(true)
     old.socket.write(ask)
-    await vi.waitFor(() => expect(old.received.match(/hello/g)).toHaveLength(2))
+    await waitFor(() => expect(old.received.match(/hello/g)).toHaveLength(2))
     expect(old.closed).toBe(false)
     // The new context keeps the policy.
     expect(await handshake(port, '-tls1_2', '-cipher', everythingBut('ECDSA'))).toBeUndefined()

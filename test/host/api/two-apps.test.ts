@@ -2,12 +2,13 @@ import { Agent, request as httpsRequest, type RequestOptions } from 'node:https'
 import { once } from 'node:events'
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { apiReplies, pageHeaders } from '../../../src/api/replies.ts'
 import { createServer } from '../../../src/api/server.ts'
 import { captureLog, makeMaterial, openTls } from '../../support/https-server.ts'
 import { blob, startRegistry } from '../../support/registry-app.ts'
 import { createWireEdge, type WireEdge } from '../../support/wire-edge.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const rate = { requestsPerSecond: 1, burst: 50 }
 const rateLimits = { ...rate, login: rate, blobs: rate, enabled: true, resources: [], trackedKeys: 100 }
@@ -112,7 +113,7 @@ it.each([
 ])('%s is refused in the form of the app', async (_what, sent, code) => {
   const client = await openTls(registry.port, ca)
   client.socket.write(sent)
-  await vi.waitFor(() => expect(client.closed).toBe(true), { timeout: 10_000 })
+  await waitFor(() => expect(client.closed).toBe(true), { timeout: 10_000 })
   expect(client.received).toContain(`{"errors":[{"code":"${code}"`)
 })
 
@@ -120,7 +121,7 @@ it('each listener has its own rules for connections', async () => {
   const open = (port: number, cert: string) =>
     Promise.all(Array.from({ length: 8 }, () => openTls(port, cert)))
   const [ofApi, ofRegistry] = [await open(api.port, api.cert), await open(registry.port, ca)]
-  await vi.waitFor(() => expect(ofRegistry.filter(({ closed }) => closed)).toHaveLength(3), {
+  await waitFor(() => expect(ofRegistry.filter(({ closed }) => closed)).toHaveLength(3), {
     timeout: 5_000,
   })
   expect(ofApi.filter(({ closed }) => closed)).toEqual([])

@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { AppError } from '../../../src/errors/app-error.ts'
 import { stoppingError } from '../../../src/errors/stopping.ts'
 import { clusterDefinition, deployment, infrastructure } from '../../support/cluster-definitions.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 import { objectsOf, prepareBench, toldProblems, type PrepareWish } from '../../support/prepare-bench.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const bench = prepareBench()
 const { prepareAddOns } = bench
@@ -333,11 +334,11 @@ describe('the folder of a preparation', () => {
     const running = prepareAddOns([{ name: 'web', files: { 'manifests/web.yaml': loop } }], [], {
       signal: ended.signal,
     }).catch((reason: unknown) => reason)
-    await vi.waitFor(() => expect(helmsIn(bench.folder)).not.toEqual([]), { timeout: 10_000 })
+    await waitFor(() => expect(helmsIn(bench.folder)).not.toEqual([]), { timeout: 10_000 })
     ended.abort(stoppingError())
     expect(await running).toMatchObject({ code: 'NotReady' })
     expect(staged()).toEqual([])
-    await vi.waitFor(() => expect(helmsIn(bench.folder)).toEqual([]), { timeout: 5_000 })
+    await waitFor(() => expect(helmsIn(bench.folder)).toEqual([]), { timeout: 5_000 })
   })
 })
 

@@ -1,16 +1,17 @@
 import { DatabaseSync } from 'node:sqlite'
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { createLoopWorld } from '../../support/cluster-loop.ts'
 import { wantedPack } from '../../support/cluster-parts.ts'
 import { createRunningClock } from '../../support/turning-clock.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const soon = { timeout: 20_000, interval: 20 }
 type World = Awaited<ReturnType<typeof createLoopWorld>>
 type Life = ReturnType<World['live']>
 
 const phaseBecomes = (life: Life, phase: string) =>
-  vi.waitFor(() => expect(life.loop.standing()?.phase).toBe(phase), soon)
-const isGone = (life: Life) => vi.waitFor(() => expect(life.store.current()).toBeUndefined(), soon)
+  waitFor(() => expect(life.loop.standing()?.phase).toBe(phase), soon)
+const isGone = (life: Life) => waitFor(() => expect(life.store.current()).toBeUndefined(), soon)
 
 /** A world with a cluster that is Running, and the life of the daemon in which it came. */
 async function runningCluster() {
@@ -30,7 +31,7 @@ it('a cluster is made step by step, is Running, and is deleted again until nothi
   life.loop.start()
   await phaseBecomes(life, 'Running')
   expect(life.loop.standing()).toMatchObject({ state: 'Running', health: { status: 'Healthy' } })
-  await vi.waitFor(() => expect(life.steps.list().every(({ state }) => state === 'done')).toBe(true), soon)
+  await waitFor(() => expect(life.steps.list().every(({ state }) => state === 'done')).toBe(true), soon)
   expect(life.steps.list().map(({ key }) => key)).toEqual([
     ...['record', 'prepare', 'init', 'p1/cni apply', 'p1/cni wait', 'p1/web apply', 'p1/web wait'],
   ])
@@ -41,7 +42,7 @@ it('a cluster is made step by step, is Running, and is deleted again until nothi
   life.delete()
   expect(life.loop.standing()).toMatchObject({ state: 'Deleting', phase: 'Deleting' })
   await isGone(life)
-  await vi.waitFor(() => expect(world.has('removed')).toBe(true), soon)
+  await waitFor(() => expect(world.has('removed')).toBe(true), soon)
   expect(life.reasons().at(-1)).toBe('Deleted')
   expect(life.released).toEqual(['edge-1'])
   expect(life.steps.list()).toEqual([])
@@ -56,12 +57,12 @@ it('a step that runs while the daemon is away is found again, begun once, and it
   const first = world.live()
   first.accept()
   first.loop.start()
-  await vi.waitFor(() => expect(first.messages()).toContain('[etcd] writing'), soon)
+  await waitFor(() => expect(first.messages()).toContain('[etcd] writing'), soon)
   await first.end()
 
   const second = world.live()
   second.loop.start()
-  await vi.waitFor(() => expect(second.reasons()).toContain('StepFoundAgain'), soon)
+  await waitFor(() => expect(second.reasons()).toContain('StepFoundAgain'), soon)
   await world.remove('hold-init')
   await phaseBecomes(second, 'Running')
   expect(world.begun('init')).toBe(1)
@@ -75,7 +76,7 @@ it('a step that ended while the daemon was away is taken as it ended', async () 
   const first = world.live()
   first.accept()
   first.loop.start()
-  await vi.waitFor(() => expect(world.begun('prepare')).toBe(1), soon)
+  await waitFor(() => expect(world.begun('prepare')).toBe(1), soon)
   await first.end()
   world.put('fail-prepare', 'no room for containerd; make room')
   await world.remove('hold-prepare')
@@ -105,7 +106,7 @@ it('the end of an earlier try is not taken for that of a later one', async () =>
 
   const second = world.live({ clock })
   second.loop.start()
-  await vi.waitFor(() => expect(world.begun('init')).toBe(2), soon)
+  await waitFor(() => expect(world.begun('init')).toBe(2), soon)
   expect(second.loop.standing()).toMatchObject({ phase: 'Failed' })
   await world.remove('hold-init')
   await phaseBecomes(second, 'Running')
@@ -118,7 +119,7 @@ it('a call that was cut off by the end of the daemon is done anew', async () => 
   const first = world.live()
   first.accept()
   first.loop.start()
-  await vi.waitFor(() => expect(first.steps.find('p1/web apply')?.state).toBe('running'), soon)
+  await waitFor(() => expect(first.steps.find('p1/web apply')?.state).toBe('running'), soon)
   await first.end()
   expect(world.has('applied-web')).toBe(false)
   await world.remove('hold-apply')
@@ -134,7 +135,7 @@ it('a deletion ends the running step of a provisioning, and takes away what it h
   const life = world.live()
   life.accept()
   life.loop.start()
-  await vi.waitFor(() => expect(world.begun('init')).toBe(1), soon)
+  await waitFor(() => expect(world.begun('init')).toBe(1), soon)
   life.delete()
   await isGone(life)
   expect(life.reasons()).toContain('StepStopped')
@@ -148,7 +149,7 @@ it('a deletion ends a step that another life of the daemon began', async () => {
   const first = world.live()
   first.accept()
   first.loop.start()
-  await vi.waitFor(() => expect(world.begun('init')).toBe(1), soon)
+  await waitFor(() => expect(world.begun('init')).toBe(1), soon)
   await first.end()
   const second = world.live()
   second.store.requestDeletion(Date.now() + 1)
@@ -161,11 +162,11 @@ it('a deletion that was interrupted continues, and its running step is not ended
   const { world, life: first } = await runningCluster()
   world.put('hold-reset')
   first.delete()
-  await vi.waitFor(() => expect(world.begun('reset')).toBe(1), soon)
+  await waitFor(() => expect(world.begun('reset')).toBe(1), soon)
   await first.end()
   const second = world.live()
   second.loop.start()
-  await vi.waitFor(() => expect(second.reasons()).toContain('StepFoundAgain'), soon)
+  await waitFor(() => expect(second.reasons()).toContain('StepFoundAgain'), soon)
   await world.remove('hold-reset')
   await isGone(second)
   expect(world.begun('reset')).toBe(1)
@@ -184,7 +185,7 @@ it.each([
     const first = world.live({ clock })
     first.accept()
     first.loop.start()
-    await vi.waitFor(() => expect(world.begun('init')).toBe(1), soon)
+    await waitFor(() => expect(world.begun('init')).toBe(1), soon)
     await first.end()
     aheadMs += beforeMs
     const second = world.live({ clock })
@@ -192,13 +193,13 @@ it.each([
     aheadMs += afterMs
     world.put('hold-reset')
     second.loop.start()
-    await vi.waitFor(() => expect(world.begun('reset')).toBe(1), soon)
+    await waitFor(() => expect(world.begun('reset')).toBe(1), soon)
     expect(second.reasons()).toContain('StepStopped')
     await second.end()
 
     const third = world.live({ clock })
     third.loop.start()
-    await vi.waitFor(
+    await waitFor(
       () => expect(third.reasons().filter((each) => each === 'StepFoundAgain')).toHaveLength(2),
       soon,
     )
@@ -214,7 +215,7 @@ it('a pack that fails does not stop another of the same order, but the next orde
   const life = world.live()
   life.accept()
   life.loop.start()
-  await vi.waitFor(() => expect(life.steps.find('p1/good apply')?.state).toBe('failed'), soon)
+  await waitFor(() => expect(life.steps.find('p1/good apply')?.state).toBe('failed'), soon)
   expect(life.loop.standing()?.reason).toMatch(/p1\/bad apply: the chart is broken/)
   expect(life.steps.find('p1/late apply')).toBeUndefined()
   expect(life.reasons()).toContain('PackFailed')
@@ -235,10 +236,10 @@ it('a failed step waits as long as was stored, also after a restart and with a c
   second.loop.start()
   // The clock runs meanwhile.
   clock.turn(4_000)
-  await vi.waitFor(() => expect(second.loop.observed()).toBeDefined(), soon)
+  await waitFor(() => expect(second.loop.observed()).toBeDefined(), soon)
   expect(world.begun('record')).toBe(1)
   clock.turn(7_000)
-  await vi.waitFor(() => expect(world.begun('record')).toBe(2), soon)
+  await waitFor(() => expect(world.begun('record')).toBe(2), soon)
 })
 
 it('a sensitive value is in no event, step or log line', async () => {
@@ -274,7 +275,7 @@ it('an API server that is silent for a minute makes the state Unknown, also over
   first.loop.start()
   await phaseBecomes(first, 'Running')
   world.put('silent')
-  await vi.waitFor(() => expect(first.loop.standing()?.health.status).toBe('Unhealthy'), soon)
+  await waitFor(() => expect(first.loop.standing()?.health.status).toBe('Unhealthy'), soon)
   expect(first.loop.standing()?.state).toBe('Running')
   clock.turn(61_000)
   await phaseBecomes(first, 'Unknown')
@@ -282,7 +283,7 @@ it('an API server that is silent for a minute makes the state Unknown, also over
   await first.end()
   const second = world.live({ clock })
   second.loop.start()
-  await vi.waitFor(() => expect(second.loop.observed()).toBeDefined(), soon)
+  await waitFor(() => expect(second.loop.observed()).toBeDefined(), soon)
   expect(second.loop.standing()?.phase).toBe('Unknown')
   await world.remove('silent')
   await phaseBecomes(second, 'Running')
@@ -291,16 +292,16 @@ it('an API server that is silent for a minute makes the state Unknown, also over
 
 it('a workload that goes down after Running makes the health Unhealthy, and nothing is applied again', async () => {
   const { world, life } = await runningCluster()
-  await vi.waitFor(() => expect(life.steps.find('p1/web wait')?.state).toBe('done'), soon)
+  await waitFor(() => expect(life.steps.find('p1/web wait')?.state).toBe('done'), soon)
   await world.remove('available-web')
-  await vi.waitFor(() => expect(life.loop.standing()?.health.status).toBe('Unhealthy'), soon)
+  await waitFor(() => expect(life.loop.standing()?.health.status).toBe('Unhealthy'), soon)
   expect(life.loop.standing()).toMatchObject({
     state: 'Running',
     health: { reason: 'p1/web: Deployment web is down' },
   })
-  await vi.waitFor(() => expect(life.reasons()).toContain('Unhealthy'), soon)
+  await waitFor(() => expect(life.reasons()).toContain('Unhealthy'), soon)
   world.put('available-web', wantedPack('web').digest)
-  await vi.waitFor(() => expect(life.loop.standing()?.health.status).toBe('Healthy'), soon)
+  await waitFor(() => expect(life.loop.standing()?.health.status).toBe('Healthy'), soon)
 })
 
 it('a database that cannot be written is the reason of the state, and the loop continues when it can', async () => {
@@ -311,7 +312,7 @@ it('a database that cannot be written is the reason of the state, and the loop c
   onTestFinished(() => other.close())
   other.exec('BEGIN IMMEDIATE')
   life.loop.start()
-  await vi.waitFor(
+  await waitFor(
     () =>
       expect(life.loop.standing()?.reason).toMatch(/^the database cannot be written \(\/.*edgehostd\.db: /),
     soon,
@@ -326,10 +327,10 @@ it('a step whose work does not show fails after some tries, instead of being don
   // The host is never seen without its record.
   world.put('hold-restore')
   life.delete()
-  await vi.waitFor(() => expect(world.begun('restore')).toBe(1), soon)
+  await waitFor(() => expect(world.begun('restore')).toBe(1), soon)
   const stubborn = setInterval(() => world.put('is-record'), 5)
   await world.remove('hold-restore')
-  await vi.waitFor(() => expect(life.steps.find('restore')?.reason).toMatch(/still to be done/), soon)
+  await waitFor(() => expect(life.steps.find('restore')?.reason).toMatch(/still to be done/), soon)
   clearInterval(stubborn)
   expect(life.loop.standing()).toMatchObject({ state: 'Deleting', reason: /still to be done/ })
 }, 30_000)
@@ -347,7 +348,7 @@ it('a revision is applied to the running cluster: only what changed, and the clu
   life.revise(2, [wantedPack('cni', 0), { ...changed('second'), order: 1 }])
   // At once: a client that wrote it and waits for Running must not take that of before.
   expect(life.loop.standing()).toMatchObject({ state: 'Provisioning', phase: 'Pending' })
-  await vi.waitFor(() => expect(outcomes(life)).toEqual(['2 good', '1 good']), soon)
+  await waitFor(() => expect(outcomes(life)).toEqual(['2 good', '1 good']), soon)
   expect(life.loop.standing()).toMatchObject({ state: 'Running', phase: 'Running' })
   expect(life.steps.list().map(({ key }) => key)).toEqual(['p1/web apply', 'p1/web wait'])
   expect(life.store.current()).toMatchObject({ generation: 2, goodGeneration: 2, ranGeneration: 2 })
@@ -363,7 +364,7 @@ it('a revision that is not available in time is taken back: its step is ended, a
   world.put('down-second')
   world.put('why-p1-web', 'pod web-1: container web: it ended with exit code 3')
   life.revise(2, [changed('second')])
-  await vi.waitFor(() => expect(outcomes(life)).toEqual(['2 rolledBack', '1 good']), soon)
+  await waitFor(() => expect(outcomes(life)).toEqual(['2 rolledBack', '1 good']), soon)
   expect(life.store.current()).toMatchObject({ generation: 1, goodGeneration: 1, ranGeneration: 1 })
   expect(life.loop.standing()).toMatchObject({ state: 'Running', health: { status: 'Healthy' } })
   expect(life.revisions.find(2)?.reason).toMatch(
@@ -374,19 +375,19 @@ it('a revision that is not available in time is taken back: its step is ended, a
   )
   // A failed revision does not hold up the next one.
   life.revise(3, [changed('third')])
-  await vi.waitFor(() => expect(outcomes(life)[0]).toBe('3 good'), soon)
+  await waitFor(() => expect(outcomes(life)[0]).toBe('3 good'), soon)
 })
 
 it('a write while a step runs does not cut that step: the newer revision is begun after it', async () => {
   const { world, life } = await runningCluster()
   world.put('hold-apply')
   life.revise(2, [changed('second')])
-  await vi.waitFor(() => expect(life.steps.find('p1/web apply')?.state).toBe('running'), soon)
+  await waitFor(() => expect(life.steps.find('p1/web apply')?.state).toBe('running'), soon)
   life.revise(3, [changed('third')])
-  await vi.waitFor(() => expect(life.loop.observed()).toBeDefined(), soon)
+  await waitFor(() => expect(life.loop.observed()).toBeDefined(), soon)
   expect(outcomes(life)).toEqual(['3 waiting', '2 applying', '1 good'])
   await world.remove('hold-apply')
-  await vi.waitFor(() => expect(outcomes(life)[0]).toBe('3 good'), soon)
+  await waitFor(() => expect(outcomes(life)[0]).toBe('3 good'), soon)
   expect(life.reasons()).not.toContain('StepStopped')
   expect(life.reasons().filter((each) => each === 'StepCutOff')).toEqual([])
   expect(life.messages().filter((each) => each.includes('applying web')).length).toBeGreaterThanOrEqual(2)
@@ -408,14 +409,14 @@ it('the last of several revisions that wait is applied, one with a time at that 
   expect(outcomes(second)).toEqual(['3 waiting', '2 superseded', '1 good'])
   clock.turn(3_600_001)
   second.loop.wake()
-  await vi.waitFor(() => expect(outcomes(second)).toEqual(['3 good', '2 superseded', '1 good']), soon)
+  await waitFor(() => expect(outcomes(second)).toEqual(['3 good', '2 superseded', '1 good']), soon)
 })
 
 it('a deletion is not held up by a revision that is applied, and takes all revisions with it', async () => {
   const { world, life } = await runningCluster()
   world.put('down-second')
   life.revise(2, [changed('second')])
-  await vi.waitFor(() => expect(life.store.current()?.generation).toBe(2), soon)
+  await waitFor(() => expect(life.store.current()?.generation).toBe(2), soon)
   life.delete()
   await isGone(life)
   expect(life.revisions.list()).toEqual([])

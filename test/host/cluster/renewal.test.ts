@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { createAddEvent } from '../../../src/cluster/add-event.ts'
 import { createCertificates } from '../../../src/cluster/certificates/certificates.ts'
 import { renewalStep } from '../../../src/cluster/certificates/renewal-step.ts'
@@ -8,6 +8,7 @@ import { createLoopWorld } from '../../support/cluster-loop.ts'
 import { wantedPack } from '../../support/cluster-parts.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createTurningClock } from '../../support/turning-clock.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const soon = { timeout: 20_000, interval: 20 }
 type World = Awaited<ReturnType<typeof createLoopWorld>>
@@ -31,10 +32,10 @@ function certificatesOf({ database, store, steps, loop }: Life, found = seen) {
   })
 }
 const phaseBecomes = (each: Life, phase: string) =>
-  vi.waitFor(() => expect(each.loop.standing()?.phase).toBe(phase), soon)
+  waitFor(() => expect(each.loop.standing()?.phase).toBe(phase), soon)
 const renewalOf = async (each: Life) => (await certificatesOf(each).details()).renewal
 const isDone = (each: Life) =>
-  vi.waitFor(async () => expect((await renewalOf(each))?.endTimestamp).toBeDefined(), soon)
+  waitFor(async () => expect((await renewalOf(each))?.endTimestamp).toBeDefined(), soon)
 
 async function run(world: World): Promise<Life> {
   const first = world.live()
@@ -49,7 +50,7 @@ it('a renewal that is asked for is done once, and a second request while it is u
   const first = await run(world)
   world.put(`hold-${renewalStep}`)
   const asked = await certificatesOf(first).renew('ada')
-  await vi.waitFor(() => expect(world.begun(renewalStep)).toBe(1), soon)
+  await waitFor(() => expect(world.begun(renewalStep)).toBe(1), soon)
   expect(await certificatesOf(first).renew('bob')).toEqual({ ...asked, isRepeated: true })
   expect(await renewalOf(first)).toMatchObject({ uid: asked.uid, by: 'ada' })
   await world.remove(`hold-${renewalStep}`)
@@ -68,10 +69,10 @@ it('a request outlives the daemon, and the end of its step while that was away i
   const first = await run(world)
   world.put(`hold-${renewalStep}`)
   const { uid } = await certificatesOf(first).renew('ada')
-  await vi.waitFor(() => expect(world.begun(renewalStep)).toBe(1), soon)
+  await waitFor(() => expect(world.begun(renewalStep)).toBe(1), soon)
   await first.end()
   await world.remove(`hold-${renewalStep}`)
-  await vi.waitFor(() => expect(world.has(`is-${renewalStep}`)).toBe(true), soon)
+  await waitFor(() => expect(world.has(`is-${renewalStep}`)).toBe(true), soon)
 
   const second = world.live()
   expect(await renewalOf(second)).toMatchObject({ uid, by: 'ada' })
@@ -98,15 +99,15 @@ it('a renewal that fails says why, is tried again later, and holds up no pack', 
   const first = await run(world)
   world.put(`fail-${renewalStep}`, 'kubeadm certs renew failed: no space')
   await certificatesOf(first).renew('ada')
-  await vi.waitFor(
+  await waitFor(
     async () => expect((await renewalOf(first))?.reason).toBe('kubeadm certs renew failed: no space'),
     soon,
   )
   expect(first.messages().some((each) => /no space; tried again in \d+ s$/.test(each))).toBe(true)
   first.revise(2, [{ ...wantedPack('web', 0), digest: 'another' }])
-  await vi.waitFor(() => expect(world.has('applied-web')).toBe(true), soon)
-  await vi.waitFor(() => expect(first.steps.find('p1/web apply')?.state).toBe('done'), soon)
-  await vi.waitFor(() => expect(first.store.current()?.generation).toBe(2), soon)
+  await waitFor(() => expect(world.has('applied-web')).toBe(true), soon)
+  await waitFor(() => expect(first.steps.find('p1/web apply')?.state).toBe('done'), soon)
+  await waitFor(() => expect(first.store.current()?.generation).toBe(2), soon)
   expect(await renewalOf(first)).not.toHaveProperty('endTimestamp')
 })
 
@@ -114,7 +115,7 @@ it('a renewal that is due by itself is done without a request', async () => {
   const world = await createLoopWorld()
   const first = await run(world)
   world.put('due')
-  await vi.waitFor(() => expect(world.begun(renewalStep)).toBe(1), soon)
+  await waitFor(() => expect(world.begun(renewalStep)).toBe(1), soon)
   await world.remove('due')
   await phaseBecomes(first, 'Running')
   expect(await renewalOf(first)).toBeUndefined()

@@ -4,6 +4,7 @@ import { readWanted } from '../../../src/cluster/read-generation.ts'
 import { createLoopWorld, nextVersion } from '../../support/cluster-loop.ts'
 import { wantedPack } from '../../support/cluster-parts.ts'
 import { createRunningClock } from '../../support/turning-clock.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const soon = { timeout: 30_000, interval: 20 }
 vi.setConfig({ testTimeout: 60_000 })
@@ -13,7 +14,7 @@ const changed = (digest: string) => ({ ...wantedPack('web'), digest })
 const outcomes = (life: Life) =>
   life.revisions.list().map(({ generation, outcome, origin }) => `${generation} ${outcome} ${origin}`)
 const become = (life: Life, ...expected: string[]) =>
-  vi.waitFor(() => expect(outcomes(life)).toEqual(expected), soon)
+  waitFor(() => expect(outcomes(life)).toEqual(expected), soon)
 
 type World = Awaited<ReturnType<typeof createLoopWorld>>
 
@@ -31,7 +32,7 @@ async function failingUpgrade(prepare: (world: World) => void = () => undefined)
   life.revise(2, [changed('second')], { version: nextVersion })
   /** The time of the revision is over. */
   const late = async () => {
-    await vi.waitFor(() => expect(life.steps.find('p1/web wait')?.state).toBe('running'), soon)
+    await waitFor(() => expect(life.steps.find('p1/web wait')?.state).toBe('running'), soon)
     expect(world.text('applied-web')).toBe('second')
     clock.turn(601_000)
   }
@@ -76,7 +77,7 @@ it('the next revision after it is applied as any other, and one that fails goes 
   await late()
   await become(life, ...wayBack)
   life.revise(4, [changed('second')], { version: nextVersion })
-  await vi.waitFor(() => expect(life.store.current()?.generation).toBe(4), soon)
+  await waitFor(() => expect(life.store.current()?.generation).toBe(4), soon)
   await late()
   await become(life, '4 rolledBack update', ...wayBack)
   expect(life.store.current()).toMatchObject({ generation: 3, goodGeneration: 3, ranGeneration: 3 })
@@ -93,9 +94,9 @@ it('a pack of before that does not run on the new Kubernetes either is an error,
   world.put(`fail-apply-${wantedPack('web').digest}`, 'no matches for kind Old')
   await late()
   await become(life, '3 applying goingBack', '2 failed update', '1 good create')
-  await vi.waitFor(() => expect(life.steps.find('p1/web apply')?.state).toBe('failed'), soon)
+  await waitFor(() => expect(life.steps.find('p1/web apply')?.state).toBe('failed'), soon)
   clock.turn(721_000)
-  await vi.waitFor(() => expect(life.loop.standing()?.reason).toMatch(/^RollbackFailed/), soon)
+  await waitFor(() => expect(life.loop.standing()?.reason).toMatch(/^RollbackFailed/), soon)
   expect(life.loop.standing()).toMatchObject({
     state: 'Error',
     reason: expect.stringMatching(/revision 3 does not run: .* edgehostctl cluster rollback NUMBER$/),
@@ -111,11 +112,11 @@ it('a daemon that ends while its packs go back continues with that, and begins n
   world.put(`down-${wantedPack('web').digest}`)
   await late()
   await become(first, '3 applying goingBack', '2 failed update', '1 good create')
-  await vi.waitFor(() => expect(first.steps.find('p1/web wait')?.state).toBe('running'), soon)
+  await waitFor(() => expect(first.steps.find('p1/web wait')?.state).toBe('running'), soon)
   await first.end()
   const second = world.live()
   second.loop.start()
-  await vi.waitFor(() => expect(second.loop.observed()).toBeDefined(), soon)
+  await waitFor(() => expect(second.loop.observed()).toBeDefined(), soon)
   await world.remove(`down-${wantedPack('web').digest}`)
   await become(second, ...wayBack)
   expect(second.reasons().filter((each) => each === 'RollbackStarted')).toHaveLength(1)
@@ -123,7 +124,7 @@ it('a daemon that ends while its packs go back continues with that, and begins n
 
 it('a revision that waits for its time keeps waiting, and is begun then with its own number', async () => {
   const { life, clock, late } = await failingUpgrade()
-  await vi.waitFor(() => expect(life.store.current()?.generation).toBe(2), soon)
+  await waitFor(() => expect(life.store.current()?.generation).toBe(2), soon)
   life.revise(3, [changed('third')], { version: nextVersion, scheduleAt: clock.now() + 3_600_000 })
   await late()
   await become(life, '4 good goingBack', '3 waiting update', '2 rolledBack update', '1 good create')
@@ -136,7 +137,7 @@ it('a revision that waits for its time keeps waiting, and is begun then with its
 it('a further upgrade that is refused before the packs of the first one came leaves Kubernetes as it is', async () => {
   const { world, life } = await failingUpgrade()
   world.put('fail-kubernetes-check', 'UpgradeRefused: /data has 1 MiB free')
-  await vi.waitFor(() => expect(world.has('is-kubernetes-upgrade')).toBe(true), soon)
+  await waitFor(() => expect(world.has('is-kubernetes-upgrade')).toBe(true), soon)
   life.revise(3, [changed('third')], { version: '1.36.0' })
   const rest = ['3 rolledBack update', '2 superseded update', '1 good create']
   await become(life, '4 good goingBack', ...rest)

@@ -11,12 +11,13 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { createContentHome, listWhole, noise, type ContentHome } from '../../support/content-program.ts'
 import { contentClient, imageLayout, layoutTar, noReserve } from '../../support/content-uploads.ts'
 import { contentProgram } from '../../support/programs.ts'
 import { rawTar, sha256, type RawMember } from '../../support/tar-bytes.ts'
 import { createTestEdge } from '../../support/test-edge.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const isRoot = process.getuid?.() === 0
 const undo: (() => unknown)[] = []
@@ -92,7 +93,7 @@ describe.skipIf(!isRoot)('a disk that becomes full while content.cjs works', () 
     const unpacking = home.content.unpack({ upload, blobs: home.blobs, reserveBytes: 0 })
     const failed = errorOf(unpacking.result)
     await unpacking.write(archive.subarray(0, 600_000))
-    await vi.waitFor(
+    await waitFor(
       () =>
         expect([...readdirSync(join(upload, 'parts')), ...readdirSync(join(upload, 'blobs'))]).not.toEqual(
           [],

@@ -4,10 +4,11 @@ import { execFileSync } from 'node:child_process'
 import { mkdir, readdir, readFile, readlink, symlink, truncate, unlink, writeFile } from 'node:fs/promises'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { mediaTypes } from '../../../src/content/format/media-types.ts'
 import { startContentRegistry, type TestRegistry } from '../../support/content-registry.ts'
 import { createLayout, type TestDescriptor, type TestLayout } from '../../support/layouts.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 let registry: TestRegistry
 let layout: TestLayout
@@ -117,7 +118,7 @@ it.each([
         expect.objectContaining({ code, message: expect.stringContaining('is damaged') as string }),
       ])
       expect(headers.etag).toBeUndefined()
-      await vi.waitFor(async () => expect(await damaged()).toHaveLength(1))
+      await waitFor(async () => expect(await damaged()).toHaveLength(1))
     }
     expect((await registry.ask(path(), {}, 'HEAD')).status).toBe(404)
     expect(registry.registry.figures().edgehostd_registry_unreadable_blobs_total).toBe(1)
@@ -138,7 +139,7 @@ it('a blob that is cut off while it is pulled ends with the connection, never li
   const reply = await beginPull()
   await truncate(registry.fileOf(layer.digest), 20 * 2 ** 20)
   await expect(digestOf(reply)).rejects.toThrow('aborted')
-  await vi.waitFor(async () => expect(await damaged()).toHaveLength(1))
+  await waitFor(async () => expect(await damaged()).toHaveLength(1))
   expect(await openBlobs()).toEqual([])
 })
 
@@ -146,7 +147,7 @@ it('a client that goes away during a blob leaves no file open', async () => {
   const reply = await beginPull()
   expect(await openBlobs()).toHaveLength(1)
   reply.destroy()
-  await vi.waitFor(async () => expect(await openBlobs()).toEqual([]))
+  await waitFor(async () => expect(await openBlobs()).toEqual([]))
   expect(registry.lines.filter(({ level }) => Number(level) >= 40)).toEqual([])
 })
 
@@ -154,9 +155,9 @@ it('a client that sends many requests at once on one connection and goes away le
   const socket = await openSocket()
   const one = `GET ${blobPath()} HTTP/1.1\r\nHost: x\r\nAuthorization: ${registry.authorization()}\r\n\r\n`
   socket.write(one.repeat(30))
-  await vi.waitFor(async () => expect((await openBlobs()).length).toBeGreaterThan(0))
+  await waitFor(async () => expect((await openBlobs()).length).toBeGreaterThan(0))
   socket.destroy()
-  await vi.waitFor(async () => expect(await openBlobs()).toEqual([]))
+  await waitFor(async () => expect(await openBlobs()).toEqual([]))
   expect((await registry.ask('/v2/')).status).toBe(200)
 })
 
@@ -164,11 +165,11 @@ it('of requests that are sent at once on one connection, one at a time has a fil
   const one = `GET ${blobPath()} HTTP/1.1\r\nHost: x\r\nAuthorization: ${registry.authorization()}\r\n\r\n`
   const waiting = await openSocket()
   waiting.write(one.repeat(60))
-  await vi.waitFor(async () => expect(await openBlobs()).toHaveLength(1))
+  await waitFor(async () => expect(await openBlobs()).toHaveLength(1))
   const flood = await openSocket()
   flood.resume().write(one.repeat(400))
-  await vi.waitFor(() => expect(flood.closed).toBe(true))
-  await vi.waitFor(async () => expect(await openBlobs()).toHaveLength(1))
+  await waitFor(() => expect(flood.closed).toBe(true))
+  await waitFor(async () => expect(await openBlobs()).toHaveLength(1))
   expect((await registry.ask('/v2/')).status).toBe(200)
 })
 
@@ -227,7 +228,7 @@ it('a port that is taken is reported with what to do, and opened when it is free
     problem: `the registry cannot listen on 127.0.0.1:${port}: another process listens there: find it with ss -ltnp 'sport = :${port}' and end it, or set content.registry.port`,
   })
   other.close()
-  await vi.waitFor(() => expect(registry.registry.state().isListening).toBe(true))
+  await waitFor(() => expect(registry.registry.state().isListening).toBe(true))
   expect(registry.registry.state().problem).toBeUndefined()
   expect((await registry.ask('/v2/')).status).toBe(200)
   expect(registry.texts().filter((text) => text.includes('cannot listen'))).toHaveLength(1)

@@ -14,6 +14,7 @@ import {
 } from '../../support/content-uploads.ts'
 import { contentProgram } from '../../support/programs.ts'
 import { createWireEdge, type WireEdge } from '../../support/wire-edge.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 // curl sends 64 KiB and pauses, here for a second.
 const limitMs = 2_500
@@ -51,7 +52,7 @@ it.skipIf(!isThere)(
       ...['--write-out', '\n%{http_code}', `https://localhost:${port}${uploadContentPath}`],
     ])
     const client = contentClient(edge, access)
-    await vi.waitFor(async () => {
+    await waitFor(async () => {
       const { items } = (await client.list()).json<{ items: { receivedBytes: number }[] }>()
       expect(items[0]?.receivedBytes).toBeGreaterThan(0)
     }, 15_000)

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { contentErrors } from '../../../src/content/codes.ts'
 import type { ContentDefinitions, NewestDefinition } from '../../../src/content/store/definitions.ts'
 import type { OpenStore } from '../../../src/content/store/open-store.ts'
@@ -9,6 +9,7 @@ import { AppError } from '../../../src/errors/app-error.ts'
 import { hexOfBytes, publishInProcess, writeUpload } from '../../support/content-bundles.ts'
 import { driverStore } from '../../support/content-driver/store.ts'
 import { storedContent } from '../../support/stored-content.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 let folder: string
 let store: OpenStore
@@ -88,7 +89,7 @@ it('while the definition of a bundle is examined, other bundles are published an
   const events: string[] = []
   start(gatedDefinitions(events, { one: gate.promise }))
   const one = publish({ name: 'one', blobs: [red], definition: green })
-  await vi.waitFor(() => expect(events).toEqual(['examine one']))
+  await waitFor(() => expect(events).toEqual(['examine one']))
   const two = await publish({ name: 'two', blobs: [red, blue] })
   expect(names()).toEqual(['two'])
   await store.remove(two.bundle.uid, () => undefined)
@@ -107,7 +108,7 @@ it('a bundle that was published while its other upload was examined stays one bu
   const same = { name: 'one', blobs: [red], definition: green }
   const [slowOrder, fastOrder] = [await writeUpload(slow, same), await writeUpload(fast, same)]
   const late = store.publish(slow, { ...slowOrder, bundle: { ...slowOrder.bundle, name: 'slow' } })
-  await vi.waitFor(() => expect(events).toEqual(['examine slow']))
+  await waitFor(() => expect(events).toEqual(['examine slow']))
   const first = await store.publish(fast, fastOrder)
   gate.resolve(undefined)
   expect(await late).toMatchObject({ isNew: false, bundle: { uid: first.bundle.uid } })
@@ -140,9 +141,9 @@ it('while the definition of an older bundle is examined again, bundles are publi
     await gate.promise
   }
   const removal = store.remove(two.bundle.uid, () => undefined)
-  await vi.waitFor(() => expect(events.at(-1)).toBe('newest one'))
+  await waitFor(() => expect(events.at(-1)).toBe('newest one'))
   const three = publish({ name: 'three', blobs: [blue], publishedAt: 30 })
-  await vi.waitFor(() => expect(names()).toEqual(['three', 'one']))
+  await waitFor(() => expect(names()).toEqual(['three', 'one']))
   gate.resolve(undefined)
   await Promise.all([removal, three])
 })

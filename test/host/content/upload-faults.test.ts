@@ -18,6 +18,7 @@ import {
 import { contentProgram } from '../../support/programs.ts'
 import { type ErrorReply, type TestEdge, type TestEdgeOptions } from '../../support/test-edge.ts'
 import { createWireEdge, type WireEdge } from '../../support/wire-edge.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 let stateDirectory: string
 let wire: WireEdge
@@ -125,7 +126,7 @@ it('after a restart of the host whole blobs are hashed again, and those that a p
   await writeFile(note, text.replace(/"bootId":"[^"]*"/, '"bootId":"another boot"'))
   await truncate(join(folderOf(uid), 'blobs', layerDigest.slice(7)), 0)
   await start()
-  await vi.waitFor(async () =>
+  await waitFor(async () =>
     expect((await client.missing(uid)).map(({ digest }) => digest)).toEqual([layerDigest]),
   )
   await client.sendAll(uid, layout)
@@ -167,18 +168,18 @@ it('an upload that was begun without a signature is removed when a key is set', 
 it('what arrived before a client was gone is held, and a second request for the blob meanwhile is 409', async () => {
   const { uid } = await begun()
   const socket = await openPatch(uid, layerBytes.subarray(0, 1_000_000))
-  await vi.waitFor(async () => expect(await heldOf(uid)).toBeGreaterThan(0))
+  await waitFor(async () => expect(await heldOf(uid)).toBeGreaterThan(0))
   const other = await client.patch(uid, layerDigest, layerBytes, 'bytes 0-2999999/3000000')
   expect([other.statusCode, other.json<ErrorReply>().code]).toEqual([409, 'BlobBusy'])
   socket.destroy()
-  await vi.waitFor(async () => expect(await heldOf(uid)).toBe(1_000_000))
-  await vi.waitFor(async () => expect((await client.send(uid, layerBytes, 1_000_000)).statusCode).toBe(204))
+  await waitFor(async () => expect(await heldOf(uid)).toBe(1_000_000))
+  await waitFor(async () => expect((await client.send(uid, layerBytes, 1_000_000)).statusCode).toBe(204))
 })
 
 it('a delete ends the requests that send blobs, and nothing is left', async () => {
   const { uid } = await begun()
   const socket = await openPatch(uid, layerBytes.subarray(0, 1_000_000))
-  await vi.waitFor(async () => expect(await heldOf(uid)).toBeGreaterThan(0))
+  await waitFor(async () => expect(await heldOf(uid)).toBeGreaterThan(0))
   const replied = once(socket, 'data')
   expect((await client.remove(uid)).statusCode).toBe(204)
   expect(String((await replied)[0])).toMatch(/^HTTP\/1\.1 404 /)
@@ -189,7 +190,7 @@ it('a delete ends the requests that send blobs, and nothing is left', async () =
 it('a stop of the daemon ends a request with 503, and what arrived is held', async () => {
   const { uid } = await begun()
   const socket = await openPatch(uid, layerBytes.subarray(0, 1_000_000))
-  await vi.waitFor(async () => expect(await heldOf(uid)).toBeGreaterThan(0))
+  await waitFor(async () => expect(await heldOf(uid)).toBeGreaterThan(0))
   const replied = once(socket, 'data')
   const stopped = edge.daemon.stop()
   expect(String((await replied)[0])).toMatch(/^HTTP\/1\.1 503 /)

@@ -2,8 +2,9 @@ import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { execa, execaSync } from 'execa'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createCtl, type Ctl } from '../../support/ctl.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const half = Buffer.alloc(100_000, 'a')
 
@@ -60,7 +61,7 @@ it.each([
 ] as const)('a download that is ended by %s leaves nothing', async (signal, exitCode) => {
   answer = (_request, response) => void response.writeHead(200).write(half)
   const running = download()
-  await vi.waitFor(() => expect(readdirSync(ctl.home).some(isPart)).toBe(true), 10_000)
+  await waitFor(() => expect(readdirSync(ctl.home).some(isPart)).toBe(true), 10_000)
   running.kill(signal)
   expect(await running).toMatchObject({ exitCode })
   expect(left()).toEqual([])

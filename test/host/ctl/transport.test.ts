@@ -5,9 +5,10 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { readReply } from '../../../src/ctl/reply.ts'
 import { createTransport, type Transport } from '../../../src/ctl/transport.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 let folder: string
 let server: Server
@@ -68,6 +69,6 @@ it('after a reply to a part of a body no more is sent, and the connection is clo
   const body = endless(Buffer.from('some'))
   const reply = await send(body, 1_000_000)
   expect(reply).toMatchObject({ status: 429, body: Buffer.from('too many') })
-  await vi.waitFor(() => expect(connections.map(({ closed }) => closed)).toEqual([true]))
+  await waitFor(() => expect(connections.map(({ closed }) => closed)).toEqual([true]))
   expect(body.destroyed).toBe(true)
 })

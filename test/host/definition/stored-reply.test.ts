@@ -10,6 +10,7 @@ import {
   textReply,
   type StoredReplies,
 } from '../../../src/definition/slots/stored-reply.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 let home: string
 let replies: StoredReplies
@@ -81,7 +82,7 @@ it('a large file is closed if its reply is abandoned or never begun', async () =
   untouched?.content.destroy()
   const begun = await reply('a')
   for await (const piece of begun?.content ?? []) if ((piece as Buffer).length > 100) break
-  await vi.waitFor(async () => expect(await filesOpen()).toBe(0))
+  await waitFor(async () => expect(await filesOpen()).toBe(0))
 })
 
 it('a text can be a reply', async () => {

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { watchFolders, type FolderWatch } from '../../../src/system/folder-watch.ts'
 import { createServiceWatch } from '../../../src/host/change-watch.ts'
 import { recordingLog } from '../../fixtures/host/edges.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 let root: string
 let watching: FolderWatch
@@ -41,7 +42,7 @@ const watchAll = (retryMs?: number) => {
 async function isTold(change: () => Promise<unknown>): Promise<void> {
   const before = changes
   await change()
-  await vi.waitFor(() => expect(changes).toBeGreaterThan(before))
+  await waitFor(() => expect(changes).toBeGreaterThan(before))
   await settled()
 }
 /** The kernel reports events in order: after this one, no earlier one is pending. */
@@ -108,11 +109,11 @@ it('a refused watch is logged and tried again', async () => {
   watchAll(50)
   expect(watching.isWatching()).toBe(false)
   const before = changes
-  await vi.waitFor(() => expect(changes).toBeGreaterThan(before + 2))
+  await waitFor(() => expect(changes).toBeGreaterThan(before + 2))
   expect(lines).toMatchObject([{ level: 40, folder: path('resolve'), err: { code: 'ELOOP' } }])
   await unlink(path('resolve'))
   await mkdir(path('resolve'))
-  await vi.waitFor(() => expect(watching.isWatching()).toBe(true))
+  await waitFor(() => expect(watching.isWatching()).toBe(true))
   await isTold(() => writeFile(path('resolve/resolv.conf'), ''))
 })
 

@@ -1,6 +1,7 @@
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { createFollower, type FollowOptions } from '../../../src/system/follower.ts'
 import { recordingLog } from '../../fixtures/host/edges.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 function follow(script: string, options: Partial<FollowOptions> = {}, pauses = {}) {
   const { log } = recordingLog()
@@ -20,7 +21,7 @@ function follow(script: string, options: Partial<FollowOptions> = {}, pauses = {
   onTestFinished(() => following.stop())
   return { following, lines, ends, starts: () => starts }
 }
-const until = (condition: () => void) => vi.waitFor(condition, { timeout: 5_000, interval: 5 })
+const until = (condition: () => void) => waitFor(condition, { timeout: 5_000, interval: 5 })
 
 it('lines are passed on as they arrive, even in pieces', async () => {
   const { lines, following } = follow('printf "one\\ntw"; sleep 0.1; printf "o\\n"; exec sleep 60')

@@ -4,7 +4,7 @@ import { mkdtemp, open, readFile, rename, rm, truncate, writeFile } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { followOutput } from '../../../src/system/lasting/follow-output.ts'
 import {
   createLastingRuns,
@@ -14,6 +14,7 @@ import {
 import { createRunner } from '../../../src/system/runner.ts'
 import { bundleProgram } from '../../support/bundle-program.ts'
 import { keeperProgram } from '../../support/programs.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const timeoutMs = 60_000
 const exec = promisify(execFile)
@@ -57,11 +58,11 @@ describe('a run in a session of its own', () => {
         .map((line) => line.replace(/^\d+ /, ''))
     for (const count of [3, 12]) {
       const child = life()
-      await vi.waitFor(async () => expect((await seen()).length).toBeGreaterThan(count), 10_000)
+      await waitFor(async () => expect((await seen()).length).toBeGreaterThan(count), 10_000)
       child.kill('SIGKILL')
     }
     life()
-    await vi.waitFor(() => expect(existsSync(join(folder, 'long.end'))).toBe(true), 10_000)
+    await waitFor(() => expect(existsSync(join(folder, 'long.end'))).toBe(true), 10_000)
     expect(await seen()).toEqual(Array.from({ length: 30 }, (_, index) => `line ${index + 1}`))
     expect(JSON.parse(await readFile(join(folder, 'long.end'), 'utf8'))).toMatchObject({
       kind: 'exited',
@@ -82,7 +83,7 @@ describe('a run in a session of its own', () => {
     runs.follow('cut', { since: 0, onLine, signal: reading.signal }).catch(() => undefined)
     // As at a shutdown: the exit code of the cut-off command does not count.
     process.kill(await keeper.promise, 'SIGTERM')
-    await vi.waitFor(async () =>
+    await waitFor(async () =>
       expect((await runs.find('cut'))?.end).toEqual({ kind: 'gone', reason: 'vanished' }),
     )
     reading.abort()
@@ -97,7 +98,7 @@ describe('a run in a session of its own', () => {
     await runs.start('damaged', 'echo', ['one'], { timeoutMs })
     await read(runs, 'damaged')
     await truncate(join(folder, 'runs/damaged/exit'), 5)
-    await vi.waitFor(async () =>
+    await waitFor(async () =>
       expect((await runs.find('damaged'))?.end).toEqual({ kind: 'gone', reason: 'vanished' }),
     )
     await truncate(join(folder, 'runs/damaged/order.json'), 5)
@@ -143,7 +144,7 @@ describe('a run in a session of its own', () => {
 describe.skipIf(process.getuid?.() !== 0)('on a full disk', () => {
   beforeEach(() => exec('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'edgehostd-test', folder]))
   // The keeper has the folder in use for a moment after it has written the end of its run.
-  afterEach(() => vi.waitFor(() => exec('umount', [folder]), 5_000))
+  afterEach(() => waitFor(() => exec('umount', [folder]), 5_000))
 
   const fill = () => {
     const block = Buffer.alloc(4_096, 1)
@@ -166,7 +167,7 @@ describe.skipIf(process.getuid?.() !== 0)('on a full disk', () => {
     const gate = join(folder, 'runs/full/gate')
     const script = `echo begun; until [ -e ${gate} ]; do sleep 0.05; done; seq 1 100000; exit 6`
     await runs.start('full', 'sh', ['-c', script], { timeoutMs })
-    await vi.waitFor(async () =>
+    await waitFor(async () =>
       expect(await readFile(join(folder, 'runs/full/output'), 'utf8')).toBe('begun\n'),
     )
     // A rename needs no room.

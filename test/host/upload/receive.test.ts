@@ -5,11 +5,12 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { AppError } from '../../../src/errors/app-error.ts'
 import { generalErrors } from '../../../src/errors/codes.ts'
 import { parseSigningKey } from '../../../src/upload/signing.ts'
 import { form, post, startUploadServer, type Part, type UploadServer } from '../../support/upload-server.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const run = promisify(execFile)
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
@@ -33,7 +34,7 @@ async function send(...parts: Part[]) {
 
 /** Nothing is left once all work has ended. */
 async function expectNothingLeft(uploads = 1): Promise<void> {
-  await vi.waitFor(() => expect(server.outcomes).toHaveLength(uploads), { timeout: 5_000 })
+  await waitFor(() => expect(server.outcomes).toHaveLength(uploads), { timeout: 5_000 })
   for (const outcome of server.outcomes) expect(outcome).toBeInstanceOf(Error)
   expect(await server.left()).toEqual([])
 }
@@ -269,9 +270,9 @@ describe('a form is refused', () => {
     let received = ''
     socket.on('data', (chunk) => (received += String(chunk)))
     socket.write(Buffer.concat([Buffer.from(head(body.length, type)), body]))
-    await vi.waitFor(() => expect(received).toContain('HTTP/1.1 400'), { timeout: 5_000 })
+    await waitFor(() => expect(received).toContain('HTTP/1.1 400'), { timeout: 5_000 })
     socket.write(Buffer.concat([Buffer.from(head(good.length, goodType)), good]))
-    await vi.waitFor(() => expect(received).toContain('HTTP/1.1 200'), { timeout: 5_000 })
+    await waitFor(() => expect(received).toContain('HTTP/1.1 200'), { timeout: 5_000 })
     socket.destroy()
   })
   it('a form for a JSON route, and JSON for a form route, are a 415', async () => {
@@ -353,7 +354,7 @@ describe('a client that goes away', () => {
     const socket = await server.open()
     server.settings.freeBytes = async () => {
       socket.destroy()
-      await vi.waitFor(async () => expect(await server.connections()).toBe(0), { timeout: 5_000 })
+      await waitFor(async () => expect(await server.connections()).toBe(0), { timeout: 5_000 })
       return Number.MAX_SAFE_INTEGER
     }
     socket.write(head(body.length, type))

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EdgeHostDevice } from '../../../src/platform/schemas/edge-hosts.ts'
 import { playEdgeHost, type PlayedEdgeHost } from '../../support/played-edge-host.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
 import { minuteMs } from '../../support/turning-clock.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 type Headers = Readonly<Record<string, string>>
 let platform: Awaited<ReturnType<typeof createTestPlatform>>
@@ -59,7 +60,7 @@ describe('the heartbeat of a host', () => {
     expect((await seen(host)).status).toEqual({ state: 'ready' })
     const reply = await beat(host, by(host), { state: 'healthy', agentVersion: '1.3.0', message: 'fine' })
     expect([reply.status, reply.headers.audituid]).toEqual([204, undefined])
-    await vi.waitFor(async () => {
+    await waitFor(async () => {
       expect((await seen(host)).status.health).toMatchObject({
         ...{ state: 'healthy', agentVersion: '1.3.0', message: 'fine' },
       })
@@ -79,7 +80,7 @@ describe('the heartbeat of a host', () => {
     await beat(silent)
     await beat(loud)
     const look = () => platform.rooms.hosts.jobs.find(({ name }) => name === 'silent-hosts')?.run()
-    await vi.waitFor(async () => expect((await seen(silent)).status.health?.state).toBe('healthy'), 5_000)
+    await waitFor(async () => expect((await seen(silent)).status.health?.state).toBe('healthy'), 5_000)
     platform.clock.turn(2 * minuteMs)
     await look()
     expect((await seen(silent)).status.health?.state).toBe('healthy')
@@ -92,7 +93,7 @@ describe('the heartbeat of a host', () => {
     expect((await seen(loud)).status.health?.state).toBe('healthy')
     expect(await listed('status.health.state=unhealthyANDmetadata.name=silent')).toEqual(['silent'])
     await beat(silent)
-    await vi.waitFor(async () => expect((await seen(silent)).status.health?.state).toBe('healthy'), 5_000)
+    await waitFor(async () => expect((await seen(silent)).status.health?.state).toBe('healthy'), 5_000)
   })
 })
 

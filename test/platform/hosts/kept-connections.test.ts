@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { openTls, type Client } from '../../support/https-server.ts'
 import { playEdgeHost, type PlayedEdgeHost } from '../../support/played-edge-host.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 let platform: Awaited<ReturnType<typeof createTestPlatform>>
 const clients: Client[] = []
@@ -43,7 +44,7 @@ async function ask(client: Client, head: string, body = ''): Promise<string> {
   client.received = ''
   const length = body === '' ? '' : `content-type: application/json\r\ncontent-length: ${body.length}\r\n`
   client.socket.write(`${head}\r\nhost: localhost\r\n${length}\r\n${body}`)
-  await vi.waitFor(() => expect(client.received).toContain('\r\n\r\n'))
+  await waitFor(() => expect(client.received).toContain('\r\n\r\n'))
   return client.received.slice(0, client.received.indexOf('\r\n\r\n')).toLowerCase()
 }
 const beat = (client: Client, host: PlayedEdgeHost | undefined) =>
@@ -53,7 +54,7 @@ const beat = (client: Client, host: PlayedEdgeHost | undefined) =>
     '{"state":"healthy"}',
   )
 const ping = (client: Client) => ask(client, 'GET /v1/health/ping HTTP/1.1')
-const closes = (client: Client) => vi.waitFor(() => expect(client.closed).toBe(true), 10_000)
+const closes = (client: Client) => waitFor(() => expect(client.closed).toBe(true), 10_000)
 const isKept = (reply: string) =>
   reply.startsWith('http/1.1 204') && reply.includes('\r\nkeep-alive: timeout=150')
 const isClosing = (reply: string) =>

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createAccountWatch } from '../../../src/auth/account-watch.ts'
 import type { Account } from '../../../src/auth/account.ts'
 import type { SessionRecord } from '../../../src/auth/session-store.ts'
@@ -10,6 +10,7 @@ import type { Sessions } from '../../../src/auth/sessions.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { bob as account, bobsSession as session } from '../../support/test-account.ts'
 import { createTurningClock } from '../../support/turning-clock.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const dave: Account = { ...account, name: 'dave', source: 'directory' }
 const daves: SessionRecord = { ...session, userName: 'dave', accountSource: 'directory' }
@@ -157,10 +158,10 @@ describe('a round of calls to NSS', () => {
     const { watch, ended, asked, answer, fail } = setUp(sessionsOf(...names), {})
     const checked = watch.check()
     for (const name of names.slice(1)) {
-      await vi.waitFor(() => expect(asked).toContain(name))
+      await waitFor(() => expect(asked).toContain(name))
       answer(name)
     }
-    await vi.waitFor(() => expect(ended).toHaveLength(5))
+    await waitFor(() => expect(ended).toHaveLength(5))
     fail('hangs')
     await checked
     expect(ended).not.toContain('hangs: account deleted')
@@ -211,7 +212,7 @@ describe('the watch of the files', () => {
     const { watch, ended } = setUp([session], local, etc)
     watch.start()
     expect(ended).toEqual([])
-    await vi.waitFor(() => expect(ended).toEqual(['uid: account locked']), { timeout: 2_000 })
+    await waitFor(() => expect(ended).toEqual(['uid: account locked']), { timeout: 2_000 })
     watch.stop()
     await rm(etc, { recursive: true })
   })

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { outOfCluster } from '../../../src/host/document.ts'
 import type { HostFiles } from '../../../src/host/files.ts'
 import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
@@ -7,6 +7,7 @@ import { openHostRecord, type HostRecordOptions } from '../../../src/host/identi
 import { openDatabase, type Database } from '../../support/open-database.ts'
 import { programs, recordingLog } from '../../fixtures/host/edges.ts'
 import { machine } from '../../fixtures/host/tree.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const identitySources = ['product-uuid', 'machine-id']
 /** The figures of a file system of 24 GiB, 2 of them reserved for root. */
@@ -256,7 +257,7 @@ describe('refresh', () => {
     const { build, state } = board()
     const snapshot = await build()
     const first = snapshot.refresh('all')
-    await vi.waitFor(() => expect(state.reads).toContain(hostnameFile))
+    await waitFor(() => expect(state.reads).toContain(hostnameFile))
     state.files.set(hostnameFile, 'renamed\n')
     const waiting = Array.from({ length: 50 }, () => snapshot.refresh('all'))
     await Promise.all([first, ...waiting])

@@ -1,9 +1,10 @@
 import { mkdtemp, rename, rm, symlink, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { watchUnits } from '../../../../src/cluster/engine/watch-units.ts'
 import { captureLog } from '../../../support/https-server.ts'
+import { waitFor } from '../../../support/wait-for.ts'
 
 let folder: string
 let changes: number
@@ -29,7 +30,7 @@ async function start(unit: string): Promise<void> {
 async function changesOf(act: () => Promise<void>): Promise<number> {
   const before = changes
   await act()
-  await vi.waitFor(() => expect(changes).toBeGreaterThan(before))
+  await waitFor(() => expect(changes).toBeGreaterThan(before))
   return changes - before
 }
 

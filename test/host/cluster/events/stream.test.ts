@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Caller } from '../../../../src/api/access.ts'
 import { createHttpsServer } from '../../../../src/api/connection/https-server.ts'
 import { identifyByToken } from '../../../../src/api/guard.ts'
@@ -16,6 +16,7 @@ import { createRunner } from '../../../../src/system/runner.ts'
 import type { TlsMaterial } from '../../../../src/system/tls-options.ts'
 import { captureLog, generous, makeMaterial, openTls, type Client } from '../../../support/https-server.ts'
 import { createTurningClock } from '../../../support/turning-clock.ts'
+import { waitFor } from '../../../support/wait-for.ts'
 
 const waiting = { timeout: 10_000, interval: 5 }
 const path = '/v1/edge-mgmt/events/stream'
@@ -92,7 +93,7 @@ const messages = ({ received }: Client) =>
     ([, data = '']) => (JSON.parse(data) as { message: string }).message,
   )
 const has = (client: Client, ...expected: readonly string[]) =>
-  vi.waitFor(() => expect(messages(client)).toEqual(expected), waiting)
+  waitFor(() => expect(messages(client)).toEqual(expected), waiting)
 
 describe('the stream of events', () => {
   it('a first connection gets the events of the newest cluster, then new ones as they come', async () => {
@@ -129,16 +130,16 @@ describe('the stream of events', () => {
   it('a Last-Event-ID that is no number is refused, and named', async () => {
     const { open } = await start()
     const client = await open('Last-Event-ID: abc\r\n')
-    await vi.waitFor(() => expect(client.received).toMatch(/^HTTP\/1\.1 400 /), waiting)
+    await waitFor(() => expect(client.received).toMatch(/^HTTP\/1\.1 400 /), waiting)
     expect(client.received).toMatch(/last-event-id/)
   })
 
   it('a stream ends with the session, with a last event', async () => {
     const { events, open, endRequests } = await start()
     const client = await open()
-    await vi.waitFor(() => expect(client.received).toContain(':\n\n'), waiting)
+    await waitFor(() => expect(client.received).toContain(':\n\n'), waiting)
     endRequests(() => true)
-    await vi.waitFor(() => expect(client.closed).toBe(true), waiting)
+    await waitFor(() => expect(client.closed).toBe(true), waiting)
     expect(client.received).toMatch(/event: end\ndata: \{"code":"Unauthenticated"/)
     events.add({ clusterUid: 'c1', reason: 'Accepted', message: 'late' })
     expect(client.received).not.toContain('late')
@@ -152,9 +153,9 @@ describe('the stream of events', () => {
       events.add({ clusterUid: 'c1', reason: 'StepProgress', message: String(index) })
     const client = await open()
     client.socket.pause()
-    await vi.waitFor(() => expect(client.socket.readableLength).toBeGreaterThan(0), waiting)
+    await waitFor(() => expect(client.socket.readableLength).toBeGreaterThan(0), waiting)
     client.socket.resume()
-    await vi.waitFor(() => expect(client.received).toContain(`id: ${count}\n`), {
+    await waitFor(() => expect(client.received).toContain(`id: ${count}\n`), {
       ...waiting,
       timeout: 30_000,
     })

@@ -1,9 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { isKitMissing } from '../../../support/kubernetes-kit.ts'
 import { deployment, map, packWorld } from '../../../support/pack-world.ts'
+import { waitFor } from '../../../support/wait-for.ts'
 
 const definition = {
   ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
@@ -35,7 +36,7 @@ describe.skipIf(isKitMissing())('objects of packs on a real API server', { timeo
   }
 
   const becomes = (read: () => Promise<string>, wanted: string) =>
-    vi.waitFor(async () => expect(await read()).toBe(wanted), { timeout: 40_000, interval: 100 })
+    waitFor(async () => expect(await read()).toBe(wanted), { timeout: 40_000, interval: 100 })
 
   /** A pack that is applied, available and held. */
   async function held(name: string, objects: readonly object[]) {
@@ -61,7 +62,7 @@ describe.skipIf(isKitMissing())('objects of packs on a real API server', { timeo
     expect(
       await text('-n', 'shop', 'get', 'configmap', 'web', '-o', 'jsonpath={.metadata.annotations}'),
     ).toContain('"meta.helm.sh/release-name":"web"')
-    await vi.waitFor(
+    await waitFor(
       () =>
         expect(shop.events.map(({ reason, message }) => `${reason} ${message}`).sort()).toEqual([
           'ObjectCorrected ConfigMap shop/rules: it was deleted, and is made again',
@@ -149,7 +150,7 @@ describe.skipIf(isKitMissing())('objects of packs on a real API server', { timeo
       about('ValidatingAdmissionPolicyBinding', { policyName: 'no-ones', validationActions: ['Deny'] }),
     )
     // The policy counts a moment later, so it may be put right before.
-    await vi.waitFor(
+    await waitFor(
       async () => {
         const change = ['-n', 'refused', 'patch', 'configmap/rules', '--type=merge', '-p']
         await kubectl(...change, JSON.stringify({ data: { a: '2', at: String(Date.now()) } }))

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { mkdtemp, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Revision } from '../../../../src/cluster/packs/helm/cure.ts'
 import { createReleaseAction } from '../../../../src/cluster/packs/helm/install-release.ts'
 import { releaseBytes, secretBytes } from '../../../../src/cluster/prepare/program/release-size.ts'
@@ -13,6 +13,7 @@ import { startKubernetesApi, type KubernetesApi } from '../../../support/kuberne
 import { isKitMissing } from '../../../support/kubernetes-kit.ts'
 import { makePodsReady, missImages } from '../../../support/played-pods.ts'
 import { makeChart, webTemplate } from '../../../support/test-charts.ts'
+import { waitFor } from '../../../support/wait-for.ts'
 
 const messageOf = (work: Promise<unknown>) =>
   work.then(
@@ -92,7 +93,7 @@ describe.skipIf(isKitMissing())('the action helm on a real API server', { timeou
       text: () => api.kubectl('-n', release, 'get', 'configmap', release, '-o', 'jsonpath={.data.text}'),
       objects: () => JSON.parse(readFileSync(order.objects, 'utf8')) as unknown,
       makeReady: () =>
-        vi.waitFor(async () => expect(await makePodsReady(api, release)).toBeGreaterThan(0), 20_000),
+        waitFor(async () => expect(await makePodsReady(api, release)).toBeGreaterThan(0), 20_000),
     }
   }
 
@@ -141,10 +142,7 @@ describe.skipIf(isKitMissing())('the action helm on a real API server', { timeou
   it('installs a chart, waits for its workloads, and writes down its objects', async () => {
     const web = await createRelease('one')
     const installed = web.install({ replicas: 1, text: 'first' })
-    await vi.waitFor(
-      () => expect(web.lines.join()).toContain('waits: Deployment is not ready: one/one'),
-      20_000,
-    )
+    await waitFor(() => expect(web.lines.join()).toContain('waits: Deployment is not ready: one/one'), 20_000)
     await web.makeReady()
     await installed
     expect(await web.history()).toEqual(['1 deployed'])
@@ -175,7 +173,7 @@ describe.skipIf(isKitMissing())('the action helm on a real API server', { timeou
   it('says why the pods of a chart do not run', async () => {
     const web = await createRelease('missing')
     const failing = messageOf(web.install({ replicas: 1, text: '' }, { timeoutMs: 6_000 }))
-    await vi.waitFor(async () => expect(await missImages(api, 'missing')).toBeGreaterThan(0), 20_000)
+    await waitFor(async () => expect(await missImages(api, 'missing')).toBeGreaterThan(0), 20_000)
     expect(await failing).toMatch(
       /; Deployment missing\/missing: 0 of 1 pods are available; pod missing-\S+: container web: ImagePullBackOff: Back-off pulling image "example.com\/web:1"$/,
     )
@@ -263,7 +261,7 @@ describe.skipIf(isKitMissing())('the action helm on a real API server', { timeou
     const web = await createRelease(moment.replaceAll(' ', '-'))
     for (let done = 0; done < upgradesBefore; done++) await web.install({ replicas: 0, text: 'before' })
     // After its last lines helm may end before the signal is there; then it is begun again.
-    await vi.waitFor(
+    await waitFor(
       async () => {
         const killed = web.install({ replicas: 0, text: `killed ${Date.now()}` }, { killAt })
         expect(await messageOf(killed)).toContain('SIGKILL')

@@ -1,7 +1,8 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { wantedPack } from '../../../support/cluster-parts.ts'
 import { isKitMissing } from '../../../support/kubernetes-kit.ts'
 import { deployment, map, packWorld } from '../../../support/pack-world.ts'
+import { waitFor } from '../../../support/wait-for.ts'
 
 describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000 }, () => {
   const { createCluster, kubectl, text, until, podsReady } = packWorld()
@@ -89,7 +90,7 @@ describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000
     held.drop()
     const [first] = await held.removeSteps()
     const removal = first && held.run(first)
-    await vi.waitFor(
+    await waitFor(
       () =>
         expect(held.lines.join()).toContain(
           'ConfigMap held/stays: it is still being deleted; its finalizers hold it: example.com/keeper',

@@ -1,8 +1,9 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ownerValue } from '../../../../src/kubernetes/inventory.ts'
 import { wantedPack } from '../../../support/cluster-parts.ts'
 import { isKitMissing } from '../../../support/kubernetes-kit.ts'
 import { deployment, map, packWorld } from '../../../support/pack-world.ts'
+import { waitFor } from '../../../support/wait-for.ts'
 
 describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000 }, () => {
   const { createCluster, kubectl, text, until, podsReady } = packWorld()
@@ -42,7 +43,7 @@ describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000
     const running = (async () => {
       for (const step of steps) await late.run(step)
     })()
-    await vi.waitFor(
+    await waitFor(
       () => expect(late.lines.join()).toContain('waits for Deployment late/web: 0 of 1 pods are available'),
       30_000,
     )
@@ -177,7 +178,7 @@ describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000
     const stop = new AbortController()
     const [last] = steps.slice(-1)
     const waiting = last && ending.run(last, stop.signal)
-    await vi.waitFor(() => expect(ending.lines.join()).toContain('waits for'), 30_000)
+    await waitFor(() => expect(ending.lines.join()).toContain('waits for'), 30_000)
     stop.abort()
     await expect(waiting).rejects.toThrow('aborted')
   })
