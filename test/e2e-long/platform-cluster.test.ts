@@ -40,6 +40,7 @@ beforeAll(async () => {
   plant = await bootPlatformPlant(1)
   host = plant.hosts[0]!
   cluster = clusterClient(host)
+  await host.host.configure('update', 'cluster: {}\n')
   before = await readHostState(host.host)
 })
 afterAll(() => (plant as PlatformPlant | undefined)?.unplug())
@@ -142,7 +143,9 @@ describe.skipIf(isKitMissing())('a cluster of the platform on a connected host',
 
   it('that is deleted on its host is not made again, until it is applied again', async () => {
     await host.host.output(['edgehostctl', 'platform', 'disconnect', '--yes'])
-    await host.host.output(['edgehostctl', 'cluster', 'delete', '--yes'], { timeoutMs: 300_000 })
+    await host.host.output(['edgehostctl', 'cluster', 'delete', '--yes', '--wait'], {
+      timeoutMs: 300_000,
+    })
     await host.connect()
     await plant.untilWanted(uid, 'DeletedOnHost')
     expect(await cluster.details()).toBeUndefined()

@@ -119,16 +119,11 @@ export async function startKubernetesApi(
 
   async function startControllers(): Promise<void> {
     await begin('kube-controller-manager', [
-      ...[
-        '--kubeconfig',
-        kubeconfig,
-        '--bind-address',
-        '127.0.0.1',
-        '--secure-port',
-        String(await freePort()),
-      ],
+      ...['--kubeconfig', kubeconfig],
+      ...['--bind-address', '127.0.0.1', '--secure-port', String(await freePort())],
       ...['--service-account-private-key-file', 'pki/sa.key', '--root-ca-file', 'pki/ca.crt'],
-      '--leader-elect=false',
+      // By default it makes a folder in /usr/libexec of this machine.
+      ...['--flex-volume-plugin-dir', join(folder, 'volume-plugins'), '--leader-elect=false'],
     ])
     // A pod needs the service account of its namespace.
     const hasAccount = () => kubectl('get', 'serviceaccount', 'default')
