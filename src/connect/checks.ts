@@ -1,11 +1,12 @@
 import { program } from '../base/program.ts'
 import { Failure } from '../ctl/exit-codes.ts'
 import { oneLine, span } from '../ctl/text.ts'
-import type { EdgeHostDevice, EdgeHostRegistration } from '../platform/schemas/edge-hosts.ts'
+import type { EdgeHostRegistration } from '../platform/schemas/edge-hosts.ts'
 import type { Trust, Way } from '../outgoing/connection.ts'
 import { causeOfError, type Cause } from '../uplink/cause.ts'
 import { createPlatformClient, type Answer, type PlatformClient } from '../uplink/client.ts'
 import { createProbe } from '../uplink/probe.ts'
+import { readRecord, type PlatformRecord } from '../uplink/record.ts'
 
 /** The names of the checks, in their order. */
 export type CheckName = 'name' | 'route' | 'TLS' | 'clock' | 'token'
@@ -26,10 +27,10 @@ const tolerableMs = 60_000
 /**
  * Checks step by step whether a host can be connected. Nothing is changed, neither here nor there, and nothing is sent before the
  * certificate is accepted.
- * @returns the host as the platform knows it, or would make it, with an empty uid
+ * @returns the record that the platform has of this host, or would make
  * @throws Failure with what to do
  */
-export async function checkPlatform(options: ChecksOptions): Promise<EdgeHostDevice> {
+export async function checkPlatform(options: ChecksOptions): Promise<PlatformRecord> {
   const { tell, now, timeoutMs = defaultTimeoutMs } = options
   const { host, hostname } = new URL(options.url)
   const probe = createProbe(options, timeoutMs)
@@ -57,7 +58,7 @@ export async function checkPlatform(options: ChecksOptions): Promise<EdgeHostDev
     tell('TLS', `the certificate is accepted; its fingerprint is ${fingerprint}`)
     requireGreeting(greeting, host)
     tellClock(greeting, options)
-    return await tryRegistration(client, options)
+    return await tryRegistration(client, options, host)
   } finally {
     client.close()
   }
@@ -66,12 +67,14 @@ export async function checkPlatform(options: ChecksOptions): Promise<EdgeHostDev
 function requireGreeting({ status, body, cause }: Answer, host: string): void {
   const isPlatform = (body as { readonly msg?: unknown } | undefined)?.msg === 'pong'
   if (cause?.kind === 'busy') throw refusal(cause)
-  if (cause || !isPlatform)
-    throw new Failure(
-      'failed',
-      `${host} answers (${status ?? 0}), but not as a platform does; check the URL. Nothing was changed`,
-    )
+  if (cause || !isPlatform) throw foreign(status, host)
 }
+
+const foreign = (status: number | undefined, host: string) =>
+  new Failure(
+    'failed',
+    `${host} answers (${status ?? 0}), but not as a platform does; check the URL. Nothing was changed`,
+  )
 
 function tellClock({ date = '' }: Answer, { tell, now }: ChecksOptions): void {
   const aheadMs = now() - Date.parse(date)
@@ -89,7 +92,8 @@ function tellClock({ date = '' }: Answer, { tell, now }: ChecksOptions): void {
 async function tryRegistration(
   client: PlatformClient,
   { registration, tell }: ChecksOptions,
-): Promise<EdgeHostDevice> {
+  host: string,
+): Promise<PlatformRecord> {
   const { metadata, spec } = registration
   const ask = (name: string) =>
     client.call({
@@ -100,19 +104,19 @@ async function tryRegistration(
   const { code } = { ...(asked.body as { readonly code?: unknown } | undefined) }
   // The host does the same when it registers.
   const isTaken = code === 'HostNameExists' && metadata.name !== spec.host.hostUid
-  const { cause, body } = isTaken ? await ask(spec.host.hostUid) : asked
+  const { cause, status, body } = isTaken ? await ask(spec.host.hostUid) : asked
   if (cause) throw refusal(cause)
-  const device = body as EdgeHostDevice
-  const { name, uid } = device.metadata
-  const { projectUid } = device.aclmeta
+  const record = readRecord(body)
+  if (!record) throw foreign(status, host)
+  const { edgeHostUid, name, projectUid } = record
   const where = projectUid === '' ? 'in no project' : `in the project ${projectUid}`
   tell(
     'token',
-    uid === ''
+    edgeHostUid === ''
       ? oneLine(`is accepted; this host will be ${name}, ${where}`)
       : oneLine(`is not needed: the platform knows this host by its key, as ${name}, ${where}`),
   )
-  return device
+  return record
 }
 
 /** The failure for a certificate that is not accepted; it has the fingerprint, to be compared with that of the platform. */

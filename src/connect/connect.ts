@@ -63,7 +63,7 @@ async function connect(options: ConnectOptions): Promise<PlatformLink> {
   const text = dropInText(settings)
   requireEffective(effectiveOf(await load({ file: places.dropIn, text }, false)), settings, places.dropIn)
 
-  const device = await checkPlatform({
+  const record = await checkPlatform({
     ...{ url, now: options.now, registration: await registrationOf(host, options) },
     ...(authorities === undefined ? {} : { ca: authorities }),
     ...(fingerprint === undefined ? {} : { fingerprint }),
@@ -72,7 +72,7 @@ async function connect(options: ConnectOptions): Promise<PlatformLink> {
     tell: (check, found, mood) => say(`${check.padStart(6)}: ${found}`, mood),
   })
 
-  if (made && made.tenantUid !== device.aclmeta.tenantUid)
+  if (made && made.tenantUid !== record.tenantUid)
     throw new Failure(
       'failed',
       `this host has the cluster ${made.name}, which another platform has made; only that one may take it back. Connect this host to it, or delete the cluster first: ${command('cluster delete --wait')}. Nothing was changed`,
@@ -116,7 +116,7 @@ async function requireConnectable({
   const effective = effectiveOf(await load(undefined, false))
   const present = effective('platform.url')?.value
   if (effective('host.mode')?.value === 'connected' && typeof present === 'string') {
-    if (new URL(present).origin === wish.url) return { isConnected: true }
+    if (URL.parse(present)?.origin === wish.url) return { isConnected: true }
     throw new Failure(
       'failed',
       `this host is connected to ${oneLine(present)}; first: ${command('platform disconnect')}. Nothing was changed`,

@@ -1,6 +1,7 @@
 import { lstat, mkdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { withLock } from '../ctl/lock.ts'
+import { systemReason } from '../errors/system-reason.ts'
 import { replaceFile, sweepTemporary, syncFolder } from '../system/files.ts'
 import { FileRefused } from '../system/regular-file.ts'
 import { platformFolder } from '../uplink/host-key.ts'
@@ -46,19 +47,35 @@ export interface StagedFiles {
   discard(): Promise<void>
 }
 
-/** Writes token and authorities beside their places; the drop-in is only a text until the commit. */
+/**
+ * Writes all beside its place, the drop-in too, under a name that the daemon does not read: a folder that is full or read-only shows here,
+ * before anything is in place.
+ * @throws FileRefused for a file that cannot be written; nothing is left then
+ */
 export async function stageFiles(places: Places, contents: Contents): Promise<StagedFiles> {
-  const { token, authorities } = places
-  await mkdir(dirname(token), { recursive: true, mode: 0o700 })
-  await syncFolder(dirname(dirname(token)))
-  await replaceFile(staged(token), `${contents.token}\n`, 0o600)
-  if (contents.authorities !== undefined) await replaceFile(staged(authorities), contents.authorities, 0o644)
+  const { token, authorities, dropIn } = places
+  const put = async (path: string, text: string, mode: number) => {
+    try {
+      await mkdir(dirname(path), { recursive: true, mode: path === token ? 0o700 : 0o755 })
+      await syncFolder(dirname(dirname(path)))
+      await replaceFile(staged(path), text, mode)
+    } catch (error) {
+      // What says why counts, not what is left in a folder that cannot be written.
+      await discardStaged(places).catch(() => undefined)
+      const { syscall } = error as NodeJS.ErrnoException
+      if (syscall === undefined) throw error
+      const reason = systemReason(error as NodeJS.ErrnoException)
+      throw new FileRefused(path, `cannot be written: ${reason}. Nothing was changed`)
+    }
+  }
+  await put(token, `${contents.token}\n`, 0o600)
+  if (contents.authorities !== undefined) await put(authorities, contents.authorities, 0o644)
+  await put(dropIn, contents.dropIn, 0o644)
   return {
     async commit() {
       await moveInto(token)
       if (contents.authorities !== undefined) await moveInto(authorities)
-      await mkdir(dirname(places.dropIn), { recursive: true, mode: 0o755 })
-      await replaceFile(places.dropIn, contents.dropIn, 0o644)
+      await moveInto(dropIn)
       if (contents.authorities === undefined) await rm(authorities, { force: true })
     },
     discard: () => discardStaged(places),
@@ -67,10 +84,9 @@ export async function stageFiles(places: Places, contents: Contents): Promise<St
 
 /** Removes what a connect left that was cut off. */
 export async function discardStaged({ token, authorities, dropIn }: Places): Promise<void> {
-  for (const path of [staged(token), staged(authorities), dropIn])
+  for (const path of [staged(token), staged(authorities), staged(dropIn)])
     await sweepTemporary(dirname(path), basename(path))
-  await rm(staged(token), { force: true })
-  await rm(staged(authorities), { force: true })
+  for (const path of [token, authorities, dropIn]) await rm(staged(path), { force: true })
 }
 
 /** Takes a connection away; the drop-in first, which is the one step. Key and uid of the host stay in the state folder. */

@@ -3,6 +3,7 @@ import type { Answer, PlatformClient } from './client.ts'
 import { toRegistration, type ReportedFacts } from './facts.ts'
 import type { HostKey } from './host-key.ts'
 import type { LinkStore, Registration } from './link-store.ts'
+import { readRecord } from './record.ts'
 
 /** A login that the platform has accepted. */
 export interface Session {
@@ -47,8 +48,8 @@ export function createHandshake({ client, key, store, hostId, onRegistered }: Ha
       const isTaken = codeOfReply(asked.body) === 'HostNameExists' && name !== hostId
       const answer = isTaken ? await ask(hostId, token, facts) : asked
       if (answer.cause) return answer
-      const record = recordOf(answer)
-      if (!record) return { ...answer, cause: notAsPlatform('registration') }
+      const record = readRecord(answer.body)
+      if (!record || record.edgeHostUid === '') return { ...answer, cause: notAsPlatform('registration') }
       const isNew = store.current()?.edgeHostUid !== record.edgeHostUid
       await store.putRegistration({ ...record, hostId })
       if (isNew) onRegistered(record)
@@ -81,8 +82,7 @@ const notAsPlatform = (what: string): Cause => ({
   message: `the platform did not answer the ${what} as a platform does; check platform.url`,
 })
 
-// What a reply says is stored, and is a part of later calls: nothing is taken that no platform says.
-const uid = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+// Nothing is taken that no platform says, as in `readRecord`.
 const longestNonce = 1_024
 const longestToken = 4_096
 const longestChecksum = 128
@@ -93,24 +93,6 @@ type Unknown<Keys extends string> = Readonly<Partial<Record<Keys, unknown>>>
 
 const isText = (value: unknown, longest: number): value is string =>
   typeof value === 'string' && value.length <= longest
-
-function recordOf({
-  body,
-}: Answer): Pick<Registration, 'edgeHostUid' | 'projectUid' | 'tenantUid'> | undefined {
-  const { metadata, aclmeta } = { ...(body as Unknown<'metadata' | 'aclmeta'> | undefined) }
-  const { uid: edgeHostUid } = { ...(metadata as Unknown<'uid'> | null | undefined) }
-  const { projectUid, tenantUid } = { ...(aclmeta as Unknown<'projectUid' | 'tenantUid'> | null | undefined) }
-  return typeof edgeHostUid === 'string' &&
-    uid.test(edgeHostUid) &&
-    typeof projectUid === 'string' &&
-    (projectUid === '' || uid.test(projectUid))
-    ? {
-        edgeHostUid,
-        projectUid,
-        ...(typeof tenantUid === 'string' && uid.test(tenantUid) ? { tenantUid } : {}),
-      }
-    : undefined
-}
 
 function loginOf({ body }: Answer): (Session & { readonly generation: number }) | undefined {
   const {

@@ -122,6 +122,23 @@ it('a name that another host has gives way to the id, as when the host registers
 })
 
 describe('the checks end at', () => {
+  it.each([
+    '',
+    '[]',
+    '{}',
+    '{"metadata":null,"aclmeta":{"projectUid":""}}',
+    '{"metadata":{"uid":"","name":"a"}}',
+    '{"metadata":{"uid":{},"name":"a"},"aclmeta":{"projectUid":""}}',
+    '{"metadata":{"uid":"","name":"a"},"aclmeta":{"projectUid":["p"]}}',
+  ])('a platform that says nothing of a host, though it accepts it: %s', async (text) => {
+    const { url, ca } = await platform(undefined, ({ url: path }, reply) => {
+      reply.end(path === '/v1/health/ping' ? '{"msg":"pong"}' : text)
+    })
+    const { passed, message } = await check({ url, ca })
+    expect(passed).toEqual(['name', 'route', 'TLS', 'clock'])
+    expect(message).toContain('not as a platform does')
+  })
+
   it('a name that does not exist', async () => {
     const { passed, message } = await check({ url: 'https://no-such-platform.invalid' })
     expect([passed, message]).toEqual([

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Wish } from '../../../src/connect/connect.ts'
-import { staged } from '../../../src/connect/files.ts'
+import { staged, stageFiles } from '../../../src/connect/files.ts'
 import { createConnectingHost } from '../../support/connecting-host.ts'
 import { clusterUid } from '../../support/played-download.ts'
 import { playEdgeHost } from '../../support/played-edge-host.ts'
@@ -203,6 +203,22 @@ describe('platform connect', () => {
     expect(await refusal(host.connect(wish()))).toMatch(/config\.yaml:4: .*\/nowhere\/token/)
     expect(() => statSync(staged(host.places.token))).toThrow()
     expect(() => statSync(staged(host.places.authorities))).toThrow()
+  })
+
+  it('leaves no token and no authorities where the drop-in cannot be written, as on a full disk', async () => {
+    // Nobody can make a file there.
+    const places = { ...host.places, dropIn: '/proc/self/50-platform.yaml' }
+    const contents = { token: 'the-token', authorities: ca, dropIn: 'host: {mode: connected}' }
+    await expect(stageFiles(places, contents)).rejects.toThrow(
+      /^\/proc\/self\/50-platform.yaml cannot be written: .*Nothing was changed$/,
+    )
+    for (const file of [places.token, places.authorities])
+      expect([existsSync(file), existsSync(staged(file))]).toEqual([false, false])
+  })
+
+  it('names the platform of another file also where that is no URL', async () => {
+    host.writeDropIn('10-site.yaml', 'host: {mode: connected}\nplatform: {url: "https://box:99999"}\n')
+    expect(await refusal(host.connect(wish()))).toContain('connected to https://box:99999')
   })
 
   it('names a token that is unknown or used up, and a host that is known with another key', async () => {
