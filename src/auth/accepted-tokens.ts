@@ -1,6 +1,6 @@
 import { createBoundedMap } from '../base/bounded-map.ts'
+import { setBackMs } from '../base/time.ts'
 import type { HostRole } from '../base/role.ts'
-import { setBackMs } from './end-reason.ts'
 import type { AccessClaims } from './access-token.ts'
 
 /** The user behind an accepted token. */

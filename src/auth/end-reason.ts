@@ -1,8 +1,6 @@
+import { setBackMs } from '../base/time.ts'
 import type { Account } from './account.ts'
 import type { SessionRecord } from './session-store.ts'
-
-/** How far the clock may be set back, milliseconds: small corrections by NTP do not end sessions. */
-export const setBackMs = 300_000
 
 /**
  * Why the lifetime of a session is over; undefined when it is not. A session from a future time is over too: a clock

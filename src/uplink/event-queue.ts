@@ -21,7 +21,7 @@ export interface HostEvent {
 export interface EventQueue {
   /**
    * Stores an event, as a part of the open transaction if there is one. Where the queue is full the oldest `Normal` event gives way, and
-   * without one the oldest. A disk that cannot be written is logged, not thrown.
+   * without one the oldest. A disk that cannot be written is logged, not thrown; what it lost is told with the next event.
    */
   add(event: HostEvent): void
   /** The oldest events. An event that says how many gave way is put among them first. */
@@ -74,6 +74,8 @@ export function createEventQueue(options: EventQueueOptions): EventQueue {
   const count = () => (all.get() as { n: number }).n
   const gap = () => readGap.get() as { count: number; first_at: number; last_at: number } | undefined
 
+  /** Events that could not be stored. */
+  let lost: { readonly count: number; readonly firstAt: number; readonly lastAt: number } | undefined
   let waiting = count()
   let dropped = gap()?.count ?? 0
 
@@ -119,10 +121,14 @@ export function createEventQueue(options: EventQueueOptions): EventQueue {
     add(event) {
       try {
         transaction(() => {
+          if (lost) put(lostEvent(lost))
           put(event)
           makeRoom()
         })
+        lost = undefined
       } catch (error) {
+        const now = clock.now()
+        lost = { count: (lost?.count ?? 0) + 1, firstAt: lost?.firstAt ?? now, lastAt: now }
         log.warn({ err: error, reason: event.reason }, 'an event for the platform could not be stored')
       }
       onEvent()
@@ -152,3 +158,12 @@ export function createEventQueue(options: EventQueueOptions): EventQueue {
     counts: () => ({ waiting, dropped }),
   }
 }
+
+const lostEvent = (lost: {
+  readonly count: number
+  readonly firstAt: number
+  readonly lastAt: number
+}): HostEvent => ({
+  ...{ severity: 'Warning', reason: 'EventsDropped', component: 'platform' },
+  message: `${lost.count} events of this host from ${formatTime(lost.firstAt)} to ${formatTime(lost.lastAt)} could not be stored, as on a full disk`,
+})

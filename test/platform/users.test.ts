@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createTestPlatform } from '../support/test-platform.ts'
-import { hourMs, minuteMs } from '../support/turning-clock.ts'
+import { dayMs, hourMs, minuteMs } from '../support/turning-clock.ts'
 
 type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 interface Reply {
@@ -159,6 +159,34 @@ describe('a token', () => {
     expect(await tells(last)).toBe(401)
   })
 
+  it('and a link are over where the clock is set back, so that they do not last for a year', async () => {
+    const uid = await platform.addUser('time@plant.example', password, ['viewer'])
+    const now = platform.clock.now.bind(platform.clock)
+    const clock = vi.spyOn(platform.clock, 'now').mockImplementation(() => now() + 365 * dayMs)
+    const token = await platform.signIn('time@plant.example', password)
+    const link = new URL(platform.rooms.people.users.renewLink(uid)).pathname
+    const tells = async () => (await ask('GET', '/v1/users/info', undefined, token)).status
+    expect(await tells()).toBe(200)
+    // NTP corrects it a little.
+    clock.mockImplementation(() => now() + 365 * dayMs - minuteMs)
+    expect(await tells()).toBe(200)
+    clock.mockImplementation(now)
+    expect(await tells()).toBe(401)
+    expect((await ask('GET', `/v1/auth/refresh/${token.authorization}`, undefined, {})).status).toBe(401)
+    expect((await ask('PATCH', link, { password }, {})).json.code).toBe('LinkRefused')
+  })
+
+  it('that was revoked stays so after the clock was a day ahead for a moment', async () => {
+    await platform.addUser('gone@plant.example', password, ['viewer'])
+    const token = await platform.signIn('gone@plant.example', password)
+    await ask('POST', '/v1/users/auth/tokens/revoke', { tokens: [token.authorization] }, token)
+    const now = platform.clock.now.bind(platform.clock)
+    const clock = vi.spyOn(platform.clock, 'now').mockImplementation(() => now() + dayMs)
+    await platform.rooms.people.jobs.find(({ name }) => name === 'revoked tokens')?.run()
+    clock.mockImplementation(now)
+    expect((await ask('GET', '/v1/users/info', undefined, token)).status).toBe(401)
+  })
+
   it('and a link stand in no log line, no audit record and no error', async () => {
     const { uid } = (await ask('POST', '/v1/users', { spec: { emailId: 'log@plant.example' } })).json
     const link = await linkOf(uid)
@@ -217,4 +245,17 @@ it('a request for a new link is always answered alike, and shows at the user', a
   admin = await platform.signIn('root@plant.example', password)
   const asking = await ask('GET', '/v1/users?filters=status.isPasswordResetting=true')
   expect(asking.json.items.map(({ spec }) => spec.emailId)).toEqual(['Anna@plant.example'])
+})
+
+it('a request for a new link is answered alike for everybody while the disk is full', async () => {
+  await platform.addUser('asks@plant.example', password)
+  const { sql } = platform.rooms.state.database
+  const request = async (emailId: string) =>
+    (await ask('POST', '/v1/auth/user/password/reset', { emailId }, {})).status
+  sql.exec('PRAGMA query_only = 1')
+  try {
+    expect([await request('asks@plant.example'), await request('nobody@plant.example')]).toEqual([204, 204])
+  } finally {
+    sql.exec('PRAGMA query_only = 0')
+  }
 })

@@ -1,5 +1,6 @@
 import jwt from '@fastify/jwt'
 import { fastify } from 'fastify'
+import { setBackMs } from '../../base/time.ts'
 import type { Clock } from '../../system/clock.ts'
 
 /** What the token of a host says. */
@@ -13,7 +14,7 @@ export interface HostClaims {
 /** Tokens of hosts: valid for 15 minutes. */
 export interface HostTokens {
   make(uid: string, generation: number): string
-  /** @returns undefined for a token that is altered or expired */
+  /** @returns undefined for a token that is altered or expired, or from a time that is yet to come */
   read(token: string): HostClaims | undefined
 }
 
@@ -42,9 +43,11 @@ export async function createHostTokens({
     },
     read(token) {
       try {
-        const { sub, gen, exp } = app.jwt.verify<Partial<Record<string, unknown>>>(token)
-        const isValid = typeof sub === 'string' && Number.isInteger(gen) && Number.isInteger(exp)
-        return isValid && (exp as number) * 1_000 > clock.now() ? { sub, gen: gen as number } : undefined
+        const { sub, gen, iat, exp } = app.jwt.verify<Partial<Record<string, unknown>>>(token)
+        if (typeof sub !== 'string' || ![gen, iat, exp].every(Number.isInteger)) return undefined
+        const now = clock.now()
+        const isValid = (exp as number) * 1_000 > now && (iat as number) * 1_000 - setBackMs <= now
+        return isValid ? { sub, gen: gen as number } : undefined
       } catch {
         return undefined
       }

@@ -129,7 +129,14 @@ export function createSignIn(options: SignInOptions): SignIn {
     },
     askForLink(email) {
       const user = store.findByEmail(email)
-      if (user?.resetRequestedAt === 0) store.noteReset(user.uid, clock.now())
+      if (user?.resetRequestedAt !== 0) return
+      try {
+        store.noteReset(user.uid, clock.now())
+      } catch (error) {
+        // The answer does not tell that there is such a user, on a full disk neither.
+        if (!isUnwritable(error)) throw error
+        anonymousLog.info({ user: user.email }, 'a request for a new link could not be noted')
+      }
     },
     async change(request, newPassword) {
       const user = await check(request, 'password change')

@@ -33,8 +33,8 @@ export interface UserStore {
   find(uid: string): UserRecord | undefined
   /** Upper and lower case are the same. */
   findByEmail(email: string): UserRecord | undefined
-  /** @param now a link that has ended is not found */
-  findByLink(linkHash: string, now: number): UserRecord | undefined
+  /** Of a link that ends after `from`, and not after `until`. */
+  findByLink(linkHash: string, from: number, until: number): UserRecord | undefined
   create(user: NewUser): void
   remove(uid: string): void
   setRoles(uid: string, roles: readonly Role[], now: number): void
@@ -74,7 +74,9 @@ export function createUserStore({ sql, transaction }: Database): UserStore {
   const list = sql.prepare(`${select} ORDER BY uid`)
   const byUid = sql.prepare(`${select} WHERE uid = ?`)
   const byEmail = sql.prepare(`${select} WHERE email_key = ?`)
-  const byLink = sql.prepare(`${select} WHERE link_hash = ? AND link_hash <> '' AND link_until > ?`)
+  const byLink = sql.prepare(
+    `${select} WHERE link_hash = ? AND link_hash <> '' AND link_until > ? AND link_until <= ?`,
+  )
   const insert = sql.prepare(
     `INSERT INTO user (uid, email, email_key, first_name, last_name, labels, annotations, password, link_hash, link_until,
       reset_requested_at, last_sign_in_at, generation, created_at, modified_at)
@@ -104,7 +106,7 @@ export function createUserStore({ sql, transaction }: Database): UserStore {
     all: () => list.all().map((row) => toRecord(row as unknown as Row)),
     find: (uid) => one(byUid.get(uid)),
     findByEmail: (email) => one(byEmail.get(emailKey(email))),
-    findByLink: (linkHash, now) => one(byLink.get(linkHash, now)),
+    findByLink: (linkHash, from, until) => one(byLink.get(linkHash, from, until)),
     create({ uid, email, firstName, lastName, labels, annotations, createdAt, roles }) {
       transaction(() => {
         const texts = [JSON.stringify(labels), JSON.stringify(annotations)] as const

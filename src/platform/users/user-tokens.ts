@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import jwt from '@fastify/jwt'
 import { fastify } from 'fastify'
+import { setBackMs } from '../../base/time.ts'
 import type { Database } from '../../store/database.ts'
 import type { Clock } from '../../system/clock.ts'
 
@@ -19,7 +20,7 @@ export interface UserClaims {
 /** Tokens of users: valid for 15 minutes, unless they are revoked or the user's generation has changed. */
 export interface UserTokens {
   make(uid: string, generation: number): string
-  /** @returns undefined for a token that is altered, expired or revoked */
+  /** @returns undefined for a token that is altered, expired, revoked, or from a time that is yet to come */
   read(token: string): UserClaims | undefined
   /** Ends a token; what is no valid token is left alone. */
   revoke(token: string): void
@@ -60,6 +61,12 @@ export async function createUserTokens({
   const revoke = sql.prepare('INSERT OR IGNORE INTO revoked_token (id, expires_at) VALUES (?, ?)')
   const sweep = sql.prepare('DELETE FROM revoked_token WHERE expires_at <= ?')
 
+  /**
+   * When each token was revoked, by the monotonic clock; the oldest first. A clock that was ahead for a moment has the sweep forget tokens that
+   * have not expired.
+   */
+  const justRevoked = new Map<string, number>()
+
   function read(token: string): UserClaims | undefined {
     let claims: unknown
     try {
@@ -68,8 +75,10 @@ export async function createUserTokens({
       // The caller does not need to know why a token is invalid.
       return undefined
     }
-    if (!isUserClaims(claims) || claims.exp * 1_000 <= clock.now()) return undefined
-    return isRevoked.get(claims.jti) === undefined ? claims : undefined
+    const now = clock.now()
+    if (!isUserClaims(claims) || claims.exp * 1_000 <= now || claims.iat * 1_000 - setBackMs > now)
+      return undefined
+    return justRevoked.has(claims.jti) || isRevoked.get(claims.jti) !== undefined ? undefined : claims
   }
 
   return {
@@ -87,9 +96,17 @@ export async function createUserTokens({
     read,
     revoke(token) {
       const claims = read(token)
-      if (claims) revoke.run(claims.jti, claims.exp * 1_000)
+      if (!claims) return
+      revoke.run(claims.jti, claims.exp * 1_000)
+      justRevoked.set(claims.jti, clock.monotonic())
     },
-    sweep: () => void sweep.run(clock.now()),
+    sweep() {
+      sweep.run(clock.now())
+      for (const [id, at] of justRevoked) {
+        if (clock.monotonic() - at < lifeSeconds * 1_000 + setBackMs) break
+        justRevoked.delete(id)
+      }
+    },
   }
 }
 

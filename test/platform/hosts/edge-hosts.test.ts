@@ -192,6 +192,18 @@ describe('the login of a host', () => {
     expect((await other.answer(late)).json.code).toBe('LoginChallenge')
   })
 
+  it('gives a token that is over where the clock is set back by more than NTP does', async () => {
+    const host = await registered()
+    platform.clock.turn(365 * dayMs)
+    const token = (await host.logIn()).json.Authorization!
+    platform.clock.turn(-minuteMs)
+    expect(platform.rooms.hosts.authenticate(token)).toBeDefined()
+    platform.clock.turn(minuteMs - 365 * dayMs)
+    expect(platform.rooms.hosts.authenticate(token)).toBeUndefined()
+    const again = (await host.logIn()).json.Authorization!
+    expect(platform.rooms.hosts.authenticate(again)).toBeDefined()
+  })
+
   it('of an unknown host and of a wrong key are refused alike', async () => {
     const unknown = playEdgeHost(platform, { uid: randomUUID() })
     const host = await registered()
