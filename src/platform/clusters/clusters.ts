@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { wantedFrame } from '../../definition/examination/wanted-archive.ts'
+import { setBackMs } from '../../base/time.ts'
 import { uuidAt } from '../../base/uid.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
@@ -405,7 +406,8 @@ type MadeFields =
 
 function requireSilent(host: HostRecord | undefined, now: number): void {
   const heardAt = host?.health?.at ?? host?.createdAt ?? 0
-  if (now - heardAt < silentMs)
+  // A host that is heard is so again within a minute after the clock was set back; one that is gone would not be silent for years.
+  if (now - heardAt < silentMs && heardAt - now <= setBackMs)
     throw new AppError(
       platformErrors.HostNotSilent,
       `${host?.name ?? 'the host'} was heard within the last hour; delete without forceDelete`,

@@ -59,7 +59,7 @@ export interface HostParts {
   report(uid: string, facts: EdgeHostFacts): void
   /**
    * Replaces labels, and adds or replaces annotations.
-   * @throws AppError NotFound, BadRequest for another name or uid
+   * @throws AppError NotFound, BadRequest for another name, uid, time of creation or status
    */
   describe(uid: string, projectUid: string, update: EdgeHostMetaUpdate): void
   readonly jobs: readonly Job[]
@@ -161,10 +161,14 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
         change(host, { reported: { device, service, hostAddress, macAddress, hostChecksum } })
       })
     },
-    describe(uid, projectUid, { metadata }) {
+    describe(uid, projectUid, { metadata, status }) {
       transaction(() => {
         const host = get(uid, projectUid)
-        requireUnchanged({ metadata }, toDevice(host))
+        const current = toDevice(host)
+        requireUnchanged(
+          { metadata, status: withoutHealth(status) },
+          { ...current, status: withoutHealth(current.status) },
+        )
         const { labels = host.labels, annotations } = metadata
         change(host, { labels, annotations: changedAnnotations(host.annotations, annotations) })
       })
@@ -215,6 +219,12 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
 }
 
 const notFound = () => new AppError(generalErrors.NotFound, 'there is no host with this uid in this scope')
+
+/** A status as a reply gave it is accepted a minute later too. */
+const withoutHealth = (status: unknown): unknown => {
+  if (typeof status !== 'object' || status === null || Array.isArray(status)) return status
+  return Object.fromEntries(Object.entries(status).filter(([name]) => name !== 'health'))
+}
 
 const healthOf = ({ at, ...health }: NonNullable<HostRecord['health']>) => ({
   ...health,

@@ -151,10 +151,16 @@ export const EdgeHostMetaUpdate = Type.Object(
   {
     metadata: Type.Object({
       annotations: Type.Optional(AnnotationsEntity),
+      creationTimestamp: Type.Optional(Type.String({ maxLength: 64, description: 'Cannot be changed.' })),
       labels: Type.Optional(LabelsEntity),
       name: text(),
       uid: text(64),
     }),
+    status: Type.Optional(
+      Type.Unknown({
+        description: 'Cannot be changed; health, which changes each minute, is not looked at.',
+      }),
+    ),
   },
   { title: 'EdgeHostDeviceMetaUpdateEntity' },
 )

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Audit } from '../../../src/platform/schemas/audits.ts'
 import { ask, beat, by, clusterWorld, create, report, shown, wanted } from '../../support/cluster-world.ts'
-import { minuteMs } from '../../support/turning-clock.ts'
+import { dayMs, minuteMs } from '../../support/turning-clock.ts'
 
 const world = clusterWorld()
 
@@ -54,6 +54,23 @@ describe('a cluster is deleted', () => {
     await world.signIn()
     expect((await ask('DELETE', url)).status).toBe(204)
     expect((await ask('GET', `/v1/spectroclusters/${uid}`)).status).toBe(404)
+  })
+})
+
+describe('a cluster whose host was heard last while the clock was ahead', () => {
+  it('can be forgotten, and not only a year later', async () => {
+    const { clock } = world.platform()
+    const host = await world.joined()
+    const uid = await create(host)
+    clock.turn(365 * dayMs)
+    expect((await host.logIn()).status).toBe(200)
+    await beat(host)
+    await vi.waitFor(() => {
+      expect(world.platform().rooms.hosts.find(host.uid)?.health?.at).toBeGreaterThan(Date.now() + dayMs)
+    }, 5_000)
+    clock.turn(-365 * dayMs)
+    await world.signIn()
+    expect((await ask('DELETE', `/v1/spectroclusters/${uid}?forceDelete=true`)).status).toBe(204)
   })
 })
 

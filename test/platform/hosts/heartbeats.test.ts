@@ -143,8 +143,23 @@ describe('labels and annotations of a host', () => {
     expect((await seen(host)).metadata.labels).toEqual({ hall: 'c' })
     const renamed = await set({ name: 'saw-2' })
     expect([renamed.status, renamed.body]).toEqual([400, expect.stringContaining('metadata.name')])
+    const made = await set({ creationTimestamp: '2020-01-01T00:00:00Z' })
+    expect([made.status, made.body]).toEqual([400, expect.stringContaining('metadata.creationTimestamp')])
     const viewer = await platform.signIn('viewer@plant.example', password)
     expect((await set({ labels: {} }, viewer)).status).toBe(403)
+  })
+
+  it('come with the status as it was shown, whatever its health is by now, and with no other', async () => {
+    const host = await loggedIn('saw-3')
+    await beat(host)
+    await vi.waitFor(async () => expect((await seen(host)).status.health?.state).toBe('healthy'), 5_000)
+    const { metadata, status } = await seen(host)
+    const put = (changed: object) =>
+      ask('PUT', `/v1/edgehosts/${host.uid}/meta`, admin, { metadata, status: { ...status, ...changed } })
+    expect((await put({})).status).toBe(204)
+    expect((await put({ health: { state: 'unhealthy' } })).status).toBe(204)
+    const refused = await put({ state: 'in-use' })
+    expect([refused.status, refused.body]).toEqual([400, expect.stringContaining('status cannot be set')])
   })
 })
 
