@@ -21,6 +21,8 @@ export interface Registration {
   readonly isRemoved: boolean
   /** The key of the certificate that is pinned. */
   readonly pinned?: PinnedKey
+  /** Generations of this host under other uids, as on platforms that it was connected to before; the newest last. */
+  readonly former: readonly FormerGeneration[]
 }
 
 /** The key that a certificate with a fingerprint had; see `Trust` of `outgoing/connection.ts`. */
@@ -29,13 +31,16 @@ export interface PinnedKey {
   readonly key: string
 }
 
+/** What a host has to name where it comes back: with an older generation it would look like a second one. */
+export type FormerGeneration = Pick<Registration, 'edgeHostUid' | 'generation'>
+
 /**
  * The registration, in a file beside the key rather than in the database: a host that lost its generation with a damaged database would
  * look like a second one. Every write is on the disk when its promise is fulfilled, and throws the system's error.
  */
 export interface LinkStore {
   current(): Registration | undefined
-  /** Keeps the generation where the record on the platform is the same. */
+  /** Keeps the generation of the record on the platform, also where this host had another one meanwhile. */
   putRegistration(
     registration: Pick<Registration, 'edgeHostUid' | 'projectUid' | 'hostId' | 'tenantUid'>,
   ): Promise<void>
@@ -49,6 +54,7 @@ export interface LinkStore {
 
 const name = 'registration.json'
 const mostBytes = 4_096
+const mostFormer = 8
 
 /**
  * Opens the store. A file that cannot be read, or is not as it was written, counts as none: the platform gives the uid back for the key, but
@@ -78,15 +84,27 @@ export async function openLinkStore(stateDirectory: string, log: Logger): Promis
   return {
     current: () => current,
     putRegistration({ edgeHostUid, projectUid, hostId, tenantUid }) {
-      const generation = current?.edgeHostUid === edgeHostUid ? current.generation : 0
+      const known = current ? [...current.former, current] : []
+      const generation = known.find((each) => each.edgeHostUid === edgeHostUid)?.generation ?? 0
+      const former = known
+        .filter((each) => each.edgeHostUid !== edgeHostUid)
+        .map((each) => ({ edgeHostUid: each.edgeHostUid, generation: each.generation }))
+        .slice(-mostFormer)
       const tenant = tenantUid === undefined ? {} : { tenantUid }
-      return write({ edgeHostUid, projectUid, hostId, ...tenant, generation, isRemoved: false })
+      return write({ edgeHostUid, projectUid, hostId, ...tenant, generation, isRemoved: false, former })
     },
     putGeneration: (generation) => write({ ...required(current), generation }),
     markRemoved: () => write({ ...required(current), isRemoved: true }),
     pinnedKey: (fingerprint) => (pinned?.fingerprint === fingerprint ? pinned.key : undefined),
     learnKey: (found) => (pinned = found),
   }
+}
+
+function isFormer(value: unknown): value is FormerGeneration {
+  const { edgeHostUid, generation } = {
+    ...(value as Partial<Record<keyof FormerGeneration, unknown>> | null),
+  }
+  return typeof edgeHostUid === 'string' && Number.isSafeInteger(generation)
 }
 
 function required(current: Registration | undefined): Registration {
@@ -96,7 +114,7 @@ function required(current: Registration | undefined): Registration {
 
 function parse(text: string): Registration | undefined {
   try {
-    const { edgeHostUid, projectUid, hostId, tenantUid, generation, isRemoved, pinned } = JSON.parse(
+    const { edgeHostUid, projectUid, hostId, tenantUid, generation, isRemoved, pinned, former } = JSON.parse(
       text,
     ) as Partial<Record<keyof Registration, unknown>>
     return typeof edgeHostUid === 'string' &&
@@ -108,6 +126,8 @@ function parse(text: string): Registration | undefined {
           ...(typeof tenantUid === 'string' ? { tenantUid } : {}),
           isRemoved: isRemoved === true,
           ...(isPinnedKey(pinned) ? { pinned } : {}),
+          // Not written by earlier versions.
+          former: Array.isArray(former) ? former.filter(isFormer) : [],
         }
       : undefined
   } catch {

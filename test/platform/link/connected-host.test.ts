@@ -1,4 +1,4 @@
-import { cp, mkdtemp, stat } from 'node:fs/promises'
+import { cp, mkdtemp, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { memory, startLinkedHost, type LinkedHostOptions } from '../../support/linked-host.ts'
@@ -378,4 +378,24 @@ describe('a platform that was restored from a backup', () => {
     await host.close()
     await empty.close()
   })
+})
+
+it('a host that was at another platform meanwhile is no second one when it comes back', async () => {
+  const other = await createTestPlatform()
+  const stateDirectory = await mkdtemp(join(memory, 'moved-host-'))
+  try {
+    for (const [at, where] of [platform, other, platform, other].entries()) {
+      const { token } = where.rooms.hosts.tokens.create({ metadata: { name: `moved ${at}` } })
+      const host = await startLinkedHost(where, { hostId: 'moved', stateDirectory, token })
+      try {
+        await host.rest()
+        expect(host.link(), `at ${at}`).toMatchObject({ isConnected: true })
+      } finally {
+        await host.end()
+      }
+    }
+  } finally {
+    await other.close()
+    await rm(stateDirectory, { recursive: true, force: true })
+  }
 })
