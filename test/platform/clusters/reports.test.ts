@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Audit } from '../../../src/platform/schemas/audits.ts'
 import { ask, beat, by, clusterWorld, create, report, shown, wanted } from '../../support/cluster-world.ts'
 import { dayMs, minuteMs } from '../../support/turning-clock.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const world = clusterWorld()
 
@@ -65,7 +66,7 @@ describe('a cluster whose host was heard last while the clock was ahead', () => 
     clock.turn(365 * dayMs)
     expect((await host.logIn()).status).toBe(200)
     await beat(host)
-    await vi.waitFor(() => {
+    await waitFor(() => {
       expect(world.platform().rooms.hosts.find(host.uid)?.health?.at).toBeGreaterThan(Date.now() + dayMs)
     }, 5_000)
     clock.turn(-365 * dayMs)

@@ -152,7 +152,7 @@ describe('labels and annotations of a host', () => {
   it('come with the status as it was shown, whatever its health is by now, and with no other', async () => {
     const host = await loggedIn('saw-3')
     await beat(host)
-    await vi.waitFor(async () => expect((await seen(host)).status.health?.state).toBe('healthy'), 5_000)
+    await waitFor(async () => expect((await seen(host)).status.health?.state).toBe('healthy'), 5_000)
     const { metadata, status } = await seen(host)
     const put = (changed: object) =>
       ask('PUT', `/v1/edgehosts/${host.uid}/meta`, admin, { metadata, status: { ...status, ...changed } })
