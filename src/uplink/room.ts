@@ -199,18 +199,20 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
 
   function inReply(): PlatformLink {
     const registration = store.current()
+    const registrationStatus = status()
     const { isConnected = false, since, lastContactAt, nextAttemptAt } = { ...link?.state() }
     const found = cause()
     const time = (name: 'since' | 'lastContactTimestamp' | 'nextAttemptTimestamp', at: number | undefined) =>
       at === undefined ? {} : { [name]: formatTime(at) }
     return {
-      ...{ mode, registrationStatus: status(), isConnected, events: queue.counts() },
+      ...{ mode, registrationStatus, isConnected, events: queue.counts() },
       ...(url === undefined ? {} : { url }),
       ...(settings.proxy === undefined ? {} : { proxy: settings.proxy }),
-      ...(registration && {
-        edgeHostUid: registration.edgeHostUid,
-        projectUid: registration.projectUid,
-      }),
+      ...(registration &&
+        registrationStatus !== 'pending' && {
+          edgeHostUid: registration.edgeHostUid,
+          projectUid: registration.projectUid,
+        }),
       ...time('since', since),
       ...time('lastContactTimestamp', lastContactAt),
       ...time('nextAttemptTimestamp', nextAttemptAt),
@@ -321,7 +323,9 @@ function statusOf(
   hostId: string,
   cause: Cause | undefined,
 ): RegistrationStatus {
-  if (registration?.hostId !== hostId) return 'pending'
+  // The record is that of another platform, where this one does not know the host and refuses its token.
+  const isOfOther = cause?.kind === 'tokenRefused' || cause?.kind === 'alreadyRegistered'
+  if (registration?.hostId !== hostId || isOfOther) return 'pending'
   if (registration.isRemoved) return 'removed'
   return cause?.kind === 'existsTwice' ? 'duplicate' : 'registered'
 }

@@ -394,6 +394,14 @@ it('a host that was at another platform meanwhile is no second one when it comes
         await host.end()
       }
     }
+    // Where it is not known, it does not show the record of the platform before.
+    const third = await createTestPlatform()
+    const stranger = await startLinkedHost(third, { hostId: 'moved', stateDirectory, token: 'wrong' })
+    await stranger.until(() => stranger.link().cause !== undefined)
+    expect(stranger.link()).toMatchObject({ registrationStatus: 'pending', cause: { kind: 'tokenRefused' } })
+    expect(stranger.link()).not.toHaveProperty('edgeHostUid')
+    await stranger.end()
+    await third.close()
   } finally {
     await other.close()
     await rm(stateDirectory, { recursive: true, force: true })
