@@ -4,7 +4,7 @@ import { importErrors } from '../definition/examination/codes.ts'
 import type { Declaration } from '../room.ts'
 import { uploadErrors } from '../upload/codes.ts'
 import { platformErrors } from './codes.ts'
-import { PlatformSection } from './config.ts'
+import { CloudsSection, PlatformSection } from './config.ts'
 
 /** The platform that edge hosts connect to. */
 export const about = {
@@ -16,7 +16,8 @@ export const about = {
     // Of the errors of uploads, since nothing is signed here.
     TooManyUploads: uploadErrors.TooManyUploads,
   },
-  config: { platform: PlatformSection },
+  config: { platform: PlatformSection, clouds: CloudsSection },
+  checkReferencedFiles: async (check) => (await import('./check-settings.ts')).checkSettings(check),
   tags: {
     auth: 'Sign-in of users, and their tokens and passwords.',
     users: 'Users of the platform and their roles.',
@@ -26,6 +27,7 @@ export const about = {
     packs: 'Packs, of which cluster profiles are made.',
     clusterprofiles: 'Cluster profiles: what clusters run.',
     spectroclusters: 'Clusters on edge hosts: what they shall be, and what their hosts report.',
+    clouds: 'Accounts of a cloud, pools of its servers, and these as machines.',
     projects: 'Projects of the tenant, and roles of users in them.',
     system: 'The platform itself: whether it answers, and its state.',
   },

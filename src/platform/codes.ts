@@ -102,9 +102,9 @@ export const platformErrors = defineErrors({
   SecretReplaced: {
     status: 409,
     meaning:
-      'The secret of the state folder was replaced, so that the sensitive values of the profile or cluster cannot be read any more.',
+      'The secret of the state folder was replaced, so that the sensitive values of the profile, cluster or cloud account cannot be read any more.',
     action:
-      'Import the profile again, give the values of the cluster again, or restore a backup that has the secret.',
+      'Import the profile again, give the values of the cluster again, make the cloud account again, or restore a backup that has the secret.',
   },
   ClusterInvalid: {
     status: 400,
@@ -148,9 +148,41 @@ export const platformErrors = defineErrors({
     meaning: 'The range of the request is not within the bytes.',
     action: 'Ask for the whole.',
   },
+  CloudNotConfigured: {
+    status: 400,
+    meaning: 'The configuration of the platform names no cloud.',
+    action: 'Set clouds.vendor.authUrl and restart the platform; see docs/operations.md, "Clouds".',
+  },
+  CloudCredentialsRefused: {
+    status: 400,
+    meaning:
+      'The cloud refuses the credentials: the id is unknown, the secret is wrong, they have expired or were deleted, or their role may not do this.',
+    action: 'Make another application credential in the cloud, and a cloud account with it.',
+  },
+  CloudUnavailable: {
+    status: 503,
+    meaning: 'The cloud does not answer in time, or its answer cannot be used; the message says which.',
+    action: 'Try again; see docs/operations.md, "Clouds".',
+  },
+  CloudAccountExists: {
+    status: 409,
+    meaning: 'There is a cloud account with this name in the scope.',
+    action: 'Use that account, or another name.',
+  },
+  CloudAccountInUse: {
+    status: 409,
+    meaning: 'Cloud configurations use the cloud account.',
+    action: 'Delete them first; the message names them.',
+  },
+  CloudConfigExists: {
+    status: 409,
+    meaning: 'There is a cloud configuration with this name in the scope.',
+    action: 'Use that one, delete it, or use another name.',
+  },
   ProjectInUse: {
     status: 409,
-    meaning: 'The project still has clusters, hosts, registration tokens, packs or cluster profiles.',
+    meaning:
+      'The project still has clusters, hosts, registration tokens, packs, cluster profiles, cloud accounts or cloud configurations.',
     action: 'Delete them first; the message names them.',
   },
   LastAdministrator: {

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { positive, strict } from '../config/schema-parts.ts'
+import { path, positive, strict } from '../config/schema-parts.ts'
 import { Guard } from '../credentials/config.ts'
 
 const tebibyte = 1_099_511_627_776
@@ -38,3 +38,44 @@ export const PlatformSection = Type.Object(
 
 /** The section `platform` of the configuration. */
 export type PlatformSettings = Static<typeof PlatformSection>
+
+/** Where clouds are. No request names an address, so no caller makes the platform ask one of his choice. */
+export const CloudsSection = Type.Object(
+  {
+    vendor: Type.Object(
+      {
+        authUrl: Type.Optional(
+          Type.String({
+            pattern: '^https://[^/?#@\\s]+(/[^?#@\\s]*)?$',
+            accepts: 'an https:// URL, for example https://keystone.plant.example:5000/v3',
+            examples: ['https://keystone.plant.example:5000/v3'],
+            description: 'Keystone of the OpenStack whose servers are listed; without it there is no cloud.',
+          }),
+        ),
+        caFile: Type.Optional(
+          path(
+            '/etc/edgeplatform/cloud-ca.pem',
+            'Authorities that sign the certificates of this OpenStack; without it those of this system.',
+          ),
+        ),
+        region: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 255,
+            examples: ['RegionOne'],
+            description: 'The region whose services are used; needed where the catalogue has several.',
+          }),
+        ),
+        interface: Type.Enum(['public', 'internal', 'admin'], {
+          default: 'public',
+          description: 'Which endpoints of the catalogue are used.',
+        }),
+      },
+      strict,
+    ),
+  },
+  strict,
+)
+
+/** The section `clouds` of the configuration. */
+export type CloudsSettings = Static<typeof CloudsSection>

@@ -17,16 +17,26 @@ export const Machine = Type.Object(
     metadata: ObjectMeta,
     spec: Type.Object({
       dnsName: maybe('Name of the node, where one was given.'),
-      imageId: Type.String({ description: 'Empty for a host.' }),
-      instanceType: Type.String({ description: 'Of a host its architecture; empty where it is not known.' }),
+      imageId: Type.String({
+        description: 'Empty for a host, and for a server that was booted from a volume.',
+      }),
+      instanceType: Type.String({
+        description: 'Of a host its architecture, of a server its flavor; empty where it is not known.',
+      }),
       nics: Type.Array(
         Type.Object({
           index: Type.Integer({ minimum: 0, maximum: 127 }),
           privateIPs: Type.Array(Type.String()),
-          publicIp: maybe('Absent for a host.'),
+          publicIp: maybe('The floating address of a server, if it has one.'),
         }),
       ),
-      type: maybe('edge-native for a host.'),
+      securityGroups: Type.Optional(
+        Type.Array(Type.String(), { description: 'Of a server: the names of its security groups.' }),
+      ),
+      subnetId: maybe('Of a server: the subnet of its first network card.'),
+      type: maybe('edge-native for a host, vendorke for a server.'),
+      vpcId: maybe('Of a server: the network of its first network card.'),
+      zoneId: maybe('Of a server: its availability zone.'),
     }),
     status: Type.Object({
       health: Type.Object({
@@ -39,13 +49,27 @@ export const Machine = Type.Object(
           }),
         ),
         lastHeartBeatTimestamp: Type.Optional(Type.String({ format: 'date-time' })),
-        state: Type.String({ description: 'healthy or unhealthy; empty before the first heartbeat.' }),
+        state: Type.String({
+          description: 'healthy or unhealthy; empty before the first heartbeat of a host, and for a server.',
+        }),
       }),
       instanceState: Type.Enum([...instanceStates], {
-        description: 'Unknown: the host is not heard. Provisioned does not occur with hosts.',
+        description:
+          'Unknown: the host is not heard, or the cloud does not know. Provisioned: the server is there and does not run; it does not occur with hosts.',
       }),
+      maintenanceStatus: Type.Optional(
+        Type.Object(
+          {
+            action: Type.String({ description: 'As Nova calls it, for example REBOOT.' }),
+            message: Type.String(),
+            state: Type.String({ description: 'The task of Nova at the moment; empty for none.' }),
+          },
+          { description: 'What is being done with a server that counts as running.' },
+        ),
+      ),
     }),
   },
   { title: 'Machine' },
 )
 export type Machine = Static<typeof Machine>
+export type MachineCondition = Machine['status']['health']['conditions'][number]

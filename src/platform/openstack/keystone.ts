@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto'
+import { createBoundedMap } from '../../base/bounded-map.ts'
+import { AppError } from '../../errors/app-error.ts'
+import type { Clock } from '../../system/clock.ts'
+import { platformErrors } from '../codes.ts'
+import type { CloudsSettings } from '../config.ts'
+import { chooseEndpoint } from './catalogue.ts'
+import { unavailable, unusable, type CloudHttp } from './cloud-http.ts'
+import { isObject, textOf, type JsonObject } from './json.ts'
+
+/** Id and secret of an application credential. */
+export interface CloudCredentials {
+  readonly secretId: string
+  readonly secretKey: string
+}
+
+/** What requests to the services of a cloud need. */
+export interface CloudSession {
+  readonly token: string
+  /** The project of the application credential. */
+  readonly projectId: string
+  /** URL of Nova. */
+  readonly compute: string
+  /** URL of Neutron; undefined where the cloud has none. */
+  readonly network: string | undefined
+}
+
+export interface KeystoneOptions {
+  readonly settings: CloudsSettings['vendor'] & { readonly authUrl: string }
+  readonly http: Pick<CloudHttp, 'ask'>
+  readonly clock: Pick<Clock, 'monotonic'>
+}
+
+/** Keystone, version 3 of its interface. */
+export interface Keystone {
+  /** @throws AppError CloudCredentialsRefused, CloudUnavailable */
+  check(credentials: CloudCredentials, signal: AbortSignal): Promise<void>
+  /** The session of these credentials, a new one where there is none that lasts. @throws AppError CloudCredentialsRefused, CloudUnavailable */
+  session(credentials: CloudCredentials, signal: AbortSignal): Promise<CloudSession>
+  /** Forgets the session whose token a service has refused. */
+  forget(credentials: CloudCredentials): void
+}
+
+// A catalogue of many regions has some hundred kilobytes.
+const longestToken = 4_194_304
+// A read that begins with a token has to end with it.
+const marginMs = 120_000
+const mostSessions = 1_000
+
+interface Kept extends CloudSession {
+  /** On the monotonic clock. */
+  readonly usableUntil: number
+}
+
+export function createKeystone({ settings, http, clock }: KeystoneOptions): Keystone {
+  const { authUrl } = settings
+  const base = authUrl.replace(/\/+$/, '')
+  const url = new URL(`${base}${base.endsWith('/v3') ? '' : '/v3'}/auth/tokens`)
+  const sessions = createBoundedMap<Kept>({
+    maximum: mostSessions,
+    worth: ({ usableUntil }, now) => Math.max(0, usableUntil - now),
+  })
+
+  async function logIn({ secretId, secretKey }: CloudCredentials, signal: AbortSignal) {
+    const reply = await http.ask({
+      ...{ service: 'Keystone', method: 'POST', url, longest: longestToken, signal },
+      body: {
+        auth: {
+          identity: {
+            methods: ['application_credential'],
+            application_credential: { id: secretId, secret: secretKey },
+          },
+        },
+      },
+    })
+    const { status, headers, body } = reply
+    // The same words for a wrong secret and an unknown id: whoever guesses learns nothing.
+    if (status === 401 || status === 404)
+      throw new AppError(platformErrors.CloudCredentialsRefused, 'the cloud refuses these credentials')
+    const token = headers['x-subject-token']
+    if (status !== 201 || typeof token !== 'string' || !isObject(body?.token))
+      throw unusable('Keystone', reply)
+    return { token, granted: body.token }
+  }
+
+  return {
+    async check(credentials, signal) {
+      await logIn(credentials, signal)
+    },
+    async session(credentials, signal) {
+      const key = keyOf(credentials)
+      const begun = clock.monotonic()
+      const kept = sessions.get(key)
+      if (kept && kept.usableUntil > begun) return kept
+      const { token, granted } = await logIn(credentials, signal)
+      const compute = chooseEndpoint(granted.catalog, 'compute', settings)
+      if (compute === undefined)
+        throw unavailable(`the catalogue of the cloud has no ${settings.interface} endpoint of compute`)
+      const session: Kept = {
+        ...{ token, compute, network: chooseEndpoint(granted.catalog, 'network', settings) },
+        projectId: isObject(granted.project) ? textOf(granted.project.id) : '',
+        usableUntil: begun + lifetimeOf(granted) - marginMs,
+      }
+      sessions.set(key, session, begun)
+      return session
+    },
+    forget: (credentials) => sessions.delete(keyOf(credentials)),
+  }
+}
+
+// With the secret: whoever has only the id gets no session of another one. Its sum, so that it is not in memory for longer.
+const keyOf = ({ secretId, secretKey }: CloudCredentials) =>
+  createHash('sha256')
+    .update(JSON.stringify([secretId, secretKey]))
+    .digest('base64')
+
+/** How long a token lasts, in milliseconds, by the clock of the cloud alone; 0 where it does not say. */
+function lifetimeOf({ issued_at: from, expires_at: until }: JsonObject): number {
+  const lifetime = Date.parse(String(until)) - Date.parse(String(from))
+  return Number.isFinite(lifetime) ? lifetime : 0
+}

@@ -1,0 +1,81 @@
+import { formatTime, parseTime } from '../../base/time.ts'
+import type { Machine } from '../schemas/machines.ts'
+import { isObject, objectsIn, textOf, type JsonObject } from './json.ts'
+import type { Port } from './neutron.ts'
+import { toMachineState } from './server-state.ts'
+
+const mostNics = 128
+
+/** A network card; each may have addresses that Nova and Neutron name. */
+interface Card {
+  readonly privateIPs: Set<string>
+  publicIp?: string
+}
+
+/**
+ * A server of Nova as a machine. What Nova leaves out, as it does for a server of a part of the cloud that is down, is empty. Pure.
+ * @param ports those of the server; empty where the cloud has no Neutron
+ */
+export function toMachine(server: JsonObject, ports: readonly Port[]): Machine {
+  const { image, flavor, fault } = server
+  const cards = cardsOf(server, ports)
+  const [firstMac] = cards.keys()
+  const first = ports.find(({ mac }) => mac === firstMac)
+  const [address] = first?.addresses ?? []
+  const zone = textOf(server['OS-EXT-AZ:availability_zone'])
+  const groups = objectsIn(server.security_groups).map(({ name }) => textOf(name))
+  const { conditions, ...state } = toMachineState({
+    ...{ status: textOf(server.status), task: textOf(server['OS-EXT-STS:task_state']) },
+    fault: isObject(fault) ? textOf(fault.message) : '',
+  })
+  return {
+    ...{ apiVersion: 'v1', kind: 'Machine' },
+    metadata: {
+      annotations: textsOf(server.metadata),
+      creationTimestamp: timeOf(server.created),
+      labels: {},
+      lastModifiedTimestamp: timeOf(server.updated ?? server.created),
+      ...{ name: textOf(server.name), uid: textOf(server.id) },
+    },
+    spec: {
+      imageId: isObject(image) ? textOf(image.id) : '',
+      instanceType: isObject(flavor) ? textOf(flavor.original_name) : '',
+      nics: [...cards.values()].slice(0, mostNics).map(({ privateIPs, publicIp }, index) => ({
+        ...{ index, privateIPs: [...privateIPs] },
+        ...(publicIp === undefined ? {} : { publicIp }),
+      })),
+      ...(groups.length === 0 ? {} : { securityGroups: [...new Set(groups)] }),
+      ...(address === undefined ? {} : { subnetId: address.subnetId }),
+      type: 'vendorke',
+      ...(first === undefined ? {} : { vpcId: first.networkId }),
+      ...(zone === '' ? {} : { zoneId: zone }),
+    },
+    // Nova does not know whether what runs in a server is well.
+    status: { health: { conditions, state: '' }, ...state },
+  }
+}
+
+/** By hardware address, in the order in which Nova names them, which is that of the server; then those that only Neutron knows. */
+function cardsOf({ addresses }: JsonObject, ports: readonly Port[]): ReadonlyMap<string, Card> {
+  const cards = new Map<string, Card>()
+  const cardOf = (mac: string): Card => {
+    const card = cards.get(mac) ?? { privateIPs: new Set<string>() }
+    cards.set(mac, card)
+    return card
+  }
+  for (const network of Object.values(isObject(addresses) ? addresses : {}))
+    for (const each of objectsIn(network)) {
+      const card = cardOf(textOf(each['OS-EXT-IPS-MAC:mac_addr']))
+      if (each['OS-EXT-IPS:type'] === 'floating') card.publicIp ??= textOf(each.addr)
+      else card.privateIPs.add(textOf(each.addr))
+    }
+  for (const port of ports) {
+    const card = cardOf(port.mac)
+    for (const { address } of port.addresses) card.privateIPs.add(address)
+  }
+  return cards
+}
+
+const timeOf = (value: unknown) => formatTime(parseTime(textOf(value)) ?? 0)
+const textsOf = (value: unknown): Record<string, string> =>
+  isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, textOf(each)])) : {}
