@@ -12,6 +12,7 @@ import { families, type PlatformConfig } from './platform-declarations.ts'
 import { platformEdges, type PlatformEdges } from './platform-edges.ts'
 import { migrations } from './platform/migrations.ts'
 import { createAuthorize, createIdentify } from './platform/routes/identify.ts'
+import { createCloudParts } from './platform/clouds/create-clouds.ts'
 import { createClusterStore } from './platform/clusters/cluster-store.ts'
 import { createClusterParts, type ClusterParts } from './platform/clusters/create-clusters.ts'
 import { createWantedIndex } from './platform/clusters/wanted-index.ts'
@@ -30,6 +31,7 @@ import { auditRoutes } from './platform/routes/audits.ts'
 import { authRoutes } from './platform/routes/auth.ts'
 import { createEdgeMachines } from './platform/machines/edge-machines.ts'
 import { cloudConfigRoutes } from './platform/routes/cloud-configs.ts'
+import { cloudRoutes } from './platform/routes/clouds.ts'
 import { clusterReportRoutes } from './platform/routes/cluster-reports.ts'
 import { clusterRoutes } from './platform/routes/clusters.ts'
 import { edgeHostRoutes } from './platform/routes/edge-hosts.ts'
@@ -132,6 +134,9 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     ...{ stateDirectory: state.directory, settings: config.platform.packs, store: clusterStore, index },
     ...{ database, read, secrets, tenantUid: tenant.uid, hosts, packs, clock, log },
   })
+  const clouds = await createCloudParts({
+    ...{ settings: config.clouds, database, read, secrets, stopping, clock, log },
+  })
   const events = createEvents({ database, read, clock })
   const keys = createKeys({
     ...{ store: createKeyStore(database), findUser: people.find, transaction: database.transaction, clock },
@@ -145,7 +150,10 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       store: projectStore,
       isUser: people.isUser,
       roleOf: people.roleOf,
-      usesOf: (uid) => [...clusters.clusters.usesOfProject(uid), ...hosts.usesOf(uid), ...packs.usesOf(uid)],
+      usesOf: (uid) => [
+        ...[...clusters.clusters.usesOfProject(uid), ...hosts.usesOf(uid), ...packs.usesOf(uid)],
+        ...clouds.usesOf(uid),
+      ],
       transaction: database.transaction,
       clock,
     },
@@ -171,6 +179,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     async stop() {
       hosts.stop()
       people.stop()
+      clouds.stop()
       await packs.stop()
     },
     async routes(app) {
@@ -182,8 +191,10 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       await app.register(packRoutes, { packs: packs.packs, listTokens })
       await app.register(profileRoutes, { ...packs, listTokens })
       await app.register(cloudConfigRoutes, {
-        ...{ clusters: clusters.clusters, edgeMachines: createEdgeMachines(hosts), listTokens },
+        ...{ clusters: clusters.clusters, edgeMachines: createEdgeMachines(hosts) },
+        ...{ configs: clouds.configs, listTokens },
       })
+      await app.register(cloudRoutes, { accounts: clouds.accounts, listTokens })
       await app.register(clusterRoutes, { clusters: clusters.clusters, listTokens })
       await app.register(clusterReportRoutes, clusters)
       await app.register(auditRoutes, { audits, access: audit.access, listTokens, now: () => clock.now() })

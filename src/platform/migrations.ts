@@ -1,6 +1,7 @@
 import type { Migrations } from '../store/database.ts'
 import { apiKeyTables } from './migrations/api-keys.ts'
 import { auditTables } from './migrations/audit.ts'
+import { cloudTables } from './migrations/clouds.ts'
 import { clusterTables } from './migrations/clusters.ts'
 import { edgeHostTables } from './migrations/edge-hosts.ts'
 import { eventTables } from './migrations/events.ts'
@@ -28,4 +29,5 @@ export const migrations: Migrations = [
   ].join('\n'),
   [packTables, profileTables].join('\n'),
   clusterTables,
+  cloudTables,
 ]

@@ -1,6 +1,6 @@
 import type { MemoryField } from '../../lists/memory.ts'
 import type { ListResource } from '../../lists/resource.ts'
-import { Machine } from '../schemas/machines.ts'
+import { Machine, type MachineCondition } from '../schemas/machines.ts'
 
 /** What queries of a list of machines may name. */
 export const machineList: ListResource<MemoryField<Machine>> = {
@@ -17,4 +17,11 @@ export const machineList: ListResource<MemoryField<Machine>> = {
   },
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
   item: Machine,
+}
+
+/** A machine with one condition more. */
+export const withCondition = (machine: Machine, condition: MachineCondition): Machine => {
+  const { health } = machine.status
+  const conditions = [...health.conditions, condition]
+  return { ...machine, status: { ...machine.status, health: { ...health, conditions } } }
 }

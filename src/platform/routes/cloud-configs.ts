@@ -1,29 +1,41 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { errorReplies } from '../../api/schemas.ts'
-import { Uid } from '../../base/uid.ts'
+import { keepOpen } from '../../api/keep-open.ts'
+import { errorReplies, NoContent } from '../../api/schemas.ts'
+import { Uid, uidOf } from '../../base/uid.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
 import { listInMemory } from '../../lists/memory.ts'
 import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
+import { cloudConfigList } from '../clouds/cloud-config-list.ts'
+import type { CloudConfigs } from '../clouds/cloud-configs.ts'
 import { etagOf, type Clusters } from '../clusters/clusters.ts'
 import type { EdgePool } from '../machines/edge-machines.ts'
-import { machineList } from '../machines/machine-list.ts'
+import { machineList, withCondition } from '../machines/machine-list.ts'
 import type { MachineProvider } from '../machines/provider.ts'
-import { EdgeNativeCloudConfig } from '../schemas/cloud-configs.ts'
+import {
+  EdgeNativeCloudConfig,
+  VendorCloudConfig,
+  VendorCloudConfigEntity,
+} from '../schemas/cloud-configs.ts'
 import { Machine } from '../schemas/machines.ts'
+import { CreatedUid } from '../schemas/metadata.ts'
 import { scopeOf } from './scope.ts'
 
 export interface CloudConfigRoutesOptions {
   readonly clusters: Pick<Clusters, 'get' | 'showConfig'>
   readonly edgeMachines: Pick<MachineProvider<undefined, EdgePool>, 'machines'>
+  readonly configs: CloudConfigs
   readonly listTokens: ContinueTokens
 }
 
-/** Reads of the cloud configurations of clusters: `/v1/cloudconfigs/edge-native…`. */
+const ConfigParams = Type.Object({ configUid: Uid })
+const PoolParams = Type.Object({ configUid: Uid, machinePoolName: Type.String({ maxLength: 256 }) })
+
+/** Cloud configurations: those of clusters, `/v1/cloudconfigs/edge-native…`, and those of a cloud, `/v1/cloudconfigs/vendorke…`. */
 export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptions> = async (
   app,
-  { clusters, edgeMachines, listTokens },
+  { clusters, edgeMachines, configs, listTokens },
 ) => {
   const tags = ['spectroclusters']
 
@@ -36,7 +48,7 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
         tags,
         summary: 'The network, the settings and the pool of a cluster',
         description: 'The uid is that of the cluster.',
-        params: Type.Object({ configUid: Uid }),
+        params: ConfigParams,
         response: { 200: EdgeNativeCloudConfig, ...errorReplies(401, 403, 404) },
       },
     },
@@ -55,7 +67,7 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
         tags,
         summary: 'List the hosts of a machine pool as machines, the newest first',
         description: 'The uid is that of the cluster, and that of a machine is that of its host.',
-        params: Type.Object({ configUid: Uid, machinePoolName: Type.String({ maxLength: 256 }) }),
+        params: PoolParams,
         querystring: listParameters(machineList),
         response: { 200: listOf(Machine), ...errorReplies(400, 401, 403, 404) },
       },
@@ -68,6 +80,118 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
       const cluster = clusters.get(configUid, projectUid)
       const machines = await edgeMachines.machines({ cluster, name }, request.sessionEnd)
       return listInMemory(machines, query, machineList, (machine) => machine)
+    },
+  )
+
+  const clouds = ['clouds']
+  const path = '/v1/cloudconfigs/vendorke'
+
+  app.post(
+    path,
+    {
+      config: { access: 'operator', scope: 'both', audit: { action: 'create', kind: 'cloudConfig' } },
+      schema: {
+        operationId: 'createVendorCloudConfig',
+        tags: clouds,
+        summary: 'Name pools of servers of a cloud, each by its tags',
+        body: VendorCloudConfigEntity,
+        response: { 201: CreatedUid, ...errorReplies(400, 401, 403, 404, 409) },
+      },
+    },
+    async (request, reply) => {
+      const uid = configs.create(request.body, scopeOf(request))
+      request.auditResource = { uid, name: request.body.metadata.name }
+      return reply.code(201).send({ uid })
+    },
+  )
+
+  app.get(
+    path,
+    {
+      config: { access: 'viewer', scope: 'both' },
+      schema: {
+        operationId: 'listVendorCloudConfigs',
+        tags: clouds,
+        summary: 'List the cloud configurations of the scope, the newest first',
+        querystring: listParameters(cloudConfigList),
+        response: { 200: listOf(VendorCloudConfig), ...errorReplies(400, 401, 403, 404, 503) },
+      },
+    },
+    async (request) => {
+      const projectUid = scopeOf(request)
+      const bound = [projectUid]
+      const query = parseListQuery(request.query, cloudConfigList, { tokens: listTokens, bound })
+      return configs.list.page(query, configs.inScope(projectUid))
+    },
+  )
+
+  app.get(
+    `${path}/:configUid`,
+    {
+      config: { access: 'viewer', scope: 'both' },
+      schema: {
+        operationId: 'getVendorCloudConfig',
+        tags: clouds,
+        summary: 'A cloud configuration: its account and its pools',
+        params: ConfigParams,
+        response: { 200: VendorCloudConfig, ...errorReplies(401, 403, 404) },
+      },
+    },
+    async (request) => configs.show(configs.get(request.params.configUid, scopeOf(request))),
+  )
+
+  app.delete(
+    `${path}/:configUid`,
+    {
+      config: {
+        ...{ access: 'admin', scope: 'both' },
+        audit: {
+          ...{ action: 'delete', kind: 'cloudConfig' },
+          resource: ({ params }) => ({ uid: uidOf((params as { readonly configUid?: unknown }).configUid) }),
+        },
+      },
+      schema: {
+        operationId: 'deleteVendorCloudConfig',
+        tags: clouds,
+        summary: 'Delete a cloud configuration; nothing changes in the cloud',
+        params: ConfigParams,
+        response: { 204: NoContent, ...errorReplies(401, 403, 404) },
+      },
+    },
+    async (request, reply) => {
+      const projectUid = scopeOf(request)
+      const { uid, name } = configs.get(request.params.configUid, projectUid)
+      request.auditResource = { uid, name }
+      configs.remove(uid, projectUid)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    `${path}/:configUid/machinePools/:machinePoolName/machines`,
+    {
+      config: { access: 'viewer', scope: 'both' },
+      schema: {
+        operationId: 'listVendorMachines',
+        tags: clouds,
+        summary: 'List the servers of a machine pool as machines, the newest first',
+        description:
+          'Read from the cloud at most every ten seconds, however many ask. Where the cloud is slow they are as they were, for five minutes, and a condition of each says how long ago; then 503.',
+        params: PoolParams,
+        querystring: listParameters(machineList),
+        response: { 200: listOf(Machine), ...errorReplies(400, 401, 403, 404, 409, 503) },
+      },
+    },
+    async (request, reply) => {
+      const projectUid = scopeOf(request)
+      const { configUid, machinePoolName: name } = request.params
+      const bound = [projectUid, configUid, name]
+      const query = parseListQuery(request.query, machineList, { tokens: listTokens, bound })
+      keepOpen(reply)
+      const { machines, condition } = await configs.machines(configs.get(configUid, projectUid), name)
+      return listInMemory(machines, query, machineList, (machine) =>
+        condition === undefined ? machine : withCondition(machine, condition),
+      )
     },
   )
 }

@@ -1,6 +1,8 @@
 import { Type, type Static } from 'typebox'
+import { Uid } from '../../base/uid.ts'
+import { NewMetadata } from './cloud-accounts.ts'
 import { ClusterCondition, EdgeNativeClusterConfig, poolFields } from './clusters.ts'
-import { ObjectMeta } from './metadata.ts'
+import { ObjectMeta, ResourceName } from './metadata.ts'
 
 // Wire types of cloud configurations, as the published API spells them.
 
@@ -32,3 +34,58 @@ export const EdgeNativeCloudConfig = Type.Object(
   { title: 'EdgeNativeCloudConfig' },
 )
 export type EdgeNativeCloudConfig = Static<typeof EdgeNativeCloudConfig>
+
+const VendorMachinePool = Type.Object(
+  {
+    name: ResourceName,
+    tags: Type.Array(
+      Type.String({
+        // As Nova bounds them; a filter separates them by commas.
+        pattern: '^[^,/\\x00-\\x1f\\x7f]{1,60}$',
+        accepts: 'at most 60 characters, without commas, slashes and control characters',
+      }),
+      {
+        ...{ minItems: 1, maxItems: 50, uniqueItems: true },
+        description: 'A server that has all of these tags is a machine of the pool.',
+      },
+    ),
+  },
+  { title: 'VendorMachinePool' },
+)
+export type VendorMachinePool = Static<typeof VendorMachinePool>
+
+/** A cloud configuration in the body of its creation. */
+export const VendorCloudConfigEntity = Type.Object(
+  {
+    metadata: NewMetadata,
+    spec: Type.Object({
+      cloudAccountRef: Type.Object(
+        { uid: Uid },
+        { description: 'An account of the scope, or of the tenant.' },
+      ),
+      machinePoolConfig: Type.Array(VendorMachinePool, { minItems: 1, maxItems: 100 }),
+    }),
+  },
+  { title: 'VendorCloudConfigEntity' },
+)
+export type VendorCloudConfigEntity = Static<typeof VendorCloudConfigEntity>
+
+/** A cloud configuration in replies. */
+export const VendorCloudConfig = Type.Object(
+  {
+    apiVersion: Type.Literal('v1'),
+    kind: Type.Literal('VendorCloudConfig'),
+    metadata: ObjectMeta,
+    spec: Type.Object({
+      cloudAccountRef: Type.Object({
+        kind: Type.Literal('VendorAccount'),
+        name: Type.String(),
+        uid: Type.String(),
+      }),
+      machinePoolConfig: Type.Array(VendorMachinePool),
+    }),
+    status: Type.Object({}),
+  },
+  { title: 'VendorCloudConfig' },
+)
+export type VendorCloudConfig = Static<typeof VendorCloudConfig>

@@ -18,6 +18,7 @@ export const sealedColumns = {
   },
   clusterValues: { table: 'cluster', column: 'given', purpose: 'sensitive values of clusters' },
   clusterDescriptions: { table: 'cluster', column: 'head', purpose: 'descriptions of clusters' },
+  cloudSecrets: { table: 'cloud_account', column: 'secret_key', purpose: 'secrets of cloud accounts' },
   kubeconfigs: { table: 'cluster', column: 'kubeconfig', purpose: 'kubeconfigs of clusters' },
 } as const satisfies Readonly<Record<string, SealedColumn>>
 

@@ -1,0 +1,151 @@
+import { uuidAt } from '../../base/uid.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { createSqlList, type SqlCondition, type SqlList } from '../../lists/sql-list.ts'
+import type { Seal } from '../../secrets/seal.ts'
+import type { Database } from '../../store/database.ts'
+import type { Reader } from '../../store/reader.ts'
+import type { Clock } from '../../system/clock.ts'
+import { platformErrors } from '../codes.ts'
+import type { MachineProvider } from '../machines/provider.ts'
+import type {
+  VendorAccount,
+  VendorAccountCredentials,
+  VendorAccountEntity,
+} from '../schemas/cloud-accounts.ts'
+import { cloudAccountList, toVendorAccount } from './cloud-account-list.ts'
+import {
+  accountColumns,
+  toAccountHead,
+  type CloudAccountHead,
+  type CloudAccountRecord,
+  type CloudAccountStore,
+} from './cloud-account-store.ts'
+
+export interface CloudAccountsOptions {
+  readonly store: CloudAccountStore
+  readonly database: Pick<Database, 'sql' | 'transaction'>
+  readonly read: Reader['read']
+  readonly seal: Seal
+  /** @throws AppError CloudNotConfigured */
+  readonly provider: () => Pick<MachineProvider<VendorAccountCredentials, never>, 'validate'>
+  /** Names of the cloud configurations that use an account. */
+  readonly usesOf: (accountUid: string) => readonly string[]
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** The accounts of the cloud that the platform keeps. */
+export interface CloudAccounts {
+  /**
+   * Asks the cloud whether it accepts credentials.
+   * @throws AppError CloudNotConfigured, CloudCredentialsRefused, CloudUnavailable also without an answer in five seconds
+   */
+  validate(credentials: VendorAccountCredentials, signal: AbortSignal): Promise<void>
+  /** Keeps an account whose credentials the cloud accepts. @throws AppError as `validate`; CloudAccountExists */
+  create(entity: VendorAccountEntity, projectUid: string, signal: AbortSignal): Promise<string>
+  readonly list: SqlList<VendorAccount>
+  inScope(projectUid: string): SqlCondition
+  /** @throws AppError NotFound for an account of another scope too */
+  get(uid: string, projectUid: string): CloudAccountRecord
+  /** The account with this uid, of the project or of the tenant. */
+  findUsable(uid: string, projectUid: string): CloudAccountHead | undefined
+  /** @throws AppError NotFound where the account is not there any more, SecretReplaced */
+  credentialsOf(uid: string): VendorAccountCredentials
+  /** @throws AppError NotFound, CloudAccountInUse */
+  remove(uid: string, projectUid: string): void
+  /** Names of what keeps a project from being deleted. */
+  usesOfProject(projectUid: string): readonly string[]
+}
+
+const answerMs = 5_000
+
+export function createCloudAccounts(options: CloudAccountsOptions): CloudAccounts {
+  const { store, database, read, seal, provider, usesOf, clock } = options
+
+  const notFound = () =>
+    new AppError(generalErrors.NotFound, 'there is no cloud account with this uid in this scope')
+
+  function get(uid: string, projectUid: string): CloudAccountRecord {
+    const account = store.find(uid)
+    if (account?.projectUid !== projectUid) throw notFound()
+    return account
+  }
+
+  function requireNew(projectUid: string, name: string): void {
+    if (store.hasName(projectUid, name))
+      throw new AppError(
+        platformErrors.CloudAccountExists,
+        `there is a cloud account named ${name} in this scope`,
+        { details: { field: 'metadata.name' } },
+      )
+  }
+
+  async function validate(credentials: VendorAccountCredentials, signal: AbortSignal): Promise<void> {
+    try {
+      await provider().validate(credentials, AbortSignal.any([signal, AbortSignal.timeout(answerMs)]))
+    } finally {
+      // The end of the session is the reason, not an error that followed from it.
+      signal.throwIfAborted()
+    }
+  }
+
+  return {
+    validate,
+    get,
+    async create({ metadata, spec }, projectUid, signal) {
+      const { name, labels = {}, annotations = {} } = metadata
+      requireNew(projectUid, name)
+      await validate(spec, signal)
+      const now = clock.now()
+      const account: CloudAccountRecord = {
+        ...{ uid: uuidAt(now), projectUid, name, labels, annotations, secretId: spec.secretId },
+        ...{ secretKey: seal.seal(spec.secretKey), createdAt: now },
+      }
+      database.transaction(() => {
+        requireNew(projectUid, name)
+        store.add(account)
+      })
+      return account.uid
+    },
+    list: createSqlList({
+      ...{ resource: cloudAccountList, table: 'cloud_account', columns: accountColumns },
+      ...{ count: store.counts.all, sql: database.sql, read },
+      toItem: (row) => toVendorAccount(toAccountHead(row)),
+    }),
+    inScope: (projectUid) => ({
+      ...{ sql: 'project_uid = ?', values: [projectUid] },
+      count: () => store.counts.in(projectUid),
+    }),
+    findUsable(uid, projectUid) {
+      const account = store.find(uid)
+      return account && ['', projectUid].includes(account.projectUid) ? account : undefined
+    },
+    credentialsOf(uid) {
+      const account = store.find(uid)
+      if (!account) throw notFound()
+      const secretKey = seal.open(account.secretKey)
+      if (secretKey === undefined)
+        throw new AppError(
+          platformErrors.SecretReplaced,
+          `the secret of the cloud account ${account.name} cannot be read any more`,
+        )
+      return { secretId: account.secretId, secretKey }
+    },
+    remove(uid, projectUid) {
+      database.transaction(() => {
+        const { name } = get(uid, projectUid)
+        const uses = usesOf(uid)
+        if (uses.length > 0)
+          throw new AppError(
+            platformErrors.CloudAccountInUse,
+            `${name} is used by ${uses.join(', ')}; delete them first`,
+          )
+        store.remove(uid)
+      })
+    },
+    usesOfProject(projectUid) {
+      const number = store.counts.in(projectUid)
+      return number > 0 ? [`${number} cloud ${number === 1 ? 'account' : 'accounts'}`] : []
+    },
+  }
+}
