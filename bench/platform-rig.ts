@@ -118,7 +118,7 @@ export async function createPlatformRig(rig: Rig, name: string, count: number): 
 }
 
 /** Hosts of the tenant that have registered and logged in before. */
-function insertHosts(file: string, count: number, publicKey: string): void {
+export function insertHosts(file: string, count: number, publicKey: string): void {
   const sql = new DatabaseSync(file)
   const insert = sql.prepare(
     `INSERT INTO edge_host (uid, project_uid, host_uid, name, labels, annotations, public_key, reported, generation, is_used, is_twice,

@@ -22,6 +22,7 @@ import { measurePlatformDownloads } from './platform-downloads.ts'
 import { measurePlatformHeartbeats } from './platform-heartbeats.ts'
 import { measurePlatformLists } from './platform-lists.ts'
 import { measurePlatformLogins } from './platform-logins.ts'
+import { measurePlatformMachines } from './platform-machines.ts'
 import { measureReads } from './reads.ts'
 import { measureRefusals } from './refusals.ts'
 import { measureRegistry } from './registry.ts'
@@ -44,6 +45,7 @@ const figures: Readonly<Record<string, Measure>> = {
   'platform-connections': measurePlatformConnections,
   'platform-logins': measurePlatformLogins,
   'platform-downloads': measurePlatformDownloads,
+  'platform-machines': measurePlatformMachines,
   'connected-hour': measureConnectedHour,
   'definition-rules': measureDefinitionRules,
   'cluster-plan': measureClusterPlan,
