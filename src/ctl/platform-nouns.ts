@@ -1,6 +1,7 @@
 import { apiKeys } from '../platform/commands/api-keys.ts'
 import { audits } from '../platform/commands/audits.ts'
 import { backup } from '../platform/commands/backup.ts'
+import { clouds } from '../platform/commands/clouds.ts'
 import { clusters } from '../platform/commands/clusters.ts'
 import { events } from '../platform/commands/events.ts'
 import { hosts } from '../platform/commands/hosts.ts'
@@ -30,6 +31,7 @@ export const commandTable = sumCommands(
     packs,
     profiles,
     clusters,
+    clouds,
     events,
     audits,
     backup,
