@@ -151,7 +151,7 @@ export const platformErrors = defineErrors({
   CloudNotConfigured: {
     status: 400,
     meaning: 'The configuration of the platform names no cloud.',
-    action: 'Set clouds.vendor.authUrl and restart the platform; see docs/operations.md, "Clouds".',
+    action: 'Set clouds.vendor.authUrl and restart the platform; see docs/platform.md, "Clouds".',
   },
   CloudCredentialsRefused: {
     status: 400,
@@ -162,7 +162,7 @@ export const platformErrors = defineErrors({
   CloudUnavailable: {
     status: 503,
     meaning: 'The cloud does not answer in time, or its answer cannot be used; the message says which.',
-    action: 'Try again; see docs/operations.md, "Clouds".',
+    action: 'Try again; see docs/platform.md, "Clouds".',
   },
   CloudAccountExists: {
     status: 409,
