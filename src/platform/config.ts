@@ -66,7 +66,7 @@ export const CloudsSection = Type.Object(
             description: 'The region whose services are used; needed where the catalogue has several.',
           }),
         ),
-        interface: Type.Enum(['public', 'internal', 'admin'], {
+        interface: Type.Union([Type.Literal('public'), Type.Literal('internal'), Type.Literal('admin')], {
           default: 'public',
           description: 'Which endpoints of the catalogue are used.',
         }),
