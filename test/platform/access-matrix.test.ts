@@ -11,8 +11,10 @@ import {
   type Roles,
   type Sent,
 } from '../support/access-entry.ts'
+import { cloudEntries } from '../support/cloud-entries.ts'
 import { clusterEntries } from '../support/cluster-entries.ts'
 import { readDocument } from '../support/api-document.ts'
+import { playCloud, type PlayedCloud } from '../support/played-cloud.ts'
 import { playEdgeHost, registrationBody, type PlayedEdgeHost } from '../support/played-edge-host.ts'
 import {
   clusterEntity,
@@ -32,6 +34,7 @@ const email = (name: string) => `${name.replaceAll(' ', '-')}@plant.example`
 const scopes = ['the tenant', 'the project'] as const
 
 let platform: Awaited<ReturnType<typeof createTestPlatform>>
+let cloud: PlayedCloud
 let adminHeaders: Headers
 let projectUid: string
 let host: PlayedEdgeHost
@@ -95,12 +98,13 @@ async function clusterIn(scope: string, use: string): Promise<string> {
   clusters.set(scope + use, uid)
   return uid
 }
-async function newCluster(scope: string, hostUid: string): Promise<string> {
-  const entity = clusterEntity(hostUid, clusterProfileUid)
-  const reply = await ask('POST', '/v1/spectroclusters/edge-native', scopeHeaders(scope), entity)
+async function madeIn(scope: string, url: string, payload: object): Promise<string> {
+  const reply = await ask('POST', url, scopeHeaders(scope), payload)
   if (reply.statusCode !== 201) throw new Error(reply.body)
   return reply.json<Made>().uid
 }
+const newCluster = (scope: string, hostUid: string) =>
+  madeIn(scope, '/v1/spectroclusters/edge-native', clusterEntity(hostUid, clusterProfileUid))
 const sends = (payload: () => object) => async (): Promise<Sent> => ({ payload: payload() })
 const names =
   (thing: () => Promise<{ readonly uid: string }>, payload?: object) => async (): Promise<Sent> => ({
@@ -298,6 +302,8 @@ const entries: Readonly<Record<string, Entry>> = {
     ofHost: () => hostCluster,
   }),
 
+  ...cloudEntries(madeIn),
+
   'GET /v1/audits': { rule: 'admin of the tenant', status: 200 },
   'GET /v1/audits/verify': { rule: 'admin of the tenant', status: 200 },
   'GET /v1/audits/download': { rule: 'admin of the tenant', status: 200 },
@@ -308,7 +314,8 @@ const { operations: documented, problemsOf } = readDocument(
 )
 
 beforeAll(async () => {
-  platform = await createTestPlatform()
+  cloud = await playCloud()
+  platform = await createTestPlatform({ flags: cloud.flags })
   await platform.addUser(email('root'), password, ['admin'])
   await platform.addUser(email('changing'), password)
   const signIn = (name: string) => platform.signIn(email(name), password)
@@ -364,7 +371,10 @@ beforeAll(async () => {
   hostCluster = await newCluster('the project', host.uid)
   await platform.app.ready()
 })
-afterAll(() => platform.close())
+afterAll(async () => {
+  await platform.close()
+  await cloud.close()
+})
 
 const isEntry = (operation: string) => Object.hasOwn(entries, operation)
 

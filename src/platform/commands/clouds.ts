@@ -61,7 +61,7 @@ export const clouds: Noun = [
       },
       pool: {
         value: 'NAME=TAG,…',
-        summary: 'A pool: its name, and the tags that its servers have.',
+        summary: 'A pool: its name, and the tags that its servers have; once for each pool.',
         isList: true,
       },
     },

@@ -4,23 +4,31 @@ import { join } from 'node:path'
 import { output, run, systemPath } from './process.ts'
 
 /** The read-only lower layers that hosts are booted on. */
-export type Lower = 'machine' | 'minbase' | 'services'
+export type Lower = 'machine' | 'minbase' | 'services' | 'openstack'
 
 /** The folder of everything that is made once per checkout. */
 export const cache = join(import.meta.dirname, '../../../.cache')
 
 /**
- * The folder of a lower layer: this machine's own root, a minimal Debian with systemd and nothing else, or one with
- * systemd's resolver and time service too.
+ * The folder of a lower layer: this machine's own root, a minimal Debian with systemd and nothing else, one with
+ * systemd's resolver and time service too, or one with OpenStack, which is not set up.
  */
 export async function lowerFolder(lower: Lower): Promise<string> {
-  return lower === 'machine' ? '/' : debian(lower, packages[lower])
+  if (lower === 'machine') return '/'
+  if (lower === 'openstack') return installed(lower, await lowerFolder('minbase'), openStack)
+  return debian(lower, packages[lower])
 }
 
 const packages = {
   minbase: ['systemd-sysv'],
   services: ['systemd-sysv', 'dbus', 'iproute2', 'systemd-resolved', 'systemd-timesyncd'],
 }
+
+const openStack = [
+  ...['dbus', 'curl', 'ca-certificates', 'openssl', 'nginx-light', 'rabbitmq-server', 'mariadb-server'],
+  ...['python3-pymysql', 'keystone', 'nova-api', 'nova-conductor', 'nova-scheduler', 'nova-compute'],
+  ...['placement-api', 'glance-api', 'neutron-server'],
+]
 
 /** The name of this machine's own release, for example bookworm. */
 export async function releaseName(): Promise<string> {
@@ -64,4 +72,33 @@ async function mirror(release: string): Promise<string> {
   const line = targets.split('\n').find((target) => target.startsWith(`${release} main `))
   if (!line) throw new Error(`apt knows no source for ${release} main; run apt-get update`)
   return line.split(' ')[2]!
+}
+
+/** A copy of such a tree with further packages, installed by apt, since their scripts need more than debootstrap has. Nothing is started. */
+async function installed(name: string, base: string, packages: readonly string[]): Promise<string> {
+  const folder = join(cache, `${name}-${await releaseName()}`)
+  if (existsSync(folder)) return folder
+  const making = `${folder}.${process.pid}`
+  const script = `
+    cp -a "$1" "$2"; root=$2; shift 2
+    printf '#!/bin/sh\\nexit 101\\n' > "$root/usr/sbin/policy-rc.d"; chmod 755 "$root/usr/sbin/policy-rc.d"
+    cp /etc/resolv.conf "$root/etc/resolv.conf"
+    apt-config dump | grep -E '^Acquire::(https?::|Check-|Retries|Force)' > "$root/etc/apt/apt.conf.d/00machine" || true
+    mount -t proc proc "$root/proc"
+    chroot "$root" apt-get update -qq
+    chroot "$root" apt-get install -qq --yes --no-install-recommends "$@" > /dev/null
+    rm -rf "$root"/var/lib/apt/lists "$root"/var/cache/apt/archives/*.deb
+    rm "$root/usr/sbin/policy-rc.d" "$root/etc/apt/apt.conf.d/00machine"
+  `
+  try {
+    // What is mounted goes with the namespace.
+    await output('unshare', ['--mount', 'bash', '-euc', script, 'installed', base, making, ...packages], {
+      timeoutMs: 1_200_000,
+      env: { PATH: systemPath, DEBIAN_FRONTEND: 'noninteractive' },
+    })
+    await rename(making, folder)
+  } finally {
+    await rm(making, { recursive: true, force: true })
+  }
+  return folder
 }

@@ -1,0 +1,149 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { AppError } from '../../../src/errors/app-error.ts'
+import { platformErrors } from '../../../src/platform/codes.ts'
+import { createKeptPools } from '../../../src/platform/machines/kept-pools.ts'
+import type { Machine } from '../../../src/platform/schemas/machines.ts'
+import { captureLog } from '../../support/https-server.ts'
+import { createTurningClock } from '../../support/turning-clock.ts'
+
+const machine = (uid: string, creationTimestamp = '2026-11-01T08:00:00Z'): Machine => ({
+  ...{ apiVersion: 'v1', kind: 'Machine' },
+  metadata: {
+    ...{ annotations: {}, labels: {}, name: uid, uid, creationTimestamp },
+    lastModifiedTimestamp: creationTimestamp,
+  },
+  spec: { imageId: '', instanceType: '', nics: [] },
+  status: { health: { conditions: [], state: '' }, instanceState: 'Running' },
+})
+const slow = () => new AppError(platformErrors.CloudUnavailable, 'Nova does not answer in time')
+const refused = () =>
+  new AppError(platformErrors.CloudCredentialsRefused, 'the cloud refuses these credentials')
+
+/** Pools over reads that a test answers. */
+function createWorld(waitMs = 50) {
+  const clock = createTurningClock()
+  const stop = new AbortController()
+  const { log, texts } = captureLog()
+  const pools = createKeptPools({ clock, log, stopping: stop.signal, limits: { waitMs } })
+  const reads: {
+    answer: (machines: Machine[]) => void
+    fail: (error: Error) => void
+    signal: AbortSignal
+  }[] = []
+  const read = (signal: AbortSignal) =>
+    new Promise<Machine[]>((answer, fail) => {
+      reads.push({ answer, fail, signal })
+      signal.addEventListener('abort', () => fail(slow()))
+    })
+  const see = async (key = 'a/b') => {
+    try {
+      const { machines, condition } = await pools.see(key, read)
+      return [machines.map(({ metadata }) => metadata.uid).join(' '), condition?.message ?? ''].join('|')
+    } catch (error) {
+      return (error as AppError).code
+    }
+  }
+  const last = () => {
+    const found = reads.at(-1)
+    if (!found) throw new Error('nothing was read')
+    return found
+  }
+  return { clock, stop, reads, last, see, texts }
+}
+
+describe('the machines of a pool', () => {
+  it('are read once, however many ask, and again after ten seconds', async () => {
+    const { clock, reads, last, see } = createWorld()
+    const asked = Array.from({ length: 50 }, () => see())
+    await sleep(1)
+    last().answer([machine('one')])
+    expect(new Set(await Promise.all(asked))).toEqual(new Set(['one|']))
+    clock.turn(9_999)
+    expect([await see(), reads.length]).toEqual(['one|', 1])
+    clock.turn(1)
+    const again = see()
+    last().answer([machine('one'), machine('two')])
+    expect([await again, reads.length]).toEqual(['one two|', 2])
+  })
+
+  it('are sorted as lists have them', async () => {
+    const { last, see } = createWorld()
+    const asked = see()
+    last().answer([machine('old', '2026-01-01T00:00:00Z'), machine('new', '2026-02-01T00:00:00Z')])
+    expect(await asked).toBe('new old|')
+  })
+
+  it('stay for five minutes where the cloud is slow, with their age; then the reason is the reply', async () => {
+    const { clock, reads, last, see, texts } = createWorld()
+    const first = see()
+    last().answer([machine('one')])
+    await first
+    clock.turn(20_000)
+    // This read never ends by itself.
+    expect(await see()).toBe('one|as it was 20 seconds ago: the cloud has not answered yet')
+    clock.turn(10_000)
+    const begun = performance.now()
+    expect(await see()).toBe('one|as it was 30 seconds ago: the cloud has not answered yet')
+    // Only the first one has waited for it.
+    expect(performance.now() - begun).toBeLessThan(45)
+    expect(reads).toHaveLength(2)
+    last().fail(slow())
+    await sleep(1)
+    // The read began 10 seconds ago.
+    const third = see()
+    last().fail(slow())
+    expect(await third).toBe('one|as it was 30 seconds ago: Nova does not answer in time')
+    clock.turn(269_999)
+    const fourth = see()
+    last().fail(slow())
+    expect(await fourth).toBe('one|as it was 300 seconds ago: Nova does not answer in time')
+    clock.turn(1)
+    expect([await see(), reads.length]).toEqual(['CloudUnavailable', 4])
+    clock.turn(10_000)
+    const fifth = see()
+    last().answer([machine('two')])
+    expect(await fifth).toBe('two|')
+    expect(texts()).toEqual(Array(3).fill('the machines of a pool could not be read'))
+  })
+
+  it('a failure is the reply for ten seconds where nothing is known, without another read', async () => {
+    const { clock, reads, last, see } = createWorld()
+    const first = see()
+    last().fail(slow())
+    expect([await first, await see(), reads.length]).toEqual(['CloudUnavailable', 'CloudUnavailable', 1])
+    clock.turn(10_000)
+    const second = see()
+    last().answer([])
+    expect(await second).toBe('|')
+  })
+
+  it('are not shown any more once the cloud refuses the credentials', async () => {
+    const { clock, last, see } = createWorld()
+    const first = see()
+    last().answer([machine('one')])
+    await first
+    clock.turn(10_000)
+    const second = see()
+    last().fail(refused())
+    expect([await second, await see()]).toEqual(['CloudCredentialsRefused', 'CloudCredentialsRefused'])
+  })
+
+  it('of other pools come while one waits', async () => {
+    const { reads, see } = createWorld()
+    const stuck = see('a/slow')
+    const other = see('a/quick')
+    reads[1]?.answer([machine('one')])
+    expect(await other).toBe('one|')
+    reads[0]?.fail(slow())
+    expect(await stuck).toBe('CloudUnavailable')
+  })
+
+  it('a stop ends the reads, without a line in the log', async () => {
+    const { stop, see, texts } = createWorld()
+    const asked = see()
+    await sleep(1)
+    stop.abort()
+    expect([await asked, texts()]).toEqual(['CloudUnavailable', []])
+  })
+})
