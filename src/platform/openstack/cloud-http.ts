@@ -40,8 +40,8 @@ export interface CloudHttp {
 
 const longestRefusal = 65_536
 const connectMs = 5_000
-// Pools are read at the same time: one that is slow must not keep the connection of another.
-const mostSockets = 64
+// Pools are read at the same time, each over two connections at most: those that are slow must not keep another one waiting.
+const mostSockets = 512
 
 /** @param trust who may have signed the certificates of all services */
 export function createCloudHttp(trust: Trust): CloudHttp {
