@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { toMachine } from '../../../src/platform/openstack/to-machine.ts'
 import type { Machine } from '../../../src/platform/schemas/machines.ts'
 import { createCloudWorld, machinesOf, type CloudWorld } from '../../support/platform-clouds.ts'
 import { manyServers, pageOf, recorded, type Page, type PlayedServer } from '../../support/played-cloud.ts'
@@ -125,6 +126,14 @@ describe('the machines of a pool', () => {
     expect(failed?.status.health.conditions).toEqual([
       { type: 'Failed', status: 'True', reason: 'ServerError', message: fault.message },
     ])
+  })
+
+  it('have the states of the recorded servers that were deleted', () => {
+    const { servers } = recorded<Page>('nova-deleted').body
+    const shown = servers.map((server) =>
+      [server.status, toMachine(server, []).status.instanceState].join(' '),
+    )
+    expect(new Set(shown)).toEqual(new Set(['SOFT_DELETED Deleting', 'DELETED Deleted']))
   })
 
   it('are filtered, ordered and cut as every list', async () => {
