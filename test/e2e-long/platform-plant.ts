@@ -214,6 +214,8 @@ async function connected(
   const known = await listHosts(ask)
   await host.sh('echo "$1 $2" >> /etc/hosts', platformAddress, platformName)
   const name = `hall-${known.length + 1}`
+  // All are booted on one machine, whose id they would have.
+  await host.configure('identity', `host: {id: ${name}}\n`)
   const token = (await platform.output(['edgeplatformctl', 'tokens', 'create', name])).trim()
   await host.write('/root/token', `${token}\n`, 0o600)
   await host.write('/root/ca.pem', await platform.read('/var/lib/edgeplatform/tls/certificate.pem'))
