@@ -74,7 +74,7 @@ export function createKeystone({ settings, http, clock }: KeystoneOptions): Keys
       },
     })
     const { status, headers, body } = reply
-    // The same words for a wrong secret and an unknown id: whoever guesses learns nothing.
+    // The same words for a wrong secret and an unknown id, so that a caller who guesses learns nothing.
     if (status === 401 || status === 404)
       throw new AppError(platformErrors.CloudCredentialsRefused, 'the cloud refuses these credentials')
     const token = headers['x-subject-token']
@@ -108,7 +108,7 @@ export function createKeystone({ settings, http, clock }: KeystoneOptions): Keys
   }
 }
 
-// With the secret: whoever has only the id gets no session of another one. Its sum, so that it is not in memory for longer.
+// With the secret: a caller who has only the id gets no session of another one. Its sum, so that it is not in memory for longer.
 const keyOf = ({ secretId, secretKey }: CloudCredentials) =>
   createHash('sha256')
     .update(JSON.stringify([secretId, secretKey]))

@@ -206,7 +206,7 @@ describe('platform connect', () => {
   })
 
   it('leaves no token and no authorities where the drop-in cannot be written, as on a full disk', async () => {
-    // Nobody can make a file there.
+    // No file can be made there.
     const places = { ...host.places, dropIn: '/proc/self/50-platform.yaml' }
     const contents = { token: 'the-token', authorities: ca, dropIn: 'host: {mode: connected}' }
     await expect(stageFiles(places, contents)).rejects.toThrow(

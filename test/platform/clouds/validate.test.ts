@@ -63,7 +63,7 @@ describe('POST /v1/clouds/vendor/account/validate', () => {
     [{ secretId: '', secretKey: 'b' }, 'secretId'],
     [{ secretId: 'a', secretKey: 7 }, 'secretKey'],
     [{ secretId: 'a', secretKey: 'b'.repeat(1_025) }, 'secretKey'],
-  ])('refuses the body %j, naming %s, and asks nobody', async (payload, field) => {
+  ])('refuses the body %j, naming %s, and does not ask the cloud', async (payload, field) => {
     const { code, message, body } = await validate(payload)
     expect([code, message]).toEqual(['400 BadRequest', expect.stringContaining(field)])
     expect(body).not.toHaveProperty('details.value')

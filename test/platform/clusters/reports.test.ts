@@ -151,7 +151,7 @@ describe('what a host reports', () => {
   it.each([
     ['a condition', '[0].lastTransitionTime', 'PATCH', 'status/conditions'],
     ['a step', 'steps[0].endTimestamp', 'PUT', 'heartbeat'],
-  ] as const)('with a time of %s that is none is refused', async (_, field, method, path) => {
+  ] as const)('is refused with a time of %s that cannot be', async (_, field, method, path) => {
     const host = await world.joined()
     const uid = await create(host)
     const time = '2026-02-30T08:00:00Z'
