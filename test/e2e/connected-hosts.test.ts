@@ -117,7 +117,12 @@ describe('three hosts that are connected with one command each', () => {
         ...[0, ''],
         expect.stringContaining(`This host is connected to ${platformUrl}`),
       ])
-    const devices = await plant.devices()
+    // Heartbeats are written once a second.
+    const devices = await eventually(async () => {
+      const found = await plant.devices()
+      for (const { status } of found) expect(status.health).toBeDefined()
+      return found
+    })
     expect(devices.map(({ metadata }) => metadata.name).sort()).toEqual(['edge-1', 'edge-2', 'edge-3'])
     for (const host of plant.hosts) {
       const { edgeHostUid } = await host.link()
