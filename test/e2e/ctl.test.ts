@@ -104,7 +104,8 @@ describe('on the host, as root', () => {
     expect(ended.stderr).toMatch(/systemctl status edgehostd\n.*journalctl -u edgehostd/s)
   })
 
-  it('a daemon that hangs is noticed after 10 seconds, over the socket and over the network', async () => {
+  it('a daemon that hangs is noticed after 10 seconds, over the socket and over the network, and goes on', async () => {
+    const pid = await host.mainPid()
     await host.output(['systemctl', 'kill', '--signal=SIGSTOP', 'edgehostd'])
     // Both at once: systemd's watchdog would end a daemon that stands still for half a minute.
     const at = performance.now()
@@ -116,6 +117,8 @@ describe('on the host, as root', () => {
       expect(ended.stderr).toMatch(/hangs.*10 seconds[^]*systemctl restart edgehostd/)
     }
     expect(seconds).toBeLessThan(30)
+    expect(await here('status')).toMatchObject({ exitCode: 0 })
+    expect(await host.mainPid(), await host.output(['journalctl', '--no-pager', '-n', '60'])).toBe(pid)
   })
 
   it.each([
@@ -126,6 +129,8 @@ describe('on the host, as root', () => {
     'support -o json',
     'config check',
   ])('a full disk behind the standard output of %s is reported', async (line) => {
+    // Waits for a daemon that is starting.
+    await host.output(['systemctl', 'start', 'edgehostd'])
     const ended = await host.run(['sh', '-c', `cd /tmp; edgehostctl ${line} > /dev/full`])
     // Where the daemon is not there: why.
     const journal = ended.exitCode === 3 ? await host.output(['journalctl', '--no-pager', '-n', '60']) : ''
