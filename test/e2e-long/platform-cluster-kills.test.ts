@@ -100,10 +100,10 @@ describe.skipIf(isKitMissing())('clusters of the platform', () => {
 
   it('come with a definition of 500 MB through ten cuts', async () => {
     const { platform, profileUid } = plant
-    // A pack may have files that nothing of it names.
+    // A pack may have files that nothing of it names; a large one has to have the name of an archive.
     const described = { name: 'large', version: '1.0.0', layer: 'addon', cloudTypes: ['edge-native'] }
     await platform.sh(
-      'mkdir -p /root/large/assets; head -c 500000000 /dev/urandom > /root/large/assets/noise',
+      'mkdir -p /root/large/assets; head -c 500000000 /dev/urandom > /root/large/assets/noise.tgz',
     )
     await platform.write('/root/large/pack.json', JSON.stringify(described))
     await platform.write('/root/large/values.yaml', 'pack: {namespace: large}\n')
