@@ -52,7 +52,8 @@ function writePack(folder: string, name: string, chartBytes: number) {
   return { name, path }
 }
 
-function writeNoise(path: string, seed: string, sizeBytes: number): void {
+/** Writes a new file of bytes that cannot be compressed, the same for the same seed. */
+export function writeNoise(path: string, seed: string, sizeBytes: number): void {
   const file = openSync(path, 'wx')
   try {
     for (const chunk of noise(seed, sizeBytes)) writeSync(file, chunk)

@@ -1,12 +1,11 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { linkSync, mkdirSync, readdirSync, writeFileSync, writeSync, openSync, closeSync } from 'node:fs'
+import { linkSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { ratioFigure, type Figure, type Measure } from './figure.ts'
-import { requireRoom } from './large-definition.ts'
+import { requireRoom, writeNoise } from './large-definition.ts'
 import { startNginx } from './nginx.ts'
-import { noise } from './noise.ts'
 import { single, spread } from './numbers.ts'
 import { addressOf, uidOf } from './platform-hosts.ts'
 import { requireAll } from './platform-load.ts'
@@ -156,9 +155,5 @@ function writePack(folder: string, name: string, layer: string, megabytes: numbe
   const charts = layer === 'addon' ? ['charts/large-1.0.0.tgz'] : []
   writeFileSync(join(folder, 'pack.json'), JSON.stringify({ name, version: '1.34.4', layer, charts }))
   writeFileSync(join(folder, 'values.yaml'), 'pack:\n  namespace: bench\n')
-  for (const chart of charts) {
-    const file = openSync(join(folder, chart), 'wx')
-    for (const chunk of noise(name, megabytes * 1e6)) writeSync(file, chunk)
-    closeSync(file)
-  }
+  for (const chart of charts) writeNoise(join(folder, chart), name, megabytes * 1e6)
 }

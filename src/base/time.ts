@@ -23,3 +23,9 @@ export const formatTime = (ms: number): string => new Date(ms).toISOString()
  * nothing, and a clock that is set back by years does not add them to a lifetime.
  */
 export const setBackMs = 300_000
+
+/** Whether a token with these claims of RFC 7519, in seconds, is valid, and not from a time that is yet to come. @param now milliseconds since 1970 */
+export const isValidAt = (
+  now: number,
+  { iat, exp }: { readonly iat: number; readonly exp: number },
+): boolean => exp * 1_000 > now && iat * 1_000 - setBackMs <= now

@@ -1,6 +1,6 @@
 import type { Resource } from './client.ts'
 import { listAt, textAt } from './fields.ts'
-import { isRecord } from './json.ts'
+import { isRecord } from '../base/json.ts'
 import { groupOf, groupPath } from './paths.ts'
 import { unlessMissing, type Requests } from './request.ts'
 

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from './client.ts'
-import { isRecord } from './json.ts'
+import { isRecord } from '../base/json.ts'
 
 /** A condition in the status of an object; a field that is missing is empty. */
 export interface Condition {

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { isRecord } from './json.ts'
+import { isRecord } from '../base/json.ts'
 
 /** How an API server is reached, and as whom. */
 export interface ApiAccess {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { KubernetesError } from './client.ts'
 import type { Ask, Connection } from './connection.ts'
-import { isRecord, parseJson } from './json.ts'
+import { isRecord, parseJson } from '../base/json.ts'
 
 export interface Requests {
   /** @returns the body of a successful reply. @throws KubernetesError */

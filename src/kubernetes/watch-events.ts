@@ -1,6 +1,7 @@
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { KubernetesError, type KubernetesObject } from './client.ts'
-import { isObject, isRecord, parseJson, withoutManagers } from './json.ts'
+import { isRecord, parseJson } from '../base/json.ts'
+import { isObject, withoutManagers } from './json.ts'
 import { refusal } from './request.ts'
 
 /** A line of a watch. */

@@ -10,6 +10,9 @@ export interface SqlField extends ListField {
   readonly part?: (value: FieldValue) => string
 }
 
+/** A field that is a column with a text. */
+export const textColumn = (column: string): SqlField => ({ type: 'text', column })
+
 /** A statement, or a part of one, and the values for its `?`. */
 export interface SqlText {
   readonly sql: string

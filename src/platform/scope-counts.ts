@@ -1,3 +1,4 @@
+import type { SqlCondition } from '../lists/sql-list.ts'
 import type { Database } from '../store/database.ts'
 
 /** How many rows a table has, without counting them. */
@@ -5,6 +6,10 @@ export interface ScopeCounts {
   all(): number
   /** @param projectUid empty for the tenant */
   in(projectUid: string): number
+  /** The rows of a scope, for a list. @param projectUid empty for the tenant */
+  condition(projectUid: string): SqlCondition
+  /** What keeps a project from being deleted, `2 packs`; nothing where it has no row. */
+  usesOf(projectUid: string, one: string, many?: string): readonly string[]
 }
 
 /**
@@ -29,5 +34,17 @@ export function createScopeCounts({ sql }: Pick<Database, 'sql'>, table: string)
   const all = sql.prepare(`SELECT coalesce(sum(number), 0) AS found FROM ${table}_count`)
   const one = sql.prepare(`SELECT number AS found FROM ${table}_count WHERE project_uid = ?`)
   const numberOf = (row: unknown) => (row as { readonly found: number } | undefined)?.found ?? 0
-  return { all: () => numberOf(all.get()), in: (projectUid) => numberOf(one.get(projectUid)) }
+  const countIn = (projectUid: string) => numberOf(one.get(projectUid))
+  return {
+    all: () => numberOf(all.get()),
+    in: countIn,
+    condition: (projectUid) => ({
+      ...{ sql: 'project_uid = ?', values: [projectUid] },
+      count: () => countIn(projectUid),
+    }),
+    usesOf(projectUid, one, many = `${one}s`) {
+      const number = countIn(projectUid)
+      return number > 0 ? [`${number} ${number === 1 ? one : many}`] : []
+    },
+  }
 }

@@ -1,7 +1,7 @@
+import { parseJson } from '../base/json.ts'
 import { createAgent, type Trust, type Way } from '../outgoing/connection.ts'
 import { exchange } from '../outgoing/exchange.ts'
 import { ForeignReply } from '../outgoing/failures.ts'
-import { parseJson } from '../outgoing/parse-json.ts'
 import { causeOfError, causeOfReply, type Cause } from './cause.ts'
 import { wantedHeader } from './wanted/announcement.ts'
 

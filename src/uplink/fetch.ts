@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { request } from 'node:https'
+import { parseJson } from '../base/json.ts'
 import { createAgent } from '../outgoing/connection.ts'
 import { ForeignReply, NoReply } from '../outgoing/failures.ts'
-import { parseJson } from '../outgoing/parse-json.ts'
 import { causeOfError, causeOfReply, type Cause } from './cause.ts'
 import type { PlatformClientOptions } from './client.ts'
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually } from '../e2e/host/eventually.ts'
 import { bootCloud, largerFlavor, services, type Cloud, type User } from './openstack/cloud.ts'
 import { record } from './openstack/record.ts'
+import { statesOf, statesOfServers } from '../support/cloud-states.ts'
 
 let cloud: Cloud
 let unplug = () => Promise.resolve()
@@ -245,20 +246,7 @@ describe('the pools of an OpenStack', () => {
       await record('nova-states', await askNova(owner, 'tags=states&limit=50'))
       return machines(config, 'states')
     })
-    const shown = Object.fromEntries(
-      found.map(({ metadata, status }) => [
-        metadata.name,
-        [status.instanceState, status.maintenanceStatus?.action].filter(Boolean).join(' '),
-      ]),
-    )
-    expect(shown).toEqual({
-      ...{ running: 'Running', off: 'Provisioned', paused: 'Provisioned', suspended: 'Provisioned' },
-      ...{ shelved: 'Provisioned', offloaded: 'Provisioned', verify: 'Running VERIFY_RESIZE' },
-      ...{ revert: 'Running REVERT_RESIZE', rescue: 'Running RESCUE', reboot: 'Running REBOOT' },
-      ...{ 'hard-reboot': 'Running HARD_REBOOT', resize: 'Running RESIZE', migrating: 'Running MIGRATING' },
-      ...{ password: 'Running PASSWORD', rebuild: 'Running REBUILD', deleting: 'Deleting' },
-      ...{ 'soft-deleting': 'Deleting', failed: 'Failed', waiting: 'Pending', building: 'Provisioning' },
-    })
+    expect(statesOf(found)).toEqual(statesOfServers)
     const broken = found.find(({ metadata }) => metadata.name === 'failed')
     expect(broken?.status.health.conditions).toEqual([
       expect.objectContaining({ type: 'Failed', message: expect.stringMatching(/./) as string }),

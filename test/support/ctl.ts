@@ -41,3 +41,19 @@ export function createCtl(built = ctlProgram()): Ctl {
     },
   }
 }
+
+/** A command line over the local socket, for the tests of a file. @param of is asked with each command: both are made before the first test */
+export function overSocket(of: () => { readonly ctl: Ctl; readonly socket: string }) {
+  const run = (...args: readonly string[]) => {
+    const { ctl, socket } = of()
+    return ctl.run(['--socket', socket, ...args])
+  }
+  /** A command that has to succeed; gives its standard output. */
+  async function ok(...args: readonly string[]): Promise<string> {
+    const { exitCode, stdout, stderr } = await run(...args)
+    if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${stderr}`)
+    return stdout
+  }
+  const json = async <T>(...args: readonly string[]) => JSON.parse(await ok(...args, '-o', 'json')) as T
+  return { run, ok, json }
+}

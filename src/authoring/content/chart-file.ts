@@ -1,3 +1,4 @@
+import { isRecord } from '../../base/json.ts'
 import { parseYaml } from '../../definition/format/parse-yaml.ts'
 import { annotations } from '../../content/format/media-types.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
@@ -29,7 +30,7 @@ export function parseChartFile(text: string, place: string): ChartFile {
   const { value, problems } = parseYaml('Chart.yaml', text)
   const [problem] = problems
   if (problem) throw new Failure('failed', `${place}: ${problem.place} ${problem.message}`)
-  if (!isObject(value)) throw refuse('is not a list of fields')
+  if (!isRecord(value)) throw refuse('is not a list of fields')
   const textOf = (field: string) => {
     const found = value[field]
     if (typeof found !== 'string' || found === '') throw refuse(`has no ${field}, which must be a text`)
@@ -53,10 +54,10 @@ export function parseChartFile(text: string, place: string): ChartFile {
 
 /** As generateChartOCIAnnotations in helm.sh/helm/v3/pkg/registry. */
 function describe(chart: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
-  const own = isObject(chart.annotations) ? chart.annotations : {}
+  const own = isRecord(chart.annotations) ? chart.annotations : {}
   const sources = Array.isArray(chart.sources) ? (chart.sources as unknown[]) : []
   const maintainers = Array.isArray(chart.maintainers) ? (chart.maintainers as unknown[]) : []
-  const authors = maintainers.filter(isObject).map(({ name, email }) => {
+  const authors = maintainers.filter(isRecord).map(({ name, email }) => {
     const address = typeof email === 'string' && email !== '' ? ` (${email})` : ''
     return `${typeof name === 'string' ? name : ''}${address}`
   })
@@ -73,9 +74,6 @@ function describe(chart: Readonly<Record<string, unknown>>): Readonly<Record<str
   )
   return Object.fromEntries(kept)
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Go leaves out fields with an empty value. */
 const isSet = (value: unknown): boolean =>

@@ -1,3 +1,4 @@
+import { isRecord } from '../../base/json.ts'
 import { canonicalText } from '../configuration/canonical.ts'
 
 /**
@@ -12,13 +13,10 @@ export function applyMergePatch(document: unknown, patch: unknown): unknown {
 }
 
 function merge(target: unknown, patch: unknown): unknown {
-  if (!isObject(patch)) return patch
-  const merged = new Map(isObject(target) ? Object.entries(target) : [])
+  if (!isRecord(patch)) return patch
+  const merged = new Map(isRecord(target) ? Object.entries(target) : [])
   for (const [key, value] of Object.entries(patch))
     if (value === null) merged.delete(key)
     else merged.set(key, merge(merged.get(key), value))
   return Object.fromEntries(merged)
 }
-
-const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

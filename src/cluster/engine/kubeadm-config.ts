@@ -1,5 +1,5 @@
 import { parseAllDocuments, stringify } from 'yaml'
-import { isRecord } from '../../kubernetes/json.ts'
+import { isRecord } from '../../base/json.ts'
 import type { Wanted } from '../wanted.ts'
 import { criSocket } from './paths.ts'
 import { controlPlaneEndpoint, mapAt, type PackConfig, type YamlMap } from './pack-config.ts'

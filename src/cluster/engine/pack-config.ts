@@ -1,6 +1,6 @@
 import { parseDocument } from 'yaml'
 import { addressWithPort } from '../../base/address.ts'
-import { isRecord } from '../../kubernetes/json.ts'
+import { isRecord } from '../../base/json.ts'
 import type { Wanted, WantedKubernetes } from '../wanted.ts'
 
 export type YamlMap = Readonly<Record<string, unknown>>

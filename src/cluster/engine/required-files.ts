@@ -1,4 +1,4 @@
-import { isRecord } from '../../kubernetes/json.ts'
+import { isRecord } from '../../base/json.ts'
 import { mapAt, type PackConfig, type YamlMap } from './pack-config.ts'
 import { kubernetesFiles } from './paths.ts'
 

@@ -1,7 +1,7 @@
 import { fieldAt, listAt, textAt } from '../../kubernetes/fields.ts'
 import { KubernetesError, type KubernetesClient, type KubernetesObject } from '../../kubernetes/client.ts'
 import { nameOf, entryOf, type InventoryEntry } from '../../kubernetes/inventory.ts'
-import { isRecord } from '../../kubernetes/json.ts'
+import { isRecord } from '../../base/json.ts'
 import { workOff } from '../../kubernetes/work-off.ts'
 import type { CallContext } from '../step.ts'
 import type { WantedDrain } from '../wanted.ts'

@@ -1,7 +1,7 @@
 import { conditionOf, fieldAt, isTrue, listAt, textAt } from '../../kubernetes/fields.ts'
 import { KubernetesError, type KubernetesClient, type KubernetesObject } from '../../kubernetes/client.ts'
 import { nameOf, type InventoryEntry } from '../../kubernetes/inventory.ts'
-import { isRecord } from '../../kubernetes/json.ts'
+import { isRecord } from '../../base/json.ts'
 import { readiness } from '../../kubernetes/readiness.ts'
 import type { Readiness } from '../../kubernetes/readiness-rules.ts'
 

@@ -1,3 +1,4 @@
+import { isRecord } from '../../base/json.ts'
 import { refuseBundle, showText } from './refusal.ts'
 
 /** The known fields of a JSON object of a bundle. Fields with the value null count as missing: Go writes empty lists so. */
@@ -19,9 +20,6 @@ export interface Fields {
   /** Names and texts of an object; empty if the field is missing. */
   texts(name: string): ReadonlyMap<string, string>
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 // One for all: a bundle has 100,000 descriptors without annotations.
 const noTexts: ReadonlyMap<string, string> = new Map()
@@ -58,7 +56,7 @@ export function parseFields(place: string, bytes: Uint8Array): Fields {
   } catch {
     throw refuseBundle('JsonInvalid', place, 'is not valid JSON in UTF-8; build the bundle again')
   }
-  if (!isObject(value)) throw refuseBundle('JsonInvalid', place, `is ${describe(value)}, not an object`)
+  if (!isRecord(value)) throw refuseBundle('JsonInvalid', place, `is ${describe(value)}, not an object`)
   return new JsonFields(place, value)
 }
 
@@ -100,7 +98,7 @@ class JsonFields implements Fields {
   optionalObject(name: string): Fields | undefined {
     const found = this.#get(name)
     if (found === undefined) return undefined
-    if (!isObject(found)) return this.#wrong(name, found, 'an object')
+    if (!isRecord(found)) return this.#wrong(name, found, 'an object')
     return new JsonFields(this.#placeOf(name), found)
   }
 
@@ -110,7 +108,7 @@ class JsonFields implements Fields {
     if (found.length > most)
       throw refuseBundle('TooManyDescriptors', place, `has ${found.length} items; ${most} are allowed`)
     for (const [index, item] of found.entries()) {
-      if (!isObject(item)) return this.#wrong(`${name}[${index}]`, item, 'an object')
+      if (!isRecord(item)) return this.#wrong(`${name}[${index}]`, item, 'an object')
       yield new JsonFields(`${place}[${index}]`, item)
     }
   }
@@ -123,7 +121,7 @@ class JsonFields implements Fields {
   texts(name: string): ReadonlyMap<string, string> {
     const found = this.#get(name)
     if (found === undefined) return noTexts
-    if (!isObject(found)) return this.#wrong(name, found, 'an object')
+    if (!isRecord(found)) return this.#wrong(name, found, 'an object')
     const texts = new Map<string, string>()
     for (const [key, text] of Object.entries(found)) {
       if (typeof text !== 'string') return this.#wrong(`${name}.${key}`, text, 'a text')

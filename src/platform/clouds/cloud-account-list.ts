@@ -1,22 +1,20 @@
 import { masked } from '../../base/mask.ts'
 import { formatTime } from '../../base/time.ts'
 import type { ListResource } from '../../lists/resource.ts'
-import type { SqlField } from '../../lists/sql.ts'
+import { textColumn, type SqlField } from '../../lists/sql.ts'
 import { labelFilters } from '../label-filters.ts'
 import { VendorAccount } from '../schemas/cloud-accounts.ts'
 import type { CloudAccountHead } from './cloud-account-store.ts'
-
-const text = (column: string): SqlField => ({ type: 'text', column })
 
 /** What queries of the list of cloud accounts may name. */
 export const cloudAccountList: ListResource<SqlField> = {
   name: 'cloud accounts',
   key: 'metadata.uid',
   fields: {
-    'metadata.uid': text('uid'),
-    'metadata.name': text('name'),
+    'metadata.uid': textColumn('uid'),
+    'metadata.name': textColumn('name'),
     'metadata.creationTimestamp': { type: 'time', column: 'created_at' },
-    'spec.secretId': text('secret_id'),
+    'spec.secretId': textColumn('secret_id'),
   },
   families: labelFilters,
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],

@@ -112,10 +112,7 @@ export function createCloudAccounts(options: CloudAccountsOptions): CloudAccount
       ...{ count: store.counts.all, sql: database.sql, read },
       toItem: (row) => toVendorAccount(toAccountHead(row)),
     }),
-    inScope: (projectUid) => ({
-      ...{ sql: 'project_uid = ?', values: [projectUid] },
-      count: () => store.counts.in(projectUid),
-    }),
+    inScope: store.counts.condition,
     findUsable(uid, projectUid) {
       const account = store.find(uid)
       return account && ['', projectUid].includes(account.projectUid) ? account : undefined
@@ -143,9 +140,6 @@ export function createCloudAccounts(options: CloudAccountsOptions): CloudAccount
         store.remove(uid)
       })
     },
-    usesOfProject(projectUid) {
-      const number = store.counts.in(projectUid)
-      return number > 0 ? [`${number} cloud ${number === 1 ? 'account' : 'accounts'}`] : []
-    },
+    usesOfProject: (projectUid) => store.counts.usesOf(projectUid, 'cloud account'),
   }
 }

@@ -1,21 +1,19 @@
 import { formatTime } from '../../base/time.ts'
 import type { ListResource } from '../../lists/resource.ts'
-import type { SqlField } from '../../lists/sql.ts'
+import { textColumn, type SqlField } from '../../lists/sql.ts'
 import { labelFilters } from '../label-filters.ts'
 import { VendorCloudConfig } from '../schemas/cloud-configs.ts'
 import type { CloudConfigRecord } from './cloud-config-store.ts'
-
-const text = (column: string): SqlField => ({ type: 'text', column })
 
 /** What queries of the list of cloud configurations may name. */
 export const cloudConfigList: ListResource<SqlField> = {
   name: 'cloud configurations',
   key: 'metadata.uid',
   fields: {
-    'metadata.uid': text('uid'),
-    'metadata.name': text('name'),
+    'metadata.uid': textColumn('uid'),
+    'metadata.name': textColumn('name'),
     'metadata.creationTimestamp': { type: 'time', column: 'created_at' },
-    'spec.cloudAccountRef.uid': text('account_uid'),
+    'spec.cloudAccountRef.uid': textColumn('account_uid'),
   },
   families: labelFilters,
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],

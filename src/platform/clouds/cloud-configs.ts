@@ -96,10 +96,7 @@ export function createCloudConfigs(options: CloudConfigsOptions): CloudConfigs {
       ...{ count: store.counts.all, sql: database.sql, read },
       toItem: (row) => show(toConfigRecord(row)),
     }),
-    inScope: (projectUid) => ({
-      ...{ sql: 'project_uid = ?', values: [projectUid] },
-      count: () => store.counts.in(projectUid),
-    }),
+    inScope: store.counts.condition,
     async machines({ uid, accountUid, pools: known }, poolName) {
       const pool = known.find(({ name }) => name === poolName)
       if (!pool)
@@ -115,9 +112,6 @@ export function createCloudConfigs(options: CloudConfigsOptions): CloudConfigs {
       get(uid, projectUid)
       store.remove(uid)
     },
-    usesOfProject(projectUid) {
-      const number = store.counts.in(projectUid)
-      return number > 0 ? [`${number} cloud ${number === 1 ? 'configuration' : 'configurations'}`] : []
-    },
+    usesOfProject: (projectUid) => store.counts.usesOf(projectUid, 'cloud configuration'),
   }
 }

@@ -1,26 +1,24 @@
 import { formatTime } from '../../base/time.ts'
 import type { ListResource } from '../../lists/resource.ts'
-import type { SqlField } from '../../lists/sql.ts'
+import { textColumn, type SqlField } from '../../lists/sql.ts'
 import type { ProfileRecord } from '../profiles/profile-store.ts'
 import type { PackRecord } from '../packs/pack-store.ts'
 import { labelFilters } from '../label-filters.ts'
 import { SpectroCluster, type ClusterProfileList, type ClusterTemplate } from '../schemas/clusters.ts'
 import type { ClusterHead, ReportedCluster } from './cluster-store.ts'
 
-const text = (column: string): SqlField => ({ type: 'text', column })
-
 /** What queries of the list of clusters may name. */
 export const clusterList: ListResource<SqlField> = {
   name: 'clusters',
   key: 'metadata.uid',
   fields: {
-    'metadata.uid': text('uid'),
-    'metadata.name': text('name'),
+    'metadata.uid': textColumn('uid'),
+    'metadata.name': textColumn('name'),
     'metadata.creationTimestamp': { type: 'time', column: 'created_at' },
     'metadata.lastModifiedTimestamp': { type: 'time', column: 'modified_at' },
-    'spec.edgeHost.uid': text('host_uid'),
+    'spec.edgeHost.uid': textColumn('host_uid'),
     'spec.number': { type: 'integer', column: 'number' },
-    'status.state': text('state'),
+    'status.state': textColumn('state'),
   },
   families: labelFilters,
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],

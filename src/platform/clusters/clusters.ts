@@ -325,10 +325,7 @@ export function createClusters(options: ClustersOptions): Clusters {
         return toCluster(cluster, contextOf(cluster))
       },
     }),
-    inScope: (projectUid) => ({
-      ...{ sql: 'project_uid = ?', values: [projectUid] },
-      count: () => store.counts.in(projectUid),
-    }),
+    inScope: store.counts.condition,
     show: (cluster) => toCluster(cluster, contextOf(cluster)),
     showConfig: (cluster) => toCloudConfig(cluster, findHost(cluster.hostUid)),
     variablesOf: ({ templates, projectUid, shownValues: shown }) =>
@@ -381,10 +378,7 @@ export function createClusters(options: ClustersOptions): Clusters {
       }
       return cluster.deleteRequestedAt === undefined ? putDeleted(cluster, numberAfter(cluster)) : cluster
     },
-    usesOfProject(projectUid) {
-      const number = store.counts.in(projectUid)
-      return number > 0 ? [`${number} ${number === 1 ? 'cluster' : 'clusters'}`] : []
-    },
+    usesOfProject: (projectUid) => store.counts.usesOf(projectUid, 'cluster'),
   }
 }
 

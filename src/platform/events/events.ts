@@ -93,10 +93,7 @@ export function createEvents({ database, read, clock, kept = mostKept }: EventsO
       ...{ resource: eventList, table: 'event', columns, toItem: toEvent, sql, read },
       count: counts.all,
     }),
-    inScope: (projectUid) => ({
-      ...{ sql: 'project_uid = ?', values: [projectUid] },
-      count: () => counts.in(projectUid),
-    }),
+    inScope: counts.condition,
     job: {
       name: 'old-events',
       schedule: '23 * * * * *',

@@ -189,10 +189,7 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
       ...{ indexes: hostIndexes, read },
       toItem: (row) => toMetadata(row, clusterOn(String(row.uid)) !== undefined),
     }),
-    inScope: (projectUid) => ({
-      ...{ sql: 'project_uid = ?', values: [projectUid] },
-      count: () => store.counts.in(projectUid),
-    }),
+    inScope: store.counts.condition,
     remove(uid, projectUid) {
       const { name } = get(uid, projectUid)
       const cluster = clusterOn(uid)
@@ -208,10 +205,9 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
       transaction(() => store.put({ ...get(uid, projectUid), isNextAccepted: true }))
     },
     usesOf(projectUid) {
-      const hosts = store.counts.in(projectUid)
       const named = tokenStore.all().filter((token) => token.projectUid === projectUid)
       return [
-        ...(hosts > 0 ? [`${hosts} edge ${hosts === 1 ? 'host' : 'hosts'}`] : []),
+        ...store.counts.usesOf(projectUid, 'edge host'),
         ...named.map(({ name }) => `the registration token ${name}`),
       ]
     },

@@ -1,29 +1,28 @@
 import type { ListResource } from '../../lists/resource.ts'
-import type { SqlField, SqlIndexes, SqlRow } from '../../lists/sql.ts'
+import { textColumn, type SqlField, type SqlIndexes, type SqlRow } from '../../lists/sql.ts'
 import { labelFilters } from '../label-filters.ts'
 import { EdgeHostDevice, EdgeHostMeta } from '../schemas/edge-hosts.ts'
 
 // A text field of a name that a filter may name is in the index of the scope; see the migration.
-const text = (column: string): SqlField => ({ type: 'text', column })
 
 /** What queries of the list of hosts may name. */
 export const hostList: ListResource<SqlField> = {
   name: 'edge hosts',
   key: 'metadata.uid',
   fields: {
-    'metadata.uid': text('uid'),
-    'metadata.name': text('name'),
+    'metadata.uid': textColumn('uid'),
+    'metadata.name': textColumn('name'),
     'metadata.creationTimestamp': { type: 'time', column: 'created_at' },
     'metadata.lastModifiedTimestamp': { type: 'time', column: 'modified_at' },
-    'spec.device.archType': text('architecture'),
+    'spec.device.archType': textColumn('architecture'),
     'spec.device.cpu.cores': { type: 'integer', column: 'cpu_cores' },
     'spec.device.memory.sizeInMB': { type: 'integer', column: 'memory_mb' },
-    'spec.device.os.family': text('os_family'),
-    'spec.device.os.version': text('os_version'),
-    'spec.host.hostAddress': text('host_address'),
-    'spec.host.hostUid': text('host_uid'),
-    'spec.service.version': text('service_version'),
-    'status.health.state': text('health_state'),
+    'spec.device.os.family': textColumn('os_family'),
+    'spec.device.os.version': textColumn('os_version'),
+    'spec.host.hostAddress': textColumn('host_address'),
+    'spec.host.hostUid': textColumn('host_uid'),
+    'spec.service.version': textColumn('service_version'),
+    'status.health.state': textColumn('health_state'),
   },
   families: labelFilters,
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],

@@ -1,6 +1,6 @@
 import jwt from '@fastify/jwt'
 import { fastify } from 'fastify'
-import { setBackMs } from '../../base/time.ts'
+import { isValidAt } from '../../base/time.ts'
 import type { Clock } from '../../system/clock.ts'
 
 /** What the token of a host says. */
@@ -45,8 +45,7 @@ export async function createHostTokens({
       try {
         const { sub, gen, iat, exp } = app.jwt.verify<Partial<Record<string, unknown>>>(token)
         if (typeof sub !== 'string' || ![gen, iat, exp].every(Number.isInteger)) return undefined
-        const now = clock.now()
-        const isValid = (exp as number) * 1_000 > now && (iat as number) * 1_000 - setBackMs <= now
+        const isValid = isValidAt(clock.now(), { iat: iat as number, exp: exp as number })
         return isValid ? { sub, gen: gen as number } : undefined
       } catch {
         return undefined

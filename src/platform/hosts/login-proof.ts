@@ -1,4 +1,5 @@
 import { createPublicKey, verify, type KeyObject } from 'node:crypto'
+import { isRecord } from '../../base/json.ts'
 
 /** What a host signs at its login. */
 export interface LoginProof {
@@ -59,14 +60,11 @@ function parseJson(encoded: string): unknown {
 
 // Exactly these two members: `crit`, `jwk` and others would ask for more than is done here.
 const isHeader = (value: unknown): boolean =>
-  isObject(value) && Object.keys(value).length === 2 && value.alg === header.alg && value.typ === header.typ
+  isRecord(value) && Object.keys(value).length === 2 && value.alg === header.alg && value.typ === header.typ
 
 function isProof(value: unknown): value is LoginProof {
-  if (!isObject(value)) return false
+  if (!isRecord(value)) return false
   const { sub, nonce, gen } = value
   const isText = typeof sub === 'string' && typeof nonce === 'string'
   return isText && Number.isInteger(gen) && (gen as number) >= 0 && (gen as number) <= largestGeneration
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,13 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Agent } from 'node:https'
+import { isRecord, parseJson, type JsonObject } from '../../base/json.ts'
 import { program } from '../../base/program.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { createAgent, type Trust } from '../../outgoing/connection.ts'
 import { exchange } from '../../outgoing/exchange.ts'
 import { ForeignReply, NoReply } from '../../outgoing/failures.ts'
-import { parseJson } from '../../outgoing/parse-json.ts'
 import { platformErrors } from '../codes.ts'
-import { isObject, type JsonObject } from './json.ts'
 
 /** A request to a service of a cloud. */
 export interface CloudRequest {
@@ -69,10 +68,10 @@ export function createCloudHttp(trust: Trust): CloudHttp {
         throw unavailable(`${service} ${reasonOf(error)}`, error)
       })
       const parsed = parseJson(reply.text)
-      if (reply.status < 300 && !isObject(parsed)) throw unavailable(`${service} answers with no JSON object`)
+      if (reply.status < 300 && !isRecord(parsed)) throw unavailable(`${service} answers with no JSON object`)
       return {
         ...{ status: reply.status, headers: reply.headers },
-        body: isObject(parsed) ? parsed : undefined,
+        body: isRecord(parsed) ? parsed : undefined,
       }
     },
     close() {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isRecord, type JsonObject } from '../../base/json.ts'
 import { createBoundedMap } from '../../base/bounded-map.ts'
 import { AppError } from '../../errors/app-error.ts'
 import type { Clock } from '../../system/clock.ts'
@@ -6,7 +7,7 @@ import { platformErrors } from '../codes.ts'
 import type { CloudsSettings } from '../config.ts'
 import { chooseEndpoint } from './catalogue.ts'
 import { unavailable, unusable, type CloudHttp } from './cloud-http.ts'
-import { isObject, textOf, type JsonObject } from './json.ts'
+import { textOf } from './json.ts'
 
 /** Id and secret of an application credential. */
 export interface CloudCredentials {
@@ -78,7 +79,7 @@ export function createKeystone({ settings, http, clock }: KeystoneOptions): Keys
     if (status === 401 || status === 404)
       throw new AppError(platformErrors.CloudCredentialsRefused, 'the cloud refuses these credentials')
     const token = headers['x-subject-token']
-    if (status !== 201 || typeof token !== 'string' || !isObject(body?.token))
+    if (status !== 201 || typeof token !== 'string' || !isRecord(body?.token))
       throw unusable('Keystone', reply)
     return { token, granted: body.token }
   }
@@ -98,7 +99,7 @@ export function createKeystone({ settings, http, clock }: KeystoneOptions): Keys
         throw unavailable(`the catalogue of the cloud has no ${settings.interface} endpoint of compute`)
       const session: Kept = {
         ...{ token, compute, network: chooseEndpoint(granted.catalog, 'network', settings) },
-        projectId: isObject(granted.project) ? textOf(granted.project.id) : '',
+        projectId: isRecord(granted.project) ? textOf(granted.project.id) : '',
         usableUntil: begun + lifetimeOf(granted) - marginMs,
       }
       sessions.set(key, session, begun)

@@ -1,7 +1,8 @@
+import { type JsonObject } from '../../base/json.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { platformErrors } from '../codes.ts'
 import { unavailable, unusable, type CloudHttp, type CloudReply } from './cloud-http.ts'
-import { objectsIn, type JsonObject } from './json.ts'
+import { objectsIn } from './json.ts'
 import type { CloudSession } from './keystone.ts'
 
 /**

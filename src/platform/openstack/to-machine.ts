@@ -1,6 +1,7 @@
+import { isRecord, type JsonObject } from '../../base/json.ts'
 import { formatTime, parseTime } from '../../base/time.ts'
 import type { Machine } from '../schemas/machines.ts'
-import { isObject, objectsIn, textOf, type JsonObject } from './json.ts'
+import { objectsIn, textOf } from './json.ts'
 import type { Port } from './neutron.ts'
 import { toMachineState } from './server-state.ts'
 
@@ -26,7 +27,7 @@ export function toMachine(server: JsonObject, ports: readonly Port[]): Machine {
   const groups = objectsIn(server.security_groups).map(({ name }) => textOf(name))
   const { conditions, ...state } = toMachineState({
     ...{ status: textOf(server.status), task: textOf(server['OS-EXT-STS:task_state']) },
-    fault: isObject(fault) ? textOf(fault.message) : '',
+    fault: isRecord(fault) ? textOf(fault.message) : '',
   })
   return {
     ...{ apiVersion: 'v1', kind: 'Machine' },
@@ -38,8 +39,8 @@ export function toMachine(server: JsonObject, ports: readonly Port[]): Machine {
       ...{ name: textOf(server.name), uid: textOf(server.id) },
     },
     spec: {
-      imageId: isObject(image) ? textOf(image.id) : '',
-      instanceType: isObject(flavor) ? textOf(flavor.original_name) : '',
+      imageId: isRecord(image) ? textOf(image.id) : '',
+      instanceType: isRecord(flavor) ? textOf(flavor.original_name) : '',
       nics: [...cards.values()].slice(0, mostNics).map(({ privateIPs, publicIp }, index) => ({
         ...{ index, privateIPs: [...privateIPs] },
         ...(publicIp === undefined ? {} : { publicIp }),
@@ -63,7 +64,7 @@ function cardsOf({ addresses }: JsonObject, ports: readonly Port[]): ReadonlyMap
     cards.set(mac, card)
     return card
   }
-  for (const network of Object.values(isObject(addresses) ? addresses : {}))
+  for (const network of Object.values(isRecord(addresses) ? addresses : {}))
     for (const each of objectsIn(network)) {
       const card = cardOf(textOf(each['OS-EXT-IPS-MAC:mac_addr']))
       if (each['OS-EXT-IPS:type'] === 'floating') card.publicIp ??= textOf(each.addr)
@@ -78,4 +79,4 @@ function cardsOf({ addresses }: JsonObject, ports: readonly Port[]): ReadonlyMap
 
 const timeOf = (value: unknown) => formatTime(parseTime(textOf(value)) ?? 0)
 const textsOf = (value: unknown): Record<string, string> =>
-  isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, textOf(each)])) : {}
+  isRecord(value) ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, textOf(each)])) : {}

@@ -1,24 +1,22 @@
 import { formatTime } from '../../base/time.ts'
 import type { ListResource } from '../../lists/resource.ts'
-import type { SqlField } from '../../lists/sql.ts'
+import { textColumn, type SqlField } from '../../lists/sql.ts'
 import { PackSummary } from '../schemas/packs.ts'
 import type { PackRecord } from './pack-store.ts'
-
-const text = (column: string): SqlField => ({ type: 'text', column })
 
 /** What queries of the list of packs may name. */
 export const packList: ListResource<SqlField> = {
   name: 'packs',
   key: 'metadata.uid',
   fields: {
-    'metadata.uid': text('uid'),
-    'metadata.name': text('name'),
+    'metadata.uid': textColumn('uid'),
+    'metadata.name': textColumn('name'),
     'metadata.creationTimestamp': { type: 'time', column: 'created_at' },
-    'spec.name': text('name'),
-    'spec.version': text('version'),
-    'spec.displayName': { ...text('display_name'), isOrdered: false },
-    'spec.layer': { ...text('layer'), isOrdered: false },
-    'spec.addonType': { ...text('addon_type'), isOrdered: false },
+    'spec.name': textColumn('name'),
+    'spec.version': textColumn('version'),
+    'spec.displayName': { ...textColumn('display_name'), isOrdered: false },
+    'spec.layer': { ...textColumn('layer'), isOrdered: false },
+    'spec.addonType': { ...textColumn('addon_type'), isOrdered: false },
     'spec.sizeBytes': { type: 'integer', column: 'size_bytes' },
   },
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],

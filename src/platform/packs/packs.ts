@@ -128,10 +128,7 @@ export function createPacks(options: PacksOptions): Packs {
       ...{ resource: packList, table: 'pack', columns: packColumns, count: store.counts.all },
       ...{ sql: database.sql, read, toItem: (row) => toPackSummary(toPackRecord(row)) },
     }),
-    inScope: (projectUid) => ({
-      ...{ sql: 'project_uid = ?', values: [projectUid] },
-      count: () => store.counts.in(projectUid),
-    }),
+    inScope: store.counts.condition,
     async open(uid, projectUid) {
       get(uid, projectUid)
       return (await folders.open(uid, packReply)).createReadStream()
@@ -150,10 +147,7 @@ export function createPacks(options: PacksOptions): Packs {
       await folders.remove(uid)
     },
     folderOf: ({ uid }) => join(folders.folder, uid, packContent),
-    usesOfProject(projectUid) {
-      const number = store.counts.in(projectUid)
-      return number > 0 ? [`${number} ${number === 1 ? 'pack' : 'packs'}`] : []
-    },
+    usesOfProject: (projectUid) => store.counts.usesOf(projectUid, 'pack'),
     stop: running.stop,
   }
 }

@@ -1,21 +1,19 @@
 import { formatTime } from '../../base/time.ts'
 import type { ListResource } from '../../lists/resource.ts'
-import type { SqlField } from '../../lists/sql.ts'
+import { textColumn, type SqlField } from '../../lists/sql.ts'
 import { ClusterProfile } from '../schemas/profiles.ts'
 import type { ProfileHead } from './profile-store.ts'
-
-const text = (column: string): SqlField => ({ type: 'text', column })
 
 /** What queries of the list of profiles may name. */
 export const profileList: ListResource<SqlField> = {
   name: 'cluster profiles',
   key: 'metadata.uid',
   fields: {
-    'metadata.uid': text('uid'),
-    'metadata.name': { ...text('name'), isOrdered: false },
+    'metadata.uid': textColumn('uid'),
+    'metadata.name': { ...textColumn('name'), isOrdered: false },
     'metadata.creationTimestamp': { type: 'time', column: 'created_at' },
     'metadata.lastModifiedTimestamp': { type: 'time', column: 'modified_at' },
-    'spec.version': text('version'),
+    'spec.version': textColumn('version'),
     'status.isPublished': { type: 'boolean', column: 'is_published' },
   },
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],

@@ -239,10 +239,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         return toClusterProfile(profile, usesNow(profile))
       },
     }),
-    inScope: (projectUid) => ({
-      ...{ sql: 'project_uid = ?', values: [projectUid] },
-      count: () => store.counts.in(projectUid),
-    }),
+    inScope: store.counts.condition,
     open: (uid, projectUid, withValues) =>
       Readable.from(replied(get(uid, projectUid), withValues), { objectMode: false }),
     export(uid, projectUid, format) {
@@ -301,10 +298,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         .withPack(pack.name)
         .filter((profile) => packsOf(profile).some((each) => each?.uid === pack.uid))
         .map(({ name, version }) => `the cluster profile ${name} ${version}`),
-    usesOfProject(projectUid) {
-      const number = store.counts.in(projectUid)
-      return number > 0 ? [`${number} cluster ${number === 1 ? 'profile' : 'profiles'}`] : []
-    },
+    usesOfProject: (projectUid) => store.counts.usesOf(projectUid, 'cluster profile'),
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import jwt from '@fastify/jwt'
 import { fastify } from 'fastify'
-import { setBackMs } from '../../base/time.ts'
+import { isValidAt, setBackMs } from '../../base/time.ts'
 import type { Database } from '../../store/database.ts'
 import type { Clock } from '../../system/clock.ts'
 
@@ -75,9 +75,7 @@ export async function createUserTokens({
       // The caller does not need to know why a token is invalid.
       return undefined
     }
-    const now = clock.now()
-    if (!isUserClaims(claims) || claims.exp * 1_000 <= now || claims.iat * 1_000 - setBackMs > now)
-      return undefined
+    if (!isUserClaims(claims) || !isValidAt(clock.now(), claims)) return undefined
     return justRevoked.has(claims.jti) || isRevoked.get(claims.jti) !== undefined ? undefined : claims
   }
 

@@ -135,7 +135,7 @@ function judge(kept: KeptWanted, cluster: ClusterNow | undefined): Judgement {
   }
 }
 
-const hasFailed = ({ outcome }: ClusterNow['newest']) => outcome === 'failed' || outcome === 'rolledBack'
+const hasFailed = ({ outcome }: Pick<Applied, 'outcome'>) => outcome === 'failed' || outcome === 'rolledBack'
 
 /** The revision that a number has made, or has found there after a newer one had failed. */
 const revisionOf = ({ revision }: KeptWanted, { newest, active }: ClusterNow): Applied =>
@@ -145,7 +145,7 @@ type Applied = Pick<ClusterNow['newest'], 'revision' | 'outcome' | 'reason'>
 
 function appliedOf({ revision, outcome, reason }: Applied): Judgement {
   if (outcome === 'good') return { status: 'True', reason: 'Applied', message: `revision ${revision}` }
-  if (outcome === 'held' || outcome === 'failed' || outcome === 'rolledBack')
+  if (outcome === 'held' || hasFailed({ outcome }))
     return {
       ...{ status: 'False', reason: 'Refused' },
       message: `revision ${revision} ${outcome === 'held' ? 'is held' : 'has failed, and the host has gone back'}: ${reason}`,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { toMachine } from '../../../src/platform/openstack/to-machine.ts'
 import type { Machine } from '../../../src/platform/schemas/machines.ts'
+import { statesOf, statesOfServers } from '../../support/cloud-states.ts'
 import { createCloudWorld, machinesOf, type CloudWorld } from '../../support/platform-clouds.ts'
 import { manyServers, pageOf, recorded, type Page, type PlayedServer } from '../../support/played-cloud.ts'
 
@@ -107,20 +108,7 @@ describe('the machines of a pool', () => {
     const { servers } = recorded<Page>('nova-states').body
     world.cloud.servers = servers.map((server) => ({ ...server, tags: ['states'] }))
     const found = await all(await world.configure({ pool: ['states'] }))
-    const shown = Object.fromEntries(
-      found.map(({ metadata, status }) => [
-        metadata.name,
-        [status.instanceState, status.maintenanceStatus?.action].filter(Boolean).join(' '),
-      ]),
-    )
-    expect(shown).toEqual({
-      ...{ running: 'Running', off: 'Provisioned', paused: 'Provisioned', suspended: 'Provisioned' },
-      ...{ shelved: 'Provisioned', offloaded: 'Provisioned', verify: 'Running VERIFY_RESIZE' },
-      ...{ revert: 'Running REVERT_RESIZE', rescue: 'Running RESCUE', reboot: 'Running REBOOT' },
-      ...{ 'hard-reboot': 'Running HARD_REBOOT', resize: 'Running RESIZE', migrating: 'Running MIGRATING' },
-      ...{ password: 'Running PASSWORD', rebuild: 'Running REBUILD', deleting: 'Deleting' },
-      ...{ 'soft-deleting': 'Deleting', failed: 'Failed', waiting: 'Pending', building: 'Provisioning' },
-    })
+    expect(statesOf(found)).toEqual(statesOfServers)
     const failed = found.find(({ metadata }) => metadata.name === 'failed')
     const fault = servers.find(({ name }) => name === 'failed')?.fault as { message: string }
     expect(failed?.status.health.conditions).toEqual([

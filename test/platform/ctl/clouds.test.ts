@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createCtl, type Ctl } from '../../support/ctl.ts'
+import { createCtl, overSocket, type Ctl } from '../../support/ctl.ts'
 import { createCloudWorld, rightSecret, type CloudWorld } from '../../support/platform-clouds.ts'
 import { manyServers } from '../../support/played-cloud.ts'
 import { platformCtlProgram } from '../../support/programs.ts'
@@ -23,12 +23,7 @@ afterAll(async () => {
   for (const each of [folder, ctl.home]) rmSync(each, { recursive: true, force: true })
 })
 
-const run = (...args: readonly string[]) => ctl.run(['--socket', socket, ...args])
-async function ok(...args: readonly string[]): Promise<string> {
-  const { exitCode, stdout, stderr } = await run(...args)
-  if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${stderr}`)
-  return stdout
-}
+const { run, ok } = overSocket(() => ({ ctl, socket }))
 async function refused(...args: readonly string[]) {
   const { exitCode, stderr } = await run(...args)
   return [exitCode, stderr.trim()]

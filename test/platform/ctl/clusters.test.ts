@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { ClusterVariables, SpectroCluster } from '../../../src/platform/schemas/clusters.ts'
-import { createCtl, type Ctl } from '../../support/ctl.ts'
+import { createCtl, overSocket, type Ctl } from '../../support/ctl.ts'
 import {
   clusterEntity,
   clusterProfile,
@@ -39,13 +39,7 @@ afterAll(async () => {
   for (const each of [folder, ctl.home]) rmSync(each, { recursive: true, force: true })
 })
 
-const run = (...args: readonly string[]) => ctl.run(['--socket', socket, ...args])
-async function ok(...args: readonly string[]): Promise<string> {
-  const { exitCode, stdout, stderr } = await run(...args)
-  if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${stderr}`)
-  return stdout
-}
-const json = async <T>(...args: readonly string[]) => JSON.parse(await ok(...args, '-o', 'json')) as T
+const { run, ok, json } = overSocket(() => ({ ctl, socket }))
 
 async function report(host: PlayedEdgeHost, method: 'PUT' | 'PATCH', path: string, payload: object) {
   const reply = await platform.app.inject({

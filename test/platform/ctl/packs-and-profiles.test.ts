@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { createCtl, type Ctl } from '../../support/ctl.ts'
+import { createCtl, overSocket, type Ctl } from '../../support/ctl.ts'
 import { smallPack, smallProfile } from '../../support/platform-packs.ts'
 import { platformCtlProgram } from '../../support/programs.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
@@ -25,13 +25,7 @@ afterAll(async () => {
   for (const each of [folder, ctl.home]) rmSync(each, { recursive: true, force: true })
 })
 
-const run = (...args: readonly string[]) => ctl.run(['--socket', socket, ...args])
-async function ok(...args: readonly string[]): Promise<string> {
-  const { exitCode, stdout, stderr } = await run(...args)
-  if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${stderr}`)
-  return stdout
-}
-const json = async <T>(...args: readonly string[]) => JSON.parse(await ok(...args, '-o', 'json')) as T
+const { run, ok, json } = overSocket(() => ({ ctl, socket }))
 
 function packFolder(name: string, files: Readonly<Record<string, string>> = {}): string {
   const at = join(folder, name)

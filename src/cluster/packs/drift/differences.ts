@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../../../kubernetes/client.ts'
-import { isRecord } from '../../../kubernetes/json.ts'
+import { isRecord } from '../../../base/json.ts'
 
 // What the API server itself writes with each change.
 const written = new Set(['metadata.resourceVersion', 'metadata.generation', 'metadata.managedFields'])

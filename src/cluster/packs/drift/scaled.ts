@@ -1,6 +1,6 @@
 import type { KubernetesClient, KubernetesObject } from '../../../kubernetes/client.ts'
 import { fieldAt, textAt } from '../../../kubernetes/fields.ts'
-import { isRecord } from '../../../kubernetes/json.ts'
+import { isRecord } from '../../../base/json.ts'
 
 /**
  * Whether a HorizontalPodAutoscaler decides how many replicas an object has, as kubernetes.io/docs/tasks/run-application, "Horizontal Pod

@@ -1,7 +1,7 @@
 import type { Definition, Pack, Profile, ProfilePack } from '../../../definition/definition.ts'
 import type { RenderedText } from '../../../definition/rules/macros.ts'
 import { folderKey, foldersByKey, textsOfPack } from '../../../definition/rules/source-parts.ts'
-import { isRecord } from '../../../kubernetes/json.ts'
+import { isRecord } from '../../../base/json.ts'
 import { packIdOf } from '../../wanted.ts'
 import { readPackSettings, type PackSettings } from './pack-settings.ts'
 import { readPlain, type Mapping } from './plain.ts'

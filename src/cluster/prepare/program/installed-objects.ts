@@ -1,4 +1,4 @@
-import { isRecord } from '../../../kubernetes/json.ts'
+import { isRecord } from '../../../base/json.ts'
 import { mappingAt, textOf, valueAt } from './plain.ts'
 import { hashOf } from './workspace.ts'
 

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../../../kubernetes/client.ts'
-import { isRecord } from '../../../kubernetes/json.ts'
+import { isRecord } from '../../../base/json.ts'
 import { readPlain, textOf, valueAt } from './plain.ts'
 
 /** The objects of a YAML text that is ready to be applied. */

@@ -1,5 +1,5 @@
 import { builtInNamespaces } from '../../../kubernetes/built-in-namespaces.ts'
-import { isRecord } from '../../../kubernetes/json.ts'
+import { isRecord } from '../../../base/json.ts'
 import { isDnsLabel, isLabelValue, isQualifiedName } from '../../../kubernetes/names.ts'
 import type { WantedDrain, WantedNamespace } from '../../wanted.ts'
 import { mappingAt, textOf, valueAt, type Mapping } from './plain.ts'

@@ -1,7 +1,7 @@
 import { isAlias, isCollection, isMap, isScalar, isSeq, type YAMLMap } from 'yaml'
 import { createTextPlaces } from '../../../definition/rules/text-places.ts'
 import { nameOf, readYaml, scalarOf } from '../../../definition/rules/yaml-text.ts'
-import { isRecord } from '../../../kubernetes/json.ts'
+import { isRecord } from '../../../base/json.ts'
 
 /** The documents of a YAML text as plain values, which JSON can write. */
 export interface PlainText {

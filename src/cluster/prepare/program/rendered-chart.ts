@@ -1,4 +1,4 @@
-import { isRecord } from '../../../kubernetes/json.ts'
+import { isRecord } from '../../../base/json.ts'
 import { installedObject, type InstalledObject } from './installed-objects.ts'
 import { itemsOf } from './objects.ts'
 import { readPlain, textOf, valueAt, type PlainText } from './plain.ts'

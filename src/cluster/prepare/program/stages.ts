@@ -1,4 +1,4 @@
-import { isRecord } from '../../../kubernetes/json.ts'
+import { isRecord } from '../../../base/json.ts'
 import { mappingAt, readPlain, textOf, valueAt, type Mapping } from './plain.ts'
 
 /**
