@@ -11,11 +11,12 @@ import { bootPlatformPlant, comesMs, type ConnectedHost, type PlatformPlant } fr
 let plant: PlatformPlant
 let first: ConnectedHost
 let second: ConnectedHost
+let third: ConnectedHost
 
 beforeAll(async () => {
   if (isKitMissing()) return
-  plant = await bootPlatformPlant(2)
-  ;[first, second] = plant.hosts as [ConnectedHost, ConnectedHost]
+  plant = await bootPlatformPlant(3)
+  ;[first, second, third] = plant.hosts as [ConnectedHost, ConnectedHost, ConnectedHost]
 })
 afterAll(() => (plant as PlatformPlant | undefined)?.unplug())
 
@@ -56,15 +57,19 @@ async function mishap(): Promise<string> {
 describe.skipIf(isKitMissing())('clusters of the platform', () => {
   let uid: string
   let secondUid: string
+  let thirdUid: string
 
-  it('of one profile with different values on two hosts come', async () => {
+  it('of one profile with different values on three hosts come', async () => {
     uid = await plant.create(first, 'line-1', 'good morning')
     secondUid = await plant.create(second, 'line-2', 'bon jour')
+    thirdUid = await plant.create(third, 'line-3', 'buenos dias')
     await plant.untilWanted(uid, 'Applied')
     await plant.untilWanted(secondUid, 'Applied')
+    await plant.untilWanted(thirdUid, 'Applied')
     await says(first, 'good morning')
     await says(second, 'bon jour')
-  }, 1_800_000)
+    await says(third, 'buenos dias')
+  }, 2_700_000)
 
   it.each(Array.from({ length: 20 }, (_, at) => at + 1))(
     'come where they are wanted through mishap %i of 20',
@@ -135,5 +140,8 @@ describe.skipIf(isKitMissing())('clusters of the platform', () => {
     expect(await askWorkload(second)).toBe('bon jour')
     expect((await plant.shown(secondUid)).spec.number).toBe(2)
     await plant.untilWanted(secondUid, 'Applied')
+    expect(await askWorkload(third)).toBe('buenos dias')
+    expect((await plant.shown(thirdUid)).spec.number).toBe(1)
+    await plant.untilWanted(thirdUid, 'Applied')
   }, 1_300_000)
 })
