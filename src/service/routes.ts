@@ -1,11 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { AppError } from '../errors/app-error.ts'
-import { generalErrors } from '../errors/codes.ts'
-import { apiReplies } from '../api/replies.ts'
 import type { Health } from './health.ts'
 import { errorReplies } from '../api/schemas.ts'
+import { documentRoute, sayWhether } from '../api/system-routes.ts'
 import { ServiceStatus } from './schemas.ts'
 
 export interface ServiceRoutesOptions {
@@ -14,6 +11,7 @@ export interface ServiceRoutesOptions {
 }
 
 const Well = Type.Object({ status: Type.Literal('ok') })
+const well = { status: 'ok' as const }
 
 /** Liveness, readiness and status of the daemon, and the document of its API. */
 export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = async (
@@ -34,14 +32,6 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = as
     async () => ({ msg: 'pong' }),
   )
 
-  // Monitors ask every few seconds. The 503 is sent and not thrown, since a thrown error would be a line in the journal.
-  const sayWhether = (isWell: () => boolean) => async (request: FastifyRequest, reply: FastifyReply) =>
-    isWell()
-      ? { status: 'ok' as const }
-      : reply
-          .code(503)
-          .send(apiReplies.errorBody(new AppError(generalErrors.NotReady, 'not now'), request.id))
-
   app.get(
     '/healthz',
     {
@@ -53,7 +43,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = as
         response: { 200: Well, ...errorReplies(503) },
       },
     },
-    sayWhether(() => health.isAlive()),
+    sayWhether(() => health.isAlive(), well),
   )
 
   app.get(
@@ -67,7 +57,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = as
         response: { 200: Well, ...errorReplies(503) },
       },
     },
-    sayWhether(() => health.isReady()),
+    sayWhether(() => health.isReady(), well),
   )
 
   app.get(
@@ -84,24 +74,8 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = as
     async () => status(),
   )
 
-  app.get(
-    '/openapi.json',
-    {
-      config: { access: 'open' },
-      schema: {
-        operationId: 'getOpenapi',
-        tags: ['service'],
-        summary: 'This API as an OpenAPI document',
-        response: { 200: Type.Record(Type.String(), Type.Unknown()) },
-      },
-    },
-    async (_request, reply) => {
-      // Made from the routes at build time, and loaded only when a client asks for it.
-      const { default: document } = await import('../../docs/openapi.json', { with: { type: 'json' } })
-      return reply
-        .type('application/json; charset=utf-8')
-        .serializer((body: unknown) => JSON.stringify(body))
-        .send(document)
-    },
-  )
+  await app.register(documentRoute, {
+    tag: 'service',
+    load: async () => (await import('../../docs/openapi.json', { with: { type: 'json' } })).default,
+  })
 }
