@@ -36,7 +36,7 @@ export type Authenticate = (token: string) => Caller | undefined
 /** The caller of a request, from its token, key or cookie; `undefined` for one without valid credentials. Called before the body is read. */
 export type Identify = (request: FastifyRequest) => Caller | undefined
 
-/** The decision about a caller: a refusal, or the caller that the request goes on with; neither leaves the caller as it is. */
+/** The decision about a caller: a refusal, or the caller that the request continues with; neither leaves the caller as it is. */
 export interface Decision {
   readonly refusal?: AppError | undefined
   readonly caller?: Caller | undefined

@@ -141,7 +141,7 @@ function sectionWith<Rates extends TSchema>(rateLimits: Rates) {
       trustedProxies: Type.Array(Type.String({ format: 'network', accepts: networkForm }), {
         default: [],
         description:
-          'Proxies whose X-Forwarded-For names the client: its right-most address that is none of them. From other addresses the field is ignored.',
+          'Proxies whose X-Forwarded-For names the client: its right-most address that is not one of them. From other addresses the field is ignored.',
       }),
       rateLimits,
     },

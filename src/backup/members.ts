@@ -94,7 +94,7 @@ export async function unpackMembers(content: AsyncIterator<Buffer>, receive: Rec
   }
 }
 
-const unreadable = () => new BackupRefused('the content of the file is none that this program has written')
+const unreadable = () => new BackupRefused('this program did not write the content of the file')
 
 function checkMember(head: Partial<Member>): Member {
   const { place, path, mode, sizeBytes } = head

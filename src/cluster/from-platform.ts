@@ -63,7 +63,7 @@ export interface FromPlatformOptions {
   readonly revisions: RevisionStore
   readonly creation: Pick<Creation, 'create'>
   readonly change: Pick<Change, 'write'>
-  /** Asks for the deletion of the cluster; again while it goes on: nothing. */
+  /** Asks for the deletion of the cluster; again while it is under way: nothing. */
   readonly remove: () => void
   readonly definitions: Pick<Definitions, 'takeFromPlatform' | 'dropFromPlatform'>
   /** What is wrong with the form of a configuration; undefined for nothing. */

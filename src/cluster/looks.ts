@@ -71,7 +71,7 @@ export function createLooks(options: LooksOptions): Looks {
   const { database, store, steps, parts, add, pauseMs, limits, stopping, clock, log } = options
   const progress = createProgress(clock)
   let newest: Look | undefined
-  /** Why the loop itself cannot go on. */
+  /** Why the loop itself cannot continue. */
   let trouble: string | undefined
   /** Monotonic time of the last answer of the API server, or of the first look at one that never answered. */
   let answeredAt: number | undefined

@@ -37,7 +37,7 @@ export interface ReconcileOptions {
     readonly packs: Pick<PackWork, 'steps' | 'noteBegun' | 'noteDone' | 'doubt' | 'forget' | 'whyNot'>
   }
   readonly observe: (wanted: Wanted, signal: AbortSignal) => Promise<Observed>
-  /** The event that a line of a step is; undefined for a line that is none. */
+  /** The event that a line of a step is; undefined for any other line. */
   readonly eventOf: (step: Pick<Step, 'key'>, line: string) => EngineEvent | undefined
   readonly events: Pick<EventLog, 'add'>
   /** One write at a time, also of those that the API accepts. */

@@ -254,7 +254,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
     ...{ add: addEvent, onAsked: reconcile.wake },
   })
 
-  /** Asks for the deletion of the cluster; again while it goes on: nothing. */
+  /** Asks for the deletion of the cluster; again while it is under way: nothing. */
   function remove() {
     const record = store.current()
     if (!record) throw noCluster()

@@ -24,7 +24,7 @@ export interface StepWorkOptions {
   readonly packs: Pick<PackWork, 'noteBegun' | 'noteDone' | 'doubt'>
   readonly looks: Pick<Looks, 'during'>
   readonly memory: Pick<StepMemory, 'done' | 'failed'>
-  /** The event that a line of a step is; undefined for a line that is none. */
+  /** The event that a line of a step is; undefined for any other line. */
   readonly eventOf: (step: Pick<Step, 'key'>, line: string) => EngineEvent | undefined
   readonly add: AddEvent
   /** Reads what is wanted from the folder of the cluster. @throws Error with a reason for operators */
@@ -61,7 +61,7 @@ type StepUnderWay = StepName & { readonly isDeletion: boolean }
 
 export function createStepWork(options: StepWorkOptions): StepWork {
   const { database, store, steps, runner, packs, looks, memory, add, onEnd, stopping, clock, log } = options
-  /** Ends the running step, if that is none of a deletion. */
+  /** Ends the running step, unless it belongs to a deletion. */
   let current: AbortController | undefined
 
   /** Runs a step, or follows it to its end, and stores how it ended. */

@@ -11,14 +11,14 @@ export interface Step {
   readonly isDeletion?: true
   /** It puts an earlier state of Kubernetes in place: what is known of the packs is in doubt from its beginning on. */
   readonly isRestoration?: true
-  /** While it waits for its next try, the stages behind it go on. */
+  /** While it waits for its next try, the stages behind it continue. */
   readonly isAside?: true
   readonly work: StepWork
 }
 
 export type StepWork =
   /**
-   * An action of the program `step.cjs`, as root outside of the sandbox of the daemon, in a lasting run: it goes on while the daemon is
+   * An action of the program `step.cjs`, as root outside of the sandbox of the daemon, in a lasting run: it continues while the daemon is
    * down. The order reaches it by standard input.
    */
   | { readonly kind: 'action'; readonly action: string; readonly order: StepOrder }

@@ -157,7 +157,7 @@ async function waitUntilConnected({ client, waitMs = defaultWaitMs }: ConnectOpt
       const cause = isFailure ? link.message : (link.cause?.message ?? 'it has not said why')
       throw new Failure(
         'failed',
-        `the settings are in place, but this host is not connected yet: ${cause}\nIt goes on trying; look again with: ${command('platform status')}`,
+        `the settings are in place, but this host is not connected yet: ${cause}\nIt keeps trying; look again with: ${command('platform status')}`,
       )
     }
     await pause(askAgainMs)

@@ -34,7 +34,7 @@ function deprecationOf(day: string | undefined, now: number): string {
   return Date.parse(day) > now ? `will be deprecated on ${day}` : `is deprecated since ${day}`
 }
 
-/** The day, UTC; `undefined` for what is none, or in a year that no day of ours is in. */
+/** The day, UTC; `undefined` for another text, or in a year that no day of ours is in. */
 function dayOf(ms: number): string | undefined {
   const time = new Date(ms)
   const text = Number.isNaN(time.getTime()) ? '' : time.toISOString()

@@ -11,7 +11,7 @@ export interface Ask {
   readonly accept?: string
   readonly contentType?: string
   readonly body?: Buffer
-  /** A reply that goes on for long has a connection of its own. */
+  /** A reply that lasts long has a connection of its own. */
   readonly isLong?: boolean
   readonly signal: AbortSignal
 }

@@ -7,7 +7,7 @@ import type { Requests } from './request.ts'
 /** Objects as they were at one moment. */
 export interface Listed {
   readonly objects: readonly KubernetesObject[]
-  /** From here a watch goes on. */
+  /** From here a watch continues. */
   readonly resourceVersion: string
 }
 

@@ -9,7 +9,7 @@ export interface WatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
   /** Of a bookmark only its resource version means something. */
   readonly object: KubernetesObject
-  /** The watch goes on from here. */
+  /** The watch continues from here. */
   readonly resourceVersion: string
 }
 

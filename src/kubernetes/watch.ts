@@ -35,7 +35,7 @@ export interface WatchParts {
 }
 
 /**
- * Keeps a picture of all objects of a resource. A watch that ends goes on where it was; what the API server refuses for more than a moment
+ * Keeps a picture of all objects of a resource. A watch that ends continues where it was; what the API server refuses for more than a moment
  * begins with a new list.
  */
 export function watchObjects(
@@ -48,7 +48,7 @@ export function watchObjects(
   /** The picture as it was last asked for. */
   let shown: readonly KubernetesObject[] | undefined
   let problem: string | undefined
-  /** Where the watch goes on; undefined where a list is needed. */
+  /** Where the watch continues; undefined where a list is needed. */
   let version: string | undefined
   /** When the API server accepted the running watch. */
   let openedAt = Infinity
@@ -135,6 +135,6 @@ export function watchObjects(
 
 const keyOf = ({ metadata }: KubernetesObject): string => `${metadata.namespace ?? ''}/${metadata.name}`
 
-/** Whether a failure says nothing about the state that a watch goes on from: the network, a certificate, a busy API server. */
+/** Whether a failure says nothing about the state that a watch continues from: the network, a certificate, a busy API server. */
 const isPassing = (error: unknown): boolean =>
   error instanceof KubernetesError && [0, 401, 403, 429, 500, 502, 503].includes(error.status)

@@ -5,7 +5,7 @@ const longestLifeMs = 10 * 366 * 86_400_000
 
 /**
  * The time at which a secret ends, from a body; milliseconds since 1970.
- * @throws AppError BadRequest for a time that is none, is over, or is more than ten years ahead
+ * @throws AppError BadRequest for an invalid time, one that is over, or one more than ten years ahead
  */
 export function expiryOf(text: string, now: number): number {
   const at = parseTime(text)

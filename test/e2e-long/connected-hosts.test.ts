@@ -216,7 +216,7 @@ describe('a clock of a host that is wrong', () => {
     },
   )
 
-  it('is said by platform connect, which goes on', async () => {
+  it('is said by platform connect, which continues', async () => {
     await host().write('/root/token', await plant.makeToken(), 0o600)
     const { exitCode, stdout } = await host().run([
       ...['env', 'LD_PRELOAD=/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1', 'FAKETIME=-30m'],

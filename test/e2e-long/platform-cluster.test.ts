@@ -115,7 +115,7 @@ describe.skipIf(isKitMissing())('a cluster of the platform on a connected host',
     expect(await askWorkload(host)).toBe('good evening')
   }, 1_800_000)
 
-  it('goes on while its host is disconnected, and the same platform takes it back', async () => {
+  it('continues while its host is disconnected, and the same platform takes it back', async () => {
     await host.host.output(['edgehostctl', 'platform', 'disconnect', '--yes'])
     expect(await askWorkload(host)).toBe('good evening')
     await host.connect()

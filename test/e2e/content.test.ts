@@ -159,7 +159,7 @@ describe('an upload over the network', () => {
     expect(await heldBytes()).toBeGreaterThan(10 * MB)
   })
 
-  it('the same command goes on where the upload was, also after a kill -9 of the daemon', async () => {
+  it('the same command continues where the upload was, also after a kill -9 of the daemon', async () => {
     const before = await heldBytes()
     const running = uploaded('/srv/bundle.tar')
     await eventually(async () => expect(await heldBytes()).toBeGreaterThan(120 * MB))

@@ -104,7 +104,7 @@ describe('on the host, as root', () => {
     expect(ended.stderr).toMatch(/systemctl status edgehostd\n.*journalctl -u edgehostd/s)
   })
 
-  it('a daemon that hangs is noticed after 10 seconds, over the socket and over the network, and goes on', async () => {
+  it('a daemon that hangs is noticed after 10 seconds, over the socket and over the network, and continues', async () => {
     const pid = await host.mainPid()
     await host.output(['systemctl', 'kill', '--signal=SIGSTOP', 'edgehostd'])
     // Both at once: systemd's watchdog would end a daemon that stands still for half a minute.

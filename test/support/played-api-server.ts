@@ -22,7 +22,7 @@ export interface PlayedRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   json(body: unknown, status?: number): void
-  /** Lines of a watch; the reply goes on. */
+  /** Lines of a watch; the reply continues. */
   lines(...lines: readonly unknown[]): void
 }
 

@@ -111,7 +111,7 @@ async function followRenewal(context: Context<'wait'>, uid: string): Promise<voi
       return hasEnded(context, uid)
     },
     isPatient: true,
-    interrupted: 'Interrupted. The host goes on with the renewal: edgehostctl cluster certificates',
+    interrupted: 'Interrupted. The host continues with the renewal: edgehostctl cluster certificates',
   })
 }
 

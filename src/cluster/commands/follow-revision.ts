@@ -15,7 +15,7 @@ const turns = [
 ]
 
 /**
- * Shows what happens since a revision was accepted, until it is good. The host goes on whatever becomes of this program.
+ * Shows what happens since a revision was accepted, until it is good. The host continues whatever becomes of this program.
  * @throws Failure where it was taken back, a later one took its place, or the cluster is deleted
  */
 export async function followRevision(context: HostContext, revision: number): Promise<void> {
@@ -28,7 +28,7 @@ export async function followRevision(context: HostContext, revision: number): Pr
       return hasEnded(await readPatiently(context), revision, reason === 'RollbackFailed' ? message : '')
     },
     isPatient: true,
-    interrupted: `Interrupted. The host goes on with revision ${revision}: edgehostctl cluster watch`,
+    interrupted: `Interrupted. The host continues with revision ${revision}: edgehostctl cluster watch`,
   })
 }
 

@@ -222,7 +222,7 @@ function addressOf(pool: EdgeMachinePoolConfig, facts: HostFacts, problems: Pref
   const nicName = host.networkInfo?.[0]?.nicName || host.nic?.nicName || host.nicName || ''
   const named = facts.nics.find((nic) => nic.nicName === nicName && nic.ip !== undefined)
   if (nicName !== '' && !named)
-    error(hostPath, `the interface ${JSON.stringify(nicName)} is none of this host, or has no address`)
+    error(hostPath, `the interface ${JSON.stringify(nicName)} does not exist on this host, or has no address`)
   const withAddress = facts.nics.filter(({ ip }) => ip !== undefined)
   const nic = named ?? withAddress.find(({ isDefault }) => isDefault) ?? withAddress[0]
   if (!nic?.ip) {

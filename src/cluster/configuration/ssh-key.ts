@@ -18,7 +18,7 @@ const leastRsaBits = 1024
 /**
  * Judges a public key of OpenSSH: algorithm, data in base64, and a comment that may be absent. Options before the algorithm are refused,
  * as `command=` or `from=`: they decide what a login may do.
- * @returns why it is none; it completes a sentence that begins with the field. undefined for a key
+ * @returns why it is not a key; it completes a sentence that begins with the field. undefined for a key
  */
 export function problemOfKey(text: string): string | undefined {
   const line = text.trim()

@@ -42,7 +42,7 @@ export interface Engine {
    * @returns a function that ends it
    */
   watch(onChange: () => void): () => void
-  /** Turns a line of a step into an event; undefined for a line that is none. */
+  /** Turns a line of a step into an event; undefined for any other line. */
   eventOf(step: Pick<Step, 'key'>, line: string): EngineEvent | undefined
 }
 

@@ -29,7 +29,7 @@ export function parseKubeadmLine(line: string): KubeadmLine | undefined {
   return phase === undefined || text === undefined ? undefined : { phase, text }
 }
 
-/** The event of a line of `kubeadm upgrade apply`; undefined for a line that is none. */
+/** The event of a line of `kubeadm upgrade apply`; undefined for any other line. */
 export function upgradeEvent(line: string): EngineEvent | undefined {
   const [, text] =
     /^\[upgrade\/[a-z-]+\] (Preparing for .* upgrade|Component .* upgraded successfully!?)$/.exec(
@@ -40,7 +40,7 @@ export function upgradeEvent(line: string): EngineEvent | undefined {
   return warning === undefined ? undefined : { reason: 'StepProgress', message: `kubeadm warns: ${warning}` }
 }
 
-/** The event of a line of kubeadm; undefined for a line that is none. */
+/** The event of a line of kubeadm; undefined for any other line. */
 export function kubeadmEvent(line: string): EngineEvent | undefined {
   const [, warning] = /^\s*\[WARNING [^\]]+\]: (.+)$/.exec(line) ?? []
   if (warning !== undefined) return { reason: 'StepProgress', message: `kubeadm warns: ${warning}` }

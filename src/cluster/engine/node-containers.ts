@@ -83,7 +83,7 @@ async function stillRunning(ids: readonly string[]): Promise<readonly string[]> 
   return ids.filter((id) => running.has(id))
 }
 
-/** Ids of all running containers of pods, without those of `kube-system` with these names. Sandboxes are none. */
+/** Ids of all running containers of pods, without those of `kube-system` with these names. Without sandboxes. */
 export async function runningWorkloads(without: readonly string[]): Promise<readonly string[]> {
   const shown = await ctr('containers', 'list', '--quiet', 'labels."io.cri-containerd.kind"==container')
   const others = new Set((await runningContainers(without)).map(({ id }) => id))
@@ -94,7 +94,7 @@ export async function runningWorkloads(without: readonly string[]): Promise<read
     .filter((id) => running.has(id) && !others.has(id))
 }
 
-/** Looks at containers until each name has one that is none of `old` and has run for some seconds. */
+/** Looks at containers until each name has one that is not in `old` and has run for some seconds. */
 export interface Proving {
   readonly names: readonly string[]
   /** Ids of the containers that ran before. */

@@ -31,7 +31,7 @@ const ownReasons = {
 /** Steps that pass on the lines of kubeadm. Those of `kubeadm reset` have names of phases that mean something else. */
 const kubeadmSteps = ['pull-images', 'pull-next-images', 'kubeadm-init']
 
-/** The event of a line of a step of the engine; undefined for a line that is none. */
+/** The event of a line of a step of the engine; undefined for any other line. */
 export function eventOf({ key }: Pick<Step, 'key'>, line: string): EngineEvent | undefined {
   const parsed = parseKubeadmLine(line)
   if (parsed && Object.hasOwn(ownReasons, parsed.phase))

@@ -14,7 +14,7 @@ export const updateReasons = {
   UpdateHeld: {
     ...{ type: 'ClusterUpdateAccepted', label: 'Held', status: 'False', severity: 'Warning' },
     meaning:
-      'A change of the cluster was accepted and is not begun, since required variables have no value; the message names them. The cluster runs on, and the next write that has the values goes on.',
+      'A change of the cluster was accepted and is not begun, since required variables have no value; the message names them. The cluster runs on, and the next write that has the values continues it.',
   },
   UpdateStarted: {
     ...{ type: 'ClusterUpdated', label: 'Started' },
@@ -27,7 +27,7 @@ export const updateReasons = {
   KubernetesCopying: {
     ...{ type: 'KubernetesUpgraded', label: 'Copying' },
     meaning:
-      'The kubelet and etcd are stopped for some seconds, so that etcd can be copied; workloads go on.',
+      'The kubelet and etcd are stopped for some seconds, so that etcd can be copied; workloads keep running.',
   },
   KubernetesCopied: {
     ...{ type: 'KubernetesUpgraded', label: 'Copied' },

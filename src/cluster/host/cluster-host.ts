@@ -20,7 +20,7 @@ export interface ClusterHost {
   settingsSteps(wanted: Wanted, observed: Observed): readonly Step[]
   /** Steps that let the virtual address go and restore the recorded host, after the engine's reset; empty when no record is left. */
   restoreSteps(wanted: Wanted, observed: Observed): readonly Step[]
-  /** Turns a line of a step into an event; undefined for a line that is none. */
+  /** Turns a line of a step into an event; undefined for any other line. */
   eventOf(step: Pick<Step, 'key'>, line: string): EngineEvent | undefined
 }
 

@@ -82,7 +82,7 @@ export function createMadeNamespaces(options: NamespacesOptions): MadeNamespaces
 const isPassing = ({ group, kind }: Resource) =>
   kind === 'Event' || kind === 'Lease' || kind === 'EndpointSlice' || group === 'metrics.k8s.io'
 
-/** Whether an object is none of those that Kubernetes itself makes in each namespace. */
+/** Whether an object is not one of those that Kubernetes itself makes in each namespace. */
 const isContent = ({ kind, metadata: { name } }: KubernetesObject) =>
   !(kind === 'ConfigMap' && name === 'kube-root-ca.crt') && !(kind === 'ServiceAccount' && name === 'default')
 

@@ -25,7 +25,7 @@ export interface PackWork {
   explain(observed: Observed['packs'], signal: AbortSignal): Promise<Observed['packs']>
   /** Why pods of a pack do not run, with the pod and the container; the API server is asked. Empty where there is nothing to say. */
   whyNot(id: string, signal: AbortSignal): Promise<string>
-  /** Turns a line of a step of a pack into an event; undefined for a line that is none. */
+  /** Turns a line of a step of a pack into an event; undefined for any other line. */
   eventOf(step: Pick<Step, 'key'>, line: string): EngineEvent | undefined
   /** What is stored of the packs that were begun. */
   records(): readonly PackRecord[]

@@ -6,7 +6,7 @@ export const preflightCodes = {
   // What was posted
   AddressInvalid: {
     severity: 'error',
-    meaning: 'The address or the interface that was given for this host is none of this host.',
+    meaning: 'The address or the interface that was given for this host does not belong to this host.',
     action:
       'Leave hostAddress and nicName empty, or give an address or interface of GET /v1/edge-mgmt/edgehosts/current.',
   },

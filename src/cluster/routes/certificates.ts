@@ -42,7 +42,7 @@ export const certificateRoutes: FastifyPluginAsyncTypebox<CertificateRoutesOptio
         tags,
         summary: 'Renew the certificates of the control plane now',
         description:
-          'The host does it by itself after the reply; the API server of the cluster is away for some seconds, workloads go on. While a renewal is under way the reply has its uid, and nothing more is done. See renewal of GET, and the events of the cluster.',
+          'The host does it by itself after the reply; the API server of the cluster is away for some seconds, workloads keep running. While a renewal is under way the reply has its uid, and nothing more is done. See renewal of GET, and the events of the cluster.',
         // A dry run is not possible, so a query that asks for one is refused.
         querystring: Type.Object({}, { additionalProperties: false }),
         response: { 201: RenewalAccepted, ...errorReplies(400, 401, 403, 404, 409, 507) },

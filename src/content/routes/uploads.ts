@@ -195,7 +195,7 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
           ? 'the host has this bundle already'
           : isNew
             ? 'the upload has begun; send what is missing'
-            : 'the upload goes on; send what is missing'
+            : 'the upload continues; send what is missing'
         return reply.code(isNew ? 201 : 200).send({ uid, message, isPublished })
       },
     )

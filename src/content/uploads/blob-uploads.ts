@@ -117,7 +117,7 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
 
   async function loadOne(staged: StagedUpload): Promise<void> {
     const note = await readNote(staged.folder)
-    // A file cannot go on where it stopped, and a key that came later has not verified what was begun before.
+    // A file cannot continue where it stopped, and a key that came later has not verified what was begun before.
     const isUsable = note?.kind === 'blobs' && (signingKey === undefined || note.signedBy === signedBy)
     // A client that asks for a damaged upload begins a new one.
     if (!note || !isUsable || !(await hasIndex(staged, note.indexDigest))) return store.removeStaged(staged)

@@ -15,7 +15,7 @@ export const uploadList: ListResource<MemoryField<RunningUpload>> = {
     startedAt: { type: 'time', read: ({ startedAt }) => startedAt },
     lastActivityAt: { type: 'time', read: ({ lastActivityAt }) => lastActivityAt },
   },
-  // Not by the last activity: an upload that goes on while a client pages would be missed.
+  // Not by the last activity: an upload that is under way while a client pages would be missed.
   defaultOrder: [{ path: 'startedAt', direction: -1 }],
   item: ContentUpload,
 }

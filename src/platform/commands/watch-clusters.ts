@@ -23,7 +23,7 @@ export async function watchCluster(context: Context<'project'>): Promise<undefin
   const screen = createEventScreen(output, process.stderr)
   const endInterrupt = onInterrupt(() => {
     screen.end()
-    output.note(`Interrupted. The host goes on with the cluster ${name}.`)
+    output.note(`Interrupted. The host continues with the cluster ${name}.`)
   })
   try {
     await follow(context, pathOf(), name, screen)

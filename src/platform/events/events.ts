@@ -24,7 +24,7 @@ export interface Events {
   /**
    * Keeps the events of a host, on the disk when it returns. One whose uid the host has sent before is left out, so a report may be sent again.
    * @returns the uids, in the order of the report
-   * @throws AppError BadRequest for a time that is none; then no event is kept
+   * @throws AppError BadRequest for an invalid time; then no event is kept
    */
   add(host: Pick<HostRecord, 'uid' | 'name' | 'projectUid'>, entities: readonly EventEntity[]): string[]
   readonly list: SqlList<Event>

@@ -95,7 +95,7 @@ export function createKeptPools({ clock, log, stopping, limits }: KeptPoolsOptio
       else await kept.reading
       const { last, failure } = kept
       if (!last || !isKept()) throw failure ?? late()
-      // A read that goes on, or one that failed, came after it.
+      // A read that continues, or one that failed, came after it.
       const isOld = kept.reading !== undefined || failure !== undefined
       return {
         machines: last.machines,

@@ -25,7 +25,7 @@ export interface CloudRequest {
 export interface CloudReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** Of a success an object; undefined for any other reply that is none. */
+  /** Of a success an object; undefined for a reply without one. */
   readonly body: JsonObject | undefined
 }
 

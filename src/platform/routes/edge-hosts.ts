@@ -258,7 +258,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
         tags,
         summary: 'What is wanted of a host: a tar with the description of its cluster and the definition',
         description:
-          'Members: cluster.json, then definition.tar.zst, which a cluster that is to be deleted has not. A download that stopped goes on with Range and If-Range. Repr-Digest (RFC 9530) is of the whole.',
+          'Members: cluster.json, then definition.tar.zst, which a cluster that is to be deleted has not. A download that stopped continues with Range and If-Range. Repr-Digest (RFC 9530) is of the whole.',
         params: Params,
         response: {
           200: {

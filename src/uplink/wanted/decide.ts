@@ -41,7 +41,7 @@ export interface WantedInput {
   readonly cluster: ClusterNow | undefined
   /** Whether content has come since content was missing. */
   readonly hasNewContent: boolean
-  /** What was fetched since the start only to see whether it is another cluster, and is none. */
+  /** What was fetched since the start only to see whether it is another cluster, and is the same. */
   readonly seenEtag: string | undefined
 }
 

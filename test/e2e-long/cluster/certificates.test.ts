@@ -182,7 +182,7 @@ describe.skipIf(isKitMissing())(
       await plant!.host.output(['tar', '--create', '--file', oldFiles, ...filesOfKubeadm])
     })
 
-    it('are renewed by themselves before their end, and workloads go on', async () => {
+    it('are renewed by themselves before their end, and workloads keep running', async () => {
       const restarts = await restartsOfWeb()
       const done = await renewals()
       const before = await certificates()

@@ -49,7 +49,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes', { timeout: 1_800_000
     const body = { revision: 1, discardChanges: true }
     const accepted = await host.http('POST', `${clusterPath}/rollback`, { token, body, timeoutMs: 120_000 })
     expect(accepted, accepted.text || accepted.failure).toMatchObject({ status: 204 })
-    // Kills of the daemon change nothing: what runs outside of it goes on.
+    // Kills of the daemon change nothing: what runs outside of it continues.
     const { onLook, kills } = killAtBoundaries(host)
     const { status } = await plant.cluster.reach('Running', { timeoutMs: 900_000, onLook })
     expect(kills.length).toBeGreaterThan(0)

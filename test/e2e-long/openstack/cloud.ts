@@ -56,7 +56,7 @@ export interface Cloud extends Edgeplatform {
   until(id: string, status: string): Promise<void>
   /** Stops a unit as it is: what waits for it stays as it is. */
   freeze(unit: string): Promise<void>
-  /** Lets it go on. */
+  /** Lets it continue. */
   thaw(unit: string): Promise<void>
   /** Does work while units stand still. */
   frozen<T>(units: readonly string[], work: () => Promise<T>): Promise<T>

@@ -116,7 +116,7 @@ describe.skipIf(isKitMissing())('changes of a running cluster', { timeout: 400_0
     expect((await writes.put(configuration, { 'If-Match': etag })).status).toBe(412)
   })
 
-  it('of the writes while a change goes on the last one wins', async () => {
+  it('of the writes while a change is under way the last one wins', async () => {
     await writes.give({ greeting: 'good evening' })
     await writes.give({ greeting: 'good night' })
     expect(await writes.settled()).toMatchObject({ revision: 5 })
@@ -244,7 +244,7 @@ describe.skipIf(isKitMissing())('changes of a running cluster', { timeout: 400_0
     expect(after).toBeLessThan(15_000)
   })
 
-  it('another flag of the API server reconfigures the control plane while workloads go on, and a rollback takes it back', async () => {
+  it('another flag of the API server reconfigures the control plane while workloads keep running, and a rollback takes it back', async () => {
     const before = await workloads()
     const good = (await writes.newest()).revision
     await writes.take({

@@ -100,7 +100,7 @@ describe.skipIf(isKitMissing())(
       ['a schema that is no JSON', chart({ 'values.schema.json': '{"required":' }), 'unexpected EOF'],
       ['values that are no YAML', chart({ 'values.yaml': 'a: [' }), 'cannot load values.yaml'],
       [
-        'a version that is none',
+        'an invalid version',
         chart({ 'Chart.yaml': 'apiVersion: v2\nname: web\nversion: one\n' }),
         'version "one" is invalid',
       ],

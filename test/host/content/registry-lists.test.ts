@@ -94,7 +94,7 @@ it.each([
   expect([status, link, reply.tags]).toEqual([200, undefined, tags])
 })
 
-it('a list refuses a name that is not here, and a number that is none', async () => {
+it('a list refuses a name that is not here, and an invalid number', async () => {
   expect((await read('/v2/nothing/tags/list')).status).toBe(404)
   for (const n of ['x', '-1', '1.5', '1e3'])
     expect(await read(`/v2/tools/app/tags/list?n=${n}`)).toMatchObject({

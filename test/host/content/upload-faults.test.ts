@@ -94,7 +94,7 @@ async function openPatch(uid: string, bytes: Buffer) {
   return socket
 }
 
-it('what was held before a restart of the daemon is held after it, and is hashed again before it goes on', async () => {
+it('what was held before a restart of the daemon is held after it, and is hashed again before it continues', async () => {
   const { uid, layout } = await begun()
   await client.patch(uid, layerDigest, layerBytes.subarray(0, 2_000_000), 'bytes 0-1999999/3000000')
   await restart()

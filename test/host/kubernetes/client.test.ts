@@ -264,7 +264,7 @@ describe('a watch', () => {
       else onList(played)
     }
 
-  it('asks for bookmarks and goes on from the last one, without a new list', async () => {
+  it('asks for bookmarks and continues from the last one, without a new list', async () => {
     const from: string[] = []
     const { client, server, signal } = await start(
       play(
@@ -306,7 +306,7 @@ describe('a watch', () => {
     ['its reply', ({ json }) => json(expired, 410)],
     ['a line that is not understood', ({ response }) => response.write('{"type":"ADDED"}\n')],
     ['a line without an end', ({ response }) => flood(response)],
-  ])('lists again, with pauses that grow, where %s says that it cannot go on', async (_, refuse) => {
+  ])('lists again, with pauses that grow, where %s says that it cannot continue', async (_, refuse) => {
     let lists = 0
     const { client, signal } = await start(
       play(
@@ -363,7 +363,7 @@ describe('a watch', () => {
     expect(from.slice(0, 3)).toEqual(['1', '10', '20'])
   })
 
-  it('goes on as long as bookmarks come', async () => {
+  it('continues as long as bookmarks come', async () => {
     let written = 0
     const { client, server, signal } = await start(
       play(

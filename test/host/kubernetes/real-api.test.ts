@@ -199,7 +199,7 @@ describe.skipIf(isKitMissing())('a real API server', () => {
     expect(problem()).toBeUndefined()
   }, 60_000)
 
-  it('is listed anew when it has forgotten where a watch goes on', async () => {
+  it('is listed anew when it has forgotten where a watch continues', async () => {
     const { seen, current, problem } = watchMaps('list=gone')
     await client.apply(maps, map('stays', {}, { list: 'gone' }))
     await client.apply(maps, map('goes', {}, { list: 'gone' }))

@@ -98,7 +98,7 @@ it('a cluster whose definition is missing is wanted no more until it is applied 
   }
 }, 60_000)
 
-it('a definition is built by a program of its own, and comes over a connection that is cut and goes on', async () => {
+it('a definition is built by a program of its own, and comes over a connection that is cut and continues', async () => {
   const platform = await createTestPlatform({
     ...{ stateDirectory: join(home, 'real'), examineProgram: examineProgram() },
   })

@@ -138,7 +138,7 @@ describe('a cluster', () => {
     expect(readdirSync(folder)).toHaveLength(before)
   })
 
-  it('its download goes on where it was, and only with the same content', async () => {
+  it('its download continues where it was, and only with the same content', async () => {
     const host = await world.joined()
     const uid = await create(host)
     const { bytes, headers } = await wanted(host)

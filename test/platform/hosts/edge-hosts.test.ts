@@ -217,7 +217,7 @@ describe('the login of a host', () => {
     for (const { json } of replies) expect(json.code).toBe('LoginRefused')
   })
 
-  it('goes on when its reply is lost, at any time', async () => {
+  it('continues when its reply is lost, at any time', async () => {
     const host = await registered()
     for (let round = 0; round < 3; round += 1) {
       await host.loseLogin()

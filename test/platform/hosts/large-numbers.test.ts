@@ -35,7 +35,7 @@ describe('a number that a host sends', () => {
     },
   )
 
-  it('is a generation up to the largest one, and the logins after an acceptance go on from there', async () => {
+  it('is a generation up to the largest one, and the logins after an acceptance continue from there', async () => {
     const host = await registered('largest generation')
     host.generation = 2 ** 52
     expect((await host.logIn()).json.generation).toBe(2 ** 52 + 1)

@@ -139,7 +139,7 @@ describe('a platform that does not take events', () => {
 })
 
 describe('a host whose state folder cannot be used', () => {
-  it('goes on when the cause has passed', async () => {
+  it('continues when the cause has passed', async () => {
     const stateDirectory = await mkdtemp(join(memory, 'linked-host-'))
     // As on a disk that is full when the host starts for the first time.
     await writeFile(join(stateDirectory, 'platform'), '')

@@ -221,11 +221,7 @@ describe('an archive that is no pack', () => {
       { 'pack.json': '{"name":"../a","version":"1","layer":"addon"}' },
       'FieldInvalid',
     ],
-    [
-      'a version that is none',
-      { 'pack.json': '{"name":"a","version":"one","layer":"addon"}' },
-      'VersionInvalid',
-    ],
+    ['an invalid version', { 'pack.json': '{"name":"a","version":"one","layer":"addon"}' }, 'VersionInvalid'],
     [
       'a chart that is not there',
       { 'pack.json': '{"name":"a","version":"1","layer":"addon","charts":["c.tgz"]}' },

@@ -148,7 +148,7 @@ it('a cluster that the platform did not make is left alone, also by a deletion',
   expect(taken).toEqual(['dropped'])
 })
 
-it('a deletion goes on until the cluster is gone', async () => {
+it('a deletion continues until the cluster is gone', async () => {
   const { fromPlatform, uid, store, revisions, entries } = createWorld()
   const deletion = { uid, name: 'edge-1', number: 4, isDeleted: true } as const
   expect(await fromPlatform.apply(deletion, signal)).toEqual({ kind: 'deleting' })

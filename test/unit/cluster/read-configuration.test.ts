@@ -112,11 +112,7 @@ describe('what is posted', () => {
     ],
     ['another architecture', { pools: [pool({ machinePoolProperties: { archType: 'arm64' } })] }, 'archType'],
     ['a taint without effect', { pools: [pool({ taints: [{ key: 'dedicated' }] })] }, 'taints[0].effect'],
-    [
-      'a label that is none',
-      { pools: [pool({ additionalLabels: { 'a b': 'c' } })] },
-      'additionalLabels["a b"]',
-    ],
+    ['an invalid label', { pools: [pool({ additionalLabels: { 'a b': 'c' } })] }, 'additionalLabels["a b"]'],
     [
       'a label without a good value',
       { pools: [pool({ additionalLabels: { a: 'b c' } })] },
@@ -134,7 +130,7 @@ describe('what is posted', () => {
       { cluster: { ntpServers: ['a.example', 'b c'] } },
       'clusterConfig.ntpServers[1]',
     ],
-    ['a key that is none', { cluster: { sshKeys: ['ssh-key'] } }, 'clusterConfig.sshKeys[0]'],
+    ['an invalid key', { cluster: { sshKeys: ['ssh-key'] } }, 'clusterConfig.sshKeys[0]'],
     ['a name server for the endpoint', { cluster: { controlPlaneEndpoint: { type: 'DDNS' } } }, 'type'],
   ])('%s is refused with the name of the field', (_what, given, field) => {
     const refusal = refusalOf(() => read(given))

@@ -40,7 +40,7 @@ function createHost(verbs: Partial<UploadHost> = {}) {
   return { host, got }
 }
 
-/** A bundle with one blob. In order, its stream goes on where it was left, as that of a compressed file does. */
+/** A bundle with one blob. In order, its stream continues where it was left, as that of a compressed file does. */
 function createSource(isInOrder: boolean) {
   let passes = 0
   const source: BundleSource = {

@@ -29,7 +29,7 @@ const figureOf = (
   jobs: Jobs,
   name: 'runs_total' | 'failures_total' | 'duration_seconds' | 'success_age_seconds',
 ) => (jobs.figures()[`edgehostd_job_${name}`] as readonly Sample[])[0]?.value
-/** The wall clock alone; timers and the monotonic clock go on as before. */
+/** The wall clock alone; timers and the monotonic clock run as before. */
 const setClock = (byMs: number) => vi.setSystemTime(Date.now() + byMs)
 
 describe('a job', () => {

@@ -21,7 +21,7 @@ import { readInitFile } from './upgrade-configuration.ts'
 const readyMs = 180_000
 
 /**
- * Makes the copy to go back to: etcd does not run while its data is copied, so for some seconds the API does not answer; workloads go on.
+ * Makes the copy to go back to: etcd does not run while its data is copied, so for some seconds the API does not answer; workloads keep running.
  * Whatever goes wrong, the kubelet is started again.
  */
 export const makeCopy: StepAction = async (given, print) => {
@@ -42,7 +42,7 @@ export const makeCopy: StepAction = async (given, print) => {
   await mkdir(files, { recursive: true, mode: 0o700 })
   const [programs, images] = [await readPrograms(paths), await readImages(paths)]
   await writeChange(paths, { from, to, generation, phase: 'copying', at: Date.now() })
-  print('[copying] the kubelet and etcd are stopped for the copy; workloads go on')
+  print('[copying] the kubelet and etcd are stopped for the copy; workloads keep running')
   let at: number
   try {
     await commands.run('systemctl', ['stop', units.kubelet], { timeoutMs: 90_000 })

@@ -35,7 +35,7 @@ async function readPlaced({ files, note: file }: Pick<NotePlace, 'files' | 'note
   return { ...note, placed: [...note.placed, ...found] }
 }
 
-/** The text of a file; null for what is none, as a folder. */
+/** The text of a file; null for anything else, as a folder. */
 const textOf = (files: HostFiles, path: string): Promise<string | null | undefined> =>
   files.text(path).catch((error: unknown) => {
     if (error instanceof FileRefused) return null

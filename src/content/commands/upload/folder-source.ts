@@ -6,7 +6,7 @@ import type { BundleSource } from './source.ts'
 
 const readBytes = 262_144
 
-/** A bundle as a folder: an OCI image layout. @throws Failure if it is none */
+/** A bundle as a folder: an OCI image layout. @throws Failure for any other folder */
 export async function openFolder(folder: string): Promise<BundleSource> {
   const blobs = join(folder, 'blobs', 'sha256')
   const index = await readFile(join(folder, 'index.json')).catch(() => undefined)

@@ -166,7 +166,7 @@ describe('cluster apply', () => {
     })
   })
 
-  it('goes on when the daemon is restarted while it watches', async () => {
+  it('continues when the daemon is restarted while it watches', async () => {
     const answers = applying('good', 'Updated')
     let tries = 0
     const whole = answers[stream]
@@ -209,7 +209,7 @@ describe('cluster apply', () => {
     expect(ended.stderr).toMatch(/Whether the change was accepted: edgehostctl cluster revisions/)
   })
 
-  it('Ctrl-C leaves the change going on, and says so', async () => {
+  it('Ctrl-C leaves the change under way, and says so', async () => {
     const answers = applying('waiting', 'StepProgress')
     const path = await play(answers)
     const program = spawn(process.execPath, [ctl.program, `--socket=${path}`, 'cluster', 'apply', '--yes'])
@@ -221,6 +221,6 @@ describe('cluster apply', () => {
       if (stdout.includes('StepProgress')) program.kill('SIGINT')
     })
     expect(await once(program, 'exit')).toEqual([130, null])
-    expect(stderr).toMatch(/Interrupted\. The host goes on with revision 2: edgehostctl cluster watch/)
+    expect(stderr).toMatch(/Interrupted\. The host continues with revision 2: edgehostctl cluster watch/)
   })
 })

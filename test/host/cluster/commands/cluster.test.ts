@@ -160,7 +160,7 @@ describe('cluster create', () => {
 describe('cluster watch', () => {
   const watching = { [`GET ${cluster}/details`]: json(200, detailsOf()) }
 
-  it('cluster watch goes on after the last event when the connection breaks, the daemon stops, or it is away', async () => {
+  it('cluster watch continues after the last event when the connection breaks, the daemon stops, or it is away', async () => {
     const seen: (string | undefined)[] = []
     const ended = await run(
       {

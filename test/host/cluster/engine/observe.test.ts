@@ -122,7 +122,7 @@ it('an initialisation that began and did not end, or that of another cluster, is
   expect(await observe()).toMatchObject({ controlPlane: 'partial', api: 'absent' })
 })
 
-it('an initialisation that ended before the node had its labels goes on, and is not cleared', async () => {
+it('an initialisation that ended before the node had its labels continues, and is not cleared', async () => {
   await mkdir(paths.kubeadm, { recursive: true })
   await writeInitialisation(paths, { uid: 'c1', state: 'initialised' })
   expect(await observe()).toMatchObject({ controlPlane: 'absent', api: 'absent' })

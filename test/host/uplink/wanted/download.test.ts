@@ -44,7 +44,7 @@ describe('a download', () => {
     expect(platform.asked).toHaveLength(1)
   })
 
-  it('that is cut ten times goes on where it was, also after restarts', async () => {
+  it('that is cut ten times continues where it was, also after restarts', async () => {
     const { platform, attempt, open, file } = await createWorld(large)
     platform.cutAfter = 95_000
     const received: number[] = []

@@ -71,7 +71,7 @@ describe('missing values', () => {
     ...{ profileUid: 'p1', name: 'token', value: '', isSensitive: false, missing: message },
   }
 
-  it('a change that lacks only values of required variables is held, and the next write goes on', async () => {
+  it('a change that lacks only values of required variables is held, and the next write continues', async () => {
     const { write, found, revisions, events, store } = createChangingCluster()
     found.problems.push(missing)
     found.variables.push(variable)

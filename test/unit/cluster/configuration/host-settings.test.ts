@@ -77,7 +77,7 @@ describe('SSH keys', () => {
     ['an algorithm without data', 'ssh-ed25519', 'base64'],
     ['data of other characters', 'ssh-ed25519 AAAA$(id)', 'base64'],
     ['a key that was cut off', `ssh-ed25519 ${data.slice(0, -8)}`, 'damaged'],
-    ['data that goes on', `ssh-ed25519 ${data}AAAA`, 'damaged'],
+    ['data with a tail', `ssh-ed25519 ${data}AAAA`, 'damaged'],
     ['data of another algorithm', `ssh-rsa ${data}`, 'damaged'],
   ])('%s is refused with the place and the reason', (_what, key, reason) => {
     expect(problemOfKey(key)).toContain(reason)

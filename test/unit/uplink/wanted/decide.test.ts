@@ -162,7 +162,7 @@ describe('what is done about what the platform wants', () => {
       'ClusterExists False',
     ],
     [
-      'go on when the other cluster is gone',
+      'continue when the other cluster is gone',
       { announced: announced(3), kept: kept({ outcome: 'clusterExists' }) },
       'fetch',
     ],

@@ -43,7 +43,7 @@ describe('from the version that runs to a newer one', () => {
     ['copied', ['kubernetes-upgrade', ...configuring, 'kubernetes-settle']],
     ['upgrading', ['kubernetes-upgrade', ...configuring, 'kubernetes-settle']],
     ['upgraded', [...configuring, 'kubernetes-settle']],
-  ] as const)('what was cut off while it was %s goes on there', (phase, keys) => {
+  ] as const)('what was cut off while it was %s continues there', (phase, keys) => {
     expect(keysTo('1.34.4', { ...fresh, version: '1.33.13', change: change(phase) })).toEqual(keys)
   })
 
