@@ -1,11 +1,10 @@
-import { X509Certificate } from 'node:crypto'
 import { printable } from '../base/printable.ts'
 import { Failure } from '../ctl/exit-codes.ts'
 import { readBody } from '../ctl/read-body.ts'
+import { certificatesIn, pemBlocks } from '../outgoing/certificates.ts'
 
 // As the platform accepts it.
 const longestToken = 256
-const certificate = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 
 /**
  * The registration token in a file.
@@ -29,20 +28,15 @@ export function readToken(file: string): string {
  * @throws Failure usage
  */
 export function readAuthorities(file: string): string {
-  const found = readBody(file, '--ca-file').toString('latin1').match(certificate) ?? []
-  const isReadable = found.every((pem) => {
-    try {
-      return new X509Certificate(pem).raw.length > 0
-    } catch {
-      return false
-    }
-  })
-  if (found.length === 0 || !isReadable)
-    throw new Failure(
-      'usage',
-      `--ca-file: ${printable(file)} has no certificate, or one that cannot be read; it must be PEM, -----BEGIN CERTIFICATE-----`,
-    )
-  return found.map((pem) => `${pem.replaceAll('\r', '')}\n`).join('')
+  const text = readBody(file, '--ca-file').toString('latin1')
+  try {
+    certificatesIn(text)
+  } catch (error) {
+    throw new Failure('usage', `--ca-file: ${printable(file)} cannot be used: ${(error as Error).message}`)
+  }
+  return pemBlocks(text)
+    .map((pem) => `${pem.replaceAll('\r', '')}\n`)
+    .join('')
 }
 
 /**

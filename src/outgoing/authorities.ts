@@ -2,17 +2,27 @@ import { systemReason } from '../errors/system-reason.ts'
 import { isForRoot } from '../errors/unreadable.ts'
 import type { Finding, ReferenceCheck } from '../room.ts'
 import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
+import { certificatesIn } from './certificates.ts'
 
 /**
  * Reads the file of authorities that a key of the configuration names.
+ * @returns its text, each certificate of which can be read
  * @throws Error naming the key, the file and the reason
  */
 export async function readAuthorities(key: string, file: string): Promise<string> {
+  const text = await readRegularFile(file, textFileBytes).then(
+    ({ bytes }) => bytes.toString(),
+    (error: unknown) => {
+      const reason = systemReason(error as NodeJS.ErrnoException)
+      throw new Error(`${key}, ${file}, cannot be read: ${reason}`, { cause: error })
+    },
+  )
   try {
-    return (await readRegularFile(file, textFileBytes)).bytes.toString()
+    certificatesIn(text)
   } catch (error) {
-    throw new Error(unreadable(key, file, error), { cause: error })
+    throw new Error(`${key}, ${file}, cannot be used: ${(error as Error).message}`, { cause: error })
   }
+  return text
 }
 
 /** Checks that file, as a part of the check of the configuration. */
@@ -22,14 +32,12 @@ export async function checkAuthorities(
   onUnseen: ReferenceCheck['onUnseen'],
 ): Promise<Finding[]> {
   try {
-    await readRegularFile(file, textFileBytes)
+    await readAuthorities(key, file)
     return []
   } catch (error) {
-    if (!isForRoot({ cause: error })) return [{ path: key, message: unreadable(key, file, error) }]
+    const { message, cause } = error as Error
+    if (!isForRoot({ cause })) return [{ path: key, message }]
     onUnseen(file)
     return []
   }
 }
-
-const unreadable = (key: string, file: string, error: unknown) =>
-  `${key}, ${file}, cannot be read: ${systemReason(error as NodeJS.ErrnoException)}`

@@ -1,9 +1,11 @@
-import { hash, X509Certificate } from 'node:crypto'
+import type { X509Certificate } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { request as connectRequest } from 'node:http'
 import { Agent, type AgentOptions } from 'node:https'
 import { isIP } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect, getCACertificates, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { certificatesIn } from './certificates.ts'
 import { FingerprintDiffers, NoReply, ProxyUnreachable, TunnelRefused } from './failures.ts'
 
 /** Where a call goes. */
@@ -27,12 +29,20 @@ export interface Trust {
   readonly pinnedKey?: { known(): string | undefined; learn(key: string): void }
 }
 
+/** How many connections an agent has. */
+export interface Connections {
+  /** At the same time; further requests wait. One by default. */
+  readonly most?: number
+  /** An idle one is closed after this time; by default only by the server. */
+  readonly idleMs?: number
+}
+
 /**
  * An agent that keeps its connections, directly or through the proxy. Nothing is sent before the certificate is accepted.
  * @param timeoutMs for a new connection, with proxy and TLS
- * @param maxSockets connections at the same time; further requests wait
  */
-export function createAgent(way: Way, trust: Trust, timeoutMs: number, maxSockets = 1): Agent {
+export function createAgent(way: Way, trust: Trust, timeoutMs: number, connections: Connections = {}): Agent {
+  const { most = 1, idleMs } = connections
   const { hostname, port } = new URL(way.url)
   const name = hostname.replace(/^\[|\]$/g, '')
   const target = { host: name, port: Number(port || '443') }
@@ -46,7 +56,10 @@ export function createAgent(way: Way, trust: Trust, timeoutMs: number, maxSocket
     ALPNProtocols: ['http/1.1'],
   }
   // A connection that is idle between two requests is kept.
-  const settings: AgentOptions = { keepAlive: true, maxSockets, maxCachedSessions: 0 }
+  const settings: AgentOptions = {
+    ...{ keepAlive: true, maxSockets: most, maxCachedSessions: 0 },
+    ...(idleMs === undefined ? {} : { timeout: idleMs }),
+  }
   const agent = new Agent(settings)
   agent.createConnection = (_, done) => {
     const signal = AbortSignal.timeout(timeoutMs)
@@ -116,7 +129,7 @@ function secure(options: ConnectionOptions, trust: NamedTrust, signal: AbortSign
     signal.addEventListener('abort', late)
     socket.once('error', end)
     socket.once('secureConnect', () => {
-      const refusal = refusalOf(socket, trust)
+      const refusal = judge(socket, trust)
       if (refusal) {
         end(refusal)
         return
@@ -126,6 +139,15 @@ function secure(options: ConnectionOptions, trust: NamedTrust, signal: AbortSign
       resolve(socket)
     })
   })
+}
+
+/** As `refusalOf`. What cannot be read of the certificate of a foreign server is a refusal too: nothing catches an error of a listener. */
+function judge(socket: TLSSocket, trust: NamedTrust): Error | undefined {
+  try {
+    return refusalOf(socket, trust)
+  } catch (error) {
+    return error instanceof Error ? error : new Error('the certificate cannot be read', { cause: error })
+  }
 }
 
 /** Why the certificate of a connection is not accepted; undefined where it is. */
@@ -156,8 +178,3 @@ function isRenewed(shown: X509Certificate, ca: string, name: string): boolean {
 
 const keyOf = ({ publicKey }: X509Certificate): string =>
   hash('sha256', publicKey.export({ type: 'spki', format: 'der' }), 'hex')
-
-function certificatesIn(pem: string): readonly X509Certificate[] {
-  const found = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  return found.map((each) => new X509Certificate(each))
-}

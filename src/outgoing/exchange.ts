@@ -11,6 +11,8 @@ export interface Exchange {
   readonly body?: Buffer
   /** How many bytes the body of a reply with this status may have. */
   readonly longest: (status: number) => number
+  /** Called with the size of each part of the body, before it is kept; what it throws ends the reply. */
+  readonly onPart?: (bytes: number) => void
   /** Ends it; the reason is then that there was no reply in time. */
   readonly signal: AbortSignal
 }
@@ -30,7 +32,7 @@ const mostHints = 16
  */
 export async function exchange(
   agent: Agent,
-  { method, url, headers, body, longest, signal }: Exchange,
+  { method, url, headers, body, longest, onPart, signal }: Exchange,
 ): Promise<Exchanged> {
   const open = () =>
     new Promise<IncomingMessage>((resolve, reject) => {
@@ -80,15 +82,17 @@ export async function exchange(
     reply.destroy()
     throw new ForeignReply(`it redirects (status ${status})`)
   }
-  const text = await read(reply, longest(status)).catch((error: unknown) => {
+  const text = await read(reply, longest(status), onPart).catch((error: unknown) => {
     throw signal.aborted ? new NoReply('no whole reply in time') : error
   })
   return { status, headers: reply.headers, text }
 }
 
-async function read(reply: IncomingMessage, longest: number): Promise<string> {
+async function read(reply: IncomingMessage, longest: number, onPart: Exchange['onPart']): Promise<string> {
   const text = createGrowingBuffer(longest)
-  for await (const part of reply as AsyncIterable<Buffer>)
+  for await (const part of reply as AsyncIterable<Buffer>) {
+    onPart?.(part.length)
     if (!text.add(part)) throw new ForeignReply(`its reply is longer than ${longest} bytes`)
+  }
   return text.bytes().toString()
 }

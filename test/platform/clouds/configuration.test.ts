@@ -1,15 +1,25 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { ConfigInvalid } from '../../../src/config/problem.ts'
 import { configuration } from '../../../src/platform-configuration.ts'
+import { makeMaterial } from '../../support/https-server.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'cloud-configuration-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 const caFile = join(folder, 'ca.pem')
-writeFileSync(caFile, 'a certificate')
+const { cert } = await makeMaterial()
+writeFileSync(caFile, cert)
+/** A file with this text. */
+function fileOf(text: string): string {
+  const file = join(folder, `${randomUUID()}.pem`)
+  writeFileSync(file, text)
+  return file
+}
+const damaged = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
 
 /** What a check of the configuration finds. */
 async function problemsOf(vendor: Readonly<Record<string, string>>) {
@@ -40,6 +50,8 @@ describe('the configuration of a cloud', () => {
     [{ authUrl: 'https://a:99999' }, 'clouds.vendor.authUrl, https://a:99999, is not a URL'],
     [{ authUrl, interface: 'other' }, 'clouds.vendor.interface'],
     [{ authUrl, caFile: '/nowhere/ca.pem' }, 'clouds.vendor.caFile, /nowhere/ca.pem, cannot be read'],
+    [{ authUrl, caFile: fileOf('no certificate') }, 'cannot be used: it has no certificate in PEM'],
+    [{ authUrl, caFile: fileOf(cert + damaged) }, 'cannot be used: certificate 2 of 2 in it is damaged'],
     [{ caFile }, 'clouds.vendor.caFile has no effect without clouds.vendor.authUrl'],
     [{ region: 'One' }, 'clouds.vendor.region has no effect without clouds.vendor.authUrl'],
   ])('%j is refused', async (vendor, problem) => {
