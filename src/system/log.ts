@@ -25,6 +25,15 @@ const redactedPaths = [
 ].flatMap((name) => [name, `*.${name}`, `*.*.${name}`])
 
 /**
+ * An error as pino describes it, without bytes. Node puts those of a request or a reply that it cannot parse beside its error; they may have a
+ * token, and the redaction cannot serialize bytes.
+ */
+function describeError(error: Error): Record<string, unknown> {
+  const described: Record<string, unknown> = { ...pino.stdSerializers.err(error) }
+  return Object.fromEntries(Object.entries(described).filter(([, value]) => !ArrayBuffer.isView(value)))
+}
+
+/**
  * The daemon's logger: JSON lines, each with its sd-daemon(3) priority in front.
  * @param level lowest level written
  * @param output where lines are written; standard output by default
@@ -46,6 +55,7 @@ export function createLog(
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: describeError },
       redact: { paths: redactedPaths, censor: '[redacted]' },
     },
     prefixed,
