@@ -103,7 +103,7 @@ export function describeProblem(
   problem: Pick<ErrorObject, 'keyword' | 'instancePath' | 'params' | 'message' | 'parentSchema'>,
   part: string,
 ) {
-  const path = problem.instancePath.slice(1).replaceAll('/', '.')
+  const path = fieldPath(problem.instancePath)
   if (problem.keyword === 'additionalProperties') {
     const unknown = printable(String(problem.params.additionalProperty))
     const allowed = Object.keys((problem.parentSchema?.properties ?? {}) as object)
@@ -116,6 +116,17 @@ export function describeProblem(
   const text = missing ? 'is missing' : isEmpty ? 'is empty' : (inWords(problem) ?? 'is not valid')
   return { field, message: `${field} ${text}` }
 }
+
+/** A JSON pointer (RFC 6901) as fields are named in messages: `/spec/pools/0/name` is `spec.pools[0].name`. */
+const fieldPath = (pointer: string) =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((part) =>
+      /^\d+$/.test(part) ? `[${part}]` : `.${part.replaceAll('~1', '/').replaceAll('~0', '~')}`,
+    )
+    .join('')
+    .replace(/^\./, '')
 
 function inOrder(allowed: readonly string[]): string {
   if (allowed.length === 0) return 'nothing may be given here'
