@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { withoutEndSlashes } from '../base/end-slashes.ts'
 import { isRecord } from '../base/json.ts'
 
 /** How an API server is reached, and as whom. */
@@ -53,7 +54,7 @@ function entry(config: Fields, list: string, field: string, name: unknown): Fiel
 function serverOf(server: unknown): string {
   const url = typeof server === 'string' ? URL.parse(server) : null
   if (url?.protocol !== 'https:') throw new Error('the server of the kubeconfig is not an https address')
-  return (url.origin + url.pathname).replace(/\/+$/, '')
+  return withoutEndSlashes(url.origin + url.pathname)
 }
 
 function pem(fields: Fields, name: string): string {

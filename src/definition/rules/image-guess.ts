@@ -1,5 +1,6 @@
 import { isMap, isScalar, isSeq } from 'yaml'
 import type { Document, YAMLMap } from 'yaml'
+import { withoutEndSlashes } from '../../base/end-slashes.ts'
 import { textOf } from './pack-values.ts'
 
 /** An image that a pack seems to use. */
@@ -76,7 +77,7 @@ interface Parts {
 function compose({ registry, repository, tag, digest }: Parts): GuessedImage | undefined {
   const length = registry.length + repository.length + tag.length + digest.length
   if (repository === '' || length > lengthLimit) return undefined
-  const host = registry === '' ? '' : `${registry.replace(/\/+$/, '')}/`
+  const host = registry === '' ? '' : `${withoutEndSlashes(registry)}/`
   const isTagged = /[:@][^/]*$/.test(repository)
   const behind = isTagged ? '' : `${tag === '' ? '' : `:${tag}`}${digest === '' ? '' : `@${digest}`}`
   return toImage(`${host}${repository}${behind}`)
