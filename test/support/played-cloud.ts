@@ -56,6 +56,8 @@ export interface PlayedCloud {
   servers: readonly PlayedServer[]
   /** As Neutron describes them; `undefined`: there is no Neutron in the catalogue. */
   ports: readonly object[] | undefined
+  /** How many ports Neutron gives in a reply; all by default, as it does by default. */
+  portLimit: number
   misbehaves: Misbehaviour | undefined
   readonly requests: Request[]
   /** The requests whose path begins so. */
@@ -135,6 +137,15 @@ export async function playCloud(): Promise<PlayedCloud> {
     send(reply, { status, headers, body: pageOf(all.slice(at), url) })
   }
 
+  function listPorts(url: URL, reply: ServerResponse): void {
+    const all = (cloud.ports ?? []).map((port, index) => ({ id: `port-${index}`, ...port }))
+    const marker = url.searchParams.get('marker')
+    const left = all.slice(marker === null ? 0 : all.findIndex(({ id }) => id === marker) + 1)
+    const ports = left.slice(0, cloud.portLimit)
+    const links = left.length > ports.length ? { ports_links: [{ rel: 'next', href: url.href }] } : {}
+    send(reply, { ...recorded('neutron-ports'), body: { ports, ...links } })
+  }
+
   function answer(request: Request, reply: ServerResponse): void {
     const url = new URL(request.url, origin)
     if (request.method === 'POST' && url.pathname === '/identity/v3/auth/tokens') {
@@ -143,8 +154,7 @@ export async function playCloud(): Promise<PlayedCloud> {
     }
     if (!tokens.has(String(request.headers['x-auth-token']))) send(reply, recorded('nova-refused-token'))
     else if (url.pathname === '/compute/v2.1/servers/detail') listServers(url, reply)
-    else if (url.pathname === '/network/v2.0/ports')
-      send(reply, { ...recorded('neutron-ports'), body: { ports: cloud.ports } })
+    else if (url.pathname === '/network/v2.0/ports') listPorts(url, reply)
     else reply.writeHead(404).end()
   }
 
@@ -166,6 +176,7 @@ export async function playCloud(): Promise<PlayedCloud> {
     credentials: new Map([['right-id', 'right-secret-of-the-credential']]),
     servers: [],
     ports: [],
+    portLimit: Infinity,
     misbehaves: undefined,
     requests: [],
     asked: (prefix) => cloud.requests.filter(({ url }) => url.startsWith(prefix)),

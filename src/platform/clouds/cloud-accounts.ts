@@ -31,6 +31,8 @@ export interface CloudAccountsOptions {
   readonly provider: () => Pick<MachineProvider<VendorAccountCredentials, never>, 'validate'>
   /** Names of the cloud configurations that use an account. */
   readonly usesOf: (accountUid: string) => readonly string[]
+  /** Ends what the cloud is asked. */
+  readonly stopping: AbortSignal
   readonly clock: Pick<Clock, 'now'>
 }
 
@@ -60,7 +62,7 @@ export interface CloudAccounts {
 const answerMs = 5_000
 
 export function createCloudAccounts(options: CloudAccountsOptions): CloudAccounts {
-  const { store, database, read, seal, provider, usesOf, clock } = options
+  const { store, database, read, seal, provider, usesOf, stopping, clock } = options
 
   const notFound = () =>
     new AppError(generalErrors.NotFound, 'there is no cloud account with this uid in this scope')
@@ -82,7 +84,8 @@ export function createCloudAccounts(options: CloudAccountsOptions): CloudAccount
 
   async function validate(credentials: VendorAccountCredentials, signal: AbortSignal): Promise<void> {
     try {
-      await provider().validate(credentials, AbortSignal.any([signal, AbortSignal.timeout(answerMs)]))
+      const ends = AbortSignal.any([signal, stopping, AbortSignal.timeout(answerMs)])
+      await provider().validate(credentials, ends)
     } finally {
       // The end of the session is the reason, not an error that followed from it.
       signal.throwIfAborted()

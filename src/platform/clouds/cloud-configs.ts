@@ -106,7 +106,7 @@ export function createCloudConfigs(options: CloudConfigsOptions): CloudConfigs {
         )
       const { machines } = provider()
       const credentials = accounts.credentialsOf(accountUid)
-      return pools.see(`${uid}/${poolName}`, (signal) => machines({ credentials, tags: pool.tags }, signal))
+      return pools.see(`${uid}/${poolName}`, (limits) => machines({ credentials, tags: pool.tags }, limits))
     },
     remove(uid, projectUid) {
       get(uid, projectUid)

@@ -19,7 +19,7 @@ export interface CloudPartsOptions {
   readonly database: Database
   readonly read: Reader['read']
   readonly secrets: Secrets
-  /** Ends the reads of pools. */
+  /** Ends what the cloud is asked. */
   readonly stopping: AbortSignal
   readonly clock: Clock
   readonly log: Logger
@@ -47,7 +47,7 @@ export async function createCloudParts(options: CloudPartsOptions): Promise<Clou
   }
   const store = createCloudConfigStore(database)
   const accounts = createCloudAccounts({
-    ...{ store: createCloudAccountStore(database), database, read, provider, clock },
+    ...{ store: createCloudAccountStore(database), database, read, provider, stopping, clock },
     seal: sealOf(secrets, sealedColumns.cloudSecrets),
     usesOf: (uid) => store.namesWith(uid).map((name) => `the cloud configuration ${name}`),
   })

@@ -3,12 +3,14 @@ import { readAuthorities } from '../../outgoing/authorities.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
 import type { CloudsSettings } from '../config.ts'
-import type { MachineProvider } from '../machines/provider.ts'
+import type { MachineProvider, MachineRead } from '../machines/provider.ts'
 import { createCloudHttp } from './cloud-http.ts'
 import { createKeystone, type CloudCredentials } from './keystone.ts'
-import { readPorts } from './neutron.ts'
-import { readServers, TokenRefused } from './nova.ts'
-import { toMachine } from './to-machine.ts'
+import { readPorts, type Port } from './neutron.ts'
+import { readMachines } from './nova.ts'
+import { TokenRefused } from './pages.ts'
+
+const noPorts: ReadonlyMap<string, readonly Port[]> = new Map()
 
 /** The servers that an account sees and that have all the tags. */
 export interface CloudPool {
@@ -36,26 +38,33 @@ export async function createOpenStack(
   const http = createCloudHttp(ca === undefined ? {} : { ca })
   const keystone = createKeystone({ settings: { ...settings, authUrl }, http, clock })
 
-  async function read({ credentials, tags }: CloudPool, signal: AbortSignal) {
-    const session = await keystone.session(credentials, signal)
+  // One list after the other: a read that fails leaves no other one, and a page is made machines as it comes.
+  async function read({ credentials, tags }: CloudPool, { signal, hold }: MachineRead) {
+    const session = await keystone.session(credentials)
     const { network } = session
-    const [servers, ports] = await Promise.all([
-      readServers(http, session, tags, signal),
-      network === undefined ? undefined : readPorts(http, { ...session, network }, signal),
-    ])
-    return servers.map((server) => toMachine(server, ports?.get(String(server.id)) ?? []))
+    let portBytes = 0
+    const ports =
+      network === undefined
+        ? noPorts
+        : await readPorts(
+            http,
+            { ...session, network },
+            { signal, hold: (bytes) => hold((portBytes = bytes)) },
+          )
+    const pool = { session, tags, ports }
+    return readMachines(http, pool, { signal, hold: (bytes) => hold(portBytes + bytes) })
   }
 
   return {
     validate: keystone.check,
-    async machines(pool, signal) {
+    async machines(pool, wanted) {
       try {
-        return await read(pool, signal)
+        return await read(pool, wanted)
       } catch (error) {
         if (!(error instanceof TokenRefused)) throw error
       }
       keystone.forget(pool.credentials)
-      return read(pool, signal).catch((error: unknown) => {
+      return read(pool, wanted).catch((error: unknown) => {
         if (!(error instanceof TokenRefused)) throw error
         throw new AppError(
           platformErrors.CloudCredentialsRefused,

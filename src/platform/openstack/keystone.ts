@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { withoutEndSlashes } from '../../base/end-slashes.ts'
 import { isRecord, type JsonObject } from '../../base/json.ts'
 import { createBoundedMap } from '../../base/bounded-map.ts'
 import { AppError } from '../../errors/app-error.ts'
@@ -36,14 +37,21 @@ export interface KeystoneOptions {
 export interface Keystone {
   /** @throws AppError CloudCredentialsRefused, CloudUnavailable */
   check(credentials: CloudCredentials, signal: AbortSignal): Promise<void>
-  /** The session of these credentials, a new one where there is none that lasts. @throws AppError CloudCredentialsRefused, CloudUnavailable */
-  session(credentials: CloudCredentials, signal: AbortSignal): Promise<CloudSession>
+  /**
+   * The session of these credentials, a new one where there is none that lasts; one for all that ask meanwhile.
+   * @throws AppError CloudCredentialsRefused, CloudUnavailable also without an answer in ten seconds
+   */
+  session(credentials: CloudCredentials): Promise<CloudSession>
   /** Forgets the session whose token a service has refused. */
   forget(credentials: CloudCredentials): void
 }
 
 // A catalogue of many regions has some hundred kilobytes.
-const longestToken = 4_194_304
+const longestReply = 4_194_304
+// Fernet tokens have some 200 characters, and ids of projects at most 64; both are kept.
+const longestToken = 8_192
+const longestId = 255
+const logInMs = 10_000
 // A read that begins with a token has to end with it.
 const marginMs = 120_000
 const mostSessions = 1_000
@@ -55,16 +63,17 @@ interface Kept extends CloudSession {
 
 export function createKeystone({ settings, http, clock }: KeystoneOptions): Keystone {
   const { authUrl } = settings
-  const base = authUrl.replace(/\/+$/, '')
+  const base = withoutEndSlashes(authUrl)
   const url = new URL(`${base}${base.endsWith('/v3') ? '' : '/v3'}/auth/tokens`)
   const sessions = createBoundedMap<Kept>({
     maximum: mostSessions,
     worth: ({ usableUntil }, now) => Math.max(0, usableUntil - now),
   })
+  const beginning = new Map<string, Promise<CloudSession>>()
 
   async function logIn({ secretId, secretKey }: CloudCredentials, signal: AbortSignal) {
     const reply = await http.ask({
-      ...{ service: 'Keystone', method: 'POST', url, longest: longestToken, signal },
+      ...{ service: 'Keystone', method: 'POST', url, longest: longestReply, signal },
       body: {
         auth: {
           identity: {
@@ -79,31 +88,38 @@ export function createKeystone({ settings, http, clock }: KeystoneOptions): Keys
     if (status === 401 || status === 404)
       throw new AppError(platformErrors.CloudCredentialsRefused, 'the cloud refuses these credentials')
     const token = headers['x-subject-token']
-    if (status !== 201 || typeof token !== 'string' || !isRecord(body?.token))
+    if (status !== 201 || typeof token !== 'string' || token.length > longestToken || !isRecord(body?.token))
       throw unusable('Keystone', reply)
     return { token, granted: body.token }
+  }
+
+  async function begin(credentials: CloudCredentials, key: string): Promise<CloudSession> {
+    const begun = clock.monotonic()
+    const { token, granted } = await logIn(credentials, AbortSignal.timeout(logInMs))
+    const compute = chooseEndpoint(granted.catalog, 'compute', settings)
+    if (compute === undefined)
+      throw unavailable(`the catalogue of the cloud has no ${settings.interface} endpoint of compute`)
+    const projectId = isRecord(granted.project) ? textOf(granted.project.id) : ''
+    if (projectId.length > longestId) throw unavailable('Keystone answers with an id that is too long')
+    const session: Kept = {
+      ...{ token, compute, network: chooseEndpoint(granted.catalog, 'network', settings), projectId },
+      usableUntil: begun + lifetimeOf(granted) - marginMs,
+    }
+    sessions.set(key, session, begun)
+    return session
   }
 
   return {
     async check(credentials, signal) {
       await logIn(credentials, signal)
     },
-    async session(credentials, signal) {
+    async session(credentials) {
       const key = keyOf(credentials)
-      const begun = clock.monotonic()
       const kept = sessions.get(key)
-      if (kept && kept.usableUntil > begun) return kept
-      const { token, granted } = await logIn(credentials, signal)
-      const compute = chooseEndpoint(granted.catalog, 'compute', settings)
-      if (compute === undefined)
-        throw unavailable(`the catalogue of the cloud has no ${settings.interface} endpoint of compute`)
-      const session: Kept = {
-        ...{ token, compute, network: chooseEndpoint(granted.catalog, 'network', settings) },
-        projectId: isRecord(granted.project) ? textOf(granted.project.id) : '',
-        usableUntil: begun + lifetimeOf(granted) - marginMs,
-      }
-      sessions.set(key, session, begun)
-      return session
+      if (kept && kept.usableUntil > clock.monotonic()) return kept
+      const begun = beginning.get(key) ?? begin(credentials, key).finally(() => beginning.delete(key))
+      beginning.set(key, begun)
+      return begun
     },
     forget: (credentials) => sessions.delete(keyOf(credentials)),
   }

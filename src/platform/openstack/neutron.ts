@@ -1,7 +1,9 @@
-import { unusable, type CloudHttp } from './cloud-http.ts'
+import { heapBytes } from '../../base/heap-bytes.ts'
+import type { MachineRead } from '../machines/provider.ts'
+import type { CloudHttp } from './cloud-http.ts'
 import { objectsIn, textOf } from './json.ts'
 import type { CloudSession } from './keystone.ts'
-import { requireRight } from './nova.ts'
+import { readPages, type PagedList } from './pages.ts'
 
 /** A network card of a server. */
 export interface Port {
@@ -10,42 +12,49 @@ export interface Port {
   readonly addresses: readonly { readonly subnetId: string; readonly address: string }[]
 }
 
-const fields = ['device_id', 'mac_address', 'network_id', 'fixed_ips']
-// Some 300 bytes for each port.
-const longestPorts = 16_777_216
+const fields = ['id', 'device_id', 'mac_address', 'network_id', 'fixed_ips']
+// Some 350 bytes for each port.
+const longestPage = 8_388_608
+const mostPorts = 50_000
 
 /**
- * All ports of the project, by the id of their server, in one request.
- * @throws TokenRefused, and AppError CloudCredentialsRefused, CloudUnavailable
+ * All ports of the project, by the id of their server: in one request, unless Neutron limits how many a reply has.
+ * @param hold is called with the memory that the ports take so far
+ * @throws TokenRefused, what `hold` throws, and AppError CloudCredentialsRefused, CloudUnavailable
  */
 export async function readPorts(
   http: Pick<CloudHttp, 'ask'>,
   { token, network, projectId }: Pick<CloudSession, 'token' | 'projectId'> & { readonly network: string },
-  signal: AbortSignal,
+  { signal, hold }: MachineRead,
 ): Promise<ReadonlyMap<string, readonly Port[]>> {
   const url = new URL(`${network}${network.endsWith('/v2.0') ? '' : '/v2.0'}/ports`)
   // Without the project, the ports of all of them for an administrator of the cloud.
   url.searchParams.append('project_id', projectId)
   for (const field of fields) url.searchParams.append('fields', field)
-  const reply = await http.ask({
-    ...{ service: 'Neutron', method: 'GET', url, longest: longestPorts, signal },
+  const list: PagedList = {
+    member: 'ports',
+    ...{ service: 'Neutron', url, most: mostPorts, longest: longestPage },
     headers: { 'x-auth-token': token },
-  })
-  requireRight('Neutron', reply)
-  const ports = reply.body?.ports
-  if (reply.status !== 200 || !Array.isArray(ports)) throw unusable('Neutron', reply)
-  const found = new Map<string, Port[]>()
-  for (const port of objectsIn(ports)) {
-    const { device_id: server, mac_address: mac, network_id: networkId, fixed_ips: addresses } = port
-    if (typeof server !== 'string' || server === '' || typeof mac !== 'string') continue
-    const of = found.get(server) ?? []
-    found.set(server, of)
-    of.push({
-      ...{ mac, networkId: textOf(networkId) },
-      addresses: objectsIn(addresses).map(({ subnet_id: subnet, ip_address: address }) => ({
-        ...{ subnetId: textOf(subnet), address: textOf(address) },
-      })),
-    })
   }
-  return found
+  return readPages(http, list, signal, () => {
+    const found = new Map<string, Port[]>()
+    let bytes = 0
+    return {
+      add(page) {
+        for (const { device_id: server, mac_address: mac, network_id: networkId, fixed_ips: ips } of page) {
+          if (typeof server !== 'string' || server === '' || typeof mac !== 'string') continue
+          const addresses = objectsIn(ips).map(({ subnet_id: subnet, ip_address: address }) => ({
+            ...{ subnetId: textOf(subnet), address: textOf(address) },
+          }))
+          const port = { mac, networkId: textOf(networkId), addresses }
+          bytes += heapBytes(server) + heapBytes(port)
+          const known = found.get(server)
+          if (known) known.push(port)
+          else found.set(server, [port])
+        }
+        hold(bytes)
+      },
+      result: () => found,
+    }
+  })
 }

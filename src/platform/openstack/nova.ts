@@ -1,86 +1,58 @@
-import { type JsonObject } from '../../base/json.ts'
-import { AppError } from '../../errors/app-error.ts'
-import { platformErrors } from '../codes.ts'
-import { unavailable, unusable, type CloudHttp, type CloudReply } from './cloud-http.ts'
-import { objectsIn } from './json.ts'
+import { heapBytes } from '../../base/heap-bytes.ts'
+import type { MachineRead } from '../machines/provider.ts'
+import type { Machine } from '../schemas/machines.ts'
+import type { CloudHttp } from './cloud-http.ts'
 import type { CloudSession } from './keystone.ts'
+import type { Port } from './neutron.ts'
+import { readPages, type PagedList } from './pages.ts'
+import { toMachine } from './to-machine.ts'
 
 /**
  * The version of Nova's interface, of 2017 (Pike). 2.26 has filters by tags, 2.47 the flavor in the server itself, so that nothing else has to
  * be asked. What later ones add is not used: 2.69 tells of servers of a part of the cloud that is down, but not with a filter.
  */
 const microversion = '2.47'
-// Nova gives fewer where its max_limit is lower.
-const pageSize = 200
+// Nova gives fewer where its max_limit is lower. A server with all the metadata of Nova's usual quota has 67 kB.
+const pageSize = 100
 const longestPage = 8_388_608
 const mostServers = 10_000
-const mostBeginnings = 3
 
-/** The token was refused: it was revoked, as all tokens of credentials that are deleted. */
-export class TokenRefused extends Error {
-  override readonly name = 'TokenRefused'
-}
-
-/** @throws TokenRefused, and AppError CloudCredentialsRefused where the role is not enough */
-export function requireRight(service: string, { status }: Pick<CloudReply, 'status'>): void {
-  if (status === 401) throw new TokenRefused(service)
-  if (status === 403)
-    throw new AppError(
-      platformErrors.CloudCredentialsRefused,
-      `the role of the credentials does not allow them to list what ${service} has`,
-    )
+/** The servers of a pool. */
+export interface ServersRequest {
+  readonly session: Pick<CloudSession, 'token' | 'compute'>
+  readonly tags: readonly string[]
+  /** Of all servers of the project, by their id. */
+  readonly ports: ReadonlyMap<string, readonly Port[]>
 }
 
 /**
- * All servers of the project that have every tag, as Nova describes them.
- * @throws TokenRefused, and AppError CloudCredentialsRefused, CloudUnavailable
+ * All servers of the project that have every tag, as machines.
+ * @param hold is called with the memory that the machines take so far
+ * @throws TokenRefused, what `hold` throws, and AppError CloudCredentialsRefused, CloudUnavailable
  */
-export async function readServers(
+export async function readMachines(
   http: Pick<CloudHttp, 'ask'>,
-  session: Pick<CloudSession, 'token' | 'compute'>,
-  tags: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly JsonObject[]> {
-  // The server at the end of a page may be deleted before the next one is read.
-  for (let beginnings = 0; beginnings < mostBeginnings; beginnings += 1) {
-    const servers = await readPages(http, session, tags, signal)
-    if (servers) return servers
+  { session, tags, ports }: ServersRequest,
+  { signal, hold }: MachineRead,
+): Promise<readonly Machine[]> {
+  const url = new URL(`${session.compute}/servers/detail`)
+  url.search = new URLSearchParams({ tags: tags.join(','), limit: String(pageSize) }).toString()
+  const list: PagedList = {
+    member: 'servers',
+    ...{ service: 'Nova', url, most: mostServers, longest: longestPage },
+    headers: { 'x-auth-token': session.token, 'x-openstack-nova-api-version': microversion },
   }
-  throw unavailable('the servers of the pool change faster than their list can be read')
+  return readPages(http, list, signal, () => {
+    const machines: Machine[] = []
+    let bytes = 0
+    return {
+      add(page) {
+        const found = page.map((server) => toMachine(server, ports.get(server.id) ?? []))
+        bytes += heapBytes(found)
+        hold(bytes)
+        machines.push(...found)
+      },
+      result: () => machines,
+    }
+  })
 }
-
-/** @returns undefined where the last server of a page is not there any more */
-async function readPages(
-  http: Pick<CloudHttp, 'ask'>,
-  { token, compute }: Pick<CloudSession, 'token' | 'compute'>,
-  tags: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly JsonObject[] | undefined> {
-  const found = new Map<string, JsonObject>()
-  for (let marker: string | undefined; ;) {
-    const url = new URL(`${compute}/servers/detail`)
-    url.search = new URLSearchParams({
-      ...{ tags: tags.join(','), limit: String(pageSize) },
-      ...(marker === undefined ? {} : { marker }),
-    }).toString()
-    const reply = await http.ask({
-      ...{ service: 'Nova', method: 'GET', url, longest: longestPage, signal },
-      headers: { 'x-auth-token': token, 'x-openstack-nova-api-version': microversion },
-    })
-    requireRight('Nova', reply)
-    const { status, body } = reply
-    if (status === 400 && marker !== undefined) return undefined
-    if (status === 406) throw unavailable(`Nova does not know version ${microversion} of its interface`)
-    const servers = body?.servers
-    if (status !== 200 || !Array.isArray(servers)) throw unusable('Nova', reply)
-    const before = found.size
-    for (const server of objectsIn(servers)) if (typeof server.id === 'string') found.set(server.id, server)
-    if (found.size > mostServers) throw unavailable(`the pool has more than ${mostServers} servers`)
-    if (!hasNext(body?.servers_links)) return [...found.values()]
-    if (found.size === before) throw unavailable('Nova gives the same page again')
-    marker = [...found.keys()].at(-1)
-  }
-}
-
-// Its address is not used: the marker says the same, and no reply leads elsewhere.
-const hasNext = (links: unknown) => objectsIn(links).some(({ rel }) => rel === 'next')

@@ -78,7 +78,9 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
       const bound = [projectUid, configUid, name]
       const query = parseListQuery(request.query, machineList, { tokens: listTokens, bound })
       const cluster = clusters.get(configUid, projectUid)
-      const machines = await edgeMachines.machines({ cluster, name }, request.sessionEnd)
+      // A host is in memory anyway.
+      const read = { signal: request.sessionEnd, hold: () => undefined }
+      const machines = await edgeMachines.machines({ cluster, name }, read)
       return listInMemory(machines, query, machineList, (machine) => machine)
     },
   )

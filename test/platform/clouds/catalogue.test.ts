@@ -35,12 +35,12 @@ describe('the endpoint of a service', () => {
     expect(chooseEndpoint(found, 'compute', { ...usual, region: 'Three' })).toBeUndefined()
     expect(refusalOf(() => chooseEndpoint(found, 'compute', usual))).toMatchObject({
       code: 'CloudUnavailable',
-      message: 'the cloud has several regions, One, Two: set clouds.vendor.region',
+      message: 'the cloud has several regions (openstack region list): set clouds.vendor.region',
     })
   })
 
-  it.each(['http://plain.example/v2.1', 'no url', ''])(
-    'is not "%s", since the token is sent there',
+  it.each(['http://plain.example/v2.1', 'no url', '', `https://long.example/${'/'.repeat(3_000_000)}x`])(
+    'is not "%.40s", since the token is sent there',
     (url) => {
       const found = catalogue(endpoint('public', 'One', url))
       expect(refusalOf(() => chooseEndpoint(found, 'compute', usual))).toMatchObject({

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { heapBytes } from '../../../src/base/heap-bytes.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
 import { platformErrors } from '../../../src/platform/codes.ts'
 import { createKeptPools } from '../../../src/platform/machines/kept-pools.ts'
+import type { MachineRead } from '../../../src/platform/machines/provider.ts'
 import type { Machine } from '../../../src/platform/schemas/machines.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createTurningClock } from '../../support/turning-clock.ts'
@@ -21,19 +23,27 @@ const refused = () =>
   new AppError(platformErrors.CloudCredentialsRefused, 'the cloud refuses these credentials')
 
 /** Pools over reads that a test answers. */
-function createWorld(waitMs = 50) {
+function createWorld(memory: { readonly poolBytes?: number; readonly allBytes?: number } = {}) {
   const clock = createTurningClock()
   const stop = new AbortController()
   const { log, texts } = captureLog()
-  const pools = createKeptPools({ clock, log, stopping: stop.signal, limits: { waitMs } })
+  const pools = createKeptPools({ clock, log, stopping: stop.signal, limits: { waitMs: 50, ...memory } })
   const reads: {
     answer: (machines: Machine[]) => void
     fail: (error: Error) => void
+    hold: (bytes: number) => void
     signal: AbortSignal
   }[] = []
-  const read = (signal: AbortSignal) =>
+  const read = ({ signal, hold }: MachineRead) =>
     new Promise<Machine[]>((answer, fail) => {
-      reads.push({ answer, fail, signal })
+      const tell = (bytes: number) => {
+        try {
+          hold(bytes)
+        } catch (error) {
+          fail(error instanceof Error ? error : new Error('held', { cause: error }))
+        }
+      }
+      reads.push({ answer, fail, hold: tell, signal })
       signal.addEventListener('abort', () => fail(slow()))
     })
   const see = async (key = 'a/b') => {
@@ -137,6 +147,73 @@ describe('the machines of a pool', () => {
     expect(await other).toBe('one|')
     reads[0]?.fail(slow())
     expect(await stuck).toBe('CloudUnavailable')
+  })
+
+  it('of a pool that fails stay, however many other pools fail', async () => {
+    const { clock, reads, see } = createWorld()
+    const kept = see('a/kept')
+    reads[0]?.answer([machine('one')])
+    await kept
+    for (let index = 0; index < 3_000; index += 1) {
+      const asked = see(`a/${index}`)
+      reads.at(-1)?.fail(slow())
+      await asked
+    }
+    clock.turn(10_000)
+    const again = see('a/kept')
+    reads.at(-1)?.fail(slow())
+    expect(await again).toBe('one|as it was 10 seconds ago: Nova does not answer in time')
+  })
+
+  it('that take too much memory for one pool are refused, and the last state stays', async () => {
+    const { clock, last, see } = createWorld({ poolBytes: 10_000 })
+    const first = see()
+    last().hold(10_000)
+    last().answer([machine('one')])
+    expect(await first).toBe('one|')
+    clock.turn(10_000)
+    const second = see()
+    last().hold(10_001)
+    expect(await second).toBe(
+      'one|as it was 10 seconds ago: the machines of the pool take more memory than there is for one',
+    )
+  })
+
+  it('are forgotten where pools that are asked need the memory, those first that were read first', async () => {
+    const one = heapBytes([machine('one')])
+    const { clock, reads, last, see } = createWorld({ allBytes: 10 * one })
+    for (const key of ['a/old', 'a/new']) {
+      const asked = see(key)
+      last().answer([machine('one')])
+      await asked
+      clock.turn(10_000)
+    }
+    const large = see('a/large')
+    last().hold(8.5 * one)
+    const stuck = see('a/new')
+    const other = see('a/old')
+    reads.at(-1)?.fail(slow())
+    expect(await other).toBe('CloudUnavailable')
+    expect(await stuck).toBe('one|as it was 10 seconds ago: the cloud has not answered yet')
+    last().hold(0)
+    reads[2]?.answer([machine('two')])
+    expect(await large).toBe('two|')
+  })
+
+  it('of pools that were read in the last ten seconds are not forgotten: the next pool has to wait', async () => {
+    const { clock, last, see, reads } = createWorld({ allBytes: 10_000 })
+    const held = see('a/held')
+    last().hold(9_500)
+    const asked = see('a/next')
+    last().hold(600)
+    expect(await asked).toBe('CloudUnavailable')
+    reads[0]?.answer([machine('one')])
+    expect(await held).toBe('one|')
+    clock.turn(10_000)
+    const again = see('a/next')
+    last().hold(600)
+    last().answer([machine('two')])
+    expect(await again).toBe('two|')
   })
 
   it('a stop ends the reads, without a line in the log', async () => {

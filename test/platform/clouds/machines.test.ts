@@ -14,6 +14,7 @@ beforeEach(() => {
   cloud.misbehaves = undefined
   cloud.servers = []
   cloud.ports = []
+  cloud.portLimit = Infinity
   cloud.requests.length = 0
 })
 afterAll(() => world.close())
@@ -68,7 +69,7 @@ describe('the machines of a pool', () => {
     const [first] = nova()
     expect([first?.headers['x-openstack-nova-api-version'], first?.url]).toEqual([
       '2.47',
-      '/compute/v2.1/servers/detail?tags=plant%2Cworker&limit=200',
+      '/compute/v2.1/servers/detail?tags=plant%2Cworker&limit=100',
     ])
   })
 
@@ -277,6 +278,58 @@ describe('the reads of a pool', () => {
       url.startsWith('/network') ? reply.writeHead(500).end('{}') : undefined
     const { code, message } = await list(config)
     expect([code, message]).toEqual(['503 CloudUnavailable', 'Neutron answers with status 500'])
+  })
+
+  it('take all pages of a Neutron that limits them', async () => {
+    world.cloud.servers = manyServers(5, ['plant'])
+    world.cloud.ports = world.cloud.servers.map(({ id }) => ({
+      ...{ device_id: id, mac_address: id, network_id: 'net', fixed_ips: [] },
+    }))
+    world.cloud.portLimit = 2
+    const found = await all(await world.configure({ pool: ['plant'] }))
+    expect(found.map(({ spec }) => spec.vpcId)).toEqual(Array(5).fill('net'))
+    expect(world.cloud.asked('/network')).toHaveLength(3)
+  })
+
+  it('take servers with all the metadata that Nova allows by default', async () => {
+    const metadata = Object.fromEntries(
+      Array.from({ length: 128 }, (_, index) => [`${index}`.padEnd(255, 'n'), 'v'.repeat(255)]),
+    )
+    world.cloud.servers = manyServers(100, ['plant']).map((server) => ({ ...server, metadata }))
+    const found = await all(await world.configure({ pool: ['plant'] }))
+    expect(found.map((machine) => Object.keys(machine.metadata.annotations).length)).toEqual(
+      Array(100).fill(128),
+    )
+  })
+
+  it.each<[string, string]>([
+    ['a reply of many values', `{"servers":[${'{},'.repeat(2_000_000)}{}]}`],
+    ['a reply of many levels', `{"servers":${'['.repeat(8_000_000)}`],
+  ])('end with %s, which would take all memory', async (_, text) => {
+    const config = await world.configure({ pool: ['plant'] })
+    world.cloud.misbehaves = ({ url }, reply) =>
+      url.startsWith('/compute') ? reply.writeHead(200).end(text) : undefined
+    expect(await list(config)).toMatchObject({
+      code: '503 CloudUnavailable',
+      message: 'Nova answers as no OpenStack does: its reply has more than 300000 values',
+    })
+  })
+
+  it('of one account log in once where it has no token yet', async () => {
+    const names = Array.from({ length: 30 }, (_, index) => `pool-${index}`)
+    const config = await world.configure(Object.fromEntries(names.map((name) => [name, ['plant']])))
+    world.cloud.requests.length = 0
+    const replies = await Promise.all(names.map((name) => list(config, name)))
+    expect(new Set(replies.map(({ code }) => code))).toEqual(new Set(['200']))
+    expect([nova().length, logIns().length]).toEqual([30, 1])
+  })
+
+  it('do not ask Nova where Neutron has failed', async () => {
+    const config = await world.configure({ pool: ['plant'] })
+    world.cloud.misbehaves = ({ url }, reply) =>
+      url.startsWith('/network') ? reply.writeHead(500).end('{}') : undefined
+    expect((await list(config)).code).toBe('503 CloudUnavailable')
+    expect(nova()).toEqual([])
   })
 
   it('that are slow leave the last state, with its age on each machine, and other pools alone; then 503', async () => {

@@ -101,8 +101,16 @@ describe('a cloud that misbehaves', () => {
       (reply) => json(reply, 401, `{"error": "${'a'.repeat(70_000)}"}`),
       'Keystone answers as no OpenStack does: its reply is longer than 65536 bytes',
     ],
-    ['sends no JSON', (reply) => json(reply, 201, '<html>', token), 'Keystone answers with no JSON object'],
-    ['sends a list', (reply) => json(reply, 201, '[]', token), 'Keystone answers with no JSON object'],
+    [
+      'sends no JSON',
+      (reply) => json(reply, 201, '<html>', token),
+      'Keystone answers as no OpenStack does: its reply is not a JSON object',
+    ],
+    [
+      'sends a list',
+      (reply) => json(reply, 201, '[]', token),
+      'Keystone answers as no OpenStack does: its reply is not a JSON object',
+    ],
     ['gives no token', (reply) => json(reply, 201, '{"token": {}}'), 'Keystone answers with status 201'],
     ['describes no token', (reply) => json(reply, 201, '{}', token), 'Keystone answers with status 201'],
     ['has an error', (reply) => json(reply, 500, '{}'), 'Keystone answers with status 500'],
