@@ -203,9 +203,12 @@ async function furnish(host: Edgeplatform): Promise<Cloud> {
     async allBuilt() {
       const end = performance.now() + 600_000
       for (;;) {
-        const { servers } = await api('owner', 'compute', 'GET', 'servers/detail?status=BUILD&limit=1')
-        if ((servers as Server[]).length === 0) return
-        if (performance.now() > end) throw new Error('servers are still being built after ten minutes')
+        const { servers } = await api('owner', 'compute', 'GET', 'servers/detail?status=BUILD')
+        const left = (servers as Server[]).map(
+          ({ name, 'OS-EXT-STS:task_state': task }) => `${name} (${task ?? 'no task'})`,
+        )
+        if (left.length === 0) return
+        if (performance.now() > end) throw new Error(`still being built after ten minutes: ${left.join(', ')}`)
         await sleep(1_000)
       }
     },

@@ -60,6 +60,8 @@ vif_plugging_timeout = 0
 allow_resize_to_same_host = true
 reclaim_instance_interval = 3600
 shelved_offload_time = 3600
+# On a busy machine. A server whose message was not answered in time is being built for ever.
+rpc_response_timeout = 300
 [api]
 max_limit = 50
 [api_database]
