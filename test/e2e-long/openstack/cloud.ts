@@ -208,7 +208,8 @@ async function furnish(host: Edgeplatform): Promise<Cloud> {
           ({ name, 'OS-EXT-STS:task_state': task }) => `${name} (${task ?? 'no task'})`,
         )
         if (left.length === 0) return
-        if (performance.now() > end) throw new Error(`still being built after ten minutes: ${left.join(', ')}`)
+        if (performance.now() > end)
+          throw new Error(`still being built after ten minutes: ${left.join(', ')}`)
         await sleep(1_000)
       }
     },
