@@ -1,4 +1,7 @@
+import { canonicalAddress } from '../../base/address.ts'
+import { judgeEndpoint, saidOfEndpoint } from '../../cluster/configuration/endpoint-address.ts'
 import { readConfiguration, type HostFacts } from '../../cluster/configuration/read-configuration.ts'
+import { networkOf, parseSubnet, prefixLengthOf, type Subnet } from '../../cluster/host/subnet.ts'
 import type { ClusterConfiguration } from '../../cluster/schemas.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
@@ -22,7 +25,10 @@ export function configurationProblems(configuration: Configuration, host: HostRe
     ...partsOf(pool).map((part) => withSpec({ machinePoolConfig: [{ hosts: [], ...part }] })),
     withSpec({ machinePoolConfig: [{ hosts: [...hosts] }] }),
   ]
-  const found = parts.flatMap((part) => problemsOf(part, facts))
+  const found = [
+    ...parts.flatMap((part) => problemsOf(part, facts)),
+    ...endpointProblems(clusterConfig.controlPlaneEndpoint?.host ?? '', facts, host),
+  ]
   return [...new Map(found.map((problem) => [`${problem.path}\0${problem.message}`, problem])).values()]
 }
 
@@ -49,6 +55,30 @@ function problemsOf(part: ClusterConfiguration, facts: HostFacts): ClusterProble
     ]
   }
 }
+
+/** A host may have networks that it has not reported. An address that is in none of the reported ones is a warning: only the host can refuse it. */
+function endpointProblems(given: string, { addresses }: HostFacts, host: HostRecord): ClusterProblem[] {
+  const networks = networksOf(host)
+  const judged = judgeEndpoint(given.trim(), {
+    ...{ called: `the host ${host.name}`, addresses: new Set(addresses.map(canonicalAddress)), networks },
+  })
+  if (judged.kind === 'own' || judged.kind === 'within') return []
+  if (judged.kind === 'elsewhere' && networks.length === 0) return []
+  return [
+    {
+      ...{ code: 'EndpointInvalid', severity: judged.kind === 'unusable' ? 'error' : 'warning' },
+      message: saidOfEndpoint(given.trim(), judged.reason),
+      path: 'spec.cloudConfig.controlPlaneEndpoint.host',
+    },
+  ]
+}
+
+/** The networks of the addresses that a host has reported. */
+const networksOf = ({ reported }: HostRecord): readonly { readonly subnet: Subnet }[] =>
+  (reported.device.nics ?? []).flatMap(({ ip = '', subnet: mask = '' }) => {
+    const subnet = parseSubnet(ip.includes('/') ? ip : `${ip}/${prefixLengthOf(mask)}`)
+    return subnet ? [{ subnet: networkOf(subnet) }] : []
+  })
 
 /** The platform's API has other places for the same. */
 const asSent = (text: string) =>

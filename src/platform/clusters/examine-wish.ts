@@ -68,7 +68,8 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
     const used = present.flat().filter((pack): pack is PackRecord => pack !== undefined)
     const folders = [...new Set(used.map((pack) => packs.folderOf(pack)))]
     const isPossible = own.every(({ severity }) => severity !== 'error')
-    const endpoint = configuration?.spec.cloudConfig.spec.clusterConfig.controlPlaneEndpoint?.host ?? ''
+    const endpoint =
+      configuration?.spec.cloudConfig.spec.clusterConfig.controlPlaneEndpoint?.host?.trim() ?? ''
     const found: ExaminedCluster =
       wish.profiles.length === 0
         ? { problems: [] }

@@ -52,6 +52,29 @@ describe('a cluster that cannot be', () => {
     expect(readdirSync(join(world.platform().stateDirectory, 'clusters/staging'))).toEqual([])
   })
 
+  it.each([
+    ['999.1.1.1', 'is not an IP address'],
+    ['plant.example', 'is not an IP address'],
+    ['127.0.0.1', 'is not an address that other hosts can reach'],
+    ['224.0.0.1', 'is not an address that other hosts can reach'],
+  ])('is told that the address of the control plane %s %s', async (address, reason) => {
+    const host = await world.joined()
+    const entity = clusterEntity(host.uid, world.profileUid(), {
+      cloudConfig: { controlPlaneEndpoint: { host: address, type: 'VIP' } },
+    })
+    expect((await validate(entity)).json).toMatchObject({
+      isPossible: false,
+      problems: expect.arrayContaining([
+        {
+          ...{ code: 'EndpointInvalid', severity: 'error' },
+          path: 'spec.cloudConfig.controlPlaneEndpoint.host',
+          message: expect.stringContaining(`"${address}" ${reason}`) as string,
+        },
+      ]) as object[],
+    })
+    expect((await ask('POST', '/v1/spectroclusters/edge-native', entity)).status).toBe(400)
+  })
+
   it.each<[string, string, (entity: ReturnType<typeof clusterEntity>, host: PlayedEdgeHost) => void]>([
     [
       'two hosts',
