@@ -24,6 +24,7 @@ const law = {
   uplink: [
     ...ground,
     'archive',
+    'secrets',
     'audit',
     'host',
     'outgoing',

@@ -46,6 +46,7 @@ async function createWorld() {
       store: await openWantedStore(stateDirectory, log),
       download: createDownload({
         fetch: createFetch({ ...platform, now: () => Date.now(), timeoutMs: 5_000, idleMs: 5_000 }),
+        key: Buffer.alloc(32),
         ...{ folder: join(stateDirectory, 'platform/download'), limitBytes: 10_000_000, reserveBytes: 0 },
       }),
       cluster: {
