@@ -206,7 +206,7 @@ export function createClusters(options: ClustersOptions): Clusters {
       const examined = await examine(wish, { folder: staged.folder, isBuilt: true }, asker)
       requirePossible(what, examined)
       const { built, templates } = examined
-      if (!built || !wish.configuration) throw new Error('a cluster without a problem was not built')
+      if (!built) throw new Error('a cluster without a problem was not built')
       const { configuration, given, number } = wish
       const made = {
         ...{ number, configuration, templates, filesUid: staged.uid, digest: built.digest },

@@ -53,7 +53,7 @@ export function toValidation(
   })
   const errors = problems.filter(({ severity }) => severity === 'error')
   const ofPools = errors.filter(({ path = '' }) => path.startsWith('spec.machinepoolconfig'))
-  const pool = wish.configuration?.spec.cloudConfig.spec.machinePoolConfig[0].name ?? ''
+  const pool = wish.configuration.spec.cloudConfig.spec.machinePoolConfig[0].name ?? ''
   return {
     ...{ isPossible, problems: [...problems] },
     machinePools: { results: ofPools.length > 0 ? [resultsOf(ofPools, pool, pool)] : [] },
