@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import { openDatabase } from '../src/store/database.ts'
 import { migrations } from '../src/migrations.ts'
+import { createSecrets } from '../src/secrets/secrets.ts'
 import { createUplink } from '../src/uplink/room.ts'
 import { hostBody } from '../test/support/host-body.ts'
 import { createTurningClock, hourMs } from '../test/support/turning-clock.ts'
@@ -41,7 +42,14 @@ export const measureConnectedHour: Measure = async (rig) => {
       url: `https://127.0.0.1:${counted.port}`,
       fingerprint: new X509Certificate(readFileSync(platform.certificate)).fingerprint256,
     },
-    ...{ mode: 'connected', stateDirectory, database, hostId: 'edge-0', configuredName: 'edge-0' },
+    ...{
+      mode: 'connected',
+      stateDirectory,
+      secrets: createSecrets(Buffer.alloc(32)),
+      database,
+      hostId: 'edge-0',
+      configuredName: 'edge-0',
+    },
     host: {
       current: () => ({ body, etag: 'unchanged' }),
       firstReading: () => Promise.resolve(),

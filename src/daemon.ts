@@ -93,6 +93,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       settings: config.platform,
       mode,
       stateDirectory: state.directory,
+      secrets,
       database,
       hostId: record.id,
       host,

@@ -1,4 +1,3 @@
-import type { FileHandle } from 'node:fs/promises'
 import type { ArchiveLimits } from './limits.ts'
 import { createMemberNames } from './member-names.ts'
 import { refuse } from './refusal.ts'
@@ -14,12 +13,26 @@ export interface IndexedMember {
   readonly target: string
 }
 
+/** A file that is read anywhere, as a `FileHandle` is. */
+export interface IndexedFile {
+  stat(): Promise<{ readonly size: number }>
+  read(
+    buffer: Buffer,
+    offset: number,
+    length: number,
+    position: number,
+  ): Promise<{ readonly buffer: Buffer; readonly bytesRead: number }>
+}
+
 /**
  * Lists the members of an archive that is not compressed. Only the headers are read.
  * @returns by path
  * @throws AppError where the archive is damaged or breaks a rule
  */
-export async function indexTar(file: FileHandle, limits: ArchiveLimits): Promise<Map<string, IndexedMember>> {
+export async function indexTar(
+  file: IndexedFile,
+  limits: ArchiveLimits,
+): Promise<Map<string, IndexedMember>> {
   const { size: total } = await file.stat()
   const names = createMemberNames(limits)
   const members = new Map<string, IndexedMember>()

@@ -156,7 +156,7 @@ export function createCreation(options: CreationOptions): Creation {
     const cluster: NewCluster = {
       ...{ uid, name, generation: wanted.generation, folder: wanted.folder, mark, at },
       posted: maskConfiguration(posted, variables),
-      sensitive: sensitiveValues(variables),
+      sensitive: sensitiveValues(prepared),
       summary: {
         kubernetes: { pack: kubernetes.pack, version: kubernetes.version },
         ...{ node, definition, content: report.digests },

@@ -42,7 +42,7 @@ export function createExamine({ prepare, preflight }: ExamineOptions): Examine {
     const prepared = await prepare.prepare(request, signal)
     try {
       const found = await preflight(prepared, posted, signal, running)
-      const hide = createHideOf(sensitiveValues(prepared.variables))
+      const hide = createHideOf(sensitiveValues(prepared))
       const problems = found.problems.map((each) => ({ ...each, message: hide(each.message) }))
       return await use({ prepared, report: { ...found, problems }, hide })
     } finally {

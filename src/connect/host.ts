@@ -1,7 +1,9 @@
+import { realpathSync } from 'node:fs'
 import type { Loaded } from '../config/load.ts'
 import type { Client } from '../ctl/client.ts'
 import { Failure } from '../ctl/exit-codes.ts'
 import { parseBody, toFailure } from '../ctl/reply.ts'
+import { oneLine } from '../ctl/text.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { CommandFailed } from '../system/runner.ts'
@@ -44,6 +46,29 @@ export const effectiveOf =
       .reduce<unknown>((section, name) => (section as Readonly<Record<string, unknown>>)[name], config)
     return { value, source }
   }
+
+/**
+ * Requires that the daemon which answers is the one whose configuration is written: another one, as that of `make run`, has files of its own.
+ * @param asked the socket that the command uses
+ * @param installed that of the installed daemon, by its configuration
+ * @throws Failure
+ */
+export function requireInstalled(asked: string, installed: string, configFile: string): void {
+  if (realPath(asked) === realPath(installed)) return
+  throw new Failure(
+    'failed',
+    `${oneLine(asked)} is not the socket of the installed edgehostd, ${oneLine(installed) || 'which has none'}; this command changes the configuration of that one, beside ${oneLine(configFile)}. Nothing was changed\nFor another daemon, write host.mode: connected and the section platform into config.d/50-platform.yaml beside its own configuration file, or remove that file, and restart it`,
+  )
+}
+
+/** A path without links; as it is where nothing is there. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
+  }
+}
 
 const hostPath = '/v1/edge-mgmt/edgehosts/current'
 

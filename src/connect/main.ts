@@ -15,7 +15,7 @@ import { createRunner } from '../system/runner.ts'
 import { connectHost } from './connect.ts'
 import { disconnectHost } from './disconnect.ts'
 import { placesOf } from './files.ts'
-import type { ThisHost } from './host.ts'
+import { requireInstalled, type ThisHost } from './host.ts'
 import { parseFingerprint, parsePlatformUrl, parseProxy, readAuthorities, readToken } from './inputs.ts'
 
 /**
@@ -49,7 +49,7 @@ async function main(): Promise<void> {
       ...{ target: { kind: 'socket', path: values.socket }, transport, user: undefined },
       protocol: hostSessions,
     })
-    const host = await lookAtHost(client, output)
+    const host = await lookAtHost(client, values.socket, output)
     if (action === 'disconnect') {
       await disconnectHost({
         ...host,
@@ -77,7 +77,11 @@ async function main(): Promise<void> {
 }
 
 /** Reads how the daemon was started, since flags and environment count more than files. */
-async function lookAtHost(client: ThisHost['client'], { format, note }: Output): Promise<ThisHost> {
+async function lookAtHost(
+  client: ThisHost['client'],
+  socket: string,
+  { format, note }: Output,
+): Promise<ThisHost> {
   const runner = createRunner()
   const launch = await findLaunch(runner)
   const commandLine = parseCommandLine(launch?.args ?? [])
@@ -91,6 +95,7 @@ async function lookAtHost(client: ThisHost['client'], { format, note }: Output):
     })
   const { config } = (await load(undefined, false)) as Awaited<ReturnType<typeof loadConfig>>
   const configFile = commandLine.configFile ?? (environment.EDGEHOSTD_CONFIG || '/etc/edgehostd/config.yaml')
+  requireInstalled(socket, config.api.socket.path, configFile)
   const stateDirectory = config.state.directory
   return {
     ...{ places: placesOf(configFile, stateDirectory), stateDirectory, client, runner, load },

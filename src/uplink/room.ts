@@ -11,6 +11,7 @@ import type { EdgeHostInfo } from '../host/schemas.ts'
 import { readAuthorities } from '../outgoing/authorities.ts'
 import type { FiguresOf, Room } from '../room.ts'
 import type { Database } from '../store/database.ts'
+import type { Secrets } from '../secrets/secrets.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { about } from './about.ts'
@@ -40,6 +41,7 @@ export interface UplinkOptions {
   readonly settings: PlatformOfHost
   readonly mode: Mode
   readonly stateDirectory: string
+  readonly secrets: Secrets
   readonly database: Database
   readonly hostId: string
   /** `host.name` of the configuration. */
@@ -137,6 +139,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
       download: createDownload({
         fetch: options.fetch ?? createFetch(way),
         folder: join(options.stateDirectory, platformFolder, 'download'),
+        key: options.secrets.derive('downloads from the platform'),
         ...{ limitBytes: definitionBytes + largestDescription + tarOverhead, reserveBytes },
       }),
       path() {

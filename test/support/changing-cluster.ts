@@ -115,7 +115,15 @@ export function createChangingCluster({
       return { profileUid: profileUid || 'p1', name, value }
     }
     return {
-      ...{ wanted: prepared, problems: [], profiles: [], images: [], chartDigests: [], definition },
+      ...{
+        wanted: prepared,
+        problems: [],
+        profiles: [],
+        images: [],
+        derived: [],
+        chartDigests: [],
+        definition,
+      },
       variables: [
         { ...given('replicas'), isSensitive: false },
         { ...given('password'), isSensitive: found.isSecret },

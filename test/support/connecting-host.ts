@@ -30,10 +30,11 @@ export const airgapped: PlatformLink = {
 export async function createConnectingHost(hostId = 'press-3') {
   const folder = mkdtempSync(join(tmpdir(), 'connecting-host-'))
   const stateDirectory = join(folder, 'state')
+  const path = join(folder, 'daemon.sock')
   const configFile = join(folder, 'etc', 'config.yaml')
   mkdirSync(join(folder, 'etc', 'config.d'), { recursive: true })
   mkdirSync(stateDirectory)
-  writeFileSync(configFile, `state:\n  directory: ${stateDirectory}\n`)
+  writeFileSync(configFile, `state:\n  directory: ${stateDirectory}\napi:\n  socket:\n    path: ${path}\n`)
   const places = placesOf(configFile, stateDirectory, join(folder, 'run'))
 
   const info = JSON.parse(await hostBody()) as EdgeHostInfo
@@ -47,7 +48,6 @@ export async function createConnectingHost(hostId = 'press-3') {
     restartCode: 0,
     beforeRegistration: async () => {},
   }
-  const path = join(folder, 'daemon.sock')
   const start = () =>
     playCluster(path, {
       'GET /v1/edge-mgmt/edgehosts/current': (...request) =>

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SystemEntry } from '../../src/audit/own-entries.ts'
 import type { EdgeHostInfo } from '../../src/host/schemas.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
 import { causeOfError, causeOfReply } from '../../src/uplink/cause.ts'
 import type { Answer, Call } from '../../src/uplink/client.ts'
 import type { FetchOrder, Fetched } from '../../src/uplink/fetch.ts'
@@ -109,6 +110,7 @@ export async function startLinkedHost(platform: TestPlatform, options: LinkedHos
     ...{
       mode: 'connected',
       stateDirectory,
+      secrets: createSecrets(Buffer.alloc(32)),
       database,
       agentVersion: '1.2.3',
       stopping: stop.signal,

@@ -119,7 +119,7 @@ export function createChange(options: ChangeOptions): Change {
       const stored = copyOf ? [shown, copyOf] : [shown]
       const prepared = { ...found, variables: keepSensitive(found.variables, stored) }
       // What is said of a change quotes also what runs.
-      const hide = createHideOf([...record.sensitive, ...sensitiveValues(prepared.variables)])
+      const hide = createHideOf([...record.sensitive, ...sensitiveValues(prepared)])
       const fixed = judgeFixed(prepared.wanted, running, hasCopy)
       const all = [...fixed, ...report.problems].map((each) => ({ ...each, message: hide(each.message) }))
       const isPossible = report.isPossible && fixed.length === 0
@@ -160,7 +160,7 @@ export function createChange(options: ChangeOptions): Change {
       posted: maskConfiguration(plain, variables),
       // The configuration of a Kubernetes that stays may contain values of its own definition.
       sensitive: [
-        ...new Set([...sensitiveValues(variables), ...(kubernetesOf ? (copyOf?.sensitive ?? []) : [])]),
+        ...new Set([...sensitiveValues(prepared), ...(kubernetesOf ? (copyOf?.sensitive ?? []) : [])]),
       ],
       mark: sealed.mark(canonicalText(plain)),
       summary: {

@@ -1,5 +1,5 @@
 import { masked } from '../../base/mask.ts'
-import type { PreparedVariable } from '../prepare/prepared.ts'
+import type { Prepared, PreparedVariable } from '../prepare/prepared.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 
 /** What was posted, with the values of sensitive variables masked. */
@@ -27,6 +27,12 @@ export function maskConfiguration(
 }
 
 /** Values of sensitive variables that may not be shown anywhere. */
-export const sensitiveValues = (variables: readonly PreparedVariable[]): readonly string[] => [
-  ...new Set(variables.flatMap(({ isSensitive, value }) => (isSensitive && value !== '' ? [value] : []))),
+export const sensitiveValues = ({
+  variables,
+  derived,
+}: Pick<Prepared, 'variables' | 'derived'>): readonly string[] => [
+  ...new Set([
+    ...variables.flatMap(({ isSensitive, value }) => (isSensitive && value !== '' ? [value] : [])),
+    ...derived,
+  ]),
 ]

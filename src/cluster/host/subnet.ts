@@ -15,6 +15,25 @@ export function parseSubnet(text: string): Subnet | undefined {
   return { address: canonicalAddress(address), prefixLength: Number(length) }
 }
 
+/** The length of the prefix of a mask as hosts report it: `255.255.255.0`, or the length itself. Empty for no mask. */
+export function prefixLengthOf(mask: string): string {
+  if (!isIPv4(mask)) return mask
+  const bits = bytesOf(mask).map((byte) => byte.toString(2).padStart(8, '0'))
+  return String(bits.join('').replaceAll('0', '').length)
+}
+
+/** An IPv4 network with its first address; one of IPv6 stays as it is. */
+export function networkOf({ address, prefixLength }: Subnet): Subnet {
+  if (!isIPv4(address)) return { address, prefixLength }
+  const bytes = bytesOf(address).map((byte, at) => {
+    const own = Math.min(8, Math.max(0, prefixLength - 8 * at))
+    return byte - (byte % 2 ** (8 - own))
+  })
+  return { address: bytes.join('.'), prefixLength }
+}
+
+const bytesOf = (address: string): readonly number[] => address.split('.').map(Number)
+
 /** The network that consists of one address. */
 export const subnetOfOne = (address: string): Subnet => ({
   address: canonicalAddress(address),

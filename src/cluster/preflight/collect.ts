@@ -30,12 +30,12 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
    * @param running what runs on this host, for a change of it
    */
   return async function collect(
-    { wanted, variables, problems: prepared, images, chartDigests }: Prepared,
+    { wanted, variables, derived, problems: prepared, images, chartDigests }: Prepared,
     posted: readonly PreflightProblem[],
     signal: AbortSignal,
     running?: Wanted,
   ): Promise<Preflight> {
-    const hide = createHideOf(sensitiveValues(variables))
+    const hide = createHideOf(sensitiveValues({ variables, derived }))
     /** A check that cannot be made is a finding too. */
     async function check(
       what: string,

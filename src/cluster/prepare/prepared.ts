@@ -58,6 +58,8 @@ export interface Prepared {
   readonly profiles: readonly ClusterProfileDetail[]
   /** All declared variables. */
   readonly variables: readonly PreparedVariable[]
+  /** What macros have made of sensitive values, as upper case of them; to be masked as these are. */
+  readonly derived: readonly string[]
   /** Images of all packs but those of the layer `os`: the listed ones, and those of rendered manifests and charts. */
   readonly images: readonly PackImages[]
   /** Digests of the charts that were taken from the content, for `content.pin`. */

@@ -71,6 +71,57 @@ export function renderDefinition(
   return { texts, problems: problems.list() }
 }
 
+// What says nothing of a secret, and is found in any text.
+const saysNothing = /^(?:true|false|null|\d{1,6})$/
+
+/**
+ * What functions of macros have made of the values of sensitive variables, as `upper` or `replace` do, line by line: it is to be masked as the values are.
+ * All macros are read a second time with other values; a line that differs comes from a secret.
+ */
+export function derivedSecrets(
+  definition: Definition,
+  { given, facts, variables }: Required<RenderEdges>,
+): string[] {
+  const isSensitive = new Set<unknown>()
+  for (const { rules } of variables.declared)
+    for (const { variable } of rules.values()) if (variable.isSensitive === true) isSensitive.add(variable)
+  const report = () => undefined
+  const sources = parseSourceTexts(definition, report)
+  const isComputed = ({ expression }: Macro) => expression !== undefined && expression.kind !== 'reference'
+  if (isSensitive.size === 0 || !sources.some(({ macros }) => macros.some(isComputed))) return []
+  const givenTo = createGivenTo(given)
+  const rulesOf = new Map(variables.declared.map(({ profile, rules }) => [profile, rules]))
+  const edges = { sources, profiles: definition.profiles, variables, facts, report, isComplete: true }
+  const real = createMacroReading({ ...edges, givenTo })
+  const other = createMacroReading({
+    ...edges,
+    givenTo(profile, name) {
+      const value = givenTo(profile, name)
+      const rule = rulesOf.get(profile)?.get(name)
+      return rule && isSensitive.has(rule.variable) ? changed(valueOf(rule, value)) : value
+    },
+  })
+  const found = sources.flatMap((source) =>
+    source.profile === undefined
+      ? []
+      : source.macros.filter(isComputed).flatMap((macro) => {
+          const lines = real.valueOf(source, macro).text?.split('\n') ?? []
+          const others = other.valueOf(source, macro).text?.split('\n')
+          return lines.filter((line, at) => lines.length !== others?.length || line !== others[at])
+        }),
+  )
+  return [...new Set(found.map((line) => line.trim()))].filter(
+    (line) => line !== '' && !saysNothing.test(line),
+  )
+}
+
+/** A value of which each letter and digit is another one, so that also a part of it is. */
+const changed = (text: string): string =>
+  text.replace(/[a-z\d]/gi, (sign) => {
+    const [first, count] = /\d/.test(sign) ? [48, 10] : sign >= 'a' ? [97, 26] : [65, 26]
+    return String.fromCharCode(first + ((sign.charCodeAt(0) - first + 1) % count))
+  })
+
 // With a bound, so that a text of braces without an end takes no quadratic time.
 const fieldsOfHelm = /\{\{[^{}]{0,2048}\.(?:Values|Release|Capabilities|Chart)\b/
 

@@ -1,29 +1,57 @@
+import { canonicalAddress } from '../../base/address.ts'
+import { judgeEndpoint, saidOfEndpoint } from '../../cluster/configuration/endpoint-address.ts'
 import { readConfiguration, type HostFacts } from '../../cluster/configuration/read-configuration.ts'
+import { networkOf, parseSubnet, prefixLengthOf, type Subnet } from '../../cluster/host/subnet.ts'
 import type { ClusterConfiguration } from '../../cluster/schemas.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import type { HostRecord } from '../hosts/host-store.ts'
 import type { ClusterProblem } from '../schemas/clusters.ts'
-import type { Configuration } from './cluster-store.ts'
+import type { Configuration, Pool } from './cluster-store.ts'
 
 /**
  * What the host will refuse of a configuration, by its own rules. These stop at the first problem, so each part is given to them alone. Pure.
- * @param host as it has reported itself
+ * @param host as it has reported itself; undefined where no host is known: then all is checked that does not depend on it
  */
-export function configurationProblems(configuration: Configuration, host: HostRecord): ClusterProblem[] {
-  const facts = factsOf(host)
+export function configurationProblems(
+  configuration: Configuration,
+  host: HostRecord | undefined,
+): ClusterProblem[] {
   const { clusterConfig, machinePoolConfig } = configuration.spec.cloudConfig.spec
-  const [{ hosts, ...pool }] = machinePoolConfig
-  const partsOf = (whole: object) =>
-    Object.entries(whole).map(([name, value]) => ({ [name]: value as unknown }))
+  const [{ hosts, ...whole }] = machinePoolConfig
+  const [node] = hosts
+  const facts = host ? factsOf(host) : factsOfNone(node)
+  const { machinePoolProperties, ...rest } = whole
+  const pool = host ? { machinePoolProperties, ...rest } : rest
   const parts: ClusterConfiguration[] = [
     { metadata: { name: configuration.metadata.name }, spec: definition },
     ...partsOf(clusterConfig).map((part) => withSpec({ clusterConfig: part })),
     ...partsOf(pool).map((part) => withSpec({ machinePoolConfig: [{ hosts: [], ...part }] })),
+    ...partsOf(node).map((part) => withSpec({ machinePoolConfig: [{ hosts: [part] }] })),
     withSpec({ machinePoolConfig: [{ hosts: [...hosts] }] }),
   ]
-  const found = parts.flatMap((part) => problemsOf(part, facts))
+  const found = [
+    ...parts.flatMap((part) => problemsOf(part, facts)),
+    ...endpointProblems(clusterConfig.controlPlaneEndpoint?.host ?? '', facts, host),
+  ]
   return [...new Map(found.map((problem) => [`${problem.path}\0${problem.message}`, problem])).values()]
+}
+
+/** Each field alone, and of a field with several entries also each of these. */
+const partsOf = (whole: object): readonly object[] =>
+  Object.entries(whole).flatMap(([name, value]: [string, unknown]) =>
+    value === undefined ? [] : [value, ...entriesOf(value)].map((part) => ({ [name]: part })),
+  )
+
+/** Each entry of a list at its place, where the others are such that nothing is wrong with them, or each field of an object. */
+function entriesOf(value: unknown): readonly unknown[] {
+  if (typeof value !== 'object' || value === null) return []
+  if (!Array.isArray(value))
+    return Object.entries(value).map(([name, field]) => ({ [name]: field as unknown }))
+  const others = (value as unknown[]).map((entry, at) =>
+    typeof entry === 'string' ? '' : { key: `other-${at}`, effect: 'NoSchedule' },
+  )
+  return (value as unknown[]).map((entry, at) => others.with(at, entry as never))
 }
 
 const definition = { archiveUploadPath: 'of the platform' }
@@ -50,6 +78,38 @@ function problemsOf(part: ClusterConfiguration, facts: HostFacts): ClusterProble
   }
 }
 
+/** A host may have networks that it has not reported. An address that is in none of the reported ones is a warning: only the host can refuse it. */
+function endpointProblems(
+  given: string,
+  { addresses }: HostFacts,
+  host: HostRecord | undefined,
+): ClusterProblem[] {
+  const networks = host ? networksOf(host) : []
+  const judged = judgeEndpoint(given.trim(), {
+    ...{
+      called: host ? `the host ${host.name}` : 'its host',
+      addresses: new Set(addresses.map(canonicalAddress)),
+      networks,
+    },
+  })
+  if (judged.kind === 'own' || judged.kind === 'within') return []
+  if (judged.kind === 'elsewhere' && networks.length === 0) return []
+  return [
+    {
+      ...{ code: 'EndpointInvalid', severity: judged.kind === 'unusable' ? 'error' : 'warning' },
+      message: saidOfEndpoint(given.trim(), judged.reason),
+      path: 'spec.cloudConfig.controlPlaneEndpoint.host',
+    },
+  ]
+}
+
+/** The networks of the addresses that a host has reported. */
+const networksOf = ({ reported }: HostRecord): readonly { readonly subnet: Subnet }[] =>
+  (reported.device.nics ?? []).flatMap(({ ip = '', subnet: mask = '' }) => {
+    const subnet = parseSubnet(ip.includes('/') ? ip : `${ip}/${prefixLengthOf(mask)}`)
+    return subnet ? [{ subnet: networkOf(subnet) }] : []
+  })
+
 /** The platform's API has other places for the same. */
 const asSent = (text: string) =>
   text
@@ -75,3 +135,9 @@ function factsOf({ hostUid, name, reported }: HostRecord): HostFacts {
     addresses: [reported.hostAddress, ...nics.flatMap(({ ip }) => ip ?? [])],
   }
 }
+
+/** Facts with which nothing is wrong that depends on the host. */
+const factsOfNone = ({ hostUid, nicName = '' }: Pool['hosts'][0]): HostFacts => ({
+  ...{ id: hostUid, hostName: 'any', architecture: '', addresses: [] },
+  nics: [{ nicName, ip: '192.0.2.1', isDefault: true }],
+})

@@ -30,7 +30,7 @@ import { clusterList, toCluster } from './cluster-list.ts'
 import { headColumns, toClusterHead, type ClusterHead, type ClusterRecord } from './cluster-store.ts'
 import type { ClusterStore } from './cluster-store.ts'
 import type { ExamineWish, ExaminedWish, Wish } from './examine-wish.ts'
-import { fixedProblems, toValidation } from './validation.ts'
+import { correctedEndpoint, fixedProblems, toValidation } from './validation.ts'
 import {
   carriedValues,
   changedValues,
@@ -97,7 +97,7 @@ export interface Clusters {
   setProfiles(target: Target, entity: ClusterProfilesEntity, asker: Asker): Promise<ClusterHead>
   /** @throws AppError as `setProfiles` */
   setVariables(target: Target, update: ClusterVariablesUpdate, asker: Asker): Promise<ClusterHead>
-  /** Replaces NTP servers and SSH keys; what else is named has to be as it is. @throws AppError as `setProfiles` */
+  /** Replaces NTP servers and SSH keys, and an address of the control plane that the host has refused; what else is named has to be as it is. @throws AppError as `setProfiles` */
   setSettings(target: Target, config: EdgeNativeClusterConfig, asker: Asker): Promise<ClusterHead>
   /** The same again with a number that is higher than what the host has. @throws AppError as `setProfiles` */
   applyAgain(target: Target, asker: Asker): Promise<ClusterHead>
@@ -206,7 +206,7 @@ export function createClusters(options: ClustersOptions): Clusters {
       const examined = await examine(wish, { folder: staged.folder, isBuilt: true }, asker)
       requirePossible(what, examined)
       const { built, templates } = examined
-      if (!built || !wish.configuration) throw new Error('a cluster without a problem was not built')
+      if (!built) throw new Error('a cluster without a problem was not built')
       const { configuration, given, number } = wish
       const made = {
         ...{ number, configuration, templates, filesUid: staged.uid, digest: built.digest },
@@ -357,7 +357,11 @@ export function createClusters(options: ClustersOptions): Clusters {
       const before = getFor(target)
       requireKept(before)
       const { cloudConfig } = before.configuration.spec
-      const present = cloudConfig.spec.clusterConfig
+      const endpoint = correctedEndpoint(rest, before)
+      const present = {
+        ...cloudConfig.spec.clusterConfig,
+        ...(endpoint ? { controlPlaneEndpoint: endpoint } : {}),
+      }
       const problems = fixedProblems(rest, present)
       const clusterConfig = { ...present, ntpServers, sshKeys }
       const spec = { cloudConfig: { spec: { ...cloudConfig.spec, clusterConfig } } }

@@ -21,7 +21,7 @@ export interface Wish {
   readonly number: number
   /** Undefined where the request names no host that there is. */
   readonly host: HostRecord | undefined
-  readonly configuration: Configuration | undefined
+  readonly configuration: Configuration
   /** Of the project or of the tenant. */
   readonly profiles: readonly ProfileRecord[]
   readonly given: Given
@@ -60,15 +60,13 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
   const { profiles, packs, examinations, settings, tenantUid } = options
   return async (wish, { folder, isBuilt }, asker) => {
     const { uid, name, number, host, configuration, given } = wish
-    const own = [
-      ...wish.problems,
-      ...(host && configuration ? configurationProblems(configuration, host) : []),
-    ]
+    const own = [...wish.problems, ...configurationProblems(configuration, host)]
     const present = wish.profiles.map((profile) => profiles.packsOf(profile))
     const used = present.flat().filter((pack): pack is PackRecord => pack !== undefined)
     const folders = [...new Set(used.map((pack) => packs.folderOf(pack)))]
     const isPossible = own.every(({ severity }) => severity !== 'error')
-    const endpoint = configuration?.spec.cloudConfig.spec.clusterConfig.controlPlaneEndpoint?.host ?? ''
+    const endpoint =
+      configuration.spec.cloudConfig.spec.clusterConfig.controlPlaneEndpoint?.host?.trim() ?? ''
     const found: ExaminedCluster =
       wish.profiles.length === 0
         ? { problems: [] }
@@ -86,7 +84,7 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
                 ...{ clusterName: name, clusterUid: uid },
                 clusterKubevip: endpoint || (host?.reported.hostAddress ?? ''),
               },
-              ...(isBuilt && isPossible && configuration
+              ...(isBuilt && isPossible
                 ? { wanted: { number, cluster: { uid, name }, tenantUid, configuration } }
                 : {}),
             },

@@ -1,4 +1,3 @@
-import type { HostRecord } from '../hosts/host-store.ts'
 import type { ClusterProblem, EdgeNativeClusterEntity } from '../schemas/clusters.ts'
 import type { Configuration, Pool } from './cluster-store.ts'
 
@@ -20,11 +19,8 @@ export function namedHost({ machinepoolconfig: pools = [] }: Spec): string | Clu
   }
 }
 
-/** What a host is told of the cluster, but for its definition and its variables. Pure. */
-export function toConfiguration(
-  { metadata, spec }: EdgeNativeClusterEntity,
-  host: HostRecord,
-): Configuration {
+/** What a host is told of the cluster, but for its definition and its variables. Pure. @param hostUid the id that the host gives itself; empty where no host is known */
+export function toConfiguration({ metadata, spec }: EdgeNativeClusterEntity, hostUid: string): Configuration {
   const [pool] = spec.machinepoolconfig ?? []
   const { name, labels } = metadata
   return {
@@ -33,14 +29,14 @@ export function toConfiguration(
       cloudConfig: {
         spec: {
           clusterConfig: spec.cloudConfig ?? {},
-          machinePoolConfig: [toPool(pool ?? {}, host)],
+          machinePoolConfig: [toPool(pool ?? {}, hostUid)],
         },
       },
     },
   }
 }
 
-function toPool({ poolConfig = {}, cloudConfig }: PoolEntity, { hostUid }: HostRecord): Pool {
+function toPool({ poolConfig = {}, cloudConfig }: PoolEntity, hostUid: string): Pool {
   const [named] = cloudConfig?.edgeHosts ?? []
   const { hostName = '', nic, nicName = '', twoNodeCandidatePriority = '' } = named ?? {}
   const interfaceName = nicName || nic?.nicName || ''

@@ -3,9 +3,10 @@ import type {
   ClusterValidatorResponse,
   EdgeNativeClusterConfig,
 } from '../schemas/clusters.ts'
+import type { ClusterRecord } from './cluster-store.ts'
 import type { ExaminedWish, Wish } from './examine-wish.ts'
 
-/** What a cluster has for its whole life. */
+/** What a cluster has for its whole life, but for what its host has refused. */
 export function fixedProblems(
   given: EdgeNativeClusterConfig,
   present: EdgeNativeClusterConfig,
@@ -14,15 +15,32 @@ export function fixedProblems(
     const is = (present as Readonly<Record<string, unknown>>)[name]
     if (isUnset(value) || JSON.stringify(value) === JSON.stringify(is)) return []
     const path = `clusterConfig.${name}`
-    return [
-      { code: 'CannotChange', severity: 'error', path, message: `${path} stays as the cluster was created` },
-    ]
+    const message = `${path} stays as the cluster was created; to have another one, delete the cluster and create it again`
+    return [{ code: 'CannotChange', severity: 'error', path, message }]
   })
+}
+
+/**
+ * The address of the control plane that replaces one with which the host has refused the cluster; undefined where it stays. Pure.
+ * While a host may still accept the newest number, another address would come too late.
+ */
+export function correctedEndpoint(
+  { controlPlaneEndpoint: given }: EdgeNativeClusterConfig,
+  { number, heartbeat, conditions }: Pick<ClusterRecord, 'number' | 'heartbeat' | 'conditions'>,
+): EdgeNativeClusterConfig['controlPlaneEndpoint'] {
+  const isRefused = conditions.some(
+    ({ type, reason, observedGeneration }) =>
+      type === 'Wanted' && reason === 'Refused' && observedGeneration === number,
+  )
+  return isRefused && (heartbeat?.number ?? 0) === 0 && !isUnset(given) ? given : undefined
 }
 
 /** Empty text, objects and lists mean: not set, and so does false. */
 const isUnset = (value: unknown): boolean =>
-  value === '' || value === false || (typeof value === 'object' && Object.values(value ?? {}).every(isUnset))
+  value === undefined ||
+  value === '' ||
+  value === false ||
+  (typeof value === 'object' && Object.values(value ?? {}).every(isUnset))
 
 /** The problems of a wish in the published shape, and as they are. */
 export function toValidation(
@@ -35,7 +53,7 @@ export function toValidation(
   })
   const errors = problems.filter(({ severity }) => severity === 'error')
   const ofPools = errors.filter(({ path = '' }) => path.startsWith('spec.machinepoolconfig'))
-  const pool = wish.configuration?.spec.cloudConfig.spec.machinePoolConfig[0].name ?? ''
+  const pool = wish.configuration.spec.cloudConfig.spec.machinePoolConfig[0].name ?? ''
   return {
     ...{ isPossible, problems: [...problems] },
     machinePools: { results: ofPools.length > 0 ? [resultsOf(ofPools, pool, pool)] : [] },

@@ -67,7 +67,7 @@ export function createWishes({ store, index, profiles, findHost, findHostByOwnId
       })
     return {
       ...{ uid, projectUid, name: metadata.name, number: 1, host, problems, profiles: found },
-      configuration: host && toConfiguration(entity, host),
+      configuration: toConfiguration(entity, host?.hostUid ?? ''),
       given: givenIn(entities),
     }
   }

@@ -21,7 +21,7 @@ export function newsBetween(
   const steps = (after.status.steps ?? []).flatMap((step) => stepNews(known.get(step.key), step, now))
   const { number } = after.spec
   const { state, message = '' } = after.status
-  const wanted = wantedOf(after)
+  const wanted = wantedNow(after)
   const isNewState = before?.status.state !== state
   return [
     ...(before?.spec.number === number ? [] : [event('Wanted', `number ${number}`)]),
@@ -37,8 +37,17 @@ const timeOf = ({ metadata }: ShownEvent) => Date.parse(metadata.creationTimesta
 
 type Wanted = NonNullable<ReturnType<typeof wantedOf>>
 
+/** The condition of the last change; that of a change before says nothing about it. A host of an older version does not say which one it means. */
+function wantedNow(cluster: SpectroCluster): Wanted | undefined {
+  const wanted = wantedOf(cluster)
+  return (wanted?.observedGeneration ?? cluster.spec.number) < cluster.spec.number ? undefined : wanted
+}
+
 const isSame = (one: Wanted | undefined, other: Wanted | undefined): boolean =>
-  one?.status === other?.status && one?.reason === other?.reason && one?.message === other?.message
+  one?.status === other?.status &&
+  one?.reason === other?.reason &&
+  one?.message === other?.message &&
+  one?.observedGeneration === other?.observedGeneration
 
 function stepNews(before: Step | undefined, step: Step, now: string): ShownEvent[] {
   const { key, title, state, failures, reason = '', startTimestamp = now, endTimestamp = now } = step

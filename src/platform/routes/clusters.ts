@@ -317,7 +317,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
         operationId: 'updateEdgeNativeClusterConfig',
         summary: 'Replace the NTP servers and SSH keys of a cluster',
         description:
-          'Both lists are replaced; one that is left out is empty then. What else is named has to be as it is. The uid is that of the cluster.',
+          'Both lists are replaced; one that is left out is empty then. The address of the control plane may be replaced while the host has refused the newest number and accepted none. What else is named has to be as it is. The uid is that of the cluster.',
         params: Type.Object({ configUid: Uid }),
         body: Type.Object(
           { clusterConfig: EdgeNativeClusterConfig },

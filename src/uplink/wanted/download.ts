@@ -1,10 +1,11 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, open, rm, stat, truncate, type FileHandle } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
 import { refuseFull } from '../../errors/storage-full.ts'
+import { coverFrom, readCovered, type CoveredFile } from '../../secrets/covered-file.ts'
+import { createSeal, type Seal } from '../../secrets/seal.ts'
 import { replaceFile, syncFolder } from '../../system/files.ts'
 import { readRegularFile } from '../../system/regular-file.ts'
 import { createDiskRoom } from '../../upload/disk-room.ts'
@@ -21,7 +22,7 @@ export interface DownloadProgress {
 /** What came of an attempt. */
 export type DownloadResult =
   /** The file is whole, its sum is right, and it is on the disk. */
-  | { readonly kind: 'whole'; readonly file: string }
+  | { readonly kind: 'whole'; readonly file: CoveredFile }
   /** What was received had another sum and was thrown away. */
   | { readonly kind: 'sumWrong' }
   | (FetchFailure & {
@@ -36,6 +37,8 @@ export interface DownloadOptions {
   readonly fetch: Fetch
   /** Only for the download; in the state folder. */
   readonly folder: string
+  /** Of this host, 32 bytes. What is downloaded has secrets, and may wait for content for days: the disk never has it readable. */
+  readonly key: Buffer
   /** Largest file. */
   readonly limitBytes: number
   /** Space that stays free on the disk. */
@@ -52,7 +55,7 @@ export interface Download {
     signal: AbortSignal,
   ): Promise<DownloadResult>
   /** The whole file with this ETag, if it is there; its sum was right when it was received. */
-  wholeFile(etag: string): Promise<string | undefined>
+  wholeFile(etag: string): Promise<CoveredFile | undefined>
   progress(): DownloadProgress | undefined
   discard(): Promise<void>
 }
@@ -65,6 +68,8 @@ interface Kept {
   readonly totalBytes: number
   /** That many bytes are on the disk. */
   readonly keptBytes: number
+  /** Of the file, base64; sealed in the note. */
+  readonly fileKey: string
 }
 
 const defaultSyncBytes = 16 * 1_048_576
@@ -73,6 +78,7 @@ const mostBytes = 4_096
 export function createDownload(options: DownloadOptions): Download {
   const { folder, limitBytes, reserveBytes, syncBytes = defaultSyncBytes } = options
   const [file, note] = [join(folder, 'archive'), join(folder, 'download.json')]
+  const seal = createSeal(options.key)
   let progress: DownloadProgress | undefined
 
   async function discard(): Promise<void> {
@@ -80,11 +86,14 @@ export function createDownload(options: DownloadOptions): Download {
     await rm(folder, { recursive: true, force: true })
   }
 
-  const keep = (kept: Kept) => replaceFile(note, `${JSON.stringify(kept)}\n`, 0o600).catch(refuseFull)
+  const keep = ({ fileKey, ...kept }: Kept) => {
+    const text = JSON.stringify({ ...kept, sealedKey: seal.seal(fileKey).toString('base64') })
+    return replaceFile(note, `${text}\n`, 0o600).catch(refuseFull)
+  }
 
   /** What is there of this ETag; of another, and where the file is not as it was noted, everything is removed. */
   async function openKept(etag: string): Promise<Kept | undefined> {
-    const kept = await readNote(note)
+    const kept = await readNote(note, seal)
     const size = await stat(file).then(
       (found) => (found.isFile() ? found.size : -1),
       () => -1,
@@ -124,7 +133,8 @@ export function createDownload(options: DownloadOptions): Download {
     await discard()
     await mkdir(folder, { recursive: true, mode: 0o700 }).catch(refuseFull)
     await syncFolder(join(folder, '..'))
-    const next = { etag, sha256, totalBytes, keptBytes: 0 }
+    const fileKey = randomBytes(32).toString('base64')
+    const next = { etag, sha256, totalBytes, keptBytes: 0, fileKey }
     const handle = await open(file, 'wx', 0o600).catch(refuseFull)
     await handle.close()
     await keep(next)
@@ -137,6 +147,7 @@ export function createDownload(options: DownloadOptions): Download {
     const handle = await own(open(file, 'a'))
     let received = kept.keptBytes
     let synced = received
+    const cover = coverFrom(keyOf(kept), received)
     const sync = async () => {
       if (received === synced) return
       await own(handle.sync())
@@ -148,7 +159,7 @@ export function createDownload(options: DownloadOptions): Download {
         if (received + piece.length > kept.totalBytes)
           throw new ForeignReply('it has more bytes than it has said')
         await own(room.take(piece.length))
-        await own(writeAll(handle, piece))
+        await own(writeAll(handle, cover(piece)))
         received += piece.length
         progress = { receivedBytes: received, totalBytes: kept.totalBytes }
         if (received - synced >= syncBytes) await sync()
@@ -161,8 +172,11 @@ export function createDownload(options: DownloadOptions): Download {
     return received
   }
 
+  const coveredOf = (kept: Kept): CoveredFile => ({ path: file, key: keyOf(kept) })
+
   async function verified(kept: Kept): Promise<DownloadResult> {
-    if ((await sumOf(file)) === kept.sha256) return { kind: 'whole', file }
+    const covered = coveredOf(kept)
+    if ((await sumOf(covered)) === kept.sha256) return { kind: 'whole', file: covered }
     await discard()
     return { kind: 'sumWrong' }
   }
@@ -200,7 +214,7 @@ export function createDownload(options: DownloadOptions): Download {
     progress: () => progress,
     async wholeFile(etag) {
       const kept = await openKept(etag)
-      return kept && kept.keptBytes === kept.totalBytes ? file : undefined
+      return kept && kept.keptBytes === kept.totalBytes ? coveredOf(kept) : undefined
     },
     attempt: (order, signal) =>
       attempt(order, signal).catch((error: unknown) => {
@@ -229,24 +243,28 @@ function digestOf(headers: IncomingHttpHeaders): string | undefined {
   return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('hex')
 }
 
-async function sumOf(file: string): Promise<string> {
+const keyOf = ({ fileKey }: Pick<Kept, 'fileKey'>) => Buffer.from(fileKey, 'base64')
+
+async function sumOf(file: CoveredFile): Promise<string> {
   const sum = createHash('sha256')
-  for await (const piece of createReadStream(file, { highWaterMark: 1_048_576 }) as AsyncIterable<Buffer>)
-    sum.update(piece)
+  for await (const piece of readCovered(file)) sum.update(piece)
   return sum.digest('hex')
 }
 
-async function readNote(path: string): Promise<Kept | undefined> {
+/** @returns undefined also where the secret of this host is another one by now, or the file is of a version that did not encrypt it */
+async function readNote(path: string, seal: Seal): Promise<Kept | undefined> {
   try {
     const { bytes } = await readRegularFile(path, mostBytes)
-    const { etag, sha256, totalBytes, keptBytes } = JSON.parse(bytes.toString()) as Partial<
-      Record<keyof Kept, unknown>
+    const { etag, sha256, totalBytes, keptBytes, sealedKey } = JSON.parse(bytes.toString()) as Partial<
+      Record<keyof Kept | 'sealedKey', unknown>
     >
-    return typeof etag === 'string' &&
+    const fileKey = typeof sealedKey === 'string' ? seal.open(Buffer.from(sealedKey, 'base64')) : undefined
+    return fileKey !== undefined &&
+      typeof etag === 'string' &&
       typeof sha256 === 'string' &&
       Number.isSafeInteger(totalBytes) &&
       Number.isSafeInteger(keptBytes)
-      ? { etag, sha256, totalBytes: totalBytes as number, keptBytes: keptBytes as number }
+      ? { etag, sha256, totalBytes: totalBytes as number, keptBytes: keptBytes as number, fileKey }
       : undefined
   } catch {
     return undefined

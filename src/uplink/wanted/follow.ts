@@ -1,3 +1,4 @@
+import type { CoveredFile } from '../../secrets/covered-file.ts'
 import type { Logger } from '../../system/log.ts'
 import { waitAfter } from '../wait.ts'
 import type { Announcement } from './announcement.ts'
@@ -84,6 +85,8 @@ export function createFollow(options: FollowOptions): Follow {
   let hasNewContent = true
   let seenEtag: string | undefined
   let condition: WantedCondition | undefined
+  /** The cluster that the condition is about. */
+  let conditionUid: string | undefined
   /** What is being applied. */
   let subject: { readonly uid: string; readonly name: string } | undefined
   let isDownloading = false
@@ -93,21 +96,25 @@ export function createFollow(options: FollowOptions): Follow {
   /** Ends also a rest after a failure: something else is wanted. */
   let next = new AbortController()
 
-  function set(found: WantedCondition | undefined): void {
-    const isNew = JSON.stringify(found) !== JSON.stringify(condition)
+  const wantedUid = () => announced?.uid ?? (store.current()?.uid || undefined)
+
+  function set(found: WantedCondition | undefined, uid: string | undefined): void {
+    const isNew = uid !== conditionUid || JSON.stringify(found) !== JSON.stringify(condition)
     condition = found
+    conditionUid = uid
     if (isNew) options.onChange()
   }
 
   /** @returns how long to rest, milliseconds */
   async function turn(): Promise<number> {
     const input = { announced, hasNewContent, seenEtag, tenantUid: options.tenantUid() }
+    const about = wantedUid()
     const decision = decide({ ...input, kept: store.current(), cluster: cluster.current() })
     switch (decision.kind) {
       case 'rest':
         failures = 0
         subject = undefined
-        set(decision.condition)
+        set(decision.condition, about)
         return Infinity
       case 'note':
         await store.put(decision.kept)
@@ -130,6 +137,7 @@ export function createFollow(options: FollowOptions): Follow {
 
   async function fetch(wanted: Announcement): Promise<number> {
     const { etag, number } = wanted
+    const about = wantedUid()
     const present = await download.wholeFile(etag)
     if (present !== undefined) return read(present, wanted)
     const [path, token] = [options.path(), options.token()]
@@ -138,7 +146,7 @@ export function createFollow(options: FollowOptions): Follow {
       failures = 0
       return Infinity
     }
-    set({ status: 'Unknown', reason: 'Downloading', message: `number ${number}`, number })
+    set({ status: 'Unknown', reason: 'Downloading', message: `number ${number}`, number }, about)
     running = new AbortController()
     const signal = AbortSignal.any([stopping, running.signal])
     isDownloading = true
@@ -156,23 +164,19 @@ export function createFollow(options: FollowOptions): Follow {
     if (result.kind === 'whole') return read(result.file, wanted)
     if (result.kind === 'sumWrong') {
       log.error({ number }, 'what was downloaded from the platform had another sum, and was thrown away')
-      set({
-        status: 'False',
-        reason: 'SumWrong',
-        message: 'what was downloaded had another sum, and was thrown away; it is tried again',
-        number,
-      })
+      const message = 'what was downloaded had another sum, and was thrown away; it is tried again'
+      set({ status: 'False', reason: 'SumWrong', message, number }, about)
       return again(afterWrongSumMs)
     }
     const message = result.kind === 'noRoom' ? result.message : result.cause.message
-    set({ status: 'False', reason: 'DownloadFailed', message: `number ${number}: ${message}`, number })
+    set({ status: 'False', reason: 'DownloadFailed', message: `number ${number}: ${message}`, number }, about)
     if (result.kind === 'noRoom') return again()
     if (result.hasProgress) failures = 0
     return again(0, result.retryAfter)
   }
 
   /** What has come whole is read, and handed to the cluster. */
-  async function read(file: string, wanted: Announcement): Promise<number> {
+  async function read(file: CoveredFile, wanted: Announcement): Promise<number> {
     const { number, etag } = wanted
     const kept = store.current()
     const base = { number, etag, accepted: kept?.accepted ?? 0, revision: kept?.revision ?? 0 }
@@ -202,11 +206,12 @@ export function createFollow(options: FollowOptions): Follow {
       return 0
     }
     subject = { uid, name }
-    set({ status: 'Unknown', reason: 'Applying', message: `number ${number}`, number })
+    set({ status: 'Unknown', reason: 'Applying', message: `number ${number}`, number }, uid)
     hasNewContent = false
     const outcome = await cluster.apply(delivery, stopping)
     if (outcome.kind === 'later') {
-      set({ status: 'Unknown', reason: 'Applying', message: `it is tried again: ${outcome.message}`, number })
+      const message = `it is tried again: ${outcome.message}`
+      set({ status: 'Unknown', reason: 'Applying', message, number }, uid)
       return again(laterMs)
     }
     const isAccepted = ['applied', 'deleting', 'deleted'].includes(outcome.kind)
@@ -259,16 +264,15 @@ export function createFollow(options: FollowOptions): Follow {
     },
     status() {
       const kept = store.current()
-      const { uid, name } = subject ?? {
-        uid: announced?.uid ?? (kept?.uid || undefined),
-        name: kept?.name || undefined,
-      }
+      const uid = subject?.uid ?? wantedUid()
+      const isKept = kept !== undefined && kept.uid === uid
+      const name = subject?.name ?? (isKept ? kept.name || undefined : undefined)
       const progress = isDownloading ? download.progress() : undefined
       return {
-        ...{ uid, name, number: announced?.number, condition, download: progress },
-        ...(kept !== undefined && kept.uid === uid
-          ? { accepted: kept.accepted, seen: kept.number }
-          : { accepted: 0, seen: 0 }),
+        ...{ uid, name, number: announced?.number, download: progress },
+        // What became of the cluster before says nothing about the one that is announced now.
+        condition: uid === conditionUid ? condition : undefined,
+        ...(isKept ? { accepted: kept.accepted, seen: kept.number } : { accepted: 0, seen: 0 }),
       }
     },
   }

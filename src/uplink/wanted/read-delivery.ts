@@ -1,10 +1,9 @@
-import { createReadStream } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { describeForm } from '../../api/json-form.ts'
 import { indexTar, type IndexedMember } from '../../archive/tar-index.ts'
 import { withDefaults } from '../../archive/limits.ts'
 import { largestDescription, wantedCluster } from '../../definition/examination/wanted-archive.ts'
 import { AppError } from '../../errors/app-error.ts'
+import { openCovered, readCovered, type CoveredFile } from '../../secrets/covered-file.ts'
 
 /** What the platform wants of the cluster of this host, as it was downloaded. */
 export type Delivery = {
@@ -46,8 +45,8 @@ const sumForm = /^[0-9a-f]{64}$/
  * @param limitBytes of the definition
  * @throws DeliveryRefused; the system's error where the file cannot be read
  */
-export async function readDelivery(file: string, limitBytes: number): Promise<Delivery> {
-  const handle = await open(file)
+export async function readDelivery(file: CoveredFile, limitBytes: number): Promise<Delivery> {
+  const handle = await openCovered(file)
   try {
     const limits = withDefaults({ members: 2, memberBytes: Math.max(limitBytes, largestDescription) })
     const members = [...(await indexTar(handle, limits).catch(refuseArchive))]
@@ -73,8 +72,7 @@ export async function readDelivery(file: string, limitBytes: number): Promise<De
       ...{ ...said, isDeleted, configuration },
       definition: {
         ...{ sha256: definitionSha256, sizeBytes: archive.sizeBytes, fileName },
-        open: () =>
-          createReadStream(file, { start: archive.start, end: archive.start + archive.sizeBytes - 1 }),
+        open: () => readCovered(file, { start: archive.start, end: archive.start + archive.sizeBytes - 1 }),
       },
     }
   } finally {

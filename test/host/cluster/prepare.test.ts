@@ -38,6 +38,17 @@ describe('the preparation of a cluster', () => {
     )
   })
 
+  it('names what macros have made of a secret, so that it is masked too', async () => {
+    const values = "pack:\n  namespace: shop\ns: '{{ .spectro.var.secret }}'\n"
+    const image = deployment("'up/{{ .spectro.pack.web.s | upper }}:1'")
+    const prepared = await prepareAddOns(
+      [{ name: 'web', values, files: { 'manifests/web.yaml': image } }],
+      [{ name: 'secret', isSensitive: true, defaultValue: 'hostleakqzz9' }],
+    )
+    expect(prepared.images.flatMap(({ images }) => images)).toContain('up/HOSTLEAKQZZ9:1')
+    expect(prepared.derived).toEqual(['HOSTLEAKQZZ9'])
+  })
+
   it('resolves variables and macros in manifests, names their images, and writes JSON', async () => {
     const prepared = await prepareAddOns(
       [

@@ -63,6 +63,22 @@ describe('platform status', () => {
   })
 })
 
+describe('with the socket of a daemon that is not the installed one', () => {
+  it.each([
+    ['connect', ['https://127.0.0.1:1', '--token-file=-']],
+    ['disconnect', ['--yes']],
+  ])('platform %s changes nothing, and says what to write', async (action, more) => {
+    host.writeDropIn('10-socket.yaml', 'api:\n  socket:\n    path: /run/installed.sock\n')
+    const refused = await runThere([action, ...more], 'the-token\n')
+    expect([refused.exitCode, refused.stdout]).toEqual([1, ''])
+    expect(refused.stderr).toContain(
+      `${host.path} is not the socket of the installed edgehostd, /run/installed.sock`,
+    )
+    expect(refused.stderr).toContain('config.d/50-platform.yaml beside its own configuration file')
+    expect(host.present()).toBe(0)
+  })
+})
+
 describe('platform connect', () => {
   const connect = (...more: readonly string[]) =>
     runThere(['connect', 'https://127.0.0.1:1', ...more], 'the-token\n')

@@ -200,7 +200,7 @@ describe('platform connect', () => {
       host.configFile,
       `${readFileSync(host.configFile, 'utf8')}metrics:\n  tokenFile: /nowhere/token\n`,
     )
-    expect(await refusal(host.connect(wish()))).toMatch(/config\.yaml:4: .*\/nowhere\/token/)
+    expect(await refusal(host.connect(wish()))).toMatch(/config\.yaml:7: .*\/nowhere\/token/)
     expect(() => statSync(staged(host.places.token))).toThrow()
     expect(() => statSync(staged(host.places.authorities))).toThrow()
   })

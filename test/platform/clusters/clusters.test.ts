@@ -294,6 +294,34 @@ describe('a change', () => {
     expect(problemCodes(await set({ ntpServers: ['a b'] }))).toEqual(['FieldInvalid'])
   })
 
+  it('of the address of the control plane is possible only after the host has refused it', async () => {
+    const host = await world.joined()
+    const endpoint = (address: string) => ({ controlPlaneEndpoint: { host: address, type: 'VIP' } })
+    const uid = await create(host, { cloudConfig: endpoint('192.0.2.80') })
+    const set = (clusterConfig: object) =>
+      ask('PUT', `/v1/cloudconfigs/edge-native/${uid}/clusterConfig`, { clusterConfig })
+    const refuse = (observedGeneration: number) =>
+      ask(
+        'PATCH',
+        `/v1/spectroclusters/${uid}/status/conditions`,
+        [{ type: 'Wanted', status: 'False', reason: 'Refused', message: 'no', observedGeneration }],
+        by(host),
+      )
+    // The host may be about to accept it.
+    expect(problemCodes(await set(endpoint('192.0.2.81')))).toEqual(['CannotChange'])
+    expect((await refuse(1)).status).toBe(204)
+    expect(problemCodes(await set(endpoint('999.1.1.1')))).toEqual(['EndpointInvalid'])
+    expect((await set(endpoint('192.0.2.81'))).status).toBe(204)
+    const { head } = await wanted(host)
+    expect(head.number).toBe(2)
+    expect(head.configuration.spec.cloudConfig.spec.clusterConfig).toMatchObject(endpoint('192.0.2.81'))
+    await refuse(2)
+    await report(host, uid, { number: 1, seenNumber: 2, state: 'Running' })
+    const late = await set(endpoint('192.0.2.82'))
+    expect(late.body).toContain('delete the cluster and create it again')
+    expect(problemCodes(late)).toEqual(['CannotChange'])
+  })
+
   it('is applied again with a number that is higher than that of the host', async () => {
     const host = await world.joined()
     const uid = await create(host)

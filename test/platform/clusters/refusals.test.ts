@@ -52,6 +52,76 @@ describe('a cluster that cannot be', () => {
     expect(readdirSync(join(world.platform().stateDirectory, 'clusters/staging'))).toEqual([])
   })
 
+  it.each<[string, (spec: ReturnType<typeof clusterEntity>['spec']) => void]>([
+    ['two hosts', ({ machinepoolconfig: [pool] }) => pool?.cloudConfig.edgeHosts.push({ hostUid: 'b' })],
+    ['two pools', ({ machinepoolconfig: pools }) => pools.push(pools[0]!)],
+    ['no pool', ({ machinepoolconfig: pools }) => pools.splice(0)],
+    ['an unknown host', ({ machinepoolconfig: [pool] }) => (pool!.cloudConfig.edgeHosts[0]!.hostUid = 'x')],
+  ])('is told all problems at once also with %s, of each entry of a list', async (_, change) => {
+    const host = await world.joined()
+    const entity = clusterEntity(host.uid, world.profileUid(), {
+      name: 'UPPER bad!',
+      cloudConfig: {
+        ntpServers: ['bad host!', 'time.example', '-a', 'b_'],
+        sshKeys: ['nokey', 'none'],
+        controlPlaneEndpoint: { host: 'x', type: 'DNS', ddnsSearchDomain: 'example' },
+      },
+      poolConfig: {
+        machinePoolProperties: { archType: 'amd64' },
+        additionalLabels: { '/': 'a', 'kubernetes.io/os': 'b' },
+        taints: [{ key: '' }, { key: 'a', effect: 'NoSchedule' }, { key: 'b', effect: '' }],
+      },
+    })
+    change(entity.spec)
+    const pathsOf = (problems: readonly { path?: string; severity: string }[]) =>
+      problems
+        .filter(({ severity }) => severity === 'error')
+        .map(({ path = '' }) => path)
+        .filter((path) => !path.includes('edgeHosts'))
+    const hasPool = entity.spec.machinepoolconfig.length > 0
+    const { problems } = (await validate(entity)).json as unknown as { problems: { severity: string }[] }
+    const pool = 'spec.machinepoolconfig[0].poolConfig'
+    expect(pathsOf(problems).sort()).toEqual(
+      [
+        ...['metadata.name', 'spec.cloudConfig.ntpServers[0]', 'spec.cloudConfig.ntpServers[2]'],
+        ...['spec.cloudConfig.ntpServers[3]', 'spec.cloudConfig.sshKeys[0]', 'spec.cloudConfig.sshKeys[1]'],
+        ...['host', 'type', 'ddnsSearchDomain'].map(
+          (each) => `spec.cloudConfig.controlPlaneEndpoint.${each}`,
+        ),
+        ...(hasPool
+          ? [
+              ...['/', 'kubernetes.io/os'].map((key) => `${pool}.additionalLabels["${key}"]`),
+              ...[`${pool}.taints[0].key`, `${pool}.taints[2].effect`],
+            ]
+          : []),
+      ].sort(),
+    )
+    expect(JSON.stringify(problems)).toMatch(/NeedsOneHost|HostNotFound/)
+  })
+
+  it.each([
+    ['999.1.1.1', 'is not an IP address'],
+    ['plant.example', 'is not an IP address'],
+    ['127.0.0.1', 'is not an address that other hosts can reach'],
+    ['224.0.0.1', 'is not an address that other hosts can reach'],
+  ])('is told that the address of the control plane %s %s', async (address, reason) => {
+    const host = await world.joined()
+    const entity = clusterEntity(host.uid, world.profileUid(), {
+      cloudConfig: { controlPlaneEndpoint: { host: address, type: 'VIP' } },
+    })
+    expect((await validate(entity)).json).toMatchObject({
+      isPossible: false,
+      problems: expect.arrayContaining([
+        {
+          ...{ code: 'EndpointInvalid', severity: 'error' },
+          path: 'spec.cloudConfig.controlPlaneEndpoint.host',
+          message: expect.stringContaining(`"${address}" ${reason}`) as string,
+        },
+      ]) as object[],
+    })
+    expect((await ask('POST', '/v1/spectroclusters/edge-native', entity)).status).toBe(400)
+  })
+
   it.each<[string, string, (entity: ReturnType<typeof clusterEntity>, host: PlayedEdgeHost) => void]>([
     [
       'two hosts',

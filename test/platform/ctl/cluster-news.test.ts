@@ -85,4 +85,14 @@ describe('news of a cluster', () => {
       ...['Wanted 10:00', 'Error 10:00', 'Refused 10:00'],
     ])
   })
+
+  it('have no condition of another change than the last one', () => {
+    const refused = { number: 1, reason: 'Refused' }
+    expect(reasons(undefined, { ...refused, isDeletionRequested: true, state: 'Deleting' })).toEqual([
+      ...['Wanted 10:00', 'Deleting 10:00'],
+    ])
+    expect(reasons({ ...refused, wanted: 1 }, { ...refused, wanted: 2 })).toEqual(['Wanted 10:00'])
+    // The same words are news where they are about the next change.
+    expect(reasons(refused, { ...refused, number: 2 })).toEqual(['Refused 10:00'])
+  })
 })

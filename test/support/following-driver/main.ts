@@ -33,6 +33,7 @@ async function main([stateDirectory = '', url = '', ca = '', header = '']: reado
     download: createDownload({
       fetch: createFetch({ url, ca: readFileSync(ca, 'utf8'), now: () => Date.now() }),
       folder: join(stateDirectory, 'platform/download'),
+      key: Buffer.alloc(32),
       ...{ limitBytes: 50_000_000, reserveBytes: 0, syncBytes: 262_144 },
     }),
     cluster: {

@@ -59,6 +59,7 @@ function createWorld({ problems = [] as PreflightProblem[], endpoint = 'own' } =
       variables: [{ profileUid: 'p1', name: 'password', value: secret, isSensitive: true }],
       images: [],
       chartDigests: [],
+      derived: [],
       definition: { name: 'factory', version: '1.0.0', sha256: 'a'.repeat(64) },
       keep: async () => void done.push('keep'),
       discard: async () => void done.push('discard'),

@@ -207,6 +207,6 @@ describe('sensitive values', () => {
   })
 
   it('given and default values are secrets, empty ones are not', () => {
-    expect(sensitiveValues(variables)).toEqual(['of-p1', 'by default'])
+    expect(sensitiveValues({ variables, derived: [] })).toEqual(['of-p1', 'by default'])
   })
 })

@@ -111,7 +111,14 @@ it('the journal does not have the sensitive value that a failed check of the pre
     log,
   })
   const variables = [{ profileUid: 'p1', name: 'password', value: secret, isSensitive: true }]
-  const prepared = { wanted, variables, problems: [], images: [], chartDigests: [] } as unknown as Prepared
+  const prepared = {
+    wanted,
+    variables,
+    problems: [],
+    images: [],
+    derived: [],
+    chartDigests: [],
+  } as unknown as Prepared
   const { problems } = await collect(prepared, [], new AbortController().signal)
   expect(problems.map(({ code }) => code)).toContain('CheckFailed')
   const text = JSON.stringify(lines)
@@ -132,7 +139,14 @@ it('what the cluster needs of the content are its images, its charts and the pro
     content: { check: async () => ({ problems: [], digests: ['sha256:pause'] }) },
     log: captureLog().log,
   })
-  const prepared = { wanted, variables: [], problems: [], images: [], chartDigests: ['sha256:chart'] }
+  const prepared = {
+    wanted,
+    variables: [],
+    problems: [],
+    images: [],
+    derived: [],
+    chartDigests: ['sha256:chart'],
+  }
   const { digests } = await collect(prepared as unknown as Prepared, [], new AbortController().signal)
   expect(digests).toEqual(['sha256:pause', 'sha256:chart', 'sha256:kubelet'])
 })

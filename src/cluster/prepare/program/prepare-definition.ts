@@ -56,8 +56,8 @@ export async function prepareDefinition(order: PrepareOrder, signal: AbortSignal
       packTypes: Object.fromEntries(resolved.packs.map(({ id, pack }) => [id, pack.type])),
     }
     await workspace.write(preparedFiles.wanted, JSON.stringify(wanted))
-    const { variables, problems } = resolved
-    return { prepared: { wanted, variables, images, problems: problems() } }
+    const { variables, derived, problems } = resolved
+    return { prepared: { wanted, variables, derived, images, problems: problems() } }
   } finally {
     await rm(content, { recursive: true, force: true })
     await rm(helmPlace, { recursive: true, force: true })

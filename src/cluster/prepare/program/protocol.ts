@@ -33,6 +33,7 @@ export interface PreparedContent {
   readonly wanted: Wanted
   readonly problems: readonly PreflightProblem[]
   readonly variables: readonly PreparedVariable[]
+  readonly derived: readonly string[]
   readonly images: readonly PackImages[]
 }
 

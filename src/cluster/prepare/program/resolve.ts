@@ -1,7 +1,7 @@
 import type { Definition, Problem } from '../../../definition/definition.ts'
 import { hasInfrastructure } from '../../../definition/rules/composition.ts'
 import { findMacros, replaceMacros, type Macro } from '../../../definition/rules/macro.ts'
-import { renderDefinition, type RenderedText } from '../../../definition/rules/macros.ts'
+import { derivedSecrets, renderDefinition, type RenderedText } from '../../../definition/rules/macros.ts'
 import { createHideOf, secretsIn } from '../../../definition/slots/secrets.ts'
 import type { PreflightProblem } from '../../problem.ts'
 import type { WantedKubernetes } from '../../wanted.ts'
@@ -18,6 +18,8 @@ export interface Resolved {
   /** In the order of the profiles. */
   readonly packs: readonly ClusterPack[]
   readonly variables: readonly PreparedVariable[]
+  /** What macros have made of sensitive values. */
+  readonly derived: readonly string[]
   /** Adds a problem. Values of sensitive variables in its message are masked. */
   readonly add: (problem: PreflightProblem) => void
   /** Masks values of sensitive variables in a text. */
@@ -32,8 +34,6 @@ export function resolveDefinition(
   { uid, name, node, variables: given, kubernetes: kept }: PrepareOrder['request'],
 ): Resolved {
   const { rules, variables, problems: ofVariables } = judgeVariables(definition, given)
-  const { add, hide, problems } = collectProblems(definition, variables)
-  ofVariables.forEach(add)
   const infrastructure = definition.profiles.find(hasInfrastructure)
   const kubernetesPack = infrastructure?.packs.find(({ layer }) => layer === 'k8s')
   const ownVersion = /^v?(\d+\.\d+\.\d+)/.exec(kubernetesPack?.tag ?? '')?.[1] ?? ''
@@ -41,7 +41,11 @@ export function resolveDefinition(
   const facts = {
     ...{ clusterName: name, clusterUid: uid, clusterKubevip: node.endpoint, kubernetesVersion: version },
   }
-  const rendered = renderDefinition(definition, { given, facts, variables: rules })
+  const edges = { given, facts, variables: rules }
+  const derived = derivedSecrets(definition, edges)
+  const { add, hide, problems } = collectProblems(definition, variables, derived)
+  ofVariables.forEach(add)
+  const rendered = renderDefinition(definition, edges)
   const idOf = packFinder(definition)
   for (const problem of rendered.problems)
     if (isReported(problem)) add(toPreflight(problem, idOf(problem.place)))
@@ -75,7 +79,7 @@ export function resolveDefinition(
         pack.layer === 'os' || pack.layer === 'k8s' ? stagesIn(values) : [],
       ),
     },
-    ...{ packs, variables, add, hide, problems },
+    ...{ packs, variables, derived, add, hide, problems },
   }
 }
 
@@ -136,20 +140,23 @@ function packFinder({ profiles, packs }: Definition) {
   }
 }
 
-function collectProblems({ profiles }: Definition, variables: readonly PreparedVariable[]) {
+function collectProblems(
+  { profiles }: Definition,
+  variables: readonly PreparedVariable[],
+  derived: readonly string[],
+) {
   const found = new Map<string, PreflightProblem>()
   const values = new Map(variables.map(({ profileUid, name, value }) => [`${profileUid}\0${name}`, value]))
-  const hide = createHideOf(
-    secretsIn(
-      profiles.map((profile) => ({
-        ...profile,
-        variables: profile.variables.map((variable) => {
-          const value = values.get(`${profile.uid}\0${variable.name}`)
-          return value === undefined ? variable : { ...variable, defaultValue: value }
-        }),
-      })),
-    ),
+  const secrets = secretsIn(
+    profiles.map((profile) => ({
+      ...profile,
+      variables: profile.variables.map((variable) => {
+        const value = values.get(`${profile.uid}\0${variable.name}`)
+        return value === undefined ? variable : { ...variable, defaultValue: value }
+      }),
+    })),
   )
+  const hide = createHideOf([...secrets, ...derived])
   return {
     hide,
     add(problem: PreflightProblem) {

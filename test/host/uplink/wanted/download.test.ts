@@ -1,9 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { readCovered } from '../../../../src/secrets/covered-file.ts'
 import { createFetch } from '../../../../src/uplink/fetch.ts'
 import { createDownload, type DownloadOptions } from '../../../../src/uplink/wanted/download.ts'
 import { deliveryOf, playDownload, type DeliveryWish } from '../../../support/played-download.ts'
@@ -17,35 +28,40 @@ async function createWorld(wish: DeliveryWish = {}, more: Partial<DownloadOption
   onTestFinished(() => rmSync(state, { recursive: true }))
   const folder = join(state, 'download')
   /** As after a restart. */
-  const open = (idleMs = 5_000) =>
+  const open = (idleMs = 5_000, key = Buffer.alloc(32)) =>
     createDownload({
       fetch: createFetch({ ...platform, now: () => Date.now(), timeoutMs: 5_000, idleMs }),
-      ...{ folder, limitBytes: 10_000_000, reserveBytes: 0, syncBytes: 65_536, ...more },
+      ...{ folder, key, limitBytes: 10_000_000, reserveBytes: 0, syncBytes: 65_536, ...more },
     })
   const download = open()
   const attempt = (of = download) =>
     of.attempt({ path: '/v1/edgehosts/h/spc/download', token, etag: platform.delivery.etag }, signal)
   const file = join(folder, 'archive')
-  return { platform, folder, file, download, open, attempt }
+  /** As the cluster gets it. */
+  const content = async () => {
+    const whole = await open().wholeFile(platform.delivery.etag)
+    return whole ? buffer(readCovered(whole)) : Buffer.alloc(0)
+  }
+  return { platform, folder, file, download, open, attempt, content }
 }
 
 const large = { definition: randomBytes(1_000_000) }
 
 describe('a download', () => {
   it('is whole with its sum, and nobody else may read it', async () => {
-    const { platform, attempt, file, download } = await createWorld()
-    expect(await attempt()).toEqual({ kind: 'whole', file })
-    expect(readFileSync(file).equals(platform.delivery.bytes)).toBe(true)
+    const { platform, attempt, file, download, content } = await createWorld()
+    expect(await attempt()).toMatchObject({ kind: 'whole', file: { path: file } })
+    expect((await content()).equals(platform.delivery.bytes)).toBe(true)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(platform.asked).toEqual([{ range: undefined, token }])
-    expect(await download.wholeFile(platform.delivery.etag)).toBe(file)
+    expect(await download.wholeFile(platform.delivery.etag)).toMatchObject({ path: file })
     // It is not asked for again.
-    expect(await attempt()).toEqual({ kind: 'whole', file })
+    expect(await attempt()).toMatchObject({ kind: 'whole', file: { path: file } })
     expect(platform.asked).toHaveLength(1)
   })
 
   it('that is cut ten times continues where it was, also after restarts', async () => {
-    const { platform, attempt, open, file } = await createWorld(large)
+    const { platform, attempt, open, file, content } = await createWorld(large)
     platform.cutAfter = 95_000
     const received: number[] = []
     for (let cut = 1; cut <= 10; cut++) {
@@ -56,12 +72,44 @@ describe('a download', () => {
     // Of what the connection had when it was cut some may be lost.
     expect(received.at(-1)).toBeGreaterThan(400_000)
     platform.cutAfter = Infinity
-    expect(await attempt(open())).toEqual({ kind: 'whole', file })
-    expect(readFileSync(file).equals(platform.delivery.bytes)).toBe(true)
+    expect(await attempt(open())).toMatchObject({ kind: 'whole', file: { path: file } })
+    expect((await content()).equals(platform.delivery.bytes)).toBe(true)
     expect(platform.asked.map(({ range }) => range)).toEqual([
       undefined,
       ...received.map((bytes) => `bytes=${bytes}-`),
     ])
+  })
+
+  it('is never readable on the disk: neither while it comes, nor when it is whole', async () => {
+    const secret = 'hunter-of-two'
+    const configuration = { spec: { profileVariables: [{ name: 'PASSWORD', value: secret }] } }
+    const { platform, attempt, open, folder } = await createWorld({ ...large, configuration })
+    expect(platform.delivery.bytes.includes(secret)).toBe(true)
+    const isReadable = () =>
+      readdirSync(folder).some((name) => {
+        const bytes = readFileSync(join(folder, name))
+        return bytes.includes(secret) || bytes.includes('cluster.json')
+      })
+    platform.cutAfter = 100_000
+    expect(await attempt()).toMatchObject({ kind: 'failed', hasProgress: true })
+    expect(isReadable()).toBe(false)
+    platform.cutAfter = Infinity
+    expect(await attempt(open())).toMatchObject({ kind: 'whole' })
+    expect(isReadable()).toBe(false)
+  })
+
+  it('that another secret has encrypted, or a version that did not encrypt, begins anew', async () => {
+    const { platform, attempt, open, folder } = await createWorld()
+    await attempt()
+    const note = join(folder, 'download.json')
+    const { sealedKey, ...plain } = JSON.parse(readFileSync(note, 'utf8')) as { sealedKey: string }
+    expect(Buffer.from(sealedKey, 'base64').length).toBeGreaterThan(32)
+    expect(await open(5_000, Buffer.alloc(32, 1)).wholeFile(platform.delivery.etag)).toBeUndefined()
+    expect(existsSync(folder)).toBe(false)
+    await attempt()
+    writeFileSync(note, JSON.stringify(plain))
+    expect(await open().wholeFile(platform.delivery.etag)).toBeUndefined()
+    expect(existsSync(folder)).toBe(false)
   })
 
   it('does not trust what a killed daemon or a power cut left behind the last sync', async () => {
@@ -72,7 +120,7 @@ describe('a download', () => {
     expect(size).toBeGreaterThan(0)
     appendFileSync(file, Buffer.alloc(50_000))
     platform.cutAfter = Infinity
-    expect(await attempt(open())).toEqual({ kind: 'whole', file })
+    expect(await attempt(open())).toMatchObject({ kind: 'whole', file: { path: file } })
     expect(platform.asked.at(-1)?.range).toBe(`bytes=${size}-`)
   })
 
@@ -81,7 +129,7 @@ describe('a download', () => {
     platform.cutAfter = 100_000
     await attempt()
     Object.assign(platform, { delivery: deliveryOf({ number: 2 }), cutAfter: Infinity })
-    expect(await attempt(open())).toEqual({ kind: 'whole', file })
+    expect(await attempt(open())).toMatchObject({ kind: 'whole', file: { path: file } })
     expect(platform.asked.at(-1)?.range).toBeUndefined()
   })
 
@@ -196,7 +244,7 @@ describe('a platform that is broken or hostile', () => {
       begin(platform, reply)
       reply.end(platform.delivery.bytes)
     }
-    expect(await attempt(open())).toEqual({ kind: 'whole', file })
+    expect(await attempt(open())).toMatchObject({ kind: 'whole', file: { path: file } })
   })
 
   it.each([

@@ -46,6 +46,7 @@ async function createWorld() {
       store: await openWantedStore(stateDirectory, log),
       download: createDownload({
         fetch: createFetch({ ...platform, now: () => Date.now(), timeoutMs: 5_000, idleMs: 5_000 }),
+        key: Buffer.alloc(32),
         ...{ folder: join(stateDirectory, 'platform/download'), limitBytes: 10_000_000, reserveBytes: 0 },
       }),
       cluster: {
@@ -259,6 +260,29 @@ describe('a host follows its platform', () => {
     host.heartbeat()
     await poll(() => kept().number).toBe(1)
     expect(kept()).toMatchObject({ uid: '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a22', accepted: 1 })
+  })
+
+  it('what became of a deleted cluster is not told of the next one', async () => {
+    const { world, start, platform } = await createWorld()
+    platform.delivery = deliveryOf({ number: 2, isDeleted: true })
+    world.outcome = () => ({ kind: 'deleted' })
+    const host = await start()
+    host.heartbeat()
+    await poll(host.reason).toBe('Deleted')
+    const uid = '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a22'
+    const next = deliveryOf({ uid, name: 'edge-2' })
+    platform.delivery = { ...next, header: `${next.header}, uid="${uid}"` }
+    world.outcome = () => ({ kind: 'contentMissing', message: 'image web:1 is missing' })
+    host.heartbeat()
+    const seen = { ...host.status() }
+    expect(seen).toMatchObject({ uid, number: 1, accepted: 0, seen: 0 })
+    expect([seen.condition, seen.name]).toEqual([undefined, undefined])
+    await poll(host.reason).toBe('ContentMissing')
+    expect(host.status()).toMatchObject({ uid, name: 'edge-2', seen: 1 })
+    // As a platform that wants nothing any more.
+    host.announce(undefined)
+    await poll(() => host.status().number).toBe(undefined)
+    expect(host.reason()).toBe('ContentMissing')
   })
 
   it('a late reply with the deleted cluster does not make it again', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { largestDescription } from '../../../../src/definition/examination/wanted-archive.ts'
+import { coverFrom } from '../../../../src/secrets/covered-file.ts'
 import { DeliveryRefused, readDelivery } from '../../../../src/uplink/wanted/read-delivery.ts'
 import { clusterUid, deliveryOf, tenantUid, type DeliveryWish } from '../../../support/played-download.ts'
 import type { RawMember } from '../../../support/tar-bytes.ts'
@@ -11,9 +12,9 @@ import type { RawMember } from '../../../support/tar-bytes.ts'
 function read(wish: DeliveryWish | Buffer) {
   const folder = mkdtempSync(join(tmpdir(), 'edgehostd-delivery-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'archive')
-  writeFileSync(file, Buffer.isBuffer(wish) ? wish : deliveryOf(wish).bytes)
-  return readDelivery(file, 1_000_000)
+  const [path, key] = [join(folder, 'archive'), Buffer.alloc(32, 7)]
+  writeFileSync(path, coverFrom(key, 0)(Buffer.isBuffer(wish) ? wish : deliveryOf(wish).bytes))
+  return readDelivery({ path, key }, 1_000_000)
 }
 
 const definition: RawMember = { name: 'definition.tar.zst', content: 'archive' }

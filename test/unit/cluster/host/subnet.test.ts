@@ -1,6 +1,13 @@
 import { expect, it } from 'vitest'
 import { kubernetesSettings } from '../../../../src/cluster/host/kubernetes-settings.ts'
-import { isInSubnet, overlap, parseSubnet, spellSubnet } from '../../../../src/cluster/host/subnet.ts'
+import {
+  isInSubnet,
+  networkOf,
+  overlap,
+  parseSubnet,
+  prefixLengthOf,
+  spellSubnet,
+} from '../../../../src/cluster/host/subnet.ts'
 
 const subnet = (text: string) => parseSubnet(text)!
 
@@ -43,4 +50,24 @@ it('the networks of a cluster are those of the Kubernetes pack, and the default 
   ])
   expect(spelled('clusterConfiguration: {networking: null}')).toEqual([[], ['10.96.0.0/12']])
   expect(spelled('{')).toEqual([[], ['10.96.0.0/12']])
+})
+
+it.each([
+  ['255.255.252.0', '22'],
+  ['0.0.0.0', '0'],
+  ['64', '64'],
+  ['', ''],
+])('the mask %j has the length %j', (mask, length) => {
+  expect(prefixLengthOf(mask)).toBe(length)
+})
+
+it.each([
+  ['10.77.1.11/22', '10.77.0.0/22'],
+  ['10.77.1.11/0', '0.0.0.0/0'],
+  ['10.77.1.11/32', '10.77.1.11/32'],
+  ['10.77.1.131/25', '10.77.1.128/25'],
+  ['fd00::1/64', 'fd00::1/64'],
+])('%s is in the network %s', (text, network) => {
+  const subnet = parseSubnet(text)
+  expect(subnet && spellSubnet(networkOf(subnet))).toBe(network)
 })
