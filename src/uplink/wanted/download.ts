@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
 import { refuseFull } from '../../errors/storage-full.ts'
-import { coverFrom, readCovered, type CoveredFile } from '../../secrets/covered-file.ts'
+import { encryptFrom, readEncrypted, type EncryptedFile } from '../../secrets/encrypted-file.ts'
 import { createSeal, type Seal } from '../../secrets/seal.ts'
 import { replaceFile, syncFolder } from '../../system/files.ts'
 import { readRegularFile } from '../../system/regular-file.ts'
@@ -22,7 +22,7 @@ export interface DownloadProgress {
 /** What came of an attempt. */
 export type DownloadResult =
   /** The file is whole, its sum is right, and it is on the disk. */
-  | { readonly kind: 'whole'; readonly file: CoveredFile }
+  | { readonly kind: 'whole'; readonly file: EncryptedFile }
   /** What was received had another sum and was thrown away. */
   | { readonly kind: 'sumWrong' }
   | (FetchFailure & {
@@ -55,7 +55,7 @@ export interface Download {
     signal: AbortSignal,
   ): Promise<DownloadResult>
   /** The whole file with this ETag, if it is there; its sum was right when it was received. */
-  wholeFile(etag: string): Promise<CoveredFile | undefined>
+  wholeFile(etag: string): Promise<EncryptedFile | undefined>
   progress(): DownloadProgress | undefined
   discard(): Promise<void>
 }
@@ -147,7 +147,7 @@ export function createDownload(options: DownloadOptions): Download {
     const handle = await own(open(file, 'a'))
     let received = kept.keptBytes
     let synced = received
-    const cover = coverFrom(keyOf(kept), received)
+    const encrypt = encryptFrom(keyOf(kept), received)
     const sync = async () => {
       if (received === synced) return
       await own(handle.sync())
@@ -159,7 +159,7 @@ export function createDownload(options: DownloadOptions): Download {
         if (received + piece.length > kept.totalBytes)
           throw new ForeignReply('it has more bytes than it has said')
         await own(room.take(piece.length))
-        await own(writeAll(handle, cover(piece)))
+        await own(writeAll(handle, encrypt(piece)))
         received += piece.length
         progress = { receivedBytes: received, totalBytes: kept.totalBytes }
         if (received - synced >= syncBytes) await sync()
@@ -172,11 +172,11 @@ export function createDownload(options: DownloadOptions): Download {
     return received
   }
 
-  const coveredOf = (kept: Kept): CoveredFile => ({ path: file, key: keyOf(kept) })
+  const encryptedOf = (kept: Kept): EncryptedFile => ({ path: file, key: keyOf(kept) })
 
   async function verified(kept: Kept): Promise<DownloadResult> {
-    const covered = coveredOf(kept)
-    if ((await sumOf(covered)) === kept.sha256) return { kind: 'whole', file: covered }
+    const encrypted = encryptedOf(kept)
+    if ((await sumOf(encrypted)) === kept.sha256) return { kind: 'whole', file: encrypted }
     await discard()
     return { kind: 'sumWrong' }
   }
@@ -214,7 +214,7 @@ export function createDownload(options: DownloadOptions): Download {
     progress: () => progress,
     async wholeFile(etag) {
       const kept = await openKept(etag)
-      return kept && kept.keptBytes === kept.totalBytes ? coveredOf(kept) : undefined
+      return kept && kept.keptBytes === kept.totalBytes ? encryptedOf(kept) : undefined
     },
     attempt: (order, signal) =>
       attempt(order, signal).catch((error: unknown) => {
@@ -245,9 +245,9 @@ function digestOf(headers: IncomingHttpHeaders): string | undefined {
 
 const keyOf = ({ fileKey }: Pick<Kept, 'fileKey'>) => Buffer.from(fileKey, 'base64')
 
-async function sumOf(file: CoveredFile): Promise<string> {
+async function sumOf(file: EncryptedFile): Promise<string> {
   const sum = createHash('sha256')
-  for await (const piece of readCovered(file)) sum.update(piece)
+  for await (const piece of readEncrypted(file)) sum.update(piece)
   return sum.digest('hex')
 }
 

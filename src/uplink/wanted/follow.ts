@@ -1,4 +1,4 @@
-import type { CoveredFile } from '../../secrets/covered-file.ts'
+import type { EncryptedFile } from '../../secrets/encrypted-file.ts'
 import type { Logger } from '../../system/log.ts'
 import { waitAfter } from '../wait.ts'
 import type { Announcement } from './announcement.ts'
@@ -176,7 +176,7 @@ export function createFollow(options: FollowOptions): Follow {
   }
 
   /** What has come whole is read, and handed to the cluster. */
-  async function read(file: CoveredFile, wanted: Announcement): Promise<number> {
+  async function read(file: EncryptedFile, wanted: Announcement): Promise<number> {
     const { number, etag } = wanted
     const kept = store.current()
     const base = { number, etag, accepted: kept?.accepted ?? 0, revision: kept?.revision ?? 0 }

@@ -3,7 +3,7 @@ import { indexTar, type IndexedMember } from '../../archive/tar-index.ts'
 import { withDefaults } from '../../archive/limits.ts'
 import { largestDescription, wantedCluster } from '../../definition/examination/wanted-archive.ts'
 import { AppError } from '../../errors/app-error.ts'
-import { openCovered, readCovered, type CoveredFile } from '../../secrets/covered-file.ts'
+import { openEncrypted, readEncrypted, type EncryptedFile } from '../../secrets/encrypted-file.ts'
 
 /** What the platform wants of the cluster of this host, as it was downloaded. */
 export type Delivery = {
@@ -45,8 +45,8 @@ const sumForm = /^[0-9a-f]{64}$/
  * @param limitBytes of the definition
  * @throws DeliveryRefused; the system's error where the file cannot be read
  */
-export async function readDelivery(file: CoveredFile, limitBytes: number): Promise<Delivery> {
-  const handle = await openCovered(file)
+export async function readDelivery(file: EncryptedFile, limitBytes: number): Promise<Delivery> {
+  const handle = await openEncrypted(file)
   try {
     const limits = withDefaults({ members: 2, memberBytes: Math.max(limitBytes, largestDescription) })
     const members = [...(await indexTar(handle, limits).catch(refuseArchive))]
@@ -72,7 +72,7 @@ export async function readDelivery(file: CoveredFile, limitBytes: number): Promi
       ...{ ...said, isDeleted, configuration },
       definition: {
         ...{ sha256: definitionSha256, sizeBytes: archive.sizeBytes, fileName },
-        open: () => readCovered(file, { start: archive.start, end: archive.start + archive.sizeBytes - 1 }),
+        open: () => readEncrypted(file, { start: archive.start, end: archive.start + archive.sizeBytes - 1 }),
       },
     }
   } finally {

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { readCovered } from '../../../../src/secrets/covered-file.ts'
+import { readEncrypted } from '../../../../src/secrets/encrypted-file.ts'
 import { createFetch } from '../../../../src/uplink/fetch.ts'
 import { createDownload, type DownloadOptions } from '../../../../src/uplink/wanted/download.ts'
 import { deliveryOf, playDownload, type DeliveryWish } from '../../../support/played-download.ts'
@@ -40,7 +40,7 @@ async function createWorld(wish: DeliveryWish = {}, more: Partial<DownloadOption
   /** As the cluster gets it. */
   const content = async () => {
     const whole = await open().wholeFile(platform.delivery.etag)
-    return whole ? buffer(readCovered(whole)) : Buffer.alloc(0)
+    return whole ? buffer(readEncrypted(whole)) : Buffer.alloc(0)
   }
   return { platform, folder, file, download, open, attempt, content }
 }

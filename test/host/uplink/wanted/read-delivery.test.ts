@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { largestDescription } from '../../../../src/definition/examination/wanted-archive.ts'
-import { coverFrom } from '../../../../src/secrets/covered-file.ts'
+import { encryptFrom } from '../../../../src/secrets/encrypted-file.ts'
 import { DeliveryRefused, readDelivery } from '../../../../src/uplink/wanted/read-delivery.ts'
 import { clusterUid, deliveryOf, tenantUid, type DeliveryWish } from '../../../support/played-download.ts'
 import type { RawMember } from '../../../support/tar-bytes.ts'
@@ -13,7 +13,7 @@ function read(wish: DeliveryWish | Buffer) {
   const folder = mkdtempSync(join(tmpdir(), 'edgehostd-delivery-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const [path, key] = [join(folder, 'archive'), Buffer.alloc(32, 7)]
-  writeFileSync(path, coverFrom(key, 0)(Buffer.isBuffer(wish) ? wish : deliveryOf(wish).bytes))
+  writeFileSync(path, encryptFrom(key, 0)(Buffer.isBuffer(wish) ? wish : deliveryOf(wish).bytes))
   return readDelivery({ path, key }, 1_000_000)
 }
 
