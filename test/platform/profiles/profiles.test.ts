@@ -170,6 +170,24 @@ describe('a profile', () => {
     expect(refused.statusCode).toBe(413)
   }, 120_000)
 
+  it('is replied in pieces, so that slow readers hold little of it', async () => {
+    const profile = smallProfile('in-pieces')
+    const [pack] = profile.spec.template.packs
+    if (pack) pack.values = `a: ${'x'.repeat(1_000_000)}\n`
+    profile.spec.template.packs.push({ ...pack!, name: 'second', values: 'b: 2\n' })
+    const uid = await imported(profile)
+    const pieces: Buffer[] = []
+    for await (const piece of platform.rooms.packs.profiles.open(uid, '', true)) pieces.push(piece as Buffer)
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(65_536)
+    expect(JSON.parse(Buffer.concat(pieces).toString())).toMatchObject({
+      spec: { draft: { packs: [{ name: 'web', values: pack?.values }, { name: 'second', values: 'b: 2\n' }] } },
+    })
+    expect((await setVariables(uid, [{ name: 'USER' }])).statusCode).toBe(204)
+    expect((await get(`/${uid}/export`)).json()).toMatchObject({
+      spec: { template: { packs: [{ values: pack?.values }, {}] }, variables: [{ name: 'USER' }] },
+    })
+  })
+
   it('another parameter than publish is refused', async () => {
     const reply = await platform.app.inject({
       ...{ method: 'POST', url: '/v1/clusterprofiles/import?Publish=true', headers: admin },
