@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { createLock } from '../../base/lock.ts'
 import { formatTime } from '../../base/time.ts'
 import { defaultLimits } from '../../archive/limits.ts'
-import { chooseVersion } from '../../definition/read/choose-version.ts'
+import { chooseVersion, newestVersion } from '../../definition/read/choose-version.ts'
 import {
   exportFiles,
   profilePacks,
@@ -82,7 +82,7 @@ export interface Profiles {
   findUsable(uid: string, projectUid: string): ProfileRecord | undefined
   /** What the definition of a cluster is built of; with its sensitive values. @throws AppError SecretReplaced */
   sourceOf(profile: ProfileRecord): ProfileSource
-  /** For each pack of a profile the one that it means now: of its project, otherwise of the tenant. */
+  /** For each pack of a profile the one that it means now: of its project, otherwise of the tenant; the newest where several fit its tag. */
   packsOf(profile: ProfileHead): readonly (PackRecord | undefined)[]
   /** Names of the profiles that use a pack. */
   usesOfPack(pack: PackRecord): readonly string[]
@@ -111,6 +111,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
           tag,
           version,
           present.map((each) => each.version),
+          newestVersion,
         )
         const found = present.find((each) => each.version === meant)
         if (found) return found
@@ -278,7 +279,8 @@ export function createProfiles(options: ProfilesOptions): Profiles {
       const { uid, metadata, filesUid } = profile
       const variables = variablesOf(profile)
       const file = join(folders.folder, filesUid, exportFiles.json)
-      return { uid, metadata, file, ...(variables === undefined ? {} : { variables }) }
+      const packVersions = packsOf(profile).map((pack) => pack?.version ?? '')
+      return { uid, metadata, file, packVersions, ...(variables === undefined ? {} : { variables }) }
     },
     remove: (uid, projectUid) =>
       oneChange(async () => {

@@ -80,7 +80,9 @@ const PackRef = Type.Object({
   layer: Type.String(),
   manifests: Type.Optional(Type.Array(Type.Object({ kind: Type.String(), name: Type.String() }))),
   name: Type.String(),
-  packUid: text('The pack of this platform that it means; empty where there is none yet.'),
+  packUid: text(
+    'The pack of this platform that it means now, the newest that fits a tag such as 1.25.x; empty where there is none yet.',
+  ),
   registryUid: Type.Optional(Type.String()),
   tag: Type.String(),
   type: Type.String(),
