@@ -28,7 +28,7 @@ export interface PacksOptions {
   readonly read: Reader['read']
   readonly examinations: Pick<Examinations, 'pack'>
   readonly settings: PlatformSettings['packs']
-  /** Names of the profiles that use a pack. */
+  /** Names of the profiles that use a pack, and of the clusters that were made of it. */
   readonly usesOf: (pack: PackRecord) => readonly string[]
   readonly clock: Pick<Clock, 'now'>
 }
@@ -140,7 +140,7 @@ export function createPacks(options: PacksOptions): Packs {
         if (uses.length > 0)
           throw new AppError(
             platformErrors.PackInUse,
-            `${pack.name} ${pack.version} is used by ${uses.join(', ')}; delete them first`,
+            `${pack.name} ${pack.version} is used by ${uses.join(', ')}`,
           )
         store.remove(uid)
       })

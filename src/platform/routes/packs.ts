@@ -106,7 +106,7 @@ export const packRoutes: FastifyPluginAsyncTypebox<PackRoutesOptions> = async (
       schema: {
         operationId: 'deletePack',
         tags,
-        summary: 'Delete a pack that no cluster profile uses',
+        summary: 'Delete a pack that no cluster profile and no cluster uses',
         params: Params,
         response: { 204: NoContent, ...errorReplies(401, 403, 404, 409) },
       },

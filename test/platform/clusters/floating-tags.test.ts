@@ -64,3 +64,18 @@ it('a definition may have several versions that fit a tag; its host takes the on
   const { packs = [] } = (await shown(uid)).spec.clusterProfileTemplates[0] ?? {}
   expect(packs.slice(3).map(({ version }) => version)).toEqual(['2.0.1', '2.0.0'])
 })
+
+it('a pack that a cluster was made of is not deleted, nor the one that its profile means', async () => {
+  const remove = async (uid: string) => {
+    const { status, json } = await ask('DELETE', `/v1/packs/${uid}`)
+    return status === 409 ? [json?.code, json?.message] : status
+  }
+  const first = await uploaded('kept', '2.0.0')
+  const profileUid = await world.imported(floating('kept'))
+  const uid = await create(await world.joined(), { name: 'keeping' }, profileUid)
+  const second = await uploaded('kept', '2.0.1')
+  expect(await remove(first)).toEqual(['PackInUse', 'kept 2.0.0 is used by the cluster keeping'])
+  expect(await remove(second)).toEqual(['PackInUse', 'kept 2.0.1 is used by the cluster profile kept 1.0.0'])
+  await ask('POST', `/v1/spectroclusters/${uid}/apply`)
+  expect(await remove(first)).toBe(204)
+})
