@@ -50,7 +50,8 @@ const mostImports = 2
 
 /** Creates the parts in the order of their dependencies, and removes what a killed daemon left. */
 export async function createPackParts(options: PackPartsOptions): Promise<PackParts> {
-  const { stateDirectory, settings, database, read, secrets, worker, usesOf, madeOf, stopping, clock, log } = options
+  const { stateDirectory, settings, database, read, secrets, worker, usesOf, madeOf, stopping, clock, log } =
+    options
   const examinations = createExaminations(worker)
   const packStore = createPackStore(database)
   const profileStore = createProfileStore(database)

@@ -57,6 +57,8 @@ export interface Packs {
   open(uid: string, projectUid: string): Promise<Readable>
   /** @throws AppError NotFound, PackInUse */
   remove(uid: string, projectUid: string): Promise<void>
+  /** Whether it was not deleted meanwhile. */
+  has(pack: Pick<PackRecord, 'uid'>): boolean
   /** The folder with the files of a pack, for `definition build`. */
   folderOf(pack: Pick<PackRecord, 'uid'>): string
   /** Names of what keeps a project from being deleted. */
@@ -146,6 +148,7 @@ export function createPacks(options: PacksOptions): Packs {
       })
       await folders.remove(uid)
     },
+    has: ({ uid }) => store.find(uid) !== undefined,
     folderOf: ({ uid }) => join(folders.folder, uid, packContent),
     usesOfProject: (projectUid) => store.counts.usesOf(projectUid, 'pack'),
     stop: running.stop,
