@@ -10,6 +10,7 @@ import { createDiskRoom } from '../../upload/disk-room.ts'
 import type { Pack, Problem } from '../definition.ts'
 import { definitionFile, type DefinitionHead } from '../format/definition-file.ts'
 import { formatVersion, pathPart, pathPartForm } from '../format/format.ts'
+import { parseJson } from '../format/parse-json.ts'
 import { readDefinition } from '../read/read-definition.ts'
 import { isReadWhole } from '../read/read-pack.ts'
 import { checkComposition } from '../rules/composition.ts'
@@ -43,13 +44,13 @@ export async function examinePack({ pack: order }: PackOrder): Promise<ExaminedP
   )
 
   const pack = await readForm(content, files, limits)
-  const described = JSON.parse(await readFile(join(content, 'pack.json'), 'utf8')) as Described
+  const described = await readDescribed(content)
   const isLogo = pack.logo !== undefined && files.get('logo.png')?.isKept === true
   const reply = Buffer.from(
     JSON.stringify(
       replyOf(uid, pack, {
         ...described,
-        readme: files.has('README.md') ? await readFile(join(content, 'README.md'), 'utf8') : undefined,
+        readme: files.has('README.md') ? await readText(content, 'README.md') : undefined,
         logoUrl: isLogo ? logoText(readFileSync(join(content, 'logo.png'))) : '',
       }),
     ),
@@ -144,6 +145,17 @@ interface Described {
   readonly cloudTypes?: unknown
   readonly annotations?: unknown
 }
+
+/** @throws AppError PackInvalid */
+async function readDescribed(folder: string): Promise<Described> {
+  const { value, problems } = parseJson('pack.json', await readText(folder, 'pack.json'))
+  refuseErrors(importErrors.PackInvalid, problems)
+  return value as Described
+}
+
+/** Without the byte order mark that an editor may write. */
+const readText = async (folder: string, name: string) =>
+  new TextDecoder().decode(await readFile(join(folder, name)))
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 const textsOf = (value: unknown): string[] =>

@@ -132,6 +132,21 @@ describe('a pack that is uploaded', () => {
       expect((await remove(url)).statusCode).toBe(204)
   })
 
+  it('may have the byte order mark of an editor', async () => {
+    const marked = Object.fromEntries(
+      Object.entries(smallPack('marked', '1.0.0', { 'README.md': '# Web' })).map(([name, content]) => [
+        name,
+        `\u{FEFF}${content.toString()}`,
+      ]),
+    )
+    const { uid, status } = await upload(tarOf(marked))
+    expect(status).toBe(201)
+    expect((await get(`/v1/packs/${uid}`)).json()).toMatchObject({
+      ...{ name: 'marked', displayName: 'The marked', cloudTypes: ['all'] },
+      packValues: [{ readme: '# Web', values: 'pack:\n  namespace: web\n' }],
+    })
+  })
+
   it('is not deleted while a profile means it, and its folder goes with it', async () => {
     const { uid } = await upload(tarOf(smallPack('web')))
     const made = await importProfile(platform, JSON.stringify(smallProfile('user-of-web')), admin)
