@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { isMask } from '../../base/mask.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 import type { Variable } from '../schemas/profiles.ts'
@@ -7,6 +8,8 @@ export interface StoredVariables {
   readonly stored: readonly Variable[]
   readonly shown: readonly Variable[]
 }
+
+type Option = NonNullable<Variable['options']>[number]
 
 type Restore = (
   text: string | undefined,
@@ -42,25 +45,53 @@ export function restoreSecrets(given: readonly Variable[], { stored, shown }: St
         ? {}
         : {
             options: options.map((option, place) => {
-              const from = before?.options?.[place]
-              const was = seen?.options?.[place]
-              const field = (name: string) => `options[${place}].${name}`
-              const { label, description } = option
-              const restoredLabel = restore(label, from?.label, was?.label, field('label'))
-              const restoredText = restore(
-                description,
-                from?.description,
-                was?.description,
-                field('description'),
+              if (![option.value, option.label, option.description].some((text) => isMask(text ?? '')))
+                return option
+              const known = placeBefore(options, place, seen?.options ?? [])
+              if (known === undefined)
+                throw refusedField(
+                  `variables[${index}].options[${place}]`,
+                  'has a mask, and its label does not say which option it was; give the value itself',
+                )
+              return restoreOption(
+                option,
+                before?.options?.[known],
+                seen?.options?.[known],
+                (text, from, was, name) => restore(text, from, was, `options[${place}].${name}`),
               )
-              return {
-                ...option,
-                value: restore(option.value, from?.value, was?.value, field('value')) ?? '',
-                ...(restoredLabel === undefined ? {} : { label: restoredLabel }),
-                ...(restoredText === undefined ? {} : { description: restoredText }),
-              }
             }),
           }),
     }
   })
+}
+
+/**
+ * The place that an option had, by its label. Options whose label is not theirs alone have their place where all of them stayed as they were.
+ * @param shown the options of the variable as replies show them
+ */
+function placeBefore(given: readonly Option[], place: number, shown: readonly Option[]): number | undefined {
+  const label = given[place]?.label ?? ''
+  const placesIn = (options: readonly Option[]) =>
+    options.flatMap((each, at) => ((each.label ?? '') === label ? [at] : []))
+  const [places, before] = [placesIn(given), placesIn(shown)]
+  if (label !== '' && places.length === 1 && before.length === 1) return before[0]
+  const isUntouched =
+    isDeepStrictEqual(places, before) && places.every((at) => isDeepStrictEqual(given[at], shown[at]))
+  return isUntouched ? place : undefined
+}
+
+function restoreOption(
+  { value, label, description, ...rest }: Option,
+  from: Option | undefined,
+  was: Option | undefined,
+  restore: Restore,
+): Option {
+  const restoredLabel = restore(label, from?.label, was?.label, 'label')
+  const restoredText = restore(description, from?.description, was?.description, 'description')
+  return {
+    ...rest,
+    value: restore(value, from?.value, was?.value, 'value') ?? '',
+    ...(restoredLabel === undefined ? {} : { label: restoredLabel }),
+    ...(restoredText === undefined ? {} : { description: restoredText }),
+  }
 }

@@ -221,7 +221,8 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         operationId: 'updateClusterProfileVariables',
         tags,
         summary: 'Replace the variables of a cluster profile that is not published',
-        description: 'A mask of a reply that is sent back keeps the stored value.',
+        description:
+          'A mask of a reply that is sent back keeps the stored value; that of an option is found by the label of the option.',
         params: Params,
         body: Variables,
         response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 409, 503, 507) },
