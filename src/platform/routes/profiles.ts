@@ -19,7 +19,7 @@ import type { Profiles } from '../profiles/profiles.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { ClusterProfile, ClusterProfileImportEntity, Variables } from '../schemas/profiles.ts'
 import { askerOf } from './asker.ts'
-import { scopeOf } from './scope.ts'
+import { OfTenant, readScopeOf, scopeOf } from './scope.ts'
 
 export interface ProfileRoutesOptions {
   readonly profiles: Profiles
@@ -113,12 +113,12 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         operationId: 'listClusterProfiles',
         tags,
         summary: 'List the cluster profiles of the scope, the newest first; their packs have no values here',
-        querystring: listParameters(profileList),
+        querystring: Type.Object({ ...listParameters(profileList).properties, ...OfTenant }),
         response: { 200: listOf(ClusterProfile), ...errorReplies(400, 401, 403, 404, 503) },
       },
     },
     async (request) => {
-      const projectUid = scopeOf(request)
+      const projectUid = readScopeOf(request)
       const query = parseListQuery(request.query, profileList, { tokens: listTokens, bound: [projectUid] })
       return profiles.list.page(query, profiles.inScope(projectUid))
     },
@@ -133,13 +133,17 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         tags,
         summary: 'A cluster profile',
         description:
-          'Operators and administrators see the values of its packs, since values may have secrets that are not marked as such. Those of sensitive variables are masked in them.',
+          'Operators and administrators see the values of its packs, since values may have secrets that are not marked as such. Those of sensitive variables are masked in them. With ofTenant there are no values.',
         params: Params,
-        response: { 200: ClusterProfile, ...errorReplies(401, 403, 404) },
+        querystring: Type.Object(OfTenant),
+        response: { 200: ClusterProfile, ...errorReplies(400, 401, 403, 404) },
       },
     },
     async (request, reply) => {
-      const content = profiles.open(request.params.uid, scopeOf(request), seesSecrets(request))
+      const projectUid = readScopeOf(request)
+      // The role that counts may be one in the project alone.
+      const isOwn = projectUid === scopeOf(request)
+      const content = profiles.open(request.params.uid, projectUid, isOwn && seesSecrets(request))
       return reply.header('content-type', 'application/json; charset=utf-8').send(content as never)
     },
   )
@@ -201,11 +205,12 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         tags,
         summary: 'The variables of a cluster profile, sensitive values masked',
         params: Params,
-        response: { 200: Variables, ...errorReplies(401, 403, 404) },
+        querystring: Type.Object(OfTenant),
+        response: { 200: Variables, ...errorReplies(400, 401, 403, 404) },
       },
     },
     async (request) => ({
-      variables: [...profiles.get(request.params.uid, scopeOf(request)).shownVariables],
+      variables: [...profiles.get(request.params.uid, readScopeOf(request)).shownVariables],
     }),
   )
 

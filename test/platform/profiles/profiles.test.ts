@@ -180,7 +180,14 @@ describe('a profile', () => {
     for await (const piece of platform.rooms.packs.profiles.open(uid, '', true)) pieces.push(piece as Buffer)
     expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(65_536)
     expect(JSON.parse(Buffer.concat(pieces).toString())).toMatchObject({
-      spec: { draft: { packs: [{ name: 'web', values: pack?.values }, { name: 'second', values: 'b: 2\n' }] } },
+      spec: {
+        draft: {
+          packs: [
+            { name: 'web', values: pack?.values },
+            { name: 'second', values: 'b: 2\n' },
+          ],
+        },
+      },
     })
     expect((await setVariables(uid, [{ name: 'USER' }])).statusCode).toBe(204)
     expect((await get(`/${uid}/export`)).json()).toMatchObject({
