@@ -79,9 +79,9 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
           schema: {
             operationId: 'importClusterProfile',
             tags,
-            summary: 'Import a cluster profile as a platform exports it, JSON or YAML, up to 32 MiB',
+            summary: 'Import a cluster profile as a platform exports it, JSON or YAML',
             description:
-              'What edgehostctl definition build takes. A name with a version exists once in its scope. The uid of the export is replaced.',
+              'What edgehostctl definition build takes, up to 16 MiB as JSON; what is sent has at most 32 MiB. Only the form is checked: the validation of a cluster runs the rules. A name with a version exists once in its scope. The uid of the export is replaced.',
             querystring: ImportQuery,
             consumes: ['application/json', ...yamlTypes],
             body: ClusterProfileImportEntity,

@@ -159,15 +159,30 @@ describe('a profile', () => {
     expect(readdirSync(join(platform.stateDirectory, 'profiles/staging'))).toEqual([])
   })
 
-  it('is accepted up to 32 MiB', async () => {
+  it('is accepted up to 16 MiB, which a definition may have of it', async () => {
     const profile = smallProfile('large')
-    const [pack] = profile.spec.template.packs
-    if (pack) pack.values = `a: ${'x'.repeat(31 * 1_048_576)}\n`
+    const { packs } = profile.spec.template
+    packs.push({ ...packs[0]!, name: 'largest', values: `a: ${'x'.repeat(16 * 1_048_576 - 2_048)}\n` })
     const uid = await imported(profile)
     expect(plain((await get(`/${uid}/export`)).json())).toEqual(plain(profile))
-    if (pack) pack.values += 'y'.repeat(1_048_576)
+    packs[1]!.values += 'y'.repeat(2_048)
     const refused = await importProfile(platform, JSON.stringify(profile), admin)
-    expect(refused.statusCode).toBe(413)
+    expect(refused.json()).toMatchObject({
+      code: 'ProfileInvalid',
+      details: {
+        problems: [
+          {
+            code: 'MemberTooLarge',
+            place: 'profile#spec.template.packs[1]',
+            message: expect.stringMatching(
+              /^pack largest has 167\d{5} bytes .* may have 16777216 bytes /,
+            ) as string,
+          },
+        ],
+      },
+    })
+    packs[1]!.values += 'y'.repeat(16 * 1_048_576)
+    expect((await importProfile(platform, JSON.stringify(profile), admin)).statusCode).toBe(413)
   }, 120_000)
 
   it('is replied in pieces, so that slow readers hold little of it', async () => {
