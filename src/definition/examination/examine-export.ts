@@ -122,12 +122,13 @@ function partsOf({ metadata, spec, ...rest }: ExportedProfile) {
       metadata: JSON.stringify(kept),
       variables: (variables ?? undefined) && JSON.stringify(variables),
     }
-    const besideBytes = Buffer.byteLength(beside.metadata) + Buffer.byteLength(beside.variables ?? '')
-    if (besideBytes > mostBesideBytes)
+    const metadataBytes = Buffer.byteLength(beside.metadata)
+    const variablesBytes = Buffer.byteLength(beside.variables ?? '')
+    if (metadataBytes + variablesBytes > mostBesideBytes)
       refuseErrors(importErrors.ProfileInvalid, [
         errorAt(
-          'spec.variables',
-          `has ${besideBytes} bytes with the metadata; ${mostBesideBytes} are allowed`,
+          metadataBytes > variablesBytes ? 'metadata' : 'spec.variables',
+          `is too long: metadata has ${metadataBytes} bytes as JSON and spec.variables ${variablesBytes}; ${mostBesideBytes} are allowed for both`,
         ),
       ])
     // The end of `spec` is left open for its variables.

@@ -24,10 +24,13 @@ type Restore = (
  * @throws AppError BadRequest for a mask that stands for nothing
  */
 export function restoreSecrets(given: readonly Variable[], { stored, shown }: StoredVariables): Variable[] {
+  // There may be many thousands.
+  const places = new Map(stored.map(({ name }, at) => [name, at]))
   return given.map((variable, index) => {
-    const at = stored.findIndex(({ name }) => name === variable.name)
+    const at = places.get(variable.name) ?? -1
     const before = stored[at]
     const seen = shown[at]
+    const placeBefore = createPlaces(variable.options ?? [], seen?.options ?? [])
     // What is not sensitive may consist of stars.
     const mayBeRestored = variable.isSensitive === true || before?.isSensitive !== true
     const restore: Restore = (text, from, was, field) => {
@@ -47,7 +50,7 @@ export function restoreSecrets(given: readonly Variable[], { stored, shown }: St
             options: options.map((option, place) => {
               if (![option.value, option.label, option.description].some((text) => isMask(text ?? '')))
                 return option
-              const known = placeBefore(options, place, seen?.options ?? [])
+              const known = placeBefore(place)
               if (known === undefined)
                 throw refusedField(
                   `variables[${index}].options[${place}]`,
@@ -66,19 +69,30 @@ export function restoreSecrets(given: readonly Variable[], { stored, shown }: St
 }
 
 /**
- * The place that an option had, by its label. Options whose label is not theirs alone have their place where all of them stayed as they were.
+ * Gives the place that an option had, by its label. Options whose label is not theirs alone have their place where all of them stayed as they
+ * were.
  * @param shown the options of the variable as replies show them
  */
-function placeBefore(given: readonly Option[], place: number, shown: readonly Option[]): number | undefined {
-  const label = given[place]?.label ?? ''
-  const placesIn = (options: readonly Option[]) =>
-    options.flatMap((each, at) => ((each.label ?? '') === label ? [at] : []))
-  const [places, before] = [placesIn(given), placesIn(shown)]
-  if (label !== '' && places.length === 1 && before.length === 1) return before[0]
-  const isUntouched =
-    isDeepStrictEqual(places, before) && places.every((at) => isDeepStrictEqual(given[at], shown[at]))
-  return isUntouched ? place : undefined
+function createPlaces(given: readonly Option[], shown: readonly Option[]) {
+  const [ofGiven, ofShown] = [placesByLabel(given), placesByLabel(shown)]
+  const untouched = new Map(
+    [...ofGiven].map(([label, places]) => [
+      label,
+      isDeepStrictEqual(places, ofShown.get(label)) &&
+        places.every((at) => isDeepStrictEqual(given[at], shown[at])),
+    ]),
+  )
+  return (place: number): number | undefined => {
+    const label = labelOf(given[place])
+    const [places = [], before = []] = [ofGiven.get(label), ofShown.get(label)]
+    if (label !== '' && places.length === 1 && before.length === 1) return before[0]
+    return untouched.get(label) === true ? place : undefined
+  }
 }
+
+const labelOf = (option: Option | undefined) => option?.label ?? ''
+const placesByLabel = (options: readonly Option[]) =>
+  Map.groupBy(options.keys(), (at) => labelOf(options[at]))
 
 function restoreOption(
   { value, label, description, ...rest }: Option,

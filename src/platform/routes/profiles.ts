@@ -29,6 +29,8 @@ export interface ProfileRoutesOptions {
 }
 
 const largestProfile = 33_554_432
+// Variables have at most 1 MiB, without the spaces that a body may have.
+const largestVariables = 2_097_152
 const path = '/v1/clusterprofiles'
 const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml']
 
@@ -217,6 +219,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
   app.put(
     `${path}/:uid/variables`,
     {
+      bodyLimit: largestVariables,
       config: {
         access: 'operator',
         scope: 'both',
@@ -227,7 +230,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         tags,
         summary: 'Replace the variables of a cluster profile that is not published',
         description:
-          'A mask of a reply that is sent back keeps the stored value; that of an option is found by the label of the option.',
+          'A mask of a reply that is sent back keeps the stored value; that of an option is found by the label of the option. Variables have at most 1 MiB as JSON, together with the metadata of the profile.',
         params: Params,
         body: Variables,
         response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 409, 503, 507) },
@@ -237,7 +240,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
       const projectUid = scopeOf(request)
       const { uid, name, version } = profiles.get(request.params.uid, projectUid)
       request.auditResource = { uid, name: `${name} ${version}` }
-      await profiles.setVariables(uid, projectUid, request.body.variables ?? [], askerOf(request))
+      await profiles.setVariables(uid, projectUid, request.body.variables, askerOf(request))
       return reply.code(204).send(null)
     },
   )

@@ -219,6 +219,52 @@ describe('a profile', () => {
   })
 })
 
+describe('variables', () => {
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({
+      name: `V${at}${'x'.repeat(at === 0 ? 300 : 0)}`,
+      defaultValue: 'a',
+    }))
+  const withVariables = (name: string, variables: readonly object[]) => {
+    const { metadata, spec } = smallProfile(name)
+    return { metadata, spec: { ...spec, variables } }
+  }
+
+  it('have one limit, when they are imported and when they are replaced', async () => {
+    const uid = await imported(withVariables('many', many(1_500)))
+    const { variables } = (await get(`/${uid}/variables`)).json<{ variables: object[] }>()
+    expect(variables).toEqual(many(1_500))
+    expect((await setVariables(uid, [...variables, { name: 'ONE_MORE' }])).statusCode).toBe(204)
+    const long = [{ name: 'LONG', defaultValue: 'x'.repeat(1_048_576) }]
+    for (const refused of [
+      await setVariables(uid, long),
+      await importProfile(platform, JSON.stringify(withVariables('long', long)), admin),
+    ])
+      expect(refused.json()).toMatchObject({
+        code: 'ProfileInvalid',
+        details: { problems: [{ place: 'profile#spec.variables' }] },
+        message: expect.stringContaining('1048576 are allowed for both') as string,
+      })
+    const { metadata, spec } = smallProfile('long')
+    const described = { metadata: { ...metadata, annotations: { owner: 'x'.repeat(1_048_576) } }, spec }
+    const refused = await importProfile(platform, JSON.stringify(described), admin)
+    expect(refused.json()).toMatchObject({ details: { problems: [{ place: 'profile#metadata' }] } })
+  })
+
+  it('are not deleted by a body without them', async () => {
+    const uid = await imported(smallProfile('kept-variables'))
+    const put = (payload: object) =>
+      platform.app.inject({
+        ...{ method: 'PUT', url: `/v1/clusterprofiles/${uid}/variables`, headers: admin, payload },
+      })
+    const refused = await put({})
+    expect([refused.statusCode, refused.body]).toEqual([400, expect.stringContaining('variables')])
+    expect((await get(`/${uid}/variables`)).json<{ variables: object[] }>().variables).toHaveLength(2)
+    expect((await put({ variables: [] })).statusCode).toBe(204)
+    expect((await get(`/${uid}/variables`)).json()).toEqual({ variables: [] })
+  })
+})
+
 describe('sensitive values', () => {
   const secret = 'never-to-be-seen'
 
