@@ -3,6 +3,7 @@ import { createReadStream, readFileSync } from 'node:fs'
 import { readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { extractArchive, type Member } from '../../archive/extract.ts'
+import { isNeverOfAPack } from '../../base/never-of-a-pack.ts'
 import { withDefaults, type ArchiveLimits } from '../../archive/limits.ts'
 import { refuse } from '../../archive/refusal.ts'
 import { replaceFile, syncTree } from '../../system/files.ts'
@@ -29,11 +30,12 @@ export async function examinePack({ pack: order }: PackOrder): Promise<ExaminedP
   const limits = withDefaults(order.limits)
   const room = createDiskRoom({ folder, reserveBytes })
   const unpacked = join(folder, 'unpacked')
-  const { members } = await extractArchive({
+  const extracted = await extractArchive({
     ...{ source: createReadStream(file), folder: unpacked, limits, room },
     // Charts are not read here, and are needed whole.
     isData: (path) => !isReadWhole(path),
   })
+  const members = await leaveOut(unpacked, extracted.members)
   requireWhole(members, limits)
   const root = findRoot([...members.keys()])
   const content = join(folder, packContent)
@@ -68,6 +70,16 @@ export async function examinePack({ pack: order }: PackOrder): Promise<ExaminedP
     digest: digestOf(files),
     sizeBytes: [...files.values()].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
   }
+}
+
+/** Removes what is never of a pack. @returns the others */
+async function leaveOut(
+  folder: string,
+  members: ReadonlyMap<string, Member>,
+): Promise<ReadonlyMap<string, Member>> {
+  const isLeftOut = (path: string) => path.split('/').some(isNeverOfAPack)
+  for (const path of members.keys()) if (isLeftOut(path)) await rm(join(folder, path), { force: true })
+  return new Map([...members].filter(([path]) => !isLeftOut(path)))
 }
 
 /** A text that exceeds its limit was not written, and a definition with it would be refused. */
