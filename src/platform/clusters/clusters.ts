@@ -37,6 +37,7 @@ import {
   exposedProblems,
   givenIn,
   givenInUpdate,
+  hasSameValues,
   markedValues,
   shownValues,
   toVariables,
@@ -95,7 +96,7 @@ export interface Clusters {
    * @throws AppError NotFound, PreconditionFailed, ClusterDeleting, ClusterInvalid, ClusterChanged
    */
   setProfiles(target: Target, entity: ClusterProfilesEntity, asker: Asker): Promise<ClusterHead>
-  /** @throws AppError as `setProfiles` */
+  /** Where no value changes, the number stays. @throws AppError as `setProfiles` */
   setVariables(target: Target, update: ClusterVariablesUpdate, asker: Asker): Promise<ClusterHead>
   /** Replaces NTP servers and SSH keys; what else is named has to be as it is. @throws AppError as `setProfiles` */
   setSettings(target: Target, config: EdgeNativeClusterConfig, asker: Asker): Promise<ClusterHead>
@@ -342,7 +343,11 @@ export function createClusters(options: ClustersOptions): Clusters {
       const before = getFor(target)
       requireKept(before)
       const used = before.templates.flatMap(({ uid }) => profiles.findUsable(uid, target.projectUid) ?? [])
-      return change(before, { given: changedValues(givenOf(before), givenInUpdate(update), used) }, asker)
+      const stored = givenOf(before)
+      const given = changedValues(stored, givenInUpdate(update), used)
+      // With another number the host would apply the same again.
+      if (hasSameValues(stored, markedValues(given, used))) return before
+      return change(before, { given }, asker)
     },
     async setSettings(target, { ntpServers = [], sshKeys = [], ...rest }, asker) {
       const before = getFor(target)
