@@ -115,6 +115,14 @@ describe('a profile', () => {
     expect((await get(`/${second}`, project)).statusCode).toBe(404)
   })
 
+  it('is listed by its name', async () => {
+    for (const name of ['order-b', 'order-c', 'order-a']) await imported(smallProfile(name))
+    const filters = ['a', 'b', 'c'].map((each) => `metadata.name=order-${each}`).join(' OR ')
+    const listed = await get(`?orderBy=metadata.name=1&filters=${encodeURIComponent(filters)}`)
+    const { items } = listed.json<{ items: { metadata: { name: string } }[] }>()
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['order-a', 'order-b', 'order-c'])
+  })
+
   it('shows the packs that it means, those of its project before those of the tenant', async () => {
     const upload = async (headers: Record<string, string>) =>
       (await uploadPack(platform, tarOf(smallPack()), headers)).json<{ uid: string }>().uid
