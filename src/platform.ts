@@ -128,6 +128,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const packs = await createPackParts({
     ...{ stateDirectory: state.directory, settings: config.platform.packs, database, read, secrets },
     ...{ worker: { runner, program: edges.examineProgram, log }, usesOf: clusterStore.using },
+    madeOf: clusterStore.madeOf,
     ...{ stopping, clock, log },
   })
   const clusters = await createClusterParts({

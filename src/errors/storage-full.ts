@@ -7,7 +7,7 @@ export const storageFull = (missingBytes?: number, cause?: unknown) =>
     generalErrors.StorageFull,
     missingBytes === undefined
       ? 'the disk is full; make room (see: df) and try again'
-      : `the disk lacks ${missingBytes} bytes for this file and the reserve of the host; make room and send it again`,
+      : `the disk lacks ${missingBytes} bytes for this file and the reserve that stays free; make room and send it again`,
     { ...(missingBytes === undefined ? {} : { details: { missingBytes } }), cause },
   )
 

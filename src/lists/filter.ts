@@ -26,7 +26,7 @@ const maximumConditions = 20
 
 /**
  * Parses `<path>=<value>AND<path>=<value>OR…`, where AND binds tighter. AND and OR act as separators only before an
- * indexed path and its `=`, so a value may contain them. A value may also be in double quotes, with `\"` and `\\` as
+ * indexed path and its `=`, so a value may contain them; blanks around them belong to no value. A value may also be in double quotes, with `\"` and `\\` as
  * escapes.
  * @throws AppError BadRequest
  */
@@ -43,7 +43,7 @@ export function parseFilter(text: string, resource: ListResource): Filter {
     if (count > maximumConditions)
       throw refuse('filters', `filters may hold at most ${maximumConditions} conditions`)
     const condition = { path, value: toValue(value, path, fieldAt(resource, path).type) }
-    if (word === 'OR') alternatives.push([condition])
+    if (word.trim() === 'OR') alternatives.push([condition])
     else alternatives.at(-1)?.push(condition)
     word = parseSeparator(text, end, separator)
     at = end + (word?.length ?? 0)
@@ -57,7 +57,7 @@ const separatorBefore = ({ fields, families = [] }: ListResource) => {
     ...Object.keys(fields).map(literal),
     ...families.map(({ prefix }) => literal(prefix) + familyPart),
   ].join('|')
-  return new RegExp(`(?:AND|OR)(?=(?:${names})=)`, 'g')
+  return new RegExp(` *(?:AND|OR) *(?=(?:${names})=)`, 'g')
 }
 
 function parsePath(text: string, at: number, resource: ListResource) {

@@ -81,8 +81,8 @@ export const platformErrors = defineErrors({
   },
   PackInUse: {
     status: 409,
-    meaning: 'Profiles use the pack.',
-    action: 'Delete them first; the message names them.',
+    meaning: 'Cluster profiles use the pack, or clusters were made of it.',
+    action: 'The message names them. Delete the profiles first; delete the clusters, or change them.',
   },
   ProfileExists: {
     status: 409,

@@ -25,14 +25,19 @@ export interface Asker {
   readonly signal: AbortSignal
 }
 
+export type ProfileText = Buffer | AsyncIterable<Buffer>
+
 /** Examines what users send, and builds definitions, in a process of its own: `examine.cjs`, src/definition/examination. */
 export interface Examinations {
   /** @throws AppError why the pack is refused; NotReady if too many wait */
   pack(order: PackOrder['pack'], asker: Asker): Promise<ExaminedPack>
-  /** @param text the profile as it was sent. @throws AppError why it is refused; NotReady if too many wait */
-  profile(order: ExportOrder['profile'], text: Buffer, asker: Asker): Promise<ExaminedExport>
-  /** @throws AppError of the disk; NotReady if too many wait */
-  cluster(order: ClusterOrder['cluster'], asker: Asker): Promise<ExaminedCluster>
+  /** @param text the profile as it was sent, whole or in pieces. @throws AppError why it is refused; NotReady if too many wait */
+  profile(order: ExportOrder['profile'], text: ProfileText, asker: Asker): Promise<ExaminedExport>
+  /**
+   * @param requireSame called when its turn has come; throws if what the order names has changed since
+   * @throws AppError of the disk; NotReady if too many wait
+   */
+  cluster(order: ClusterOrder['cluster'], asker: Asker, requireSame: () => void): Promise<ExaminedCluster>
   /** Ends all; resolves when no process writes any more. */
   stop(): Promise<void>
 }
@@ -61,10 +66,12 @@ export function createExaminations(worker: WorkerOptions): Examinations {
     input: AsyncIterable<string>,
     asker: Asker,
     refuseCost: (reason: Cost, what: string) => AppError,
+    onTurn?: () => void,
   ): Promise<Finding> {
     const signal = AbortSignal.any([asker.signal, stopping.signal])
-    return turns.run({ group: asker.name, member: '' }, () => {
+    return turns.run({ group: asker.name, member: '' }, async () => {
       signal.throwIfAborted()
+      onTurn?.()
       const finding = runWorker<Finding>(worker, {
         ...{ memoryMiB, semiSpaceMiB, timeoutMs, maxOutputBytes, signal, input },
         tooMuch: () => refuseCost('MemoryLimit', `needs more than ${memoryMiB} MiB to be checked`),
@@ -94,8 +101,8 @@ export function createExaminations(worker: WorkerOptions): Examinations {
       if ('profile' in finding) return finding.profile
       throw otherOrder()
     },
-    async cluster(order, asker) {
-      const finding = await run(lines({ cluster: order }), asker, refuseCluster)
+    async cluster(order, asker, requireSame) {
+      const finding = await run(lines({ cluster: order }), asker, refuseCluster, requireSame)
       if ('cluster' in finding) return finding.cluster
       throw otherOrder()
     },
@@ -116,11 +123,15 @@ const refuseCluster = (reason: Cost, what: string) =>
     details: { reason },
   })
 
-async function* lines(order: PackOrder | ExportOrder | ClusterOrder, text?: Buffer): AsyncGenerator<string> {
+async function* lines(
+  order: PackOrder | ExportOrder | ClusterOrder,
+  text?: ProfileText,
+): AsyncGenerator<string> {
   yield `${JSON.stringify(order)}\n`
   if (text === undefined) return
-  for (let at = 0; at < text.length; at += pieceBytes)
-    yield `${text.toString('base64', at, Math.min(text.length, at + pieceBytes))}\n`
+  for await (const part of Buffer.isBuffer(text) ? [text] : text)
+    for (let at = 0; at < part.length; at += pieceBytes)
+      yield `${part.toString('base64', at, Math.min(part.length, at + pieceBytes))}\n`
   yield `${endLine}\n`
 }
 

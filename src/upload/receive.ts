@@ -155,7 +155,7 @@ export const secondPart = (field: string) =>
 const tooLarge = (limitBytes: number) =>
   new AppError(
     generalErrors.PayloadTooLarge,
-    `the file is larger than the ${limitBytes} bytes that this host accepts`,
+    `the file is larger than the ${limitBytes} bytes that are accepted`,
     {
       details: { limitBytes },
     },

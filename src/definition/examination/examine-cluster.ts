@@ -20,7 +20,13 @@ import { folderKey, foldersByKey, textsOfPack } from '../rules/source-parts.ts'
 import type { SystemFacts } from '../rules/system-macros.ts'
 import { createVariableRules, type GivenVariable, type VariableRules } from '../rules/variables.ts'
 import { createHideOf, secretsIn } from '../slots/secrets.ts'
-import { resolvedPacks, type ClusterOrder, type ClusterProblem, type ExaminedCluster } from './protocol.ts'
+import {
+  resolvedPacks,
+  type ClusterOrder,
+  type ClusterProblem,
+  type ExaminedCluster,
+  type ProfileSource,
+} from './protocol.ts'
 import { largestDescription, wantedDefinition, wantedFrame } from './wanted-archive.ts'
 import { withoutSecrets } from './without-secrets.ts'
 
@@ -87,7 +93,7 @@ export async function examineCluster({ cluster: order }: ClusterOrder): Promise<
 }
 
 /** A kept profile, and the text of it that may lie on a disk. */
-async function readSource({ uid, metadata, file, variables }: ClusterOrder['cluster']['profiles'][number]) {
+async function readSource({ uid, metadata, file, packVersions, variables }: ProfileSource) {
   const head = JSON.stringify({ ...(JSON.parse(metadata) as object), uid })
   const tail = variables === undefined ? '' : `,"variables":${variables}`
   const content = `{"metadata":${head},${await readFile(file, 'utf8')}${tail}}}`
@@ -95,9 +101,18 @@ async function readSource({ uid, metadata, file, variables }: ClusterOrder['clus
   if (!profile || !exported)
     throw new Error(`the kept profile ${uid} cannot be read: ${problems[0]?.message ?? ''}`)
   const { spec } = exported
+  // The host takes the version beside a tag, since several may be in the archive.
+  const named = <Pack extends { tag?: unknown; version?: unknown }>(pack: Pack, at: number) => {
+    const version = packVersions[at] ?? ''
+    return version === '' || version === pack.tag ? pack : { ...pack, version }
+  }
   const shown = {
     ...exported,
-    spec: { ...spec, ...(spec.variables ? { variables: spec.variables.map(withoutSecrets) } : {}) },
+    spec: {
+      ...spec,
+      template: { ...spec.template, packs: spec.template.packs.map(named) },
+      ...(spec.variables ? { variables: spec.variables.map(withoutSecrets) } : {}),
+    },
   }
   return { profile, text: `${JSON.stringify(shown, null, 2)}\n` }
 }

@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
+import { withDefaults } from '../../archive/limits.ts'
+import { printable } from '../../base/printable.ts'
 import { createDiskRoom } from '../../upload/disk-room.ts'
 import { replaceFile } from '../../system/files.ts'
 import type { Problem } from '../definition.ts'
@@ -39,7 +41,7 @@ const ownFields = new Set(['uid', 'creationTimestamp', 'lastModifiedTimestamp'])
  * @throws AppError why it is refused; the system's errors as they are
  */
 export async function examineExport(
-  { profile: { folder, reserveBytes } }: ExportOrder,
+  { profile: { folder, limits: given, reserveBytes } }: ExportOrder,
   lines: AsyncIterable<string>,
 ): Promise<ExaminedExport> {
   const bytes = await readBytes(lines)
@@ -48,7 +50,9 @@ export async function examineExport(
   refuseErrors(importErrors.ProfileInvalid, [...problems, ...(profile ? checkProfile(profile) : [])])
   if (!profile || !exported) throw new Error('a profile without a problem was not read')
 
+  const { textBytes } = withDefaults(given)
   const parts = partsOf(exported)
+  requireFits(exported, textBytes)
   const packs = packLines(profile, exported)
   const room = createDiskRoom({ folder, reserveBytes })
   for (const [name, text] of [
@@ -118,12 +122,13 @@ function partsOf({ metadata, spec, ...rest }: ExportedProfile) {
       metadata: JSON.stringify(kept),
       variables: (variables ?? undefined) && JSON.stringify(variables),
     }
-    const besideBytes = Buffer.byteLength(beside.metadata) + Buffer.byteLength(beside.variables ?? '')
-    if (besideBytes > mostBesideBytes)
+    const metadataBytes = Buffer.byteLength(beside.metadata)
+    const variablesBytes = Buffer.byteLength(beside.variables ?? '')
+    if (metadataBytes + variablesBytes > mostBesideBytes)
       refuseErrors(importErrors.ProfileInvalid, [
         errorAt(
-          'spec.variables',
-          `has ${besideBytes} bytes with the metadata; ${mostBesideBytes} are allowed`,
+          metadataBytes > variablesBytes ? 'metadata' : 'spec.variables',
+          `is too long: metadata has ${metadataBytes} bytes as JSON and spec.variables ${variablesBytes}; ${mostBesideBytes} are allowed for both`,
         ),
       ])
     // The end of `spec` is left open for its variables.
@@ -135,6 +140,28 @@ function partsOf({ metadata, spec, ...rest }: ExportedProfile) {
     if (error instanceof RangeError) refuseOne('JsonInvalid', 'nests too deep')
     throw error
   }
+}
+
+/** In a definition the profile is one file, JSON, with a uid. */
+function requireFits(exported: ExportedProfile, textBytes: number): void {
+  const { packs } = exported.spec.template
+  const member = { ...exported, metadata: { ...exported.metadata, uid: '0'.repeat(36) } }
+  const sizeBytes = Buffer.byteLength(`${JSON.stringify(member, null, 2)}\n`)
+  if (sizeBytes <= textBytes) return
+  if (packs.length === 0)
+    refuseOne('MemberTooLarge', `has ${sizeBytes} bytes as JSON; ${textBytes} are allowed`)
+  const sizes = packs.map((pack) => Buffer.byteLength(JSON.stringify(pack)))
+  const largest = sizes.indexOf(Math.max(0, ...sizes))
+  const message = `has ${sizes[largest] ?? 0} bytes with its values and manifests, the most of all packs; a profile may have ${textBytes} bytes as JSON, and this one has ${sizeBytes}`
+  refuseErrors(importErrors.ProfileInvalid, [
+    {
+      ...errorAt(
+        `spec.template.packs[${largest}]`,
+        `pack ${printable(packs[largest]?.name ?? '')} ${message}`,
+      ),
+      code: 'MemberTooLarge',
+    },
+  ])
 }
 
 function packLines(profile: ReadProfile, { spec: { template } }: ExportedProfile) {

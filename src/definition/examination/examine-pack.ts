@@ -3,6 +3,7 @@ import { createReadStream, readFileSync } from 'node:fs'
 import { readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { extractArchive, type Member } from '../../archive/extract.ts'
+import { isNeverOfAPack } from '../../base/never-of-a-pack.ts'
 import { withDefaults, type ArchiveLimits } from '../../archive/limits.ts'
 import { refuse } from '../../archive/refusal.ts'
 import { replaceFile, syncTree } from '../../system/files.ts'
@@ -10,6 +11,7 @@ import { createDiskRoom } from '../../upload/disk-room.ts'
 import type { Pack, Problem } from '../definition.ts'
 import { definitionFile, type DefinitionHead } from '../format/definition-file.ts'
 import { formatVersion, pathPart, pathPartForm } from '../format/format.ts'
+import { parseJson } from '../format/parse-json.ts'
 import { readDefinition } from '../read/read-definition.ts'
 import { isReadWhole } from '../read/read-pack.ts'
 import { checkComposition } from '../rules/composition.ts'
@@ -28,11 +30,12 @@ export async function examinePack({ pack: order }: PackOrder): Promise<ExaminedP
   const limits = withDefaults(order.limits)
   const room = createDiskRoom({ folder, reserveBytes })
   const unpacked = join(folder, 'unpacked')
-  const { members } = await extractArchive({
+  const extracted = await extractArchive({
     ...{ source: createReadStream(file), folder: unpacked, limits, room },
     // Charts are not read here, and are needed whole.
     isData: (path) => !isReadWhole(path),
   })
+  const members = await leaveOut(unpacked, extracted.members)
   requireWhole(members, limits)
   const root = findRoot([...members.keys()])
   const content = join(folder, packContent)
@@ -43,13 +46,13 @@ export async function examinePack({ pack: order }: PackOrder): Promise<ExaminedP
   )
 
   const pack = await readForm(content, files, limits)
-  const described = JSON.parse(await readFile(join(content, 'pack.json'), 'utf8')) as Described
+  const described = await readDescribed(content)
   const isLogo = pack.logo !== undefined && files.get('logo.png')?.isKept === true
   const reply = Buffer.from(
     JSON.stringify(
       replyOf(uid, pack, {
         ...described,
-        readme: files.has('README.md') ? await readFile(join(content, 'README.md'), 'utf8') : undefined,
+        readme: files.has('README.md') ? await readText(content, 'README.md') : undefined,
         logoUrl: isLogo ? logoText(readFileSync(join(content, 'logo.png'))) : '',
       }),
     ),
@@ -67,6 +70,16 @@ export async function examinePack({ pack: order }: PackOrder): Promise<ExaminedP
     digest: digestOf(files),
     sizeBytes: [...files.values()].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
   }
+}
+
+/** Removes what is never of a pack. @returns the others */
+async function leaveOut(
+  folder: string,
+  members: ReadonlyMap<string, Member>,
+): Promise<ReadonlyMap<string, Member>> {
+  const isLeftOut = (path: string) => path.split('/').some(isNeverOfAPack)
+  for (const path of members.keys()) if (isLeftOut(path)) await rm(join(folder, path), { force: true })
+  return new Map([...members].filter(([path]) => !isLeftOut(path)))
 }
 
 /** A text that exceeds its limit was not written, and a definition with it would be refused. */
@@ -144,6 +157,17 @@ interface Described {
   readonly cloudTypes?: unknown
   readonly annotations?: unknown
 }
+
+/** @throws AppError PackInvalid */
+async function readDescribed(folder: string): Promise<Described> {
+  const { value, problems } = parseJson('pack.json', await readText(folder, 'pack.json'))
+  refuseErrors(importErrors.PackInvalid, problems)
+  return value as Described
+}
+
+/** Without the byte order mark that an editor may write. */
+const readText = async (folder: string, name: string) =>
+  new TextDecoder().decode(await readFile(join(folder, name)))
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 const textsOf = (value: unknown): string[] =>

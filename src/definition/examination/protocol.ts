@@ -79,6 +79,8 @@ export interface ProfileSource {
   readonly metadata: string
   /** Path of `exportFiles.json`. */
   readonly file: string
+  /** For each of its packs the version that its tag means now; empty where there is none. */
+  readonly packVersions: readonly string[]
   /** JSON, secrets included; absent where the export has none. */
   readonly variables?: string
 }

@@ -3,13 +3,48 @@
  * beside the tag.
  * @param version empty where the export names none
  * @param present the versions of the folders of its name
- * @returns the tag, where no folder or several fit; it may be empty
+ * @param pick which one where several fit
+ * @returns the tag, where no folder fits or none is picked; it may be empty
  */
-export function chooseVersion(tag: string, version: string, present: readonly string[]): string {
+export function chooseVersion(
+  tag: string,
+  version: string,
+  present: readonly string[],
+  pick: (fitting: readonly string[]) => string | undefined = onlyOne,
+): string {
   if (present.includes(tag)) return tag
   const start = tag.endsWith('.x') ? tag.slice(0, -1) : ''
   if (tag !== '' && start === '') return tag
   if (version !== '' && (present.includes(version) || tag === '')) return version
-  const [one, another] = present.filter((each) => each.startsWith(start))
-  return one !== undefined && another === undefined ? one : tag
+  return pick(present.filter((each) => each.startsWith(start))) ?? tag
+}
+
+const onlyOne = ([one, another]: readonly string[]) => (another === undefined ? one : undefined)
+
+/** The newest of versions, which need not be semver; the same one in whatever order they are. */
+export const newestVersion = (versions: readonly string[]): string | undefined =>
+  [...versions].sort(compareTexts).at(-1)
+
+/** First by the numbers at the start, then as semver orders what follows: `-rc.1` is before nothing, and nothing before `+1`. */
+function compareTexts(one: string, other: string): number {
+  const [ours, theirs] = [partsOf(one), partsOf(other)]
+  for (let at = 0; at < Math.max(ours.numbers.length, theirs.numbers.length); at += 1) {
+    const difference = (ours.numbers[at] ?? 0) - (theirs.numbers[at] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return (
+    ours.rank - theirs.rank ||
+    natural.compare(ours.rest, theirs.rest) ||
+    (one < other ? -1 : Number(one > other))
+  )
+}
+
+// One locale, so that the order is the same on each machine.
+const natural = new Intl.Collator('en', { numeric: true })
+
+function partsOf(version: string) {
+  const [start = ''] = /^v?[0-9]+(?:\.[0-9]+)*/.exec(version) ?? []
+  const rest = version.slice(start.length)
+  const numbers = start.replace('v', '').split('.').filter(Boolean).map(Number)
+  return { numbers, rest, rank: rest === '' ? 1 : rest.startsWith('-') ? 0 : 2 }
 }

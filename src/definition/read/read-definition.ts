@@ -42,11 +42,14 @@ export async function readDefinition(
 
   const profiles: ReadProfile[] = []
   for (const [place, inside] of foldersIn(files, isExisting ? `${existingProfiles}/` : 'profiles/')) {
+    const known = problems.length
     const found = await findProfileFile(inside, (path) => read(`${place}/${path}`))
     if (found === undefined) {
-      problems.push(
-        problem('MemberMissing', `${place}/profile.json`, 'is missing; put the exported profile there'),
-      )
+      // One that is there and cannot be read has its own problem.
+      if (problems.length === known)
+        problems.push(
+          problem('MemberMissing', `${place}/profile.json`, 'is missing; put the exported profile there'),
+        )
       continue
     }
     const variables = inside.includes('variables.json') ? await read(`${place}/variables.json`) : undefined

@@ -93,6 +93,8 @@ export interface ClusterStore {
   hasName(projectUid: string, name: string): boolean
   /** The clusters that use a profile, of all scopes. */
   using(profileUid: string): readonly UsingCluster[]
+  /** The clusters that were made of a pack, of all scopes. */
+  madeOf(packUid: string): readonly UsingCluster[]
   all(): readonly ClusterHead[]
   add(cluster: ClusterRecord): void
   /** Replaces what is wanted. */
@@ -122,6 +124,12 @@ export function createClusterStore(database: Database): ClusterStore {
   const named = sql.prepare('SELECT 1 FROM cluster WHERE project_uid = ? AND name = ?')
   const using = sql.prepare(
     'SELECT uid, name, project_uid FROM cluster WHERE uid IN (SELECT cluster_uid FROM cluster_profile_use WHERE profile_uid = ?) ORDER BY name, uid',
+  )
+  const madeOf = sql.prepare(
+    `SELECT uid, name, project_uid FROM cluster WHERE EXISTS (
+      SELECT 1 FROM json_each(templates) AS template, json_each(template.value, '$.packs') AS pack
+      WHERE pack.value ->> '$.packUid' = ?
+    ) ORDER BY name, uid`,
   )
   const all = sql.prepare(`SELECT ${headColumns} FROM cluster`)
   const insert = sql.prepare(`INSERT INTO cluster (${columns}) VALUES (${columns.replaceAll(/[^,]+/g, '?')})`)
@@ -163,10 +171,8 @@ export function createClusterStore(database: Database): ClusterStore {
     },
     description: (uid) => bytesIn(description.get(uid)?.head),
     hasName: (projectUid, name) => named.get(projectUid, name) !== undefined,
-    using: (profileUid) =>
-      using.all(profileUid).map(({ uid, name, project_uid: projectUid }) => ({
-        ...{ uid: String(uid), name: String(name), projectUid: String(projectUid) },
-      })),
+    using: (profileUid) => using.all(profileUid).map(toUsingCluster),
+    madeOf: (packUid) => madeOf.all(packUid).map(toUsingCluster),
     all: () => all.all().map(toClusterHead),
     add(cluster) {
       const values: SQLInputValue[] = [
@@ -207,6 +213,9 @@ export function createClusterStore(database: Database): ClusterStore {
   }
 }
 
+const toUsingCluster = (row: Readonly<Record<string, unknown>>): UsingCluster => ({
+  ...{ uid: String(row.uid), name: String(row.name), projectUid: String(row.project_uid) },
+})
 const bytesIn = (value: unknown) => (value instanceof Uint8Array ? value : undefined)
 const parse = (text: unknown): unknown => JSON.parse(String(text))
 

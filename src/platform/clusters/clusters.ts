@@ -29,7 +29,7 @@ import { toCloudConfig } from './cloud-config.ts'
 import { clusterList, toCluster } from './cluster-list.ts'
 import { headColumns, toClusterHead, type ClusterHead, type ClusterRecord } from './cluster-store.ts'
 import type { ClusterStore } from './cluster-store.ts'
-import type { ExamineWish, ExaminedWish, Wish } from './examine-wish.ts'
+import { changedMeanwhile, type ExamineWish, type ExaminedWish, type Wish } from './examine-wish.ts'
 import { correctedEndpoint, fixedProblems, toValidation } from './validation.ts'
 import {
   carriedValues,
@@ -37,6 +37,7 @@ import {
   exposedProblems,
   givenIn,
   givenInUpdate,
+  hasSameValues,
   markedValues,
   shownValues,
   toVariables,
@@ -75,7 +76,7 @@ export interface Target {
 
 /** The clusters of the platform, each on one host. What changes one gives it the next number, which its host sees at its next heartbeat. */
 export interface Clusters {
-  /** All problems of a cluster; nothing is changed. */
+  /** All problems of a cluster; nothing is changed. @throws AppError ClusterChanged where its profiles change all the time */
   validate(
     entity: EdgeNativeClusterEntity,
     projectUid: string,
@@ -95,7 +96,7 @@ export interface Clusters {
    * @throws AppError NotFound, PreconditionFailed, ClusterDeleting, ClusterInvalid, ClusterChanged
    */
   setProfiles(target: Target, entity: ClusterProfilesEntity, asker: Asker): Promise<ClusterHead>
-  /** @throws AppError as `setProfiles` */
+  /** Where no value changes, the number stays. @throws AppError as `setProfiles` */
   setVariables(target: Target, update: ClusterVariablesUpdate, asker: Asker): Promise<ClusterHead>
   /** Replaces NTP servers and SSH keys, and an address of the control plane that the host has refused; what else is named has to be as it is. @throws AppError as `setProfiles` */
   setSettings(target: Target, config: EdgeNativeClusterConfig, asker: Asker): Promise<ClusterHead>
@@ -180,17 +181,6 @@ export function createClusters(options: ClustersOptions): Clusters {
     })
   }
 
-  const changedMeanwhile = () =>
-    new AppError(
-      platformErrors.ClusterChanged,
-      'the cluster, or what it is made of, was changed meanwhile; send the request again',
-    )
-
-  function requireSame(wish: Wish): void {
-    for (const { uid, filesUid } of wish.profiles)
-      if (profiles.findUsable(uid, wish.projectUid)?.filesUid !== filesUid) throw changedMeanwhile()
-  }
-
   /**
    * Examines and builds a wish in a new folder, and writes it.
    * @param writeRow called in a transaction when all is in its place
@@ -220,7 +210,7 @@ export function createClusters(options: ClustersOptions): Clusters {
       await folders.keep(staged, () => {
         database.transaction(() => {
           asker.signal.throwIfAborted()
-          requireSame(wish)
+          examined.requireSame()
           writeRow(made)
         })
       })
@@ -288,13 +278,15 @@ export function createClusters(options: ClustersOptions): Clusters {
     forget,
     async validate(entity, projectUid, asker) {
       requireUnchanged({ metadata: entity.metadata })
-      const wish = wishOf(entity, projectUid, uuidAt(clock.now()))
-      const staged = await folders.stage()
-      try {
-        return toValidation(wish, await examine(wish, { folder: staged.folder, isBuilt: false }, asker))
-      } finally {
-        await folders.removeStaged(staged)
-      }
+      return whileChanging(async () => {
+        const wish = wishOf(entity, projectUid, uuidAt(clock.now()))
+        const staged = await folders.stage()
+        try {
+          return toValidation(wish, await examine(wish, { folder: staged.folder, isBuilt: false }, asker))
+        } finally {
+          await folders.removeStaged(staged)
+        }
+      })
     },
     async create(entity, projectUid, asker) {
       requireUnchanged({ metadata: entity.metadata })
@@ -351,7 +343,11 @@ export function createClusters(options: ClustersOptions): Clusters {
       const before = getFor(target)
       requireKept(before)
       const used = before.templates.flatMap(({ uid }) => profiles.findUsable(uid, target.projectUid) ?? [])
-      return change(before, { given: changedValues(givenOf(before), givenInUpdate(update), used) }, asker)
+      const stored = givenOf(before)
+      const given = changedValues(stored, givenInUpdate(update), used)
+      // With another number the host would apply the same again.
+      if (hasSameValues(stored, markedValues(given, used))) return before
+      return change(before, { given }, asker)
     },
     async setSettings(target, { ntpServers = [], sshKeys = [], ...rest }, asker) {
       const before = getFor(target)
@@ -384,6 +380,19 @@ export function createClusters(options: ClustersOptions): Clusters {
     },
     usesOfProject: (projectUid) => store.counts.usesOf(projectUid, 'cluster'),
   }
+}
+
+const mostAttempts = 5
+
+/** Attempts it again with what there is then, where a profile was changed meanwhile. */
+async function whileChanging<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let count = 1; ; count += 1)
+    try {
+      return await attempt()
+    } catch (error) {
+      const isChanged = error instanceof AppError && error.kind === platformErrors.ClusterChanged
+      if (!isChanged || count === mostAttempts) throw error
+    }
 }
 
 /** A number that is higher than all that the host has dealt with, also with a platform of which this one is an older copy. */

@@ -1,5 +1,7 @@
 import { packArchiveLimits } from '../../archive/limits.ts'
 import type { ExaminedCluster } from '../../definition/examination/protocol.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { platformErrors } from '../codes.ts'
 import type { PlatformSettings } from '../config.ts'
 import type { Asker, Examinations } from '../examinations.ts'
 import type { HostRecord } from '../hosts/host-store.ts'
@@ -35,11 +37,13 @@ export interface ExaminedWish {
   readonly isPossible: boolean
   readonly templates: readonly ClusterTemplate[]
   readonly built: ExaminedCluster['built']
+  /** @throws AppError ClusterChanged where a profile or a pack of the wish is not the one any more that was examined */
+  requireSame(): void
 }
 
 export interface ExamineWishOptions {
-  readonly profiles: Pick<Profiles, 'packsOf' | 'sourceOf'>
-  readonly packs: Pick<Packs, 'folderOf'>
+  readonly profiles: Pick<Profiles, 'packsOf' | 'sourceOf' | 'findUsable'>
+  readonly packs: Pick<Packs, 'folderOf' | 'has'>
   readonly examinations: Pick<Examinations, 'cluster'>
   readonly settings: Pick<PlatformSettings['packs'], 'reserveBytes'>
   readonly tenantUid: string
@@ -49,12 +53,21 @@ export interface ExamineWishOptions {
 const limits = { ...packArchiveLimits, noun: 'definition', isPlainAllowed: false } as const
 const mostProblems = 100
 
-/** Checks all of a wish, and builds its definition into a folder where that is asked for and there is no error. */
+/**
+ * Checks all of a wish, and builds its definition into a folder where that is asked for and there is no error.
+ * @throws AppError ClusterChanged, and those of the examination
+ */
 export type ExamineWish = (
   wish: Wish,
   how: { readonly folder: string; readonly isBuilt: boolean },
   asker: Asker,
 ) => Promise<ExaminedWish>
+
+export const changedMeanwhile = () =>
+  new AppError(
+    platformErrors.ClusterChanged,
+    'the cluster, or what it is made of, was changed meanwhile; send the request again',
+  )
 
 export function createExamineWish(options: ExamineWishOptions): ExamineWish {
   const { profiles, packs, examinations, settings, tenantUid } = options
@@ -64,32 +77,47 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
     const present = wish.profiles.map((profile) => profiles.packsOf(profile))
     const used = present.flat().filter((pack): pack is PackRecord => pack !== undefined)
     const folders = [...new Set(used.map((pack) => packs.folderOf(pack)))]
+    // The files of a profile that is changed, and of a pack that is deleted, go.
+    const requireSame = () => {
+      const isSame = wish.profiles.every(
+        ({ uid: profileUid, filesUid }) =>
+          profiles.findUsable(profileUid, wish.projectUid)?.filesUid === filesUid,
+      )
+      if (!isSame || !used.every(packs.has)) throw changedMeanwhile()
+    }
     const isPossible = own.every(({ severity }) => severity !== 'error')
     const endpoint =
       configuration.spec.cloudConfig.spec.clusterConfig.controlPlaneEndpoint?.host?.trim() ?? ''
     const found: ExaminedCluster =
       wish.profiles.length === 0
         ? { problems: [] }
-        : await examinations.cluster(
-            {
-              ...{
-                folder,
-                given: plainValues(given),
-                limits,
-                reserveBytes: settings.reserveBytes,
-                packs: folders,
+        : await examinations
+            .cluster(
+              {
+                ...{
+                  folder,
+                  given: plainValues(given),
+                  limits,
+                  reserveBytes: settings.reserveBytes,
+                  packs: folders,
+                },
+                profiles: wish.profiles.map((profile) => profiles.sourceOf(profile)),
+                facts: {
+                  ...{ clusterName: name, clusterUid: uid },
+                  clusterKubevip: endpoint || (host?.reported.hostAddress ?? ''),
+                },
+                ...(isBuilt && isPossible
+                  ? { wanted: { number, cluster: { uid, name }, tenantUid, configuration } }
+                  : {}),
               },
-              profiles: wish.profiles.map((profile) => profiles.sourceOf(profile)),
-              facts: {
-                ...{ clusterName: name, clusterUid: uid },
-                clusterKubevip: endpoint || (host?.reported.hostAddress ?? ''),
-              },
-              ...(isBuilt && isPossible
-                ? { wanted: { number, cluster: { uid, name }, tenantUid, configuration } }
-                : {}),
-            },
-            asker,
-          )
+              asker,
+              requireSame,
+            )
+            .catch((error: unknown) => {
+              requireSame()
+              throw error
+            })
+    requireSame()
     const problems = [
       ...own,
       ...found.problems.map(({ place, ...problem }): ClusterProblem => ({ ...problem, path: place })),
@@ -100,7 +128,7 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
       problems: [...errors, ...others].slice(0, mostProblems),
       isPossible: errors.length === 0,
       templates: wish.profiles.map((profile, index) => toTemplate(profile, present[index] ?? [])),
-      built: found.built,
+      ...{ built: found.built, requireSame },
     }
   }
 }

@@ -44,6 +44,15 @@ export function changedValues(stored: Given, changes: Given, profiles: readonly 
   return [...stored.filter((each) => !replaced.some((change) => isSame(each, change))), ...replaced]
 }
 
+/** Whether two have the same values, marked alike, in whatever order. Pure. */
+export function hasSameValues(one: Given, other: Given): boolean {
+  const textsOf = (given: Given) =>
+    given
+      .map((each) => JSON.stringify([each.profileUid, each.name, each.value, each.wasSensitive === true]))
+      .sort()
+  return JSON.stringify(textsOf(one)) === JSON.stringify(textsOf(other))
+}
+
 /**
  * The stored values for other profiles: those of a profile go to the one that replaces it, and otherwise to that of the same name; what its
  * profile does not declare is left out. Pure.

@@ -12,7 +12,7 @@ import { findUid, projects } from './find.ts'
 import { clusterKind } from './find-cluster.ts'
 import { findItem, findVersionIn, profileKind, type Found } from './find-version.ts'
 import { hasValues, valuesForProfiles } from './given-for-profiles.ts'
-import { findScopes, queryOf, type Scope } from './scopes.ts'
+import { findReadScopes, findScopes, queryOf, type Scope } from './scopes.ts'
 import { sendChecked } from './send-checked.ts'
 
 type EntityContext = Context<'project' | 'name' | 'edge-host'>
@@ -90,8 +90,8 @@ export async function findProfiles(
   words: readonly string[],
   { uid: projectUid }: Scope,
 ): Promise<readonly Found<ClusterProfile>[]> {
-  const all = await findScopes(client, undefined)
-  const usable = all.filter(({ uid }) => uid === '' || uid === projectUid)
+  const all = await findReadScopes(client, undefined)
+  const usable = all.filter(({ uid, isOfTenant }) => uid === '' || uid === projectUid || isOfTenant === true)
   const found: Found<ClusterProfile>[] = []
   for (const word of words) found.push(await findVersionIn<ClusterProfile>(client, profileKind, word, usable))
   return found

@@ -1,6 +1,6 @@
 import type { Client } from '../../ctl/client.ts'
 import { equals, onlyOne, type Kind } from './find.ts'
-import { findScopes, listScopes, queryOf, type Scope } from './scopes.ts'
+import { findReadScopes, findScopes, listScopes, queryOf, type Scope } from './scopes.ts'
 
 /** A kind of things with versions. */
 export interface VersionedKind extends Pick<Kind, 'noun' | 'list' | 'path'> {
@@ -67,6 +67,16 @@ export async function findVersion<Item extends Named>(
   project: string | undefined,
 ): Promise<Found<Item>> {
   return findVersionIn(client, kind, word, await findScopes(client, project))
+}
+
+/** The same for a read, which finds what the tenant has for the projects too. @throws Failure as `findItem` */
+export async function findReadVersion<Item extends Named>(
+  client: Client,
+  kind: VersionedKind,
+  word: string,
+  project: string | undefined,
+): Promise<Found<Item>> {
+  return findVersionIn(client, kind, word, await findReadScopes(client, project))
 }
 
 /** `findVersion` in these scopes. */

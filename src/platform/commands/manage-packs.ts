@@ -6,8 +6,8 @@ import { understand } from '../../ctl/reply.ts'
 import type { Column } from '../../ctl/table.ts'
 import { moment, oneLine } from '../../ctl/text.ts'
 import type { PackSummary } from '../schemas/packs.ts'
-import { findVersion, packKind } from './find-version.ts'
-import { showScopes, type ScopeRow } from './scopes.ts'
+import { findReadVersion, findVersion, packKind } from './find-version.ts'
+import { findReadScopes, showScopes, type ScopeRow } from './scopes.ts'
 
 const layout: readonly Column<ScopeRow<PackSummary>>[] = [
   { title: 'NAME', read: ({ item }) => item.spec.name, isFlexible: true },
@@ -19,10 +19,10 @@ const layout: readonly Column<ScopeRow<PackSummary>>[] = [
   { title: 'UID', read: ({ item }) => item.metadata.uid },
 ]
 
-export const listPacks = showScopes<PackSummary>(packKind.path, layout)
+export const listPacks = showScopes<PackSummary>(packKind.path, layout, findReadScopes)
 
 export async function showPack({ client, line, output }: Context<'project'>): Promise<undefined> {
-  const { scope, item } = await findVersion<PackSummary>(
+  const { scope, item } = await findReadVersion<PackSummary>(
     client,
     packKind,
     line.arguments[0] ?? '',

@@ -7,8 +7,8 @@ import { understand } from '../../ctl/reply.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment, oneLine } from '../../ctl/text.ts'
 import type { ClusterProfile, Variable } from '../schemas/profiles.ts'
-import { findVersion, profileKind } from './find-version.ts'
-import { showScopes, type ScopeRow } from './scopes.ts'
+import { findReadVersion, findVersion, profileKind } from './find-version.ts'
+import { findReadScopes, showScopes, type ScopeRow } from './scopes.ts'
 
 const layout: readonly Column<ScopeRow<ClusterProfile>>[] = [
   { title: 'NAME', read: ({ item }) => item.metadata.name, isFlexible: true },
@@ -22,10 +22,10 @@ const layout: readonly Column<ScopeRow<ClusterProfile>>[] = [
 
 const templateOf = ({ spec }: ClusterProfile) => spec.published ?? spec.draft
 
-export const listProfiles = showScopes<ClusterProfile>(profileKind.path, layout)
+export const listProfiles = showScopes<ClusterProfile>(profileKind.path, layout, findReadScopes)
 
 export async function showProfile({ client, line, output }: Context<'project'>): Promise<undefined> {
-  const { scope, item, pathOf } = await findVersion<ClusterProfile>(
+  const { scope, item, pathOf } = await findReadVersion<ClusterProfile>(
     client,
     profileKind,
     line.arguments[0] ?? '',
@@ -84,12 +84,8 @@ export async function profileVariables({
 }: Context<'project' | 'set-from'>): Promise<undefined> {
   const { 'set-from': file, project } = line.options
   const wanted = file === undefined ? undefined : parseVariables(readBody(file, '--set-from'))
-  const { pathOf, item } = await findVersion<ClusterProfile>(
-    client,
-    profileKind,
-    line.arguments[0] ?? '',
-    project,
-  )
+  const find = wanted === undefined ? findReadVersion : findVersion
+  const { pathOf, item } = await find<ClusterProfile>(client, profileKind, line.arguments[0] ?? '', project)
   const path = pathOf('/variables')
   if (wanted !== undefined) {
     await client.change('PUT', path, wanted)

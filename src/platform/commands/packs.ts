@@ -31,7 +31,7 @@ export const packs: Noun = [
   defineCommand({
     name: 'packs delete',
     arguments: ['PACK'],
-    summary: 'Delete a pack that no profile uses',
+    summary: 'Delete a pack that no profile and no cluster uses',
     options: { project, yes },
     load: onHost(async () => (await import('./manage-packs.ts')).deletePack),
   }),

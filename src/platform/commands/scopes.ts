@@ -11,6 +11,8 @@ export interface Scope {
   /** Empty for the tenant itself. */
   readonly uid: string
   readonly name: string
+  /** Whether it is the tenant, as users with roles in projects only may read it: by naming the project. */
+  readonly isOfTenant?: boolean
 }
 
 /** An item, and where it is. */
@@ -38,9 +40,19 @@ export async function findScopes(client: Client, project: string | undefined): P
   return status === 403 && ofProjects.length > 0 ? ofProjects : [{ uid: '', name: '' }, ...ofProjects]
 }
 
+/** The scopes in which packs and profiles can be read: those of `findScopes`, and the tenant for each user. */
+export async function findReadScopes(client: Client, project: string | undefined): Promise<Scope[]> {
+  const scopes = await findScopes(client, project)
+  const [first] = scopes
+  if (project !== undefined || first === undefined || first.uid === '') return scopes
+  return [{ uid: first.uid, name: '', isOfTenant: true }, ...scopes]
+}
+
 /** The query that names a scope. */
-export const queryOf = ({ uid }: Scope): Readonly<Record<string, string>> =>
-  uid === '' ? {} : { ProjectUid: uid }
+export const queryOf = ({ uid, isOfTenant = false }: Scope): Readonly<Record<string, string>> => ({
+  ...(uid === '' ? {} : { ProjectUid: uid }),
+  ...(isOfTenant ? { ofTenant: 'true' } : {}),
+})
 
 /**
  * Lists the items of scopes, one scope after the other.
@@ -61,15 +73,19 @@ export async function listScopes<Item>(
   return { items, count }
 }
 
-/** A command that shows the items of the scopes of `--project` as a table: all, or those of `--filter` and `--limit`. */
+/**
+ * A command that shows the items of the scopes of `--project` as a table: all, or those of `--filter` and `--limit`.
+ * @param scopesOf which scopes these are
+ */
 export const showScopes =
   <Item>(
     path: string,
     layout: readonly Column<ScopeRow<Item>>[],
+    scopesOf = findScopes,
   ): HostProgram<'project' | 'limit' | 'filter'> =>
   async ({ client, line, output }) => {
     const limit = parseLimit(line, 0)
-    const found = await listScopes<Item>(client, await findScopes(client, line.options.project), {
+    const found = await listScopes<Item>(client, await scopesOf(client, line.options.project), {
       ...{ path, query: { ...filterOf(line) }, limit },
     })
     const rows = limit === 0 ? found.items : found.items.slice(0, limit)

@@ -26,6 +26,8 @@ export interface PackPartsOptions {
   readonly worker: WorkerOptions
   /** The clusters that use a profile. */
   readonly usesOf: (profileUid: string) => readonly UsingCluster[]
+  /** The clusters that were made of a pack. */
+  readonly madeOf: (packUid: string) => readonly UsingCluster[]
   /** Ends what is being received. */
   readonly stopping: AbortSignal
   readonly clock: Clock
@@ -48,7 +50,8 @@ const mostImports = 2
 
 /** Creates the parts in the order of their dependencies, and removes what a killed daemon left. */
 export async function createPackParts(options: PackPartsOptions): Promise<PackParts> {
-  const { stateDirectory, settings, database, read, secrets, worker, usesOf, stopping, clock, log } = options
+  const { stateDirectory, settings, database, read, secrets, worker, usesOf, madeOf, stopping, clock, log } =
+    options
   const examinations = createExaminations(worker)
   const packStore = createPackStore(database)
   const profileStore = createProfileStore(database)
@@ -77,7 +80,10 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
   })
   const packs = createPacks({
     ...{ store: packStore, folders: packFolders, database, read, examinations, settings, clock },
-    usesOf: profiles.usesOfPack,
+    usesOf: (pack) => [
+      ...profiles.usesOfPack(pack),
+      ...madeOf(pack.uid).map(({ name }) => `the cluster ${name}`),
+    ],
   })
   const imports = createRunningUploads({ maximum: mostImports, what: 'profiles' })
   const stop = async () => {

@@ -28,7 +28,7 @@ export interface PacksOptions {
   readonly read: Reader['read']
   readonly examinations: Pick<Examinations, 'pack'>
   readonly settings: PlatformSettings['packs']
-  /** Names of the profiles that use a pack. */
+  /** Names of the profiles that use a pack, and of the clusters that were made of it. */
   readonly usesOf: (pack: PackRecord) => readonly string[]
   readonly clock: Pick<Clock, 'now'>
 }
@@ -57,6 +57,8 @@ export interface Packs {
   open(uid: string, projectUid: string): Promise<Readable>
   /** @throws AppError NotFound, PackInUse */
   remove(uid: string, projectUid: string): Promise<void>
+  /** Whether it was not deleted meanwhile. */
+  has(pack: Pick<PackRecord, 'uid'>): boolean
   /** The folder with the files of a pack, for `definition build`. */
   folderOf(pack: Pick<PackRecord, 'uid'>): string
   /** Names of what keeps a project from being deleted. */
@@ -140,12 +142,13 @@ export function createPacks(options: PacksOptions): Packs {
         if (uses.length > 0)
           throw new AppError(
             platformErrors.PackInUse,
-            `${pack.name} ${pack.version} is used by ${uses.join(', ')}; delete them first`,
+            `${pack.name} ${pack.version} is used by ${uses.join(', ')}`,
           )
         store.remove(uid)
       })
       await folders.remove(uid)
     },
+    has: ({ uid }) => store.find(uid) !== undefined,
     folderOf: ({ uid }) => join(folders.folder, uid, packContent),
     usesOfProject: (projectUid) => store.counts.usesOf(projectUid, 'pack'),
     stop: running.stop,

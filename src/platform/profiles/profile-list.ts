@@ -10,7 +10,7 @@ export const profileList: ListResource<SqlField> = {
   key: 'metadata.uid',
   fields: {
     'metadata.uid': textColumn('uid'),
-    'metadata.name': { ...textColumn('name'), isOrdered: false },
+    'metadata.name': textColumn('name'),
     'metadata.creationTimestamp': { type: 'time', column: 'created_at' },
     'metadata.lastModifiedTimestamp': { type: 'time', column: 'modified_at' },
     'spec.version': textColumn('version'),

@@ -1,9 +1,10 @@
+import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { createLock } from '../../base/lock.ts'
 import { formatTime } from '../../base/time.ts'
 import { defaultLimits } from '../../archive/limits.ts'
-import { chooseVersion } from '../../definition/read/choose-version.ts'
+import { chooseVersion, newestVersion } from '../../definition/read/choose-version.ts'
 import {
   exportFiles,
   profilePacks,
@@ -20,7 +21,7 @@ import type { Clock } from '../../system/clock.ts'
 import type { Staged } from '../../upload/staging.ts'
 import { platformErrors } from '../codes.ts'
 import type { PlatformSettings } from '../config.ts'
-import type { Asker, Examinations } from '../examinations.ts'
+import type { Asker, Examinations, ProfileText } from '../examinations.ts'
 import type { KeptFolders } from '../kept-folders.ts'
 import type { PackRecord, PackStore } from '../packs/pack-store.ts'
 import type { ClusterProfile, Variable } from '../schemas/profiles.ts'
@@ -81,7 +82,7 @@ export interface Profiles {
   findUsable(uid: string, projectUid: string): ProfileRecord | undefined
   /** What the definition of a cluster is built of; with its sensitive values. @throws AppError SecretReplaced */
   sourceOf(profile: ProfileRecord): ProfileSource
-  /** For each pack of a profile the one that it means now: of its project, otherwise of the tenant. */
+  /** For each pack of a profile the one that it means now: of its project, otherwise of the tenant; the newest where several fit its tag. */
   packsOf(profile: ProfileHead): readonly (PackRecord | undefined)[]
   /** Names of the profiles that use a pack. */
   usesOfPack(pack: PackRecord): readonly string[]
@@ -110,6 +111,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
           tag,
           version,
           present.map((each) => each.version),
+          newestVersion,
         )
         const found = present.find((each) => each.version === meant)
         if (found) return found
@@ -133,7 +135,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
 
   /** Examines a profile in a new folder, which `keep` then takes; it is removed if that does not succeed. */
   async function stage<T>(
-    text: Buffer,
+    text: ProfileText,
     asker: Asker,
     keep: (staged: Staged, found: ExaminedExport) => Promise<T>,
   ): Promise<T> {
@@ -193,13 +195,16 @@ export function createProfiles(options: ProfilesOptions): Profiles {
       let position = 0
       for (const [index, { lineBytes }] of profile.packs.entries()) {
         const [packBytes, valuesBytes] = lineBytes
-        const lines = Buffer.alloc(packBytes + valuesBytes + 2)
-        await file.read(lines, 0, lines.length, position)
-        position += lines.length
-        const values = lines.subarray(packBytes + 1, packBytes + 1 + valuesBytes)
+        const valuesAt = position + packBytes + 1
         yield Buffer.from(`${index === 0 ? '' : ','}{"packUid":"${packUids[index] ?? ''}",`)
-        if (withValues) yield Buffer.concat([Buffer.from('"values":'), values, Buffer.from(',')])
-        yield lines.subarray(1, packBytes)
+        if (withValues) {
+          yield Buffer.from('"values":')
+          yield* readPieces(file, valuesAt, valuesBytes)
+          yield Buffer.from(',')
+        }
+        // Without its bracket, which is before the uid.
+        yield* readPieces(file, position + 1, packBytes - 1)
+        position = valuesAt + valuesBytes + 1
       }
     } finally {
       await file.close()
@@ -252,9 +257,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         requireDraft(before)
         const stored = JSON.parse(variablesOf(before) ?? '[]') as Variable[]
         const wanted = restoreSecrets(variables, { stored, shown: before.shownVariables })
-        const parts: Buffer[] = []
-        for await (const part of exported(before, 'json', JSON.stringify(wanted))) parts.push(part)
-        await stage(Buffer.concat(parts), asker, async (staged, found) => {
+        await stage(exported(before, 'json', JSON.stringify(wanted)), asker, async (staged, found) => {
           await folders.keep(staged, () => {
             database.transaction(() => {
               requireDraft(get(uid, projectUid))
@@ -276,7 +279,8 @@ export function createProfiles(options: ProfilesOptions): Profiles {
       const { uid, metadata, filesUid } = profile
       const variables = variablesOf(profile)
       const file = join(folders.folder, filesUid, exportFiles.json)
-      return { uid, metadata, file, ...(variables === undefined ? {} : { variables }) }
+      const packVersions = packsOf(profile).map((pack) => pack?.version ?? '')
+      return { uid, metadata, file, packVersions, ...(variables === undefined ? {} : { variables }) }
     },
     remove: (uid, projectUid) =>
       oneChange(async () => {
@@ -299,6 +303,21 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         .filter((profile) => packsOf(profile).some((each) => each?.uid === pack.uid))
         .map(({ name, version }) => `the cluster profile ${name} ${version}`),
     usesOfProject: (projectUid) => store.counts.usesOf(projectUid, 'cluster profile'),
+  }
+}
+
+// What a slow reader of a reply keeps in memory.
+const pieceBytes = 65_536
+
+/** The bytes of a part of a file, in pieces. */
+async function* readPieces(file: FileHandle, start: number, sizeBytes: number): AsyncGenerator<Buffer> {
+  const end = start + sizeBytes
+  for (let at = start; at < end;) {
+    const piece = Buffer.allocUnsafe(Math.min(pieceBytes, end - at))
+    const { bytesRead } = await file.read(piece, 0, piece.length, at)
+    if (bytesRead === 0) throw new Error('a file of a profile is shorter than it was written')
+    yield piece.subarray(0, bytesRead)
+    at += bytesRead
   }
 }
 

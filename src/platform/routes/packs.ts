@@ -13,7 +13,7 @@ import type { Packs } from '../packs/packs.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { PackSummary, PackTagEntity } from '../schemas/packs.ts'
 import { askerOf } from './asker.ts'
-import { scopeOf } from './scope.ts'
+import { OfTenant, readScopeOf, scopeOf } from './scope.ts'
 
 export interface PackRoutesOptions {
   readonly packs: Packs
@@ -70,12 +70,12 @@ export const packRoutes: FastifyPluginAsyncTypebox<PackRoutesOptions> = async (
         operationId: 'listPacks',
         tags,
         summary: 'List the packs of the scope, the newest first',
-        querystring: listParameters(packList),
+        querystring: Type.Object({ ...listParameters(packList).properties, ...OfTenant }),
         response: { 200: listOf(PackSummary), ...errorReplies(400, 401, 403, 404, 503) },
       },
     },
     async (request) => {
-      const projectUid = scopeOf(request)
+      const projectUid = readScopeOf(request)
       const query = parseListQuery(request.query, packList, { tokens: listTokens, bound: [projectUid] })
       return packs.list.page(query, packs.inScope(projectUid))
     },
@@ -106,7 +106,7 @@ export const packRoutes: FastifyPluginAsyncTypebox<PackRoutesOptions> = async (
       schema: {
         operationId: 'deletePack',
         tags,
-        summary: 'Delete a pack that no cluster profile uses',
+        summary: 'Delete a pack that no cluster profile and no cluster uses',
         params: Params,
         response: { 204: NoContent, ...errorReplies(401, 403, 404, 409) },
       },

@@ -19,7 +19,7 @@ import type { Profiles } from '../profiles/profiles.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { ClusterProfile, ClusterProfileImportEntity, Variables } from '../schemas/profiles.ts'
 import { askerOf } from './asker.ts'
-import { scopeOf } from './scope.ts'
+import { OfTenant, readScopeOf, scopeOf } from './scope.ts'
 
 export interface ProfileRoutesOptions {
   readonly profiles: Profiles
@@ -29,6 +29,8 @@ export interface ProfileRoutesOptions {
 }
 
 const largestProfile = 33_554_432
+// Variables have at most 1 MiB, without the spaces that a body may have.
+const largestVariables = 2_097_152
 const path = '/v1/clusterprofiles'
 const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml']
 
@@ -79,9 +81,9 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
           schema: {
             operationId: 'importClusterProfile',
             tags,
-            summary: 'Import a cluster profile as a platform exports it, JSON or YAML, up to 32 MiB',
+            summary: 'Import a cluster profile as a platform exports it, JSON or YAML',
             description:
-              'What edgehostctl definition build takes. A name with a version exists once in its scope. The uid of the export is replaced.',
+              'What edgehostctl definition build takes, up to 16 MiB as JSON; what is sent has at most 32 MiB. Only the form is checked: the validation of a cluster runs the rules. A name with a version exists once in its scope. The uid of the export is replaced.',
             querystring: ImportQuery,
             consumes: ['application/json', ...yamlTypes],
             body: ClusterProfileImportEntity,
@@ -113,12 +115,12 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         operationId: 'listClusterProfiles',
         tags,
         summary: 'List the cluster profiles of the scope, the newest first; their packs have no values here',
-        querystring: listParameters(profileList),
+        querystring: Type.Object({ ...listParameters(profileList).properties, ...OfTenant }),
         response: { 200: listOf(ClusterProfile), ...errorReplies(400, 401, 403, 404, 503) },
       },
     },
     async (request) => {
-      const projectUid = scopeOf(request)
+      const projectUid = readScopeOf(request)
       const query = parseListQuery(request.query, profileList, { tokens: listTokens, bound: [projectUid] })
       return profiles.list.page(query, profiles.inScope(projectUid))
     },
@@ -133,13 +135,17 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         tags,
         summary: 'A cluster profile',
         description:
-          'Operators and administrators see the values of its packs, since values may have secrets that are not marked as such. Those of sensitive variables are masked in them.',
+          'Operators and administrators see the values of its packs, since values may have secrets that are not marked as such. Those of sensitive variables are masked in them. With ofTenant there are no values.',
         params: Params,
-        response: { 200: ClusterProfile, ...errorReplies(401, 403, 404) },
+        querystring: Type.Object(OfTenant),
+        response: { 200: ClusterProfile, ...errorReplies(400, 401, 403, 404) },
       },
     },
     async (request, reply) => {
-      const content = profiles.open(request.params.uid, scopeOf(request), seesSecrets(request))
+      const projectUid = readScopeOf(request)
+      // The role that counts may be one in the project alone.
+      const isOwn = projectUid === scopeOf(request)
+      const content = profiles.open(request.params.uid, projectUid, isOwn && seesSecrets(request))
       return reply.header('content-type', 'application/json; charset=utf-8').send(content as never)
     },
   )
@@ -201,17 +207,19 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         tags,
         summary: 'The variables of a cluster profile, sensitive values masked',
         params: Params,
-        response: { 200: Variables, ...errorReplies(401, 403, 404) },
+        querystring: Type.Object(OfTenant),
+        response: { 200: Variables, ...errorReplies(400, 401, 403, 404) },
       },
     },
     async (request) => ({
-      variables: [...profiles.get(request.params.uid, scopeOf(request)).shownVariables],
+      variables: [...profiles.get(request.params.uid, readScopeOf(request)).shownVariables],
     }),
   )
 
   app.put(
     `${path}/:uid/variables`,
     {
+      bodyLimit: largestVariables,
       config: {
         access: 'operator',
         scope: 'both',
@@ -221,7 +229,8 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         operationId: 'updateClusterProfileVariables',
         tags,
         summary: 'Replace the variables of a cluster profile that is not published',
-        description: 'A mask of a reply that is sent back keeps the stored value.',
+        description:
+          'A mask of a reply that is sent back keeps the stored value; that of an option is found by the label of the option. Variables have at most 1 MiB as JSON, together with the metadata of the profile.',
         params: Params,
         body: Variables,
         response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 409, 503, 507) },
@@ -231,7 +240,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
       const projectUid = scopeOf(request)
       const { uid, name, version } = profiles.get(request.params.uid, projectUid)
       request.auditResource = { uid, name: `${name} ${version}` }
-      await profiles.setVariables(uid, projectUid, request.body.variables ?? [], askerOf(request))
+      await profiles.setVariables(uid, projectUid, request.body.variables, askerOf(request))
       return reply.code(204).send(null)
     },
   )

@@ -1,9 +1,24 @@
 import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
 import { uidOf } from '../../base/uid.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 
 /** The project of a request that the guard has accepted; empty for the tenant. */
 export const scopeOf = (request: FastifyRequest): string => namedProject(request) ?? ''
+
+/** The parameter of reads by which users with roles in a project alone see what the project may use of the tenant. */
+export const OfTenant = {
+  ofTenant: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'What the tenant has for all projects, instead of what the project has.',
+    }),
+  ),
+}
+
+/** The scope that a request with `OfTenant` reads; empty for the tenant. */
+export const readScopeOf = (request: FastifyRequest): string =>
+  (request.query as { readonly ofTenant?: unknown }).ofTenant === true ? '' : scopeOf(request)
 
 /**
  * The uid of the project that a request names, in the header `ProjectUid` or the query parameter of that name; `undefined` for the tenant.

@@ -305,7 +305,7 @@ const ClusterPack = Type.Object({
   layer: Type.String(),
   manifests: Type.Optional(Type.Array(Type.Object({ kind: Type.String(), name: Type.String() }))),
   name: Type.String(),
-  packUid: maybe('The pack of this platform.'),
+  packUid: maybe('The pack of this platform of which the cluster was made.'),
   tag: Type.String(),
   type: Type.String(),
   values: maybe(

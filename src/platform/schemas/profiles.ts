@@ -9,7 +9,7 @@ const flag = (description: string) => Type.Optional(Type.Boolean({ description }
 /** A variable of a profile, in requests and in replies. */
 export const Variable = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 253 }),
+    name: Type.String({ minLength: 1 }),
     ...variableFields,
     defaultValue: maybe(
       'Text, whatever the format is. ******** in replies if the variable is sensitive; sent back, it keeps the stored one.',
@@ -29,10 +29,8 @@ export const Variable = Type.Object(
 )
 export type Variable = Static<typeof Variable>
 
-export const Variables = Type.Object(
-  { variables: Type.Optional(Type.Array(Variable, { maxItems: 1_000 })) },
-  { title: 'Variables' },
-)
+// How many there may be, and how long, follows from the limit of their bytes, which an import has too.
+export const Variables = Type.Object({ variables: Type.Array(Variable) }, { title: 'Variables' })
 
 /** A profile as it is imported; for the document alone, since it is examined in a process of its own. */
 export const ClusterProfileImportEntity = Type.Object(
@@ -80,7 +78,9 @@ const PackRef = Type.Object({
   layer: Type.String(),
   manifests: Type.Optional(Type.Array(Type.Object({ kind: Type.String(), name: Type.String() }))),
   name: Type.String(),
-  packUid: text('The pack of this platform that it means; empty where there is none yet.'),
+  packUid: text(
+    'The pack of this platform that it means now, the newest that fits a tag such as 1.25.x; empty where there is none yet.',
+  ),
   registryUid: Type.Optional(Type.String()),
   tag: Type.String(),
   type: Type.String(),

@@ -132,6 +132,40 @@ describe('a pack that is uploaded', () => {
       expect((await remove(url)).statusCode).toBe(204)
   })
 
+  it('may be packed on macOS', async () => {
+    const files = Object.entries(smallPack('mac', '1.0.0', { 'manifests/a.yaml': 'kind: ConfigMap\n' }))
+    const double = Buffer.from([0, 5, 22, 7, 0xff])
+    const { uid, status } = await upload(
+      rawTar([
+        { name: '._mac', content: double },
+        { name: '__MACOSX/mac/pack.json', content: double },
+        ...files.flatMap(([name, content]) => [
+          { name: `mac/${name.replace(/[^/]+$/, '._$&')}`, content: double },
+          { name: `mac/${name}`, content },
+        ]),
+      ]),
+    )
+    expect(status).toBe(201)
+    const stored = platform.rooms.packs.packs.folderOf({ uid })
+    expect(readdirSync(stored).sort()).toEqual(['manifests', 'pack.json', 'values.yaml'])
+    expect(readdirSync(join(stored, 'manifests'))).toEqual(['a.yaml'])
+  })
+
+  it('may have the byte order mark of an editor', async () => {
+    const marked = Object.fromEntries(
+      Object.entries(smallPack('marked', '1.0.0', { 'README.md': '# Web' })).map(([name, content]) => [
+        name,
+        `\u{FEFF}${content.toString()}`,
+      ]),
+    )
+    const { uid, status } = await upload(tarOf(marked))
+    expect(status).toBe(201)
+    expect((await get(`/v1/packs/${uid}`)).json()).toMatchObject({
+      ...{ name: 'marked', displayName: 'The marked', cloudTypes: ['all'] },
+      packValues: [{ readme: '# Web', values: 'pack:\n  namespace: web\n' }],
+    })
+  })
+
   it('is not deleted while a profile means it, and its folder goes with it', async () => {
     const { uid } = await upload(tarOf(smallPack('web')))
     const made = await importProfile(platform, JSON.stringify(smallProfile('user-of-web')), admin)

@@ -115,6 +115,14 @@ describe('a profile', () => {
     expect((await get(`/${second}`, project)).statusCode).toBe(404)
   })
 
+  it('is listed by its name', async () => {
+    for (const name of ['order-b', 'order-c', 'order-a']) await imported(smallProfile(name))
+    const filters = ['a', 'b', 'c'].map((each) => `metadata.name=order-${each}`).join(' OR ')
+    const listed = await get(`?orderBy=metadata.name=1&filters=${encodeURIComponent(filters)}`)
+    const { items } = listed.json<{ items: { metadata: { name: string } }[] }>()
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['order-a', 'order-b', 'order-c'])
+  })
+
   it('shows the packs that it means, those of its project before those of the tenant', async () => {
     const upload = async (headers: Record<string, string>) =>
       (await uploadPack(platform, tarOf(smallPack()), headers)).json<{ uid: string }>().uid
@@ -159,16 +167,56 @@ describe('a profile', () => {
     expect(readdirSync(join(platform.stateDirectory, 'profiles/staging'))).toEqual([])
   })
 
-  it('is accepted up to 32 MiB', async () => {
+  it('is accepted up to 16 MiB, which a definition may have of it', async () => {
     const profile = smallProfile('large')
-    const [pack] = profile.spec.template.packs
-    if (pack) pack.values = `a: ${'x'.repeat(31 * 1_048_576)}\n`
+    const { packs } = profile.spec.template
+    packs.push({ ...packs[0]!, name: 'largest', values: `a: ${'x'.repeat(16 * 1_048_576 - 2_048)}\n` })
     const uid = await imported(profile)
     expect(plain((await get(`/${uid}/export`)).json())).toEqual(plain(profile))
-    if (pack) pack.values += 'y'.repeat(1_048_576)
+    packs[1]!.values += 'y'.repeat(2_048)
     const refused = await importProfile(platform, JSON.stringify(profile), admin)
-    expect(refused.statusCode).toBe(413)
+    expect(refused.json()).toMatchObject({
+      code: 'ProfileInvalid',
+      details: {
+        problems: [
+          {
+            code: 'MemberTooLarge',
+            place: 'profile#spec.template.packs[1]',
+            message: expect.stringMatching(
+              /^pack largest has 167\d{5} bytes .* may have 16777216 bytes /,
+            ) as string,
+          },
+        ],
+      },
+    })
+    packs[1]!.values += 'y'.repeat(16 * 1_048_576)
+    expect((await importProfile(platform, JSON.stringify(profile), admin)).statusCode).toBe(413)
   }, 120_000)
+
+  it('is replied in pieces, so that slow readers hold little of it', async () => {
+    const profile = smallProfile('in-pieces')
+    const [pack] = profile.spec.template.packs
+    if (pack) pack.values = `a: ${'x'.repeat(1_000_000)}\n`
+    profile.spec.template.packs.push({ ...pack!, name: 'second', values: 'b: 2\n' })
+    const uid = await imported(profile)
+    const pieces: Buffer[] = []
+    for await (const piece of platform.rooms.packs.profiles.open(uid, '', true)) pieces.push(piece as Buffer)
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(65_536)
+    expect(JSON.parse(Buffer.concat(pieces).toString())).toMatchObject({
+      spec: {
+        draft: {
+          packs: [
+            { name: 'web', values: pack?.values },
+            { name: 'second', values: 'b: 2\n' },
+          ],
+        },
+      },
+    })
+    expect((await setVariables(uid, [{ name: 'USER' }])).statusCode).toBe(204)
+    expect((await get(`/${uid}/export`)).json()).toMatchObject({
+      spec: { template: { packs: [{ values: pack?.values }, {}] }, variables: [{ name: 'USER' }] },
+    })
+  })
 
   it('another parameter than publish is refused', async () => {
     const reply = await platform.app.inject({
@@ -176,6 +224,52 @@ describe('a profile', () => {
       payload: smallProfile('typo'),
     })
     expect(reply.statusCode).toBe(400)
+  })
+})
+
+describe('variables', () => {
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({
+      name: `V${at}${'x'.repeat(at === 0 ? 300 : 0)}`,
+      defaultValue: 'a',
+    }))
+  const withVariables = (name: string, variables: readonly object[]) => {
+    const { metadata, spec } = smallProfile(name)
+    return { metadata, spec: { ...spec, variables } }
+  }
+
+  it('have one limit, when they are imported and when they are replaced', async () => {
+    const uid = await imported(withVariables('many', many(1_500)))
+    const { variables } = (await get(`/${uid}/variables`)).json<{ variables: object[] }>()
+    expect(variables).toEqual(many(1_500))
+    expect((await setVariables(uid, [...variables, { name: 'ONE_MORE' }])).statusCode).toBe(204)
+    const long = [{ name: 'LONG', defaultValue: 'x'.repeat(1_048_576) }]
+    for (const refused of [
+      await setVariables(uid, long),
+      await importProfile(platform, JSON.stringify(withVariables('long', long)), admin),
+    ])
+      expect(refused.json()).toMatchObject({
+        code: 'ProfileInvalid',
+        details: { problems: [{ place: 'profile#spec.variables' }] },
+        message: expect.stringContaining('1048576 are allowed for both') as string,
+      })
+    const { metadata, spec } = smallProfile('long')
+    const described = { metadata: { ...metadata, annotations: { owner: 'x'.repeat(1_048_576) } }, spec }
+    const refused = await importProfile(platform, JSON.stringify(described), admin)
+    expect(refused.json()).toMatchObject({ details: { problems: [{ place: 'profile#metadata' }] } })
+  })
+
+  it('are not deleted by a body without them', async () => {
+    const uid = await imported(smallProfile('kept-variables'))
+    const put = (payload: object) =>
+      platform.app.inject({
+        ...{ method: 'PUT', url: `/v1/clusterprofiles/${uid}/variables`, headers: admin, payload },
+      })
+    const refused = await put({})
+    expect([refused.statusCode, refused.body]).toEqual([400, expect.stringContaining('variables')])
+    expect((await get(`/${uid}/variables`)).json<{ variables: object[] }>().variables).toHaveLength(2)
+    expect((await put({ variables: [] })).statusCode).toBe(204)
+    expect((await get(`/${uid}/variables`)).json()).toEqual({ variables: [] })
   })
 })
 

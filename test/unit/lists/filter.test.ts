@@ -32,6 +32,8 @@ describe('a filter', () => {
       'spec.kind=aORspec.kind=bANDmetadata.name=cORmetadata.name=d',
       [[kind('a')], [kind('b'), name('c')], [name('d')]],
     ],
+    ['blanks around OR', 'spec.kind=a OR  spec.kind=b', [[kind('a')], [kind('b')]]],
+    ['blanks around AND', 'spec.kind="a " AND metadata.name=b c ', [[kind('a '), name('b c ')]]],
     ['an empty value before AND', 'spec.kind=ANDmetadata.name=b', [[kind(''), name('b')]]],
     ['= in a value', 'spec.kind=a=b==', [[kind('a=b==')]]],
     ['AND and OR in a value', 'spec.kind=SANDORANDOR', [[kind('SANDORANDOR')]]],
