@@ -19,19 +19,17 @@ export function parseJson(text: string): unknown {
 
 /**
  * Whether a JSON text has more values than `most`, by its commas and brackets outside of strings. Each value takes up to a hundred bytes when it
- * is parsed, so that a short text of many, as `[[[[…`, may take more memory than there is. In the time that the text is long.
+ * is parsed, so that a short text of many, as `[[[[…`, may take more memory than there is. In the time
+ * that the text is long.
  */
 export function hasMoreValues(text: string, most: number): boolean {
   let values = 1
-  for (let at = 0; at < text.length; at += 1) {
+  for (let at = 0; at < text.length && values <= most; at += 1) {
     const character = text[at]
     if (character === '"') at = endOfString(text, at)
-    else if (character === ',' || character === '[' || character === '{') {
-      values += 1
-      if (values > most) return true
-    }
+    else if (character === ',' || character === '[' || character === '{') values += 1
   }
-  return false
+  return values > most
 }
 
 /** Where the string that begins there ends: at its quotation mark, or where the text ends. */

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { request, type Agent } from 'node:https'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
-import { ForeignReply, NoReply } from './failures.ts'
+import { ForeignReply, NoReply, ReplyTooLong } from './failures.ts'
 
 /** A request whose reply is read as a whole. */
 export interface Exchange {
@@ -92,7 +92,7 @@ async function read(reply: IncomingMessage, longest: number, onPart: Exchange['o
   const text = createGrowingBuffer(longest)
   for await (const part of reply as AsyncIterable<Buffer>) {
     onPart?.(part.length)
-    if (!text.add(part)) throw new ForeignReply(`its reply is longer than ${longest} bytes`)
+    if (!text.add(part)) throw new ReplyTooLong(longest)
   }
   return text.bytes().toString()
 }

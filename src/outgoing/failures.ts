@@ -33,6 +33,13 @@ export class ForeignReply extends Error {
   override readonly name = 'ForeignReply'
 }
 
+/** A reply that is longer than the caller takes. */
+export class ReplyTooLong extends ForeignReply {
+  constructor(longest: number) {
+    super(`its reply is longer than ${longest} bytes`)
+  }
+}
+
 /** No reply within the time limit. */
 export class NoReply extends Error {
   override readonly name = 'NoReply'

@@ -141,7 +141,7 @@ export async function playCloud(): Promise<PlayedCloud> {
     const all = (cloud.ports ?? []).map((port, index) => ({ id: `port-${index}`, ...port }))
     const marker = url.searchParams.get('marker')
     const left = all.slice(marker === null ? 0 : all.findIndex(({ id }) => id === marker) + 1)
-    const ports = left.slice(0, cloud.portLimit)
+    const ports = left.slice(0, Math.min(Number(url.searchParams.get('limit')), cloud.portLimit))
     const links = left.length > ports.length ? { ports_links: [{ rel: 'next', href: url.href }] } : {}
     send(reply, { ...recorded('neutron-ports'), body: { ports, ...links } })
   }

@@ -42,8 +42,8 @@ const usualLimits = {
   waitMs: 5_000,
   readMs: 30_000,
   keptMs: 300_000,
-  /** What the machines of one pool may take, with what is read for them. Ten thousand servers take some 20 MiB, without metadata. */
-  poolBytes: 41_943_040,
+  /** What the machines of one pool may take, with what is read for them. Ten thousand servers take some 20 MiB, without metadata; 50,000 ports 25. */
+  poolBytes: 50_331_648,
   /** The same of all pools together: a third of the heap of the platform. */
   allBytes: 83_886_080,
 }

@@ -44,8 +44,8 @@ const connectMs = 5_000
 const connections = { most: 512, idleMs: 30_000 }
 // Of all replies that are being received. They are outside of the heap.
 const mostBytes = 67_108_864
-// A page of servers has some ten thousand, one of 30,000 ports as many as this.
-const mostValues = 300_000
+// Of a reply. A page of servers has some ten thousand, one of ports twenty thousand. They are parsed at once, and take up to 200 bytes each.
+const mostValues = 50_000
 
 /** @param trust who may have signed the certificates of all services */
 export function createCloudHttp(trust: Trust): CloudHttp {

@@ -1,7 +1,7 @@
 import { heapBytes } from '../../base/heap-bytes.ts'
 import type { MachineRead } from '../machines/provider.ts'
 import type { CloudHttp } from './cloud-http.ts'
-import { objectsIn, textOf } from './json.ts'
+import { objectsIn, shortTextOf } from './json.ts'
 import type { CloudSession } from './keystone.ts'
 import { readPages, type PagedList } from './pages.ts'
 
@@ -13,12 +13,13 @@ export interface Port {
 }
 
 const fields = ['id', 'device_id', 'mac_address', 'network_id', 'fixed_ips']
-// Some 350 bytes for each port.
-const longestPage = 8_388_608
+// Neutron gives fewer where its pagination_max_limit is lower. A port has some 350 bytes and ten values.
+const pageSize = 2_000
+const longestPage = 2_097_152
 const mostPorts = 50_000
 
 /**
- * All ports of the project, by the id of their server: in one request, unless Neutron limits how many a reply has.
+ * All ports of the project, by the id of their server: in one request for each 2,000.
  * @param hold is called with the memory that the ports take so far
  * @throws TokenRefused, what `hold` throws, and AppError CloudCredentialsRefused, CloudUnavailable
  */
@@ -33,7 +34,7 @@ export async function readPorts(
   for (const field of fields) url.searchParams.append('fields', field)
   const list: PagedList = {
     member: 'ports',
-    ...{ service: 'Neutron', url, most: mostPorts, longest: longestPage },
+    ...{ service: 'Neutron', url, pageSize, most: mostPorts, longest: longestPage },
     headers: { 'x-auth-token': token },
   }
   return readPages(http, list, signal, () => {
@@ -44,9 +45,9 @@ export async function readPorts(
         for (const { device_id: server, mac_address: mac, network_id: networkId, fixed_ips: ips } of page) {
           if (typeof server !== 'string' || server === '' || typeof mac !== 'string') continue
           const addresses = objectsIn(ips).map(({ subnet_id: subnet, ip_address: address }) => ({
-            ...{ subnetId: textOf(subnet), address: textOf(address) },
+            ...{ subnetId: shortTextOf(subnet), address: shortTextOf(address) },
           }))
-          const port = { mac, networkId: textOf(networkId), addresses }
+          const port = { mac: shortTextOf(mac), networkId: shortTextOf(networkId), addresses }
           bytes += heapBytes(server) + heapBytes(port)
           const known = found.get(server)
           if (known) known.push(port)

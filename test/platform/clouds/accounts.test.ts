@@ -160,12 +160,12 @@ describe('a cloud configuration', () => {
   it.each([
     [[], 'spec.machinePoolConfig'],
     [[pool, { ...pool, tags: ['c'] }], 'spec.machinePoolConfig[1].name is the name of another pool too'],
-    [[{ ...pool, tags: [] }], 'spec.machinePoolConfig.0.tags'],
-    [[{ ...pool, tags: ['b', 'b'] }], 'spec.machinePoolConfig.0.tags'],
-    [[{ ...pool, tags: ['a,b'] }], 'spec.machinePoolConfig.0.tags.0'],
-    [[{ ...pool, tags: ['a/b'] }], 'spec.machinePoolConfig.0.tags.0'],
-    [[{ ...pool, tags: ['a'.repeat(61)] }], 'spec.machinePoolConfig.0.tags.0'],
-    [[{ tags: ['a'] }], 'spec.machinePoolConfig.0.name'],
+    [[{ ...pool, tags: [] }], 'spec.machinePoolConfig[0].tags'],
+    [[{ ...pool, tags: ['b', 'b'] }], 'spec.machinePoolConfig[0].tags'],
+    [[{ ...pool, tags: ['a,b'] }], 'spec.machinePoolConfig[0].tags[0]'],
+    [[{ ...pool, tags: ['a/b'] }], 'spec.machinePoolConfig[0].tags[0]'],
+    [[{ ...pool, tags: ['a'.repeat(61)] }], 'spec.machinePoolConfig[0].tags[0]'],
+    [[{ tags: ['a'] }], 'spec.machinePoolConfig[0].name'],
   ])('is refused with pools such as %j', async (machinePoolConfig, field) => {
     const spec = { cloudAccountRef: { uid: '00000000-0000-7000-8000-000000000000' }, machinePoolConfig }
     const { code, message } = await world.ask('POST', configs, entity('refused', spec))

@@ -52,6 +52,10 @@ describe('the configuration of a cloud', () => {
     [{ authUrl, caFile: '/nowhere/ca.pem' }, 'clouds.vendor.caFile, /nowhere/ca.pem, cannot be read'],
     [{ authUrl, caFile: fileOf('no certificate') }, 'cannot be used: it has no certificate in PEM'],
     [{ authUrl, caFile: fileOf(cert + damaged) }, 'cannot be used: certificate 2 of 2 in it is damaged'],
+    [
+      { authUrl, caFile: fileOf(`-----BEGIN CERTIFICATE-----\nxx\n${cert}`) },
+      '2 certificates begin in it, and 1 of them are whole',
+    ],
     [{ caFile }, 'clouds.vendor.caFile has no effect without clouds.vendor.authUrl'],
     [{ region: 'One' }, 'clouds.vendor.region has no effect without clouds.vendor.authUrl'],
   ])('%j is refused', async (vendor, problem) => {

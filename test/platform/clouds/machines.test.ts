@@ -291,15 +291,35 @@ describe('the reads of a pool', () => {
     expect(world.cloud.asked('/network')).toHaveLength(3)
   })
 
-  it('take servers with all the metadata that Nova allows by default', async () => {
+  it('take servers with all the metadata that Nova allows by default, in smaller pages', async () => {
     const metadata = Object.fromEntries(
-      Array.from({ length: 128 }, (_, index) => [`${index}`.padEnd(255, 'n'), 'v'.repeat(255)]),
+      Array.from({ length: 128 }, (_, index) => [`${index}`.padEnd(255, 'n'), 'ü'.repeat(255)]),
     )
-    world.cloud.servers = manyServers(100, ['plant']).map((server) => ({ ...server, metadata }))
+    // Two bytes for each letter, so that a page of 50 is longer than the platform takes.
+    world.cloud.servers = manyServers(120, ['plant']).map((server) => ({
+      ...server,
+      ...{ metadata, key_name: 'k'.repeat(90_000) },
+    }))
     const found = await all(await world.configure({ pool: ['plant'] }))
     expect(found.map((machine) => Object.keys(machine.metadata.annotations).length)).toEqual(
-      Array(100).fill(128),
+      Array(120).fill(128),
     )
+    expect(new Set(nova().map(({ url }) => new URL(url, 'https://a').searchParams.get('limit')))).toEqual(
+      new Set(['100', '25']),
+    )
+  })
+
+  it('leave out what has an endless id, and cut texts', async () => {
+    const [one, two] = manyServers(2, ['plant'])
+    const name = '\u0001'.repeat(1_000_000)
+    world.cloud.servers = [
+      { ...one, name, id: 'one', tags: ['plant'] },
+      { ...two, id: 'i'.repeat(1_000_000), tags: ['plant'] },
+    ]
+    const found = await all(await world.configure({ pool: ['plant'] }))
+    expect(found.map(({ metadata }) => [metadata.uid, metadata.name])).toEqual([
+      ['one', '\ufffd'.repeat(255)],
+    ])
   })
 
   it.each<[string, string]>([
@@ -311,7 +331,7 @@ describe('the reads of a pool', () => {
       url.startsWith('/compute') ? reply.writeHead(200).end(text) : undefined
     expect(await list(config)).toMatchObject({
       code: '503 CloudUnavailable',
-      message: 'Nova answers as no OpenStack does: its reply has more than 300000 values',
+      message: 'Nova answers as no OpenStack does: its reply has more than 50000 values',
     })
   })
 
