@@ -98,7 +98,7 @@ describe('the roles of a user', () => {
     // Without any role, a user still learns who it is.
     expect((await ask('GET', '/v1/users', undefined, ben)).status).toBe(403)
     expect((await ask('GET', '/v1/users/info', undefined, ben)).status).toBe(200)
-    expect((await ask('PUT', `/v1/users/${uid}/roles`, { roles: ['king'] })).text).toContain('roles.0')
+    expect((await ask('PUT', `/v1/users/${uid}/roles`, { roles: ['king'] })).text).toContain('roles[0]')
   })
 
   it('of the last administrator stay, and so does the user', async () => {

@@ -53,10 +53,15 @@ describe('the file of the authorities', () => {
   it('has to have one that can be read', async () => {
     const { key, cert } = await makeMaterial()
     const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
-    for (const text of ['', key, broken, cert + broken])
-      expect(() => readAuthorities(put(text))).toThrow(
-        /--ca-file: .* has no certificate, or one that cannot be read/,
-      )
+    const problems: [string, string][] = [
+      ['', 'it has no certificate in PEM'],
+      [key, 'it has no certificate in PEM'],
+      [broken, 'certificate 1 of 1 in it is damaged'],
+      [cert + broken, 'certificate 2 of 2 in it is damaged'],
+      [cert.slice(0, -30), '1 certificates begin in it, and 0 of them are whole'],
+    ]
+    for (const [text, problem] of problems)
+      expect(() => readAuthorities(put(text))).toThrow(`cannot be used: ${problem}`)
   })
 })
 
