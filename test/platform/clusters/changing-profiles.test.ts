@@ -26,7 +26,7 @@ it('a creation and a validation never fail because their profile is deleted mean
       return
     }
     expect(removal.status).toBe(204)
-    const code = created.json?.code
+    const { code } = JSON.parse(created.body) as { readonly code: string }
     expect(code === 'ClusterInvalid' ? problemCodes(created) : [code]).toEqual([
       code === 'ClusterInvalid' ? 'ProfileNotFound' : 'ClusterChanged',
     ])
