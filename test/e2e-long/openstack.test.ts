@@ -171,8 +171,10 @@ describe('the pools of an OpenStack', () => {
       await cloud.send('GET', `${services.compute}/servers/detail`, { 'X-Auth-Token': 'none' }),
     )
     const token = (await askKeystone(owner)).headers['x-subject-token']?.[0] ?? ''
-    const fields = ['device_id', 'mac_address', 'network_id', 'fixed_ips'].map((each) => `fields=${each}`)
-    const ports = await cloud.send('GET', `${services.network}/ports?${fields.join('&')}`, {
+    const fields = ['id', 'device_id', 'mac_address', 'network_id', 'fixed_ips'].map(
+      (each) => `fields=${each}`,
+    )
+    const ports = await cloud.send('GET', `${services.network}/ports?limit=2000&${fields.join('&')}`, {
       'X-Auth-Token': token,
     })
     await record('neutron-ports', ports)
