@@ -252,9 +252,9 @@ it.each(['folder', '.tar.zst'])(
 it('a daemon that stops in the middle of a blob and starts again gets the rest', async () => {
   await start()
   await logIn('alice')
-  const layout = layoutOf([noise(30_000_000), noise(100_000)])
+  const layout = layoutOf([noise(60_000_000), noise(100_000)])
   const folder = writeFolder(layout)
-  network.cutAfter(15_000_000)
+  network.cutAfter(30_000_000)
   const running = upload(folder)
   await vi.waitUntil(network.isCut, { timeout: 30_000, interval: 1 })
   await wire.stop()
@@ -263,7 +263,8 @@ it('a daemon that stops in the middle of a blob and starts again gets the rest',
   network.mend()
   const { exitCode, sent } = await running
   expect([exitCode, sent.isNew]).toEqual([0, true])
-  expect(sent.sentBytes).toBeLessThan(sizeOf(layout) + 15_000_000)
+  // What was cut may be in buffers of the kernel, up to some 15 MB; without what the daemon had, 30 MB more would be sent.
+  expect(sent.sentBytes).toBeLessThan(sizeOf(layout) + 30_000_000)
   await expectPublished(layout)
 }, 90_000)
 
