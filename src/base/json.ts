@@ -18,9 +18,8 @@ export function parseJson(text: string): unknown {
 }
 
 /**
- * Whether a JSON text has more values than `most`, by its commas and brackets outside of strings. Each value takes up to a hundred bytes when it
- * is parsed, so that a short text of many, as `[[[[…`, may take more memory than there is. In the time
- * that the text is long.
+ * Whether a JSON text has more values than `most`, by its commas and brackets outside of strings. Each value takes up to 200 bytes when it
+ * is parsed, so that a short text of many, as `[[[[…`, may take more memory than there is. In the time that the text is long.
  */
 export function hasMoreValues(text: string, most: number): boolean {
   let values = 1

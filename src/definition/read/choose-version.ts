@@ -1,3 +1,5 @@
+import { compareNumbers, splitVersion } from '../version-numbers.ts'
+
 /**
  * The version of a pack that a profile means. A tag such as `1.25.x` floats: the platform takes the newest version, and the export names it
  * beside the tag.
@@ -27,13 +29,11 @@ export const newestVersion = (versions: readonly string[]): string | undefined =
 
 /** First by the numbers at the start, then as semver orders what follows: `-rc.1` is before nothing, and nothing before `+1`. */
 function compareTexts(one: string, other: string): number {
-  const [ours, theirs] = [partsOf(one), partsOf(other)]
-  for (let at = 0; at < Math.max(ours.numbers.length, theirs.numbers.length); at += 1) {
-    const difference = (ours.numbers[at] ?? 0) - (theirs.numbers[at] ?? 0)
-    if (difference !== 0) return difference
-  }
+  const [ours, theirs] = [splitVersion(one), splitVersion(other)]
+  const length = Math.max(ours.numbers.length, theirs.numbers.length)
   return (
-    ours.rank - theirs.rank ||
+    compareNumbers(ours.numbers, theirs.numbers, length) ||
+    rankOf(ours.rest) - rankOf(theirs.rest) ||
     natural.compare(ours.rest, theirs.rest) ||
     (one < other ? -1 : Number(one > other))
   )
@@ -42,9 +42,4 @@ function compareTexts(one: string, other: string): number {
 // One locale, so that the order is the same on each machine.
 const natural = new Intl.Collator('en', { numeric: true })
 
-function partsOf(version: string) {
-  const [start = ''] = /^v?[0-9]+(?:\.[0-9]+)*/.exec(version) ?? []
-  const rest = version.slice(start.length)
-  const numbers = start.replace('v', '').split('.').filter(Boolean).map(Number)
-  return { numbers, rest, rank: rest === '' ? 1 : rest.startsWith('-') ? 0 : 2 }
-}
+const rankOf = (rest: string) => (rest === '' ? 1 : rest.startsWith('-') ? 0 : 2)

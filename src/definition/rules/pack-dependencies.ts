@@ -1,3 +1,4 @@
+import { compareNumbers, splitVersion } from '../version-numbers.ts'
 import { printable } from '../../base/printable.ts'
 import type { Definition, PackDependency, ProfilePack } from '../definition.ts'
 import type { Report } from './problem-list.ts'
@@ -71,17 +72,9 @@ function isInRange(version: string, { minVersion, maxVersion }: PackDependency):
   )
 }
 
-/** The numbers at the start of a version, which need not be semver: up to the first part that is not a number, as in `1.33.x` or `1.2-rc1`. */
-function numbersOf(version: string): number[] {
-  const [digits = ''] = /^v?[0-9]+(?:\.[0-9]+)*/.exec(version) ?? []
-  return digits.replace('v', '').split('.').filter(Boolean).map(Number)
-}
+const numbersOf = (version: string) => splitVersion(version).numbers
 
 function compare(one: readonly number[], other: readonly number[], length: number): number {
   if (one.length === 0 || other.length === 0) return 0
-  for (let at = 0; at < length; at += 1) {
-    const difference = (one[at] ?? 0) - (other[at] ?? 0)
-    if (difference !== 0) return difference
-  }
-  return 0
+  return compareNumbers(one, other, length)
 }
