@@ -108,9 +108,9 @@ async function replaceState(
   const { stateDirectory, configFile, schemaVersion, now, onBegin } = options
   const suffix = randomBytes(8).toString('hex')
   const staging = newStaging(stateDirectory)
-  const stamp = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')
-  const former = before ? `${stateDirectory}.before-${stamp}` : undefined
   const placed: Placed[] = []
+  let stamp: string
+  let former: string | undefined
   onBegin(staging)
   try {
     await mkdir(staging, { mode: 0o700 })
@@ -131,6 +131,8 @@ async function replaceState(
       if (member.place === 'path' && before) await chown(temporary, before.uid, before.gid)
     })
     checkDatabase(join(staging, databaseName), schemaVersion)
+    stamp = await freeStamp([stateDirectory, ...placed.map(({ path }) => path)], now)
+    former = before && formerName(stateDirectory, stamp)
     await writeFile(join(staging, markName), former ?? '', { mode: 0o600 })
     if (before) await ownTree(staging, before)
     await syncTree(staging)
@@ -181,6 +183,21 @@ async function exchange(
   await syncFolder(dirname(stateDirectory))
 }
 
+const formerName = (path: string, stamp: string) => `${path}.before-${stamp}`
+
+/**
+ * The time of the restore for the names of what is put aside. Has a number behind it where one of the names is taken, as by a restore that
+ * was interrupted in the same second.
+ */
+async function freeStamp(paths: readonly string[], now: number): Promise<string> {
+  const second = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  for (let attempt = 1; ; attempt += 1) {
+    const stamp = attempt === 1 ? second : `${second}-${attempt}`
+    const taken = await Promise.all(paths.map((path) => isPresent(formerName(path, stamp))))
+    if (!taken.includes(true)) return stamp
+  }
+}
+
 /** Moves the other files into place; what differs is kept beside under another name. */
 async function place(placed: readonly Placed[], stamp: string): Promise<Restored['replaced']> {
   const replaced: { path: string; former?: string }[] = []
@@ -190,7 +207,7 @@ async function place(placed: readonly Placed[], stamp: string): Promise<Restored
       continue
     }
     // The daemon reads names that end in .yaml alone.
-    const former = `${path}.before-${stamp}`
+    const former = formerName(path, stamp)
     // There is a file at the path at any time: without its configuration, the daemon would take the defaults.
     if (!isNew) await link(path, former)
     await rename(temporary, path)
