@@ -40,6 +40,7 @@ import { packRoutes } from './platform/routes/packs.ts'
 import { profileRoutes } from './platform/routes/profiles.ts'
 import { projectRoutes } from './platform/routes/projects.ts'
 import { registrationTokenRoutes } from './platform/routes/registration-tokens.ts'
+import { commonParameters } from './platform/routes/scope.ts'
 import { systemRoutes } from './platform/routes/system.ts'
 import { userRoutes } from './platform/routes/users.ts'
 import { rateRows } from './platform/routes/rates.ts'
@@ -167,6 +168,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       holderOf: () => undefined,
       isKnownClient: () => false,
       rateRows,
+      commonParameters,
       keptConnections: keptHosts(config.platform.keptConnections),
     },
     ...{ clientOf: clientOfAddress, anonymousLog, stopping, clock, log },

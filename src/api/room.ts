@@ -20,6 +20,7 @@ import { createLocalServer } from './connection/local-server.ts'
 import type { RouteTable } from './route-table.ts'
 import type { RateRow } from './rate/rows.ts'
 import { createServer } from './server.ts'
+import { addSpelling } from './spelling.ts'
 
 export interface ApiOptions {
   readonly settings: ApiSettings
@@ -35,6 +36,8 @@ export interface ApiOptions {
   readonly isKnownClient: (client: Client) => boolean
   /** A table of paths with their rates, in place of rates by resource. */
   readonly rateRows?: readonly RateRow[] | undefined
+  /** Query parameters of all routes, beside those that a route declares. */
+  readonly commonParameters?: readonly string[]
   /** Connections that stay open between rare requests; by default there are none. */
   readonly keptConnections?: KeptSettings | undefined
   /** The client that an address belongs to. */
@@ -100,6 +103,8 @@ export function createApi(options: ApiOptions): Api {
     stopping: options.stopping,
     ...(options.longRequestMs === undefined ? {} : { longRequestMs: options.longRequestMs }),
   })
+
+  addSpelling(app, options.commonParameters ?? [])
 
   return {
     app,

@@ -1,7 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { uidOf } from '../../base/uid.ts'
+import { describeSpelling } from '../../api/spelling.ts'
 import { refusedField } from '../../errors/refused-field.ts'
+
+/** Query parameters of all routes of the platform. */
+export const commonParameters = ['ProjectUid']
 
 /** The project of a request that the guard has accepted; empty for the tenant. */
 export const scopeOf = (request: FastifyRequest): string => namedProject(request) ?? ''
@@ -25,8 +29,11 @@ export const readScopeOf = (request: FastifyRequest): string =>
  * A text that is no uid becomes an empty one, which no project has.
  * @throws AppError BadRequest where header and query, or several values of one, differ, and for a misspelt parameter
  */
-export function namedProject({ headers, query, routeOptions }: FastifyRequest): string | undefined {
-  requireSpelt(query, routeOptions.schema?.querystring)
+export function namedProject(request: FastifyRequest): string | undefined {
+  // Here, and not behind the guard alone: a change that names its project as `projectUid` would be one of the tenant.
+  const misspelt = describeSpelling(request, commonParameters)
+  if (misspelt) throw misspelt
+  const { headers, query } = request
   const inHeader = headers.projectuid
   const inQuery = (query as Readonly<Record<string, unknown>> | null)?.ProjectUid
   // Node joins the values of a header that is sent more than once.
@@ -39,12 +46,4 @@ export function namedProject({ headers, query, routeOptions }: FastifyRequest): 
   if (named.some((each) => each !== first))
     throw refusedField('ProjectUid', 'is given more than once, with different values')
   return uidOf(first) ?? ''
-}
-
-/** Without it, a change that names its project as `projectUid` would be one of the tenant. GET /v1/audits has a filter of that name. */
-function requireSpelt(query: unknown, schema: unknown): void {
-  const declared = (schema as { readonly properties?: object } | undefined)?.properties ?? {}
-  for (const name of Object.keys(query ?? {}))
-    if (name !== 'ProjectUid' && name.toLowerCase() === 'projectuid' && !Object.hasOwn(declared, name))
-      throw refusedField(name, 'is misspelt; write ProjectUid')
 }

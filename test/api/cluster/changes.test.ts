@@ -150,17 +150,18 @@ describe('the configuration of a cluster', () => {
   ] as const)(
     'a query name that is not known is refused by %s %s, as it may be a dry run that was meant',
     async (method, url) => {
-      for (const [query, field] of [
-        ['dryrun=true', 'dryrun'],
-        ['dryRun=true&dry-run=true', 'dry-run'],
-        ['dryRun=true&wait%0Ax=1', 'wait\\u000ax'],
+      const unknown = 'is not known; only dryRun may be given'
+      for (const [query, field, reason] of [
+        ['dryrun=true', 'dryrun', 'is misspelt; write dryRun'],
+        ['dryRun=true&dry-run=true', 'dry-run', 'is misspelt; write dryRun'],
+        ['dryRun=true&wait%0Ax=1', 'wait\\u000ax', unknown],
       ] as const) {
         const { status, body } = await ask(method, `${url}?${query}`, {})
         expect([status, JSON.parse(body)]).toMatchObject([
           400,
           {
             code: 'BadRequest',
-            message: `${field} is not known; only dryRun may be given`,
+            message: `${field} ${reason}`,
             details: { field },
           },
         ])

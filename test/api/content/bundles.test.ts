@@ -121,7 +121,7 @@ it('a dry run says what would go and deletes nothing; a deletion removes what no
 it('a query name that is not known, or an empty dryRun, deletes nothing, as it may be a dry run that was meant', async () => {
   await putTwo()
   for (const [query, field, message] of [
-    ['dryrun=true', 'dryrun', 'dryrun is not known; only dryRun may be given'],
+    ['dryrun=true', 'dryrun', 'dryrun is misspelt; write dryRun'],
     ['dryRun=true&force=1', 'force', 'force is not known; only dryRun may be given'],
     ['dryRun=', 'dryRun', 'dryRun must be boolean'],
   ] as const) {
