@@ -3,10 +3,14 @@ import { jsonBody } from './client.ts'
 import type { Context } from './context.ts'
 import { Failure } from './exit-codes.ts'
 import { removePrivate } from './folder.ts'
+import { toFailure } from './reply.ts'
 import { createSessions } from './session.ts'
 import { parseHost, type HostTarget, type Target } from './target.ts'
 
-/** Ends the session on the host and removes its tokens here, also when the host does not answer. */
+/**
+ * Ends the session on the host and removes its tokens here, also when the host does not answer.
+ * @throws Failure where the session may last; its tokens are removed all the same
+ */
 export async function logout({ client, output, protocol, target: anyTarget }: Context): Promise<undefined> {
   const target = requireHost(anyTarget, 'logout')
   const sessions = createSessions(target, protocol)
@@ -16,12 +20,16 @@ export async function logout({ client, output, protocol, target: anyTarget }: Co
     const end = protocol.end(session)
     if (end) {
       const { method, path, body } = end
-      const { status } = await client.ask({
+      const reply = await client.ask({
         ...{ method, path },
         ...(body === undefined ? {} : jsonBody(Buffer.from(JSON.stringify(body)))),
       })
-      if (status >= 500)
-        output.note(`${program.ctl}: ${target.name} could not end the session now; it will expire`)
+      // With 401, the host knows the session no more.
+      if (reply.status > 299 && reply.status !== 401)
+        throw new Failure(
+          'failed',
+          `the session on ${target.name} could not be ended, and lasts until it expires; its tokens are removed here: ${toFailure(reply).message}`,
+        )
     }
   } finally {
     await sessions.remove()

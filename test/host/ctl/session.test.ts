@@ -10,6 +10,7 @@ import { makeMaterial, startServer } from '../../support/https-server.ts'
 function createAccounts() {
   let generation = 0
   let isEnded = false
+  let logouts: [number, unknown] = [200, {}]
   const renewals: string[] = []
   const pair = () => ({ Authorization: `access-${generation}`, RefreshToken: `refresh-${generation}` })
   return {
@@ -17,6 +18,7 @@ function createAccounts() {
     /** The access token is no longer valid. */
     age: () => void (generation += 0.5),
     end: () => void (isEnded = true),
+    refuseLogouts: (reply: [number, unknown]) => void (logouts = reply),
     reply(url: string, token: string | undefined, body: Record<string, string>): [number, unknown] {
       const refused: [number, unknown] = [401, { code: 'Unauthenticated', message: 'log in again' }]
       if (url.startsWith('/v1/users/default/login')) {
@@ -31,6 +33,7 @@ function createAccounts() {
         generation = Math.floor(generation) + 1
         return [200, pair()]
       }
+      if (url === '/v1/users/default/logout') return logouts
       if (url === '/v1/ping') return [200, { msg: 'pong' }]
       if (token !== `access-${generation}`) return refused
       if (url === '/v1/users/current') return [200, { userName: 'alice', role: 'admin' }]
@@ -181,6 +184,20 @@ describe('a session', () => {
     expect(await run('logout')).toMatchObject({ exitCode: 0 })
     expect(kept()).toBe('')
     expect(await run('logout')).toMatchObject({ exitCode: 4 })
+  })
+
+  it('a logout that the host cannot write down removes the tokens, and says that the session lasts', async () => {
+    await logIn()
+    accounts.refuseLogouts([507, { code: 'StorageFull', message: 'the disk is full' }])
+    const { exitCode, stderr } = await run('logout')
+    expect([exitCode, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /could not be ended, and lasts until it expires; its tokens are removed here: .*the disk is full/,
+      ),
+    ])
+    expect(stderr).not.toContain('Logged out')
+    expect(kept()).toBe('')
   })
 })
 
