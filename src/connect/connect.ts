@@ -93,7 +93,7 @@ async function connect(options: ConnectOptions): Promise<PlatformLink> {
     throw error
   }
   say(isConnected ? `renewed: ${places.dropIn}` : `written: ${places.dropIn}`)
-  await restartDaemon(options)
+  await restartDaemon(options, 'the settings are in place')
   say('edgehostd is restarted; waiting until it is connected')
   return waitUntilConnected(options)
 }

@@ -31,7 +31,7 @@ async function disconnect(options: DisconnectOptions): Promise<void> {
     confirm(`This host leaves the platform${typeof url === 'string' ? ` ${url}` : ''}; edgehostd restarts.`)
     await removeFiles(places)
     say(`removed: ${places.dropIn}`)
-    await restartDaemon(options)
+    await restartDaemon(options, 'the settings are removed')
     say(
       'This host is disconnected. Its record on the platform stays until an administrator removes it there:',
     )
@@ -43,7 +43,7 @@ async function disconnect(options: DisconnectOptions): Promise<void> {
       ({ spec }) => spec.connectionMode !== 'connected',
       () => true,
     )
-    if (!isKnown) await restartDaemon(options)
+    if (!isKnown) await restartDaemon(options, 'the settings are removed')
     say(isKnown ? 'This host is not connected; nothing was to be done.' : 'This host is disconnected.')
   }
   if (left.others.length > 0)

@@ -96,9 +96,10 @@ const restartMs = 60_000
 
 /**
  * Restarts the daemon with what is in place, and returns when it has started.
+ * @param done what has been done before, for the message of a failure
  * @throws Failure; what is in place stays
  */
-export async function restartDaemon({ runner }: ThisHost): Promise<void> {
+export async function restartDaemon({ runner }: ThisHost, done: string): Promise<void> {
   const args = ['restart', 'edgehostd.service']
   const problem = await runner.run('systemctl', args, { timeoutMs: restartMs }).then(
     ({ exitCode, stderr }) =>
@@ -111,6 +112,6 @@ export async function restartDaemon({ runner }: ThisHost): Promise<void> {
   if (problem !== undefined)
     throw new Failure(
       'failed',
-      `the settings are in place, but the daemon did not restart: systemctl restart edgehostd: ${problem}\nThe cause: journalctl -u edgehostd -p warning -n 20`,
+      `${done}, but the daemon did not restart: systemctl restart edgehostd: ${problem}\nThe cause: journalctl -u edgehostd -p warning -n 20`,
     )
 }
