@@ -176,14 +176,20 @@ describe('a token', () => {
     expect((await ask('PATCH', link, { password }, {})).json.code).toBe('LinkRefused')
   })
 
-  it('that was revoked stays so after the clock was a day ahead for a moment', async () => {
+  it('that was revoked stays so after the clock was ahead for a moment', async () => {
     await platform.addUser('gone@plant.example', password, ['viewer'])
     const token = await platform.signIn('gone@plant.example', password)
     await ask('POST', '/v1/users/auth/tokens/revoke', { tokens: [token.authorization] }, token)
     const now = platform.clock.now.bind(platform.clock)
-    const clock = vi.spyOn(platform.clock, 'now').mockImplementation(() => now() + dayMs)
-    await platform.rooms.people.jobs.find(({ name }) => name === 'revoked tokens')?.run()
-    clock.mockImplementation(now)
+    const sweep = async (aheadMs: number) => {
+      const clock = vi.spyOn(platform.clock, 'now').mockImplementation(() => now() + aheadMs)
+      await platform.rooms.people.jobs.find(({ name }) => name === 'revoked tokens')?.run()
+      clock.mockImplementation(now)
+      return platform.rooms.state.database.sql.prepare('SELECT id FROM revoked_token').all().length
+    }
+    // After a restart, the platform knows what is on the disk.
+    expect(await sweep(dayMs)).toBeGreaterThan(0)
+    expect(await sweep(365 * dayMs)).toBe(0)
     expect((await ask('GET', '/v1/users/info', undefined, token)).status).toBe(401)
   })
 

@@ -24,11 +24,14 @@ export interface UserTokens {
   read(token: string): UserClaims | undefined
   /** Ends a token; what is no valid token is left alone. */
   revoke(token: string): void
-  /** Forgets revoked tokens that have expired. */
+  /** Forgets revoked tokens that have expired long ago. */
   sweep(): void
 }
 
 const lifeSeconds = 15 * 60
+
+// Longer than they last: a clock that was ahead for a while, and a restart, must not make a revoked token valid again.
+const keptMs = 30 * 86_400_000
 
 /**
  * By @fastify/jwt, with HS256 only on both sides: issuer and verifier are one process, so an asymmetric key would have no benefit, and
@@ -62,7 +65,7 @@ export async function createUserTokens({
   const sweep = sql.prepare('DELETE FROM revoked_token WHERE expires_at <= ?')
 
   /**
-   * When each token was revoked, by the monotonic clock; the oldest first. A clock that was ahead for a moment has the sweep forget tokens that
+   * When each token was revoked, by the monotonic clock; the oldest first. A clock that is far ahead has the sweep forget tokens that
    * have not expired.
    */
   const justRevoked = new Map<string, number>()
@@ -99,7 +102,7 @@ export async function createUserTokens({
       justRevoked.set(claims.jti, clock.monotonic())
     },
     sweep() {
-      sweep.run(clock.now())
+      sweep.run(clock.now() - keptMs)
       for (const [id, at] of justRevoked) {
         if (clock.monotonic() - at < lifeSeconds * 1_000 + setBackMs) break
         justRevoked.delete(id)
