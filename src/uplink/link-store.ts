@@ -44,6 +44,7 @@ export interface LinkStore {
   putRegistration(
     registration: Pick<Registration, 'edgeHostUid' | 'projectUid' | 'hostId' | 'tenantUid'>,
   ): Promise<void>
+  /** Of a login: the platform has this host. */
   putGeneration(generation: number): Promise<void>
   markRemoved(): Promise<void>
   /** The key of the certificate with this fingerprint, where it was seen. */
@@ -93,7 +94,7 @@ export async function openLinkStore(stateDirectory: string, log: Logger): Promis
       const tenant = tenantUid === undefined ? {} : { tenantUid }
       return write({ edgeHostUid, projectUid, hostId, ...tenant, generation, isRemoved: false, former })
     },
-    putGeneration: (generation) => write({ ...required(current), generation }),
+    putGeneration: (generation) => write({ ...required(current), generation, isRemoved: false }),
     markRemoved: () => write({ ...required(current), isRemoved: true }),
     pinnedKey: (fingerprint) => (pinned?.fingerprint === fingerprint ? pinned.key : undefined),
     learnKey: (found) => (pinned = found),

@@ -99,7 +99,7 @@ export function createLink(options: LinkOptions): Link {
   }
   let session: (Session & { readonly endsAt: number }) | undefined
   let knownChecksum: string | undefined
-  /** What the platform refused; it is not sent again. */
+  /** What the platform refused; it is not sent again before the next login. */
   let refusedChecksum: string | undefined
   let beatDueAt = -Infinity
   let eventsFrom = -Infinity
@@ -149,6 +149,7 @@ export function createLink(options: LinkOptions): Link {
     if (answer.session) {
       session = { ...answer.session, endsAt: beganAt + sessionMs }
       ;({ knownChecksum } = answer.session)
+      refusedChecksum = undefined
       reports.forget()
     }
     return refusalOf(answer)

@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SystemEntry } from '../audit/own-entries.ts'
@@ -88,7 +89,14 @@ export interface Uplink extends Room {
 /** Builds the room. In airgap mode it has nothing but its route. */
 export async function createUplink(options: UplinkOptions): Promise<Uplink> {
   const { settings, mode, host, hostId, agentVersion, stopping, clock, log } = options
-  if (mode === 'airgap') return airgapped()
+  const downloads = join(options.stateDirectory, platformFolder, 'download')
+  if (mode === 'airgap') {
+    // Of a platform that this host has left: up to a definition, which no platform asks for now.
+    await rm(downloads, { recursive: true, force: true }).catch((error: unknown) =>
+      log.warn({ err: error }, 'what was downloaded from the platform of before cannot be removed'),
+    )
+    return airgapped()
+  }
   const { url } = settings
   const store = await openLinkStore(options.stateDirectory, log)
   const wantedStore = await openWantedStore(options.stateDirectory, log)
@@ -138,7 +146,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
       ...{ store: wantedStore, cluster: options.cluster, limitBytes: definitionBytes },
       download: createDownload({
         fetch: options.fetch ?? createFetch(way),
-        folder: join(options.stateDirectory, platformFolder, 'download'),
+        folder: downloads,
         key: options.secrets.derive('downloads from the platform'),
         ...{ limitBytes: definitionBytes + largestDescription + tarOverhead, reserveBytes },
       }),

@@ -68,7 +68,8 @@ export function createHandshake({ client, key, store, hostId, onRegistered }: Ha
       })
       if (answer.cause) return answer
       const accepted = loginOf(answer)
-      if (!accepted || accepted.generation <= gen) return { ...answer, cause: notAsPlatform('login') }
+      if (!accepted || accepted.generation <= gen || accepted.generation > gen + farthestLeap)
+        return { ...answer, cause: notAsPlatform('login') }
       const { generation, ...session } = accepted
       // Before the token is used: its use tells the platform that this host has the generation.
       await store.putGeneration(generation)
@@ -88,6 +89,8 @@ const longestToken = 4_096
 const longestChecksum = 128
 // The platform refuses a larger one.
 const largestGeneration = 2 ** 52
+// More logins than there are. One reply must not bring a host to a number after which no platform can count on.
+const farthestLeap = 2 ** 32
 
 type Unknown<Keys extends string> = Readonly<Partial<Record<Keys, unknown>>>
 

@@ -41,7 +41,7 @@ export interface WantedInput {
   readonly cluster: ClusterNow | undefined
   /** Whether content has come since content was missing. */
   readonly hasNewContent: boolean
-  /** What was fetched since the start only to see whether it is another cluster, and is the same. */
+  /** What was fetched since the start only to see whether it is another cluster, and is an older state of the same. */
   readonly seenEtag: string | undefined
 }
 
@@ -67,6 +67,7 @@ export function decide(input: WantedInput): Decision {
     // A cluster of which nothing is known may be the wanted one: the file with what is kept may be lost.
     const mayBeWanted = kept === undefined && announced.uid === undefined
     const isWanted = announced.uid !== undefined && announced.uid === cluster?.uid
+    if (kept && announced.etag === input.seenEtag) return rest(newer(announced.number, kept))
     return !cluster || mayBeWanted || isWanted ? { kind: 'fetch' } : rest(exists(announced.number, cluster))
   }
   if (isOfOther) return rest(exists(announced.number, cluster))

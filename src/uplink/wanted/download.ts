@@ -27,7 +27,7 @@ export type DownloadResult =
   | { readonly kind: 'sumWrong' }
   | (FetchFailure & {
       readonly kind: 'failed'
-      /** Whether bytes have come: what came is kept. */
+      /** Whether it is worth to try again soon: more is kept than at any time before. */
       readonly hasProgress: boolean
     })
   /** This host has no room. */
@@ -74,12 +74,16 @@ interface Kept {
 
 const defaultSyncBytes = 16 * 1_048_576
 const mostBytes = 4_096
+// Less than that is not worth a connection.
+const leastProgress = 65_536
 
 export function createDownload(options: DownloadOptions): Download {
   const { folder, limitBytes, reserveBytes, syncBytes = defaultSyncBytes } = options
   const [file, note] = [join(folder, 'archive'), join(folder, 'download.json')]
   const seal = createSeal(options.key)
   let progress: DownloadProgress | undefined
+  /** The most that was ever kept of this ETag, also of what was thrown away since. */
+  let furthest = { etag: '', bytes: 0 }
 
   async function discard(): Promise<void> {
     progress = undefined
@@ -206,7 +210,10 @@ export function createDownload(options: DownloadOptions): Download {
     if ('done' in answer) return verified(answer.done)
     // What is there does not fit what the platform has: the next attempt begins anew.
     if (answer.status === 416 || part.isOther) await discard()
-    return { kind: 'failed', ...answer, hasProgress: (progress?.receivedBytes ?? 0) > from }
+    const before = furthest.etag === etag ? furthest.bytes : from
+    const bytes = progress?.receivedBytes ?? 0
+    furthest = { etag, bytes: Math.max(before, bytes) }
+    return { kind: 'failed', ...answer, hasProgress: bytes >= before + leastProgress }
   }
 
   return {

@@ -81,6 +81,8 @@ const laterMs = 10_000
 export function createFollow(options: FollowOptions): Follow {
   const { store, download, cluster, random, stopping, log } = options
   let announced: Announcement | undefined
+  /** Whether a heartbeat has said since the start what is wanted. */
+  let isTold = false
   // What was missing at the last stop may be there by now.
   let hasNewContent = true
   let seenEtag: string | undefined
@@ -115,6 +117,7 @@ export function createFollow(options: FollowOptions): Follow {
         failures = 0
         subject = undefined
         set(decision.condition, about)
+        if (isTold && !isWaiting(announced, store.current())) await download.discard()
         return Infinity
       case 'note':
         await store.put(decision.kept)
@@ -186,16 +189,8 @@ export function createFollow(options: FollowOptions): Follow {
       requireMeant(delivery, wanted, options.tenantUid())
     } catch (error) {
       if (!(error instanceof DeliveryRefused)) throw error
-      const { tenantUid = '', name = '' } = kept ?? {}
-      const uid = wanted.uid ?? kept?.uid ?? ''
-      await end({
-        ...base,
-        tenantUid,
-        uid,
-        name,
-        outcome: 'refused',
-        message: `what was downloaded ${error.message}`,
-      })
+      const message = `what was downloaded ${error.message}`
+      await end({ ...refusedAs(wanted, kept, options.tenantUid()), outcome: 'refused', message })
       return 0
     }
     const { uid, name, tenantUid } = delivery
@@ -241,6 +236,7 @@ export function createFollow(options: FollowOptions): Follow {
         next.abort()
       }
       announced = found
+      isTold = true
       rest.abort()
     },
     contentChanged() {
@@ -276,6 +272,24 @@ export function createFollow(options: FollowOptions): Follow {
       }
     },
   }
+}
+
+/** Whether what was downloaded is applied when its content has come. */
+const isWaiting = (announced: Announcement | undefined, kept: KeptWanted | undefined) =>
+  kept?.outcome === 'contentMissing' && kept.etag === announced?.etag
+
+/** What is kept of a delivery that could not be read: it is of the platform of this host, whatever was wanted before. */
+function refusedAs(
+  { uid, number, etag }: Announcement,
+  kept: KeptWanted | undefined,
+  platform: string | undefined,
+): Omit<KeptWanted, 'outcome' | 'message'> {
+  const isKnown = platform !== undefined && platform !== ''
+  const tenantUid = isKnown ? platform : (kept?.tenantUid ?? '')
+  const isSame = kept !== undefined && kept.tenantUid === tenantUid && [undefined, kept.uid].includes(uid)
+  return isSame
+    ? { ...kept, number, etag }
+    : { tenantUid, uid: uid ?? '', name: '', number, etag, accepted: 0, revision: 0 }
 }
 
 // What a timer takes.

@@ -25,3 +25,17 @@ it('keeps the key of the pinned certificate with the registration, for its finge
     await rm(folder, { recursive: true })
   }
 })
+
+it('a login after a removal says that the platform has this host again', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'link-store-'))
+  try {
+    const store = await openLinkStore(folder, captureLog().log)
+    await store.putRegistration({ edgeHostUid: 'u1', projectUid: '', hostId: 'h1' })
+    await store.markRemoved()
+    expect(store.current()?.isRemoved).toBe(true)
+    await store.putGeneration(1)
+    expect(store.current()?.isRemoved).toBe(false)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})

@@ -128,6 +128,24 @@ describe('a host with a registration token', () => {
     await host.close()
   })
 
+  it('tells again after its next login what was refused, as by a proxy', async () => {
+    const host = await connected()
+    let refusals = 0
+    host.through(async (call, pass) => {
+      if (call.method !== 'PUT') return pass()
+      refusals += 1
+      const cause = { kind: 'foreign', message: 'too large' } as const
+      return refusals === 1 ? { status: 413, cause } : pass()
+    })
+    host.change((facts) => ({ ...facts, status: { ...facts.status, agentVersion: '1.3.0' } }))
+    await host.until(() => refusals === 1)
+    await host.step()
+    expect(refusals).toBe(1)
+    await host.until(() => refusals === 2)
+    expect(deviceOf(host.uid).spec.service.version).toBe('1.3.0')
+    await host.close()
+  })
+
   it('says that a check fails, by its health and by an event', async () => {
     const host = await connected()
     host.fail('jobs')

@@ -18,6 +18,13 @@ describe('the form of a body', () => {
     expect(describeForm('"without an end\\')).toBeUndefined()
   })
 
+  it('has at most 50,000 values', () => {
+    expect(describeForm(`[${'0,'.repeat(49_997)}0]`)).toBeUndefined()
+    expect(describeForm(`[${'0,'.repeat(50_000)}0]`)).toContain('50000 values')
+    expect(describeForm(`[${'{"30":0},'.repeat(25_000)}0]`)).toContain('50000 values')
+    expect(describeForm(JSON.stringify(','.repeat(60_000)))).toBeUndefined()
+  })
+
   it.each([
     '"\\ud800"',
     '"\\uDFFF"',

@@ -317,6 +317,72 @@ describe('a host follows its platform', () => {
     expect(platform.asked).toHaveLength(1)
   })
 
+  it.each([
+    ['refused', deliveryOf({ number: 7, tenantUid: 'tenant-3' }), 'Refused'],
+    ['older', deliveryOf({ number: 1, tenantUid: 'tenant-2' }), 'NewerOnHost'],
+  ])('what another platform wants first, and is %s, is fetched once', async (_, delivery, reason) => {
+    const { world, start, platform, kept } = await createWorld()
+    platform.delivery = deliveryOf({ number: 5 })
+    world.outcome = () => ({ kind: 'deleted' })
+    const host = await start()
+    host.heartbeat()
+    await poll(() => kept().number).toBe(5)
+    // This host was registered anew elsewhere.
+    Object.assign(world, { tenantUid: 'tenant-2' })
+    platform.delivery = delivery
+    for (let beat = 0; beat < 3; beat++) {
+      host.heartbeat()
+      await poll(host.reason).toBe(reason)
+    }
+    expect(platform.asked).toHaveLength(2)
+    if (reason === 'Refused')
+      expect(kept()).toMatchObject({ tenantUid: 'tenant-2', uid: '', name: '', number: 7, accepted: 0 })
+  })
+
+  it('what came of a download is removed when nothing is wanted any more, and not before that is known', async () => {
+    const { start, platform, stateDirectory } = await createWorld()
+    platform.delivery = deliveryOf({ definition: Buffer.alloc(300_000) })
+    platform.misbehave = ({ headers }, reply) => {
+      const { bytes, etag, sum } = platform.delivery
+      if (headers.range !== undefined) {
+        reply.writeHead(503).end('{}')
+        return
+      }
+      const digest = { 'repr-digest': `sha-256=:${sum.toString('base64')}:`, etag: `"${etag}"` }
+      reply.writeHead(200, { ...digest, 'content-length': bytes.length })
+      reply.write(bytes.subarray(0, 200_000), () => reply.socket?.end())
+    }
+    const archive = join(stateDirectory, 'platform/download/archive')
+    const host = await start()
+    host.heartbeat()
+    await poll(() => platform.asked.length).toBeGreaterThan(2)
+    await host.end()
+    const again = await start()
+    again.wake()
+    expect(statSync(archive).size).toBeGreaterThan(0)
+    again.announce(undefined)
+    await poll(() => existsSync(archive)).toBe(false)
+  })
+
+  it('a platform whose parts do not fit is asked ever less often, however much comes each time', async () => {
+    const { world, start, platform } = await createWorld()
+    platform.delivery = deliveryOf({ definition: Buffer.alloc(900_000) })
+    platform.misbehave = ({ headers }, reply) => {
+      const { bytes, etag, sum } = platform.delivery
+      const digest = { 'repr-digest': `sha-256=:${sum.toString('base64')}:`, etag: `"${etag}"` }
+      if (headers.range !== undefined) {
+        reply.writeHead(206, { ...digest, 'content-range': 'bytes 1-2/3' }).end('xy')
+        return
+      }
+      reply.writeHead(200, { ...digest, 'content-length': bytes.length })
+      reply.write(bytes.subarray(0, 500_000), () => reply.socket?.end())
+    }
+    const host = await start()
+    host.heartbeat()
+    await poll(() => world.rests.length).toBeGreaterThan(12)
+    expect(Math.max(...world.rests)).toBe(300_000)
+  })
+
   it('what is not possible now is tried again later, without a download', async () => {
     const { world, start, platform } = await createWorld()
     let tries = 0

@@ -83,6 +83,18 @@ describe('a delivery', () => {
     await expect(read({ members })).rejects.toThrow(DeliveryRefused)
   })
 
+  it('with more values in its head than there is memory for is refused before it is parsed', async () => {
+    // Each is parsed to some 300 bytes.
+    const configuration = `[${'{"30":0},'.repeat(600_000)}0]`
+    const { content } = head()
+    const large = (content as string).replace('"configuration":{}', `"configuration":${configuration}`)
+    const before = process.memoryUsage().heapTotal
+    await expect(read({ members: [{ name: 'cluster.json', content: large }, definition] })).rejects.toThrow(
+      'has no JSON',
+    )
+    expect(process.memoryUsage().heapTotal - before).toBeLessThan(100_000_000)
+  })
+
   it('with a larger head than a platform makes is refused before it is read', async () => {
     const members = [{ name: 'cluster.json', content: ' '.repeat(largestDescription + 1) }, definition]
     await expect(read({ members })).rejects.toThrow('are allowed')
