@@ -63,7 +63,7 @@ writeOutputs({
     introduction: [
       '`https://<platform>`. Bodies are JSON. Send the token of a login in the header `Authorization`, or an API key in the header',
       '`apiKey`. Every error has the body of [platform-errors.md](platform-errors.md). Programs can read the same in `GET /openapi.json`.',
-      'A query parameter that is misspelt, as `filter` for `filters`, is refused; other unknown ones are ignored.',
+      'A query parameter that is misspelt, as `filter` for `filters`, is refused, and any unknown one of a change that offers `dryRun` or another parameter; other unknown ones are ignored.',
     ],
     errorPage: 'platform-errors.md',
   }),

@@ -33,10 +33,14 @@ export function describeSpelling(
   const known = [...Object.keys(schema?.properties ?? {}), ...common]
   for (const name of names) {
     if (known.includes(name)) continue
-    const meant = nearestName(name, known)
+    const meant = nearestName(name, known) ?? beginningWith(name, known)
     if (meant !== undefined) return refusedField(printable(name), `is misspelt; write ${meant}`)
     if (!safe.includes(method) && nearestName(name, ['dryRun']) !== undefined)
       return refusedField(printable(name), 'is not offered here; nothing was changed')
   }
   return undefined
 }
+
+/** `project` is meant as `ProjectUid`, `order` as `orderBy`. */
+const beginningWith = (name: string, known: readonly string[]) =>
+  name.length < 4 ? undefined : known.find((each) => each.toLowerCase().startsWith(name.toLowerCase()))

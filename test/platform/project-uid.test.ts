@@ -43,3 +43,18 @@ it('a query parameter that is ProjectUid but for its case is refused, where it h
   for (const path of ['/v1/edgehosts', '/v1/spectroclusters', '/v1/packs', '/v1/clusterprofiles'])
     expect(await statusOf(`${path}?projectUid=${north}`)).toBe(refused)
 })
+
+it('an empty query parameter is refused, as of a variable of a shell that is not set; an empty header is not there', async () => {
+  const refused = await platform.app.inject({ url: '/v1/edgehosts?ProjectUid=', headers: admin })
+  expect([refused.statusCode, refused.json<{ message: string }>().message]).toEqual([
+    400,
+    'ProjectUid is empty; leave it out for the tenant',
+  ])
+  const headers = { ...admin, ProjectUid: '' }
+  expect((await platform.app.inject({ url: '/v1/edgehosts', headers })).statusCode).toBe(200)
+  const { statusCode, body } = await platform.app.inject({
+    ...{ method: 'POST', url: `/v1/edgehosts/tokens?project=${north}`, headers: admin },
+    payload: { metadata: { name: 'a' } },
+  })
+  expect([statusCode, JSON.parse(body)]).toMatchObject([400, { details: { field: 'project' } }])
+})

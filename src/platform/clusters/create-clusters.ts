@@ -71,7 +71,7 @@ export async function createClusterParts(options: ClusterPartsOptions): Promise<
     }),
   })
   return {
-    ...{ clusters, index, downloads: createDownloads({ store, folders, seal: headSeal }) },
+    ...{ clusters, index, downloads: createDownloads({ store, folders, profiles, seal: headSeal }) },
     reports: {
       ...reports,
       async heartbeat(cluster, heartbeat) {

@@ -10,6 +10,7 @@ import { generalErrors } from '../../errors/codes.ts'
 import type { Seal } from '../../secrets/seal.ts'
 import { platformErrors } from '../codes.ts'
 import type { KeptFolders } from '../kept-folders.ts'
+import type { Profiles } from '../profiles/profiles.ts'
 import type { ClusterStore } from './cluster-store.ts'
 import type { ClusterTemplate } from '../schemas/clusters.ts'
 import { tagOf } from './wanted-index.ts'
@@ -34,7 +35,7 @@ export interface Downloads {
   profilesOn(hostUid: string): readonly ClusterTemplate[] | undefined
   /**
    * The same with the values of the packs after variables and macros, sensitive ones masked, JSON; the caller closes it. Undefined where the
-   * host has no cluster, or shall delete it.
+   * host has no cluster, or shall delete it, and where a draft with sensitive variables was changed since: what is sensitive now may stand in it.
    */
   openResolved(hostUid: string): Promise<FileHandle | undefined>
 }
@@ -42,10 +43,12 @@ export interface Downloads {
 export function createDownloads({
   store,
   folders,
+  profiles,
   seal,
 }: {
   readonly store: Pick<ClusterStore, 'findOn' | 'description'>
   readonly folders: Pick<KeptFolders, 'open'>
+  readonly profiles: Pick<Profiles, 'findUsable'>
   readonly seal: Seal
 }): Downloads {
   return {
@@ -73,8 +76,14 @@ export function createDownloads({
     },
     profilesOn: (hostUid) => store.findOn(hostUid)?.templates,
     async openResolved(hostUid) {
-      const { filesUid = '' } = store.findOn(hostUid) ?? {}
-      return filesUid === '' ? undefined : folders.open(filesUid, resolvedPacks)
+      const cluster = store.findOn(hostUid)
+      if (!cluster || cluster.filesUid === '') return undefined
+      const isOutdated = cluster.templates.some(({ uid }) => {
+        const profile = profiles.findUsable(uid, cluster.projectUid)
+        const isSecret = profile?.shownVariables.some(({ isSensitive }) => isSensitive === true) === true
+        return isSecret && profile.modifiedAt >= cluster.modifiedAt
+      })
+      return isOutdated ? undefined : folders.open(cluster.filesUid, resolvedPacks)
     },
   }
 }

@@ -103,19 +103,21 @@ export const shownValues = (given: Given, profiles: readonly Profile[]): Given =
     each.value !== '' && isSensitive(profiles, each) ? { ...each, value: masked } : each,
   )
 
-/** The variables of the profiles of a cluster, with its values. Pure. */
+/**
+ * The variables of the profiles of a cluster as they are now, with its values. What a draft has made sensitive since the values were given is
+ * masked too. Pure.
+ */
 export const toVariables = (
   shown: readonly GivenVariable[],
   profiles: readonly Profile[],
 ): ClusterVariables =>
   profiles.map(({ uid, shownVariables }) => ({
     profileUid: uid,
-    variables: shownVariables.map((variable) => ({
-      ...variable,
-      value:
-        shown.find((each) => isSame(each, { name: variable.name, profileUid: uid, value: '' }))?.value ??
-        defaultOf(variable),
-    })),
+    variables: shownVariables.map((variable) => {
+      const given = shown.find((each) => isSame(each, { name: variable.name, profileUid: uid, value: '' }))
+      const value = given?.value ?? defaultOf(variable)
+      return { ...variable, value: variable.isSensitive === true && value !== '' ? masked : value }
+    }),
   }))
 
 const defaultOf = ({ defaultValue = '', options = [] }: ProfileRecord['shownVariables'][number]): string =>

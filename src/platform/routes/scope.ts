@@ -27,7 +27,7 @@ export const readScopeOf = (request: FastifyRequest): string =>
 /**
  * The uid of the project that a request names, in the header `ProjectUid` or the query parameter of that name; `undefined` for the tenant.
  * A text that is no uid becomes an empty one, which no project has.
- * @throws AppError BadRequest where header and query, or several values of one, differ, and for a misspelt parameter
+ * @throws AppError BadRequest where header and query, or several values of one, differ, and for a misspelt parameter or an empty one
  */
 export function namedProject(request: FastifyRequest): string | undefined {
   // Here, and not behind the guard alone: a change that names its project as `projectUid` would be one of the tenant.
@@ -36,6 +36,8 @@ export function namedProject(request: FastifyRequest): string | undefined {
   const { headers, query } = request
   const inHeader = headers.projectuid
   const inQuery = (query as Readonly<Record<string, unknown>> | null)?.ProjectUid
+  // As from a variable of a shell that is not set: the change would be one of the tenant.
+  if ([inQuery].flat().includes('')) throw refusedField('ProjectUid', 'is empty; leave it out for the tenant')
   // Node joins the values of a header that is sent more than once.
   const inHeaders = [inHeader ?? []].flat().flatMap((each) => each.split(','))
   const named = [...inHeaders.map((each) => each.trim()), ...[inQuery ?? []].flat()]

@@ -286,7 +286,7 @@ function refusedAs(
 ): Omit<KeptWanted, 'outcome' | 'message'> {
   const isKnown = platform !== undefined && platform !== ''
   const tenantUid = isKnown ? platform : (kept?.tenantUid ?? '')
-  const isSame = kept !== undefined && kept.tenantUid === tenantUid && [undefined, kept.uid].includes(uid)
+  const isSame = kept?.tenantUid === tenantUid && [undefined, kept.uid].includes(uid)
   return isSame
     ? { ...kept, number, etag }
     : { tenantUid, uid: uid ?? '', name: '', number, etag, accepted: 0, revision: 0 }

@@ -39,6 +39,8 @@ async function ask(method: 'GET' | 'POST', query: string, token = 'viewer') {
 
 it('refuses a parameter that is nearly one of the route, or of all routes', async () => {
   expect(await ask('GET', 'filter=a')).toEqual([400, 'filter is misspelt; write filters', 'filter'])
+  expect(await ask('GET', 'order=a')).toEqual([400, 'order is misspelt; write orderBy', 'order'])
+  expect(await ask('POST', 'project=a')).toEqual([400, 'project is misspelt; write ProjectUid', 'project'])
   expect(await ask('GET', 'limit=1&orderby=a')).toEqual([
     400,
     'orderby is misspelt; write orderBy',

@@ -48,3 +48,25 @@ it('a validation that waits while its profile is changed checks what it was or w
   }
   expect(problemCodes(await ask('POST', `${clusters}/validate`, entity))).toEqual(['VariableInvalid'])
 })
+
+it('a value whose variable a draft makes sensitive later is shown nowhere any more', async () => {
+  const host = await world.joined()
+  const profileUid = await world.imported(clusterProfile('turned'))
+  const variables = [{ name: 'USER', value: 'plainmark' }]
+  const made = await ask('POST', clusters, clusterEntity(host.uid, profileUid, { variables }))
+  const { uid } = JSON.parse(made.body) as { readonly uid: string }
+  const read = async () => {
+    const paths = [`/v1/spectroclusters/${uid}/variables`, `/v1/edgehosts/${host.uid}?resolvePackValues=true`]
+    return Promise.all(paths.map(async (path) => (await ask('GET', path)).body))
+  }
+  for (const shown of await read()) expect(shown).toContain('plainmark')
+  const [, ...others] = clusterProfile().spec.variables
+  const change = { variables: [{ name: 'USER', isSensitive: true, defaultValue: 'paul' }, ...others] }
+  expect((await ask('PUT', `/v1/clusterprofiles/${profileUid}/variables`, change)).status).toBe(204)
+  for (const shown of await read()) expect(shown).not.toContain('plainmark')
+  // With the next change the values are there again, masked.
+  expect((await ask('POST', `/v1/spectroclusters/${uid}/apply`)).status).toBe(204)
+  const [ofCluster = '', ofHost = ''] = await read()
+  expect(`${ofCluster}${ofHost}`).not.toContain('plainmark')
+  expect(ofHost).toContain("user: '********'")
+})
