@@ -38,7 +38,8 @@ export interface Connections {
 }
 
 /**
- * An agent that keeps its connections, directly or through the proxy. Nothing is sent before the certificate is accepted.
+ * An agent that keeps its connections, directly or through the proxy. Nothing is sent before the certificate is accepted. `destroy` also ends
+ * those that are being made.
  * @param timeoutMs for a new connection, with proxy and TLS
  */
 export function createAgent(way: Way, trust: Trust, timeoutMs: number, connections: Connections = {}): Agent {
@@ -61,9 +62,16 @@ export function createAgent(way: Way, trust: Trust, timeoutMs: number, connectio
     ...(idleMs === undefined ? {} : { timeout: idleMs }),
   }
   const agent = new Agent(settings)
+  const ended = new AbortController()
+  const endOthers = agent.destroy.bind(agent)
+  agent.destroy = () => {
+    ended.abort(new Error('the connections were closed'))
+    endOthers()
+  }
   agent.createConnection = (_, done) => {
-    const signal = AbortSignal.timeout(timeoutMs)
+    const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(timeoutMs)])
     const open = async () => {
+      signal.throwIfAborted()
       const tunnel = way.proxy === undefined ? undefined : await openTunnel(way.proxy, target, signal)
       return secure({ ...options, ...(tunnel ? { socket: tunnel } : {}) }, { ...trust, name }, signal)
     }

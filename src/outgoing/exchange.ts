@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { request, type Agent } from 'node:https'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { ForeignReply, NoReply, ReplyTooLong } from './failures.ts'
+import { replyTo } from './reply.ts'
 
 /** A request whose reply is read as a whole. */
 export interface Exchange {
@@ -13,7 +14,7 @@ export interface Exchange {
   readonly longest: (status: number) => number
   /** Called with the size of each part of the body, before it is kept; what it throws ends the reply. */
   readonly onPart?: (bytes: number) => void
-  /** Ends it; the reason is then that there was no reply in time. */
+  /** Ends it at once, also while the connection is made; the reason is then that there was no reply in time. */
   readonly signal: AbortSignal
 }
 
@@ -22,8 +23,6 @@ export interface Exchanged {
   readonly headers: IncomingHttpHeaders
   readonly text: string
 }
-
-const mostHints = 16
 
 /**
  * Sends a request and reads its reply. It is sent again where a kept connection was closed meanwhile, so it must be one that may be repeated.
@@ -34,44 +33,25 @@ export async function exchange(
   agent: Agent,
   { method, url, headers, body, longest, onPart, signal }: Exchange,
 ): Promise<Exchanged> {
-  const open = () =>
-    new Promise<IncomingMessage>((resolve, reject) => {
-      const sent = request(url, {
-        ...{ method, agent, signal },
-        headers: { ...headers, ...(body ? { 'content-length': body.length } : {}) },
-      })
-      let isOpen = true
-      const fail = (error: Error) => {
-        isOpen = false
-        reject(error)
-      }
-      sent.once('response', (reply) => {
-        isOpen = false
-        resolve(reply)
-      })
-      sent.once('upgrade', (_, socket) => {
-        socket.destroy()
-        fail(new ForeignReply('it changes to another protocol'))
-      })
-      let hints = 0
-      sent.on('information', () => {
-        if (++hints > mostHints) sent.destroy(new ForeignReply('it sends hints without end'))
-      })
-      sent.on('error', (error: NodeJS.ErrnoException) => {
-        // An error after the reply began is one of the reply too.
-        if (!isOpen) return
-        isOpen = false
-        // The server may close a kept connection while the next request is sent.
-        const isClosed = sent.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(error.code ?? '')
-        if (isClosed && !signal.aborted) open().then(resolve, reject)
-        else reject(signal.aborted ? new NoReply('no reply in time') : error)
-      })
-      // It ends whatever the other side does.
-      sent.once('close', () => {
-        if (isOpen) fail(new ForeignReply('it closes the connection without a reply'))
-      })
-      sent.end(body)
+  const isOver = () => signal.aborted
+  const open = async (): Promise<IncomingMessage> => {
+    // Else there would be a connection for it.
+    if (isOver()) throw new NoReply('no reply in time')
+    const sent = request(url, {
+      ...{ method, agent, signal },
+      headers: { ...headers, ...(body ? { 'content-length': body.length } : {}) },
     })
+    sent.end(body)
+    try {
+      return await replyTo(sent, signal)
+    } catch (error) {
+      if (isOver()) throw new NoReply('no reply in time', { cause: error })
+      // The server may close a kept connection while the next request is sent.
+      const { code = '' } = error as NodeJS.ErrnoException
+      if (sent.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(code)) return open()
+      throw error
+    }
+  }
   const reply = await open()
   const { statusCode: status = 0 } = reply
   if (status < 200 || status > 599) {
@@ -83,7 +63,7 @@ export async function exchange(
     throw new ForeignReply(`it redirects (status ${status})`)
   }
   const text = await read(reply, longest(status), onPart).catch((error: unknown) => {
-    throw signal.aborted ? new NoReply('no whole reply in time') : error
+    throw isOver() ? new NoReply('no whole reply in time') : error
   })
   return { status, headers: reply.headers, text }
 }

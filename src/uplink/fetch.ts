@@ -3,6 +3,7 @@ import { request } from 'node:https'
 import { parseJson } from '../base/json.ts'
 import { createAgent } from '../outgoing/connection.ts'
 import { ForeignReply, NoReply } from '../outgoing/failures.ts'
+import { replyTo } from '../outgoing/reply.ts'
 import { causeOfError, causeOfReply, type Cause } from './cause.ts'
 import type { PlatformClientOptions } from './client.ts'
 
@@ -64,22 +65,17 @@ export function createFetch(options: FetchOptions): Fetch {
     const whole = AbortSignal.any([signal, ended.signal])
     const begun = setTimeout(() => ended.abort(new NoReply('no reply in time')), timeoutMs)
     try {
-      const reply = await new Promise<IncomingMessage>((resolve, reject) => {
-        const sent = request(new URL(path, url), {
-          ...{ method: 'GET', agent, signal: whole },
-          headers: {
-            ...{ 'user-agent': 'edgehostd', 'accept-encoding': 'identity', authorization: token },
-            ...headers,
-          },
-        })
-        sent.once('response', resolve)
-        sent.once('upgrade', (_, socket) => {
-          socket.destroy()
-          reject(new ForeignReply('it changes to another protocol'))
-        })
-        sent.on('error', (error) => reject(reasonOf(whole, error)))
-        sent.once('close', () => reject(new ForeignReply('it closes the connection without a reply')))
-        sent.end()
+      whole.throwIfAborted()
+      const sent = request(new URL(path, url), {
+        ...{ method: 'GET', agent, signal: whole },
+        headers: {
+          ...{ 'user-agent': 'edgehostd', 'accept-encoding': 'identity', authorization: token },
+          ...headers,
+        },
+      })
+      sent.end()
+      const reply = await replyTo(sent, whole).catch((error: unknown) => {
+        throw reasonOf(whole, error as Error)
       })
       clearTimeout(begun)
       const { statusCode: status = 0 } = reply

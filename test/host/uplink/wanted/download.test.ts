@@ -232,6 +232,13 @@ describe('a platform that is broken or hostile', () => {
     expect(statSync(file).size).toBe(70_000)
   })
 
+  it('hints without end are no reply', async () => {
+    const { platform, attempt } = await createWorld()
+    platform.misbehave = (_, reply) =>
+      void reply.socket?.write('HTTP/1.1 103 x\r\nlink: a\r\n\r\n'.repeat(100))
+    expect(await attempt()).toMatchObject({ kind: 'failed', cause: { kind: 'foreign' } })
+  })
+
   it('200 where a part was asked for begins anew, and a page of something else takes nothing away', async () => {
     const { platform, attempt, open, file } = await createWorld(large)
     platform.cutAfter = 100_000
