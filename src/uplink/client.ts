@@ -45,7 +45,7 @@ export interface PlatformClientOptions extends Way, Trust {
 export interface PlatformClient {
   /** Never rejects: each failure is a cause. A redirect is not followed. */
   call(call: Call): Promise<Answer>
-  /** Closes the connection. */
+  /** Ends the calls at once, closes the connection and makes no other one. */
   close(): void
 }
 
@@ -57,10 +57,11 @@ const defaultTimeoutMs = 20_000
 export function createPlatformClient(options: PlatformClientOptions): PlatformClient {
   const { url, now, timeoutMs = defaultTimeoutMs } = options
   const agent = createAgent(options, options, timeoutMs)
+  const closed = new AbortController()
 
   async function send(call: Call): Promise<Answer> {
     const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body))
-    const signal = AbortSignal.timeout(timeoutMs)
+    const signal = AbortSignal.any([closed.signal, AbortSignal.timeout(timeoutMs)])
     const { status, headers, text } = await exchange(agent, {
       ...{ method: call.method, url: new URL(call.path, url), signal },
       headers: {
@@ -85,7 +86,10 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
 
   return {
     call: (call) => send(call).catch((error: unknown) => ({ cause: causeOfError(error, options, now()) })),
-    close: () => agent.destroy(),
+    close() {
+      closed.abort()
+      agent.destroy()
+    },
   }
 }
 

@@ -112,6 +112,8 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
   let hasStarted = false
   const wait = options.pause ?? pause
   const changed = () => listeners.forEach((listener) => listener())
+  // A platform that does not answer does not hold up a stop.
+  stopping.addEventListener('abort', () => client?.close(), { once: true })
 
   /** What is in the way may pass: a disk that is full, or a file on one that is not mounted yet. */
   async function keepGoing(address: string): Promise<void> {
@@ -295,7 +297,6 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
       }
     },
     async stop() {
-      client?.close()
       await running
     },
   }

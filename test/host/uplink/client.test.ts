@@ -8,6 +8,7 @@ import {
   type AddressInfo,
   type Server as TcpServer,
 } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { generateKey, signCertificate } from '../../../src/certificate/certificate.ts'
 import { createPlatformClient, type PlatformClientOptions } from '../../../src/uplink/client.ts'
@@ -219,6 +220,77 @@ describe('a call of the platform', () => {
     )
     const answer = await clientOf({ url: `https://127.0.0.1:${port}`, ca }).get()
     expect(answer).toMatchObject({ status: 503, retryAfter: '7', cause: { kind: 'busy' } })
+  })
+})
+
+describe('a client that is closed', () => {
+  const timeoutMs = 40_000
+  /** A server that answers nothing, and how many connections to it are open. */
+  async function silence() {
+    let open = 0
+    const server = createTcpServer((socket) => {
+      open += 1
+      socket.on('error', () => undefined).on('close', () => (open -= 1))
+      socket.resume()
+      ends.push(() => socket.destroy())
+    })
+    return { url: `127.0.0.1:${await listen(server)}`, open: () => open }
+  }
+  async function endsAtOnce(client: ReturnType<typeof clientOf>, call: Promise<unknown>) {
+    const from = performance.now()
+    client.close()
+    expect(await call).toMatchObject({ cause: { kind: 'timeout' } })
+    expect(performance.now() - from).toBeLessThan(timeoutMs / 4)
+  }
+
+  it.each(['directly', 'through a proxy'])('ends a connection that is being made %s', async (how) => {
+    const silent = await silence()
+    const client = clientOf({
+      ...(how === 'directly'
+        ? { url: `https://${silent.url}` }
+        : { url: 'https://127.0.0.1:9', proxy: `http://${silent.url}` }),
+      timeoutMs,
+    })
+    const call = client.get()
+    await expect.poll(silent.open).toBe(1)
+    await endsAtOnce(client, call)
+    await expect.poll(silent.open, { timeout: timeoutMs / 4 }).toBe(0)
+  })
+
+  it('ends a TLS handshake through a proxy', async () => {
+    const silent = await silence()
+    const { url } = await proxy()
+    const client = clientOf({ url: `https://${silent.url}`, proxy: url, timeoutMs })
+    const call = client.get()
+    await expect.poll(silent.open).toBe(1)
+    await endsAtOnce(client, call)
+    await expect.poll(silent.open, { timeout: timeoutMs / 4 }).toBe(0)
+  })
+
+  it('ends a call over a kept connection, and neither repeats it nor sends another one', async () => {
+    let served = 0
+    let connections = 0
+    const { server, port, ca } = await platform((request, reply) => {
+      if (++served === 1) well(request, reply)
+    })
+    server.on('connection', () => connections++)
+    const client = clientOf({ url: `https://127.0.0.1:${port}`, ca, timeoutMs })
+    await client.get()
+    const call = client.get()
+    await expect.poll(() => served).toBe(2)
+    await endsAtOnce(client, call)
+    await endsAtOnce(client, client.get())
+    // What was sent would have come by now.
+    await clientOf({ url: `https://127.0.0.1:${port}`, ca, timeoutMs: 300 }).get()
+    expect([served, connections]).toEqual([3, 2])
+  })
+
+  it('ends a call whose reply is still coming', async () => {
+    const { port, ca } = await platform((_, reply) => void reply.writeHead(200).write('{'))
+    const client = clientOf({ url: `https://127.0.0.1:${port}`, ca, timeoutMs })
+    const call = client.get()
+    await sleep(200)
+    await endsAtOnce(client, call)
   })
 })
 
