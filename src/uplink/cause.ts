@@ -1,3 +1,4 @@
+import { escapeInvisible } from '../base/printable.ts'
 import {
   FingerprintDiffers,
   ForeignReply,
@@ -218,7 +219,8 @@ export function causeOfReply(
   if (known !== undefined) return known
   const masked = (text: string) =>
     secrets.reduce((rest, secret) => (secret === '' ? rest : rest.replaceAll(secret, '(secret)')), text)
-  const said = typeof message === 'string' ? masked(message).slice(0, 200) : 'without a message'
+  const said =
+    typeof message === 'string' ? escapeInvisible(masked(message).slice(0, 200)) : 'without a message'
   if (status === 429 || status === 503)
     return { kind: 'busy', message: `the platform asks for a later attempt (${status}): ${said}` }
   return { kind: 'platform', message: `the platform answered ${status}: ${said}` }

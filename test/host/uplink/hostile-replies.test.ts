@@ -79,4 +79,14 @@ describe('a refusal', () => {
     const { cause } = await call({ token: 'T0KEN', secrets: ['PR00F', ''] })
     expect(cause?.message).toBe('the platform answered 400: you sent (secret) and (secret)')
   })
+
+  it('with characters that a terminal obeys has them escaped', async () => {
+    const message = 'a\u009b2J\u001b[2J\n\u202eevil\u2066\u2028\u0007 \ud83d'
+    const call = await clientOf(
+      (socket) => void socket.write(withBody(500, JSON.stringify({ message: `${message} é` }))),
+    )
+    expect((await call()).cause?.message).toBe(
+      String.raw`the platform answered 500: a\u009b2J\u001b[2J\u000a\u202eevil\u2066\u2028\u0007 \ud83d é`,
+    )
+  })
 })
