@@ -7,6 +7,7 @@ import {
   TunnelRefused,
 } from '../outgoing/failures.ts'
 import type { Way } from '../outgoing/connection.ts'
+import { maskSecrets } from './own-secrets.ts'
 
 /** Why the platform is not reached, or refuses this host. */
 export type CauseKind =
@@ -204,7 +205,7 @@ const byCode: Readonly<Record<string, Cause>> = {
 /**
  * Says why the platform refused a call.
  * @param body the reply, `{ code, message }`
- * @param secrets what the call contained and no message shows: a platform or a proxy that opens TLS may repeat it
+ * @param secrets what no message shows: a platform or a proxy that opens TLS may repeat it
  * @returns undefined for a success
  */
 export function causeOfReply(
@@ -217,14 +218,16 @@ export function causeOfReply(
   const code = codeOfReply(body)
   const known = code !== undefined && Object.hasOwn(byCode, code) ? byCode[code] : undefined
   if (known !== undefined) return known
-  const masked = (text: string) =>
-    secrets.reduce((rest, secret) => (secret === '' ? rest : rest.replaceAll(secret, '(secret)')), text)
-  const said =
-    typeof message === 'string' ? escapeInvisible(masked(message).slice(0, 200)) : 'without a message'
+  const said = typeof message === 'string' ? shown(message, secrets) : 'without a message'
   if (status === 429 || status === 503)
     return { kind: 'busy', message: `the platform asks for a later attempt (${status}): ${said}` }
   return { kind: 'platform', message: `the platform answered ${status}: ${said}` }
 }
+
+/** What a reply says, for one line: terminals, also those that show a journal, obey some characters. */
+const shown = (message: string, secrets: readonly string[]): string =>
+  // What is masked is short, and what is left of it begins as the message does.
+  escapeInvisible(maskSecrets(message.slice(0, 1_000), secrets).slice(0, 200))
 
 /** The code of a refusal; undefined for any other reply. */
 export function codeOfReply(body: unknown): string | undefined {

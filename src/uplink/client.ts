@@ -3,6 +3,7 @@ import { createAgent, type Trust, type Way } from '../outgoing/connection.ts'
 import { exchange } from '../outgoing/exchange.ts'
 import { ForeignReply } from '../outgoing/failures.ts'
 import { causeOfError, causeOfReply, type Cause } from './cause.ts'
+import { createOwnSecrets, type OwnSecrets } from './own-secrets.ts'
 import { wantedHeader } from './wanted/announcement.ts'
 
 /** A call of the platform. */
@@ -13,7 +14,7 @@ export interface Call {
   readonly body?: unknown
   /** The token of this host. */
   readonly token?: string
-  /** Parts of the body that no cause shows, though the reply repeats them; nor does it show the token. */
+  /** Parts of the body that the cause does not show, though the reply repeats them; nor does any cause show the token. */
   readonly secrets?: readonly string[]
 }
 
@@ -37,6 +38,8 @@ export interface Answer {
 export interface PlatformClientOptions extends Way, Trust {
   /** Wall clock, for messages only. */
   readonly now: () => number
+  /** No cause shows them; the tokens of the calls are added. */
+  readonly ownSecrets?: OwnSecrets
   /** For a connection, and for a whole call. */
   readonly timeoutMs?: number
 }
@@ -55,12 +58,13 @@ const longestRefusal = 65_536
 const defaultTimeoutMs = 20_000
 
 export function createPlatformClient(options: PlatformClientOptions): PlatformClient {
-  const { url, now, timeoutMs = defaultTimeoutMs } = options
+  const { url, now, ownSecrets = createOwnSecrets(), timeoutMs = defaultTimeoutMs } = options
   const agent = createAgent(options, options, timeoutMs)
   const closed = new AbortController()
 
   async function send(call: Call): Promise<Answer> {
     const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body))
+    if (call.token !== undefined) ownSecrets.add('sessionToken', call.token)
     const signal = AbortSignal.any([closed.signal, AbortSignal.timeout(timeoutMs)])
     const { status, headers, text } = await exchange(agent, {
       ...{ method: call.method, url: new URL(call.path, url), signal },
@@ -73,7 +77,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       longest: (of) => (of < 300 ? longestReply + 2 * (body?.length ?? 0) : longestRefusal),
     })
     const parsed = parse(text, status)
-    const cause = causeOfReply(status, parsed, [call.token ?? '', ...(call.secrets ?? [])])
+    const cause = causeOfReply(status, parsed, [...ownSecrets.all(), ...(call.secrets ?? [])])
     return {
       ...{ status, body: parsed },
       ...(headers['retry-after'] === undefined ? {} : { retryAfter: headers['retry-after'] }),

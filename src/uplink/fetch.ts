@@ -6,6 +6,7 @@ import { ForeignReply, NoReply } from '../outgoing/failures.ts'
 import { replyTo } from '../outgoing/reply.ts'
 import { causeOfError, causeOfReply, type Cause } from './cause.ts'
 import type { PlatformClientOptions } from './client.ts'
+import { createOwnSecrets } from './own-secrets.ts'
 
 /** A request for bytes of any length. */
 export interface FetchOrder {
@@ -54,12 +55,14 @@ const defaultIdleMs = 60_000
 
 export function createFetch(options: FetchOptions): Fetch {
   const { url, now, timeoutMs = defaultTimeoutMs, idleMs = defaultIdleMs } = options
+  const { ownSecrets = createOwnSecrets() } = options
 
   async function send<T>(
     { path, token, headers }: FetchOrder,
     signal: AbortSignal,
     use: (reply: Fetched) => Promise<T>,
   ): Promise<{ readonly done: T } | FetchFailure> {
+    ownSecrets.add('sessionToken', token)
     const agent = createAgent(options, options, timeoutMs)
     const ended = new AbortController()
     const whole = AbortSignal.any([signal, ended.signal])
@@ -81,7 +84,7 @@ export function createFetch(options: FetchOptions): Fetch {
       const { statusCode: status = 0 } = reply
       if (status === 200 || status === 206)
         return { done: await use({ status, headers: reply.headers, body: bytesOf(reply, whole) }) }
-      return await refusalOf(reply, status, token)
+      return await refusalOf(reply, status)
     } finally {
       clearTimeout(begun)
       agent.destroy()
@@ -106,7 +109,7 @@ export function createFetch(options: FetchOptions): Fetch {
     }
   }
 
-  async function refusalOf(reply: IncomingMessage, status: number, token: string): Promise<FetchFailure> {
+  async function refusalOf(reply: IncomingMessage, status: number): Promise<FetchFailure> {
     if (status < 200 || status > 599) throw new ForeignReply(`its status is ${status}`)
     if (status >= 300 && status < 400) throw new ForeignReply(`it redirects (status ${status})`)
     if (status < 300) throw new ForeignReply(`its status is ${status}, and nothing comes`)
@@ -124,7 +127,7 @@ export function createFetch(options: FetchOptions): Fetch {
     }
     const retryAfter = reply.headers['retry-after']
     return {
-      cause: causeOfReply(status, parseJson(Buffer.concat(pieces).toString()), [token]) ?? notWanted,
+      cause: causeOfReply(status, parseJson(Buffer.concat(pieces).toString()), ownSecrets.all()) ?? notWanted,
       ...{ status, ...(retryAfter === undefined ? {} : { retryAfter }) },
     }
   }

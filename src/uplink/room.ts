@@ -27,6 +27,7 @@ import { openHostKey, platformFolder } from './host-key.ts'
 import { createLink, type Link } from './link.ts'
 import { openLinkStore, type LinkStore, type Registration } from './link-store.ts'
 import { registeredName } from './name.ts'
+import { createOwnSecrets, secretsOfKubeconfig } from './own-secrets.ts'
 import { platformLinkRoutes } from './routes.ts'
 import type { PlatformLink, RegistrationStatus } from './schemas.ts'
 import { createHandshake } from './session.ts'
@@ -110,6 +111,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
   let client: PlatformClient | undefined
   let running: Promise<void> | undefined
   let hasStarted = false
+  const ownSecrets = createOwnSecrets()
   const wait = options.pause ?? pause
   const changed = () => listeners.forEach((listener) => listener())
   // A platform that does not answer does not hold up a stop.
@@ -135,7 +137,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
 
   async function begin(address: string): Promise<void> {
     client?.close()
-    const way = await readTrust(address, settings, store, clock)
+    const way = { ...(await readTrust(address, settings, store, clock)), ownSecrets }
     client = options.client ?? createPlatformClient(way)
     const key = await openHostKey(options.stateDirectory)
     const onRegistered = ({ edgeHostUid }: Pick<Registration, 'edgeHostUid'>) =>
@@ -143,6 +145,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
         ...{ action: 'create', kind: 'platformRegistration', resourceUid: edgeHostUid },
         message: `Register this host on the platform ${address}`,
       })
+    const { readToken, removeToken } = createTokenFile(settings.registrationTokenFile, log)
     const { definitionBytes, reserveBytes } = options.limits
     const followed = createFollow({
       ...{ store: wantedStore, cluster: options.cluster, limitBytes: definitionBytes },
@@ -168,7 +171,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
     follow = followed
     const reports = createReports({
       ...{
-        read: options.cluster.report,
+        read: readReport,
         wanted: followed.status,
         agentVersion,
         random: Math.random,
@@ -184,7 +187,12 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
       name: () => registeredName(options.configuredName ?? hostId, host.hostName(), hostId),
       facts: createFactsReader(host),
       health: createHostHealth(options.failing, queue.add),
-      ...createTokenFile(settings.registrationTokenFile, log),
+      async readToken() {
+        const token = await readToken()
+        if (token !== undefined) ownSecrets.add('registrationToken', token)
+        return token
+      },
+      removeToken,
       onChange: changed,
       pause: wait,
     })
@@ -205,6 +213,12 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
       })
     hasStarted = true
     await Promise.all([link.run(), followed.run()])
+  }
+
+  async function readReport(): Promise<ClusterReport | undefined> {
+    const report = await options.cluster.report()
+    for (const secret of secretsOfKubeconfig(report?.kubeconfig ?? '')) ownSecrets.add('kubeconfig', secret)
+    return report
   }
 
   const cause = () => unusable ?? link?.state().cause

@@ -80,6 +80,12 @@ describe('a refusal', () => {
     expect(cause?.message).toBe('the platform answered 400: you sent (secret) and (secret)')
   })
 
+  it('that repeats the token of an earlier call does not bring it into a message', async () => {
+    const call = await clientOf((socket) => void socket.write(withBody(401, '{"message":"was it T0KEN?"}')))
+    await call({ token: 'T0KEN' })
+    expect((await call()).cause?.message).toBe('the platform answered 401: was it (secret)?')
+  })
+
   it('with characters that a terminal obeys has them escaped', async () => {
     const message = 'a\u009b2J\u001b[2J\n\u202eevil\u2066\u2028\u0007 \ud83d'
     const call = await clientOf(

@@ -1,0 +1,147 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it, onTestFinished } from 'vitest'
+import { createSecrets } from '../../../src/secrets/secrets.ts'
+import { createUplink } from '../../../src/uplink/room.ts'
+import type { PlatformLink } from '../../../src/uplink/schemas.ts'
+import { hostBody } from '../../support/host-body.ts'
+import { captureLog } from '../../support/https-server.ts'
+import { openDatabase } from '../../support/open-database.ts'
+import { clusterUid, deliveryOf, playDownload } from '../../support/played-download.ts'
+import { createTurningClock } from '../../support/turning-clock.ts'
+
+const registrationToken = 'REGISTRATION-0123456789'
+const sessionToken = 'SESSION-0123456789'
+const key = 'LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQpNSUlFcEFJQkFBS0NBUUVB'
+
+/** A host and its platform over TLS; `refuse` may answer in place of the platform. The pauses of the link are short. */
+async function start() {
+  const delivery = deliveryOf()
+  const platform = await playDownload(delivery)
+  let generation = 0
+  const played = {
+    refuse: undefined as ((path: string, reply: ServerResponse) => boolean) | undefined,
+    asked: [] as string[],
+  }
+  async function answer(request: IncomingMessage, reply: ServerResponse) {
+    const { url = '' } = request
+    const body = await json(request).catch(() => undefined)
+    played.asked.push(url)
+    if (played.refuse?.(url, reply) === true) return
+    const say = (status: number, value: unknown) => reply.writeHead(status).end(JSON.stringify(value))
+    if (url.endsWith('/register'))
+      say(201, { metadata: { uid: 'h1', name: 'n' }, aclmeta: { projectUid: '', tenantUid: 'tenant-1' } })
+    else if (url.endsWith('/login') && Object.hasOwn(body as object, 'edgeAuthToken'))
+      say(200, { Authorization: sessionToken, generation: ++generation, hostChecksum: '' })
+    else if (url.endsWith('/login')) say(401, { code: 'LoginChallenge', details: { nonce: 'n' } })
+    else reply.writeHead(204, { 'edgehost-wanted': delivery.header }).end()
+  }
+  platform.others = (request, reply) => void answer(request, reply)
+
+  const stateDirectory = await mkdtemp(join(tmpdir(), 'uplink-'))
+  const [caFile, tokenFile] = [join(stateDirectory, 'ca.pem'), join(stateDirectory, 'token')]
+  await writeFile(caFile, platform.ca)
+  await writeFile(tokenFile, registrationToken)
+  await mkdir(join(stateDirectory, 'platform'), { mode: 0o700 })
+  const { log, lines } = captureLog()
+  const database = openDatabase(join(stateDirectory, 'edgehostd.db'), log)
+  const stop = new AbortController()
+  const facts = await hostBody()
+  const clock = createTurningClock()
+  const uplink = await createUplink({
+    ...{ mode: 'connected', stateDirectory, database, agentVersion: '1.2.3', hostId: 'edge-1' },
+    ...{
+      secrets: createSecrets(Buffer.alloc(32)),
+      configuredName: 'press-1',
+      stopping: stop.signal,
+      clock,
+      log,
+    },
+    settings: { url: platform.url, caFile, registrationTokenFile: tokenFile },
+    host: {
+      current: () => ({ body: facts, etag: 'a' }),
+      firstReading: () => Promise.resolve(),
+      hostName: () => 'press-1',
+      refresh: () => Promise.resolve(),
+    },
+    ...{ failing: () => [], record: () => undefined },
+    cluster: {
+      current: () => undefined,
+      apply: async () => ({ kind: 'applied', revision: 1 }),
+      report: async () => ({
+        ...{
+          uid: clusterUid,
+          state: 'Running',
+          revision: 1,
+          message: '',
+          steps: [],
+          conditions: [],
+          packs: [],
+        },
+        kubeconfig: `users:\n- user:\n    client-key-data: ${key}\n`,
+      }),
+    },
+    limits: { definitionBytes: 10_000_000, reserveBytes: 0 },
+    async pause(ms) {
+      clock.turn(Math.ceil(ms))
+      await sleep(5)
+    },
+  })
+  let link: (() => PlatformLink) | undefined
+  const register = async (_: unknown, given: { readonly link: () => PlatformLink }) =>
+    void (link = given.link)
+  await uplink.routes?.({ register } as never)
+  uplink.background?.()
+  let hasEnded = false
+  const end = async () => {
+    stop.abort()
+    await uplink.stop?.()
+    if (!hasEnded) database.close()
+    hasEnded = true
+  }
+  onTestFinished(async () => {
+    await end()
+    await rm(stateDirectory, { recursive: true })
+  })
+  return { uplink, played, end, link: () => link!(), log: () => JSON.stringify(lines) }
+}
+
+it.each<Readonly<Record<string, number>>>([
+  { '/health': 403 },
+  { '/health': 401, '/login': 403 },
+  { '/bulk': 403 },
+  { '/assets/kubeconfig': 403 },
+])(
+  'a refusal that repeats secrets of this host brings none into the API or the journal: %j',
+  async (refused) => {
+    const { uplink, played, link, log } = await start()
+    const isTold = () => played.asked.some((path) => path.endsWith('/assets/kubeconfig'))
+    played.refuse = (path, reply) => {
+      const status = Object.entries(refused).find(([end]) => path.endsWith(end))?.[1]
+      if (status === undefined || !isTold()) return false
+      const message = `you sent ${registrationToken}, ${sessionToken} and ${key.slice(0, 40)}`
+      reply.writeHead(status).end(JSON.stringify({ code: 'X', message }))
+      return true
+    }
+    await expect.poll(isTold).toBe(true)
+    uplink.report({ severity: 'Normal', reason: 'Tried', message: '', component: 'test' })
+    const masked = 'the platform answered 403: you sent (secret), (secret) and (secret)'
+    await expect.poll(() => link().cause?.message).toBe(masked)
+    await expect.poll(log).toContain(masked)
+    expect(JSON.stringify(link()) + log()).not.toMatch(/REGISTRATION|SESSION|LS0tLS1C/)
+  },
+)
+
+it('a stop does not wait for a platform that is silent', async () => {
+  const { played, end } = await start()
+  played.refuse = (path) => path.endsWith('/health')
+  await expect.poll(() => played.asked.some((path) => path.endsWith('/health'))).toBe(true)
+  const from = performance.now()
+  await end()
+  expect(performance.now() - from).toBeLessThan(10_000)
+  expect(played.asked.filter((path) => path.endsWith('/health'))).toHaveLength(1)
+})
