@@ -1,5 +1,6 @@
 import { program } from '../base/program.ts'
 import { dirname, join } from 'node:path'
+import { withoutEndDots } from '../base/end-slashes.ts'
 import { nearestName } from '../base/nearest-name.ts'
 import { escapeInvisible, printable } from '../base/printable.ts'
 import type { Finding } from '../room.ts'
@@ -70,7 +71,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Loaded> {
   for (const [path, place] of commandLine.mentioned) collected.mentioned.set(path, place)
   if (collected.understood) collected.problems.push(...checkPairs(options.pairs, collected.mentioned))
 
-  const effective = new Map(collected.settings.map((setting) => [setting.key.path, setting]))
+  const effective = new Map(collected.settings.map((setting) => [setting.key.path, plain(setting)]))
   const inspected = await options.inspect?.((path) => effective.get(path)?.value)
   for (const { path, message } of inspected ?? [])
     collected.problems.push({ place: effective.get(path)?.source ?? path, message })
@@ -78,6 +79,12 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Loaded> {
   const sources = new Map<string, string>()
   return { config: complete(schema, '', effective, sources), sources }
 }
+
+/** One folder has one path, for those who rename or compare it. */
+const plain = (setting: Setting): Setting =>
+  /directory$/i.test(setting.key.path) && typeof setting.value === 'string'
+    ? { ...setting, value: withoutEndDots(setting.value) }
+    : setting
 
 async function addFile(
   collected: Collected,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { withoutEndSlashes } from '../../../src/base/end-slashes.ts'
+import { withoutEndDots, withoutEndSlashes } from '../../../src/base/end-slashes.ts'
 
 it.each([
   ['https://a.example/v3//', 'https://a.example/v3'],
@@ -14,4 +14,16 @@ it('many slashes before another character are looked at once', () => {
   const text = `${'/'.repeat(4_000_000)}x`
   // By the regular expression this took hours.
   expect(withoutEndSlashes(text)).toBe(text)
+})
+
+it.each([
+  ['/var/lib/x/', '/var/lib/x'],
+  ['/var/lib/x/.//./', '/var/lib/x'],
+  ['/var/lib/x.', '/var/lib/x.'],
+  ['/link/../x', '/link/../x'],
+  ['//', '/'],
+  ['/.', '/'],
+  ['', ''],
+])('the folder %j is %j', (folder, wanted) => {
+  expect(withoutEndDots(folder)).toBe(wanted)
 })

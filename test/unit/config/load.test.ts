@@ -69,6 +69,12 @@ describe('layers', () => {
     expect(auth.guard).toMatchObject({ lockMinutes: 2, trackedKeys: 7, lockAfterFailures: 5 })
   })
 
+  test('the path of a folder has no end that says nothing, from whatever layer it comes', async () => {
+    write('config.yaml', 'state: {directory: /x/state/./}\n')
+    const { config } = await load({}, ['--content.directory=/x/content//'])
+    expect([config.state.directory, config.content.directory]).toEqual(['/x/state', '/x/content'])
+  })
+
   test('drop-ins come in byte order, and only visible names ending in .yaml', async () => {
     for (const name of ['b.yaml', 'B.yaml', 'é.yaml', '\u{1f600}.yaml', '\uffee.yaml']) {
       write(`config.d/${name}`, 'unheard: 1\n')
