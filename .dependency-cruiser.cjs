@@ -53,6 +53,7 @@ const law = {
   ],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
+  backup: [...ground, 'secrets/secret-file.ts'],
   service: [...ground, 'certificate'],
   platform: [
     ...[...ground, 'secrets', 'audit', 'credentials', 'outgoing', 'upload', 'program/run-worker.ts'],

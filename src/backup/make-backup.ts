@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, rm, stat, statfs } from 'node:fs/promises'
+import { readdir, readFile, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { backup as copyDatabase, DatabaseSync } from 'node:sqlite'
 import { program } from '../base/program.ts'
+import { nextSecretFile, secretFile } from '../secrets/secret-file.ts'
 import { placeFile } from '../system/place-file.ts'
 import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
-import { syncFolder } from '../system/files.ts'
+import { isThere, syncFolder } from '../system/files.ts'
 import { gone, packMembers, type Source } from './members.ts'
 import { BackupRefused } from './refused.ts'
 import { seal } from './sealed-file.ts'
@@ -54,6 +55,7 @@ const allPages = 2 ** 30
  */
 export async function makeBackup(options: BackupOptions): Promise<BackupMade> {
   const { file, stateDirectory, passphrase, programVersion, now, onBegin } = options
+  const secret = await readSecret(stateDirectory)
   const database = join(stateDirectory, databaseName)
   const sizes = await Promise.all(
     [database, `${database}-wal`].map((path) => stat(path).then(({ size }) => size, absent(0))),
@@ -86,6 +88,9 @@ export async function makeBackup(options: BackupOptions): Promise<BackupMade> {
       ...(await filesOfConfiguration(options.configFile)),
       ...(await namedFiles(options)),
     ]
+    // The database was copied before the secret was read, and is sealed with one of them.
+    if (!(await readSecret(stateDirectory)).equals(secret))
+      throw new BackupRefused('the secret of the platform was changed while the backup was made; try again')
     const about = { program: program.daemon, programVersion, madeAt: new Date(now).toISOString() }
     let sizeBytes = 0
     await placeFile({
@@ -105,6 +110,15 @@ export async function makeBackup(options: BackupOptions): Promise<BackupMade> {
   } finally {
     for (const suffix of ['', '-journal', '-wal', '-shm']) await rm(copy + suffix, { force: true })
   }
+}
+
+/** @returns nothing where there is none yet */
+async function readSecret(stateDirectory: string): Promise<Buffer> {
+  if (await isThere(join(stateDirectory, nextSecretFile)))
+    throw new BackupRefused(
+      `the secret of the platform is being changed, or that was interrupted: complete it with ${program.ctl} secret change, then make the backup`,
+    )
+  return readFile(join(stateDirectory, secretFile)).catch(absent(Buffer.alloc(0)))
 }
 
 /** For a file that may be missing. */

@@ -5,6 +5,9 @@ import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
 /** Name of the file in the state folder that all keys are derived from. */
 export const secretFile = 'secret'
 
+/** Name of the file that has the new secret while everything is sealed with it. */
+export const nextSecretFile = 'secret.next'
+
 /**
  * Reads a secret of the state folder, and creates it on the first start: mode 0600, never empty.
  * @param make returns the bytes of a new secret; its argument tells whether it replaces a damaged one

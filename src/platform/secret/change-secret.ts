@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import type { SystemEntry } from '../../audit/own-entries.ts'
 import { program } from '../../base/program.ts'
 import { StartError } from '../../errors/start-error.ts'
-import { readOrMakeSecret, secretFile } from '../../secrets/secret-file.ts'
+import { nextSecretFile, readOrMakeSecret, secretFile } from '../../secrets/secret-file.ts'
 import { createSecret, createSecrets, type Secrets } from '../../secrets/secrets.ts'
 import { databaseName } from '../../store/database-name.ts'
 import { openDatabase, type Database, type Migrations } from '../../store/database.ts'
@@ -12,8 +12,6 @@ import { lockState } from '../../store/state-lock.ts'
 import { isThere, replaceFile, syncFolder } from '../../system/files.ts'
 import { sealedColumns, sealOf, type SealedColumn } from './sealed-columns.ts'
 
-/** The new secret until everything is sealed with it. */
-const nextFile = 'secret.next'
 /** Says that the secret was changed, until the trail has it. */
 const changedFile = 'secret.changed'
 const secretBytes = 32
@@ -50,7 +48,7 @@ export async function changeSecret({
   const lock = lockState(stateDirectory, log)
   try {
     const present = join(stateDirectory, secretFile)
-    const next = join(stateDirectory, nextFile)
+    const next = join(stateDirectory, nextSecretFile)
     const changed = join(stateDirectory, changedFile)
     const before = await readOrMakeSecret(present, secretBytes, () => {
       throw new StartError(`${present} is damaged; start the platform, which makes a new one`)
@@ -77,7 +75,7 @@ export async function changeSecret({
 
 /** To be called before the state is opened. @throws StartError where a change of the secret was interrupted */
 export async function requireFinishedChange(stateDirectory: string): Promise<void> {
-  if (await isThere(join(stateDirectory, nextFile)))
+  if (await isThere(join(stateDirectory, nextSecretFile)))
     throw new StartError(
       `a change of the secret of ${stateDirectory} was interrupted: run it again with ${program.ctl} secret change, then systemctl start ${program.daemon}. Until then the daemon does not start, and nothing is lost`,
     )

@@ -1,6 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { execaSync } from 'execa'
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { backupMachine, passphrase, picture } from '../../support/backup-machine.ts'
@@ -10,8 +19,20 @@ const password = 'a long password'
 let home: string
 let state: string
 let passphraseFile: string
-const { paths, start, stop, run, file, backup, restore, makeBackedUp } = backupMachine()
+const { paths, start, stop, run, file, backup, restore, makeBackedUp, preload } = backupMachine()
 beforeEach(() => ({ home, state, passphraseFile } = paths()))
+
+/** Changes the secret right after the database was copied. */
+const changedSecret = `
+const sqlite = require('node:sqlite')
+const { spawnSync } = require('node:child_process')
+const { backup } = sqlite
+sqlite.backup = async (...args) => {
+  const pages = await backup(...args)
+  spawnSync(process.execPath, [process.argv[1], 'secret', '--yes'])
+  return pages
+}
+`
 
 describe('a backup', () => {
   it('is made while the platform writes, and brings users, projects and hosts to another machine', async () => {
@@ -103,6 +124,30 @@ describe('a backup', () => {
     ])
     expect(readFileSync(file(), 'utf8')).toBe('the former backup')
     expect(readdirSync(state).filter((name) => name.endsWith('.tmp'))).toEqual([])
+  })
+})
+
+describe('a backup of a platform that does not run', () => {
+  beforeEach(async () => {
+    await start()
+    await stop()
+  })
+
+  it('is refused where the secret is changed meanwhile, or a change was interrupted', async () => {
+    const secret = readFileSync(join(state, 'secret'))
+    const during = await backup({ node: preload(changedSecret) })
+    expect(readFileSync(join(state, 'secret'))).not.toEqual(secret)
+    expect([during.exitCode, during.stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /the secret of the platform was changed while .*; try again. Nothing was changed$/,
+      ),
+    ])
+    writeFileSync(join(state, 'secret.next'), '')
+    expect((await backup()).stderr).toMatch(/complete it with edgeplatformctl secret change, then make/)
+    expect(existsSync(file())).toBe(false)
+    rmSync(join(state, 'secret.next'))
+    expect((await backup()).exitCode).toBe(0)
   })
 })
 
