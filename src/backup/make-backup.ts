@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, readFile, rm, stat, statfs } from 'node:fs/promises'
+import { readdir, readFile, realpath, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { backup as copyDatabase, DatabaseSync } from 'node:sqlite'
 import { program } from '../base/program.ts'
 import { nextSecretFile, secretFile } from '../secrets/secret-file.ts'
 import { placeFile } from '../system/place-file.ts'
-import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
+import { FileRefused, readRegularFile, textFileBytes } from '../system/regular-file.ts'
 import { isThere, syncFolder } from '../system/files.ts'
 import { gone, packMembers, type Source } from './members.ts'
 import { BackupRefused } from './refused.ts'
@@ -55,6 +55,7 @@ const allPages = 2 ** 30
  */
 export async function makeBackup(options: BackupOptions): Promise<BackupMade> {
   const { file, stateDirectory, passphrase, programVersion, now, onBegin } = options
+  await requireOutside(stateDirectory, file)
   const secret = await readSecret(stateDirectory)
   const database = join(stateDirectory, databaseName)
   const sizes = await Promise.all(
@@ -112,6 +113,17 @@ export async function makeBackup(options: BackupOptions): Promise<BackupMade> {
   }
 }
 
+/** Each later backup would have the former ones in it. */
+async function requireOutside(stateDirectory: string, file: string): Promise<void> {
+  const folder = dirname(resolve(file))
+  const real = (path: string) => realpath(path).catch(() => path)
+  const between = relative(await real(stateDirectory), await real(folder))
+  if (between !== '..' && !between.startsWith('../'))
+    throw new BackupRefused(
+      `${file} would be in the state folder, and so a part of later backups; name a file outside of ${stateDirectory}`,
+    )
+}
+
 /** @returns nothing where there is none yet */
 async function readSecret(stateDirectory: string): Promise<Buffer> {
   if (await isThere(join(stateDirectory, nextSecretFile)))
@@ -161,8 +173,18 @@ async function filesOfState(folder: string): Promise<Source[]> {
     .sort()
   return Promise.all(
     paths.map((path) =>
-      isKeptFile(path) ? keptSource(path, join(folder, path)) : sourceOf('state', path, join(folder, path)),
+      isKeptFile(path)
+        ? keptSource(path, join(folder, path))
+        : sourceOf('state', path, join(folder, path)).catch(foreign),
     ),
+  )
+}
+
+/** Files of ours that are not kept ones are small. */
+function foreign(error: unknown): never {
+  if (!(error instanceof FileRefused)) throw error
+  throw new BackupRefused(
+    `${error.message}, and is no file of ${program.daemon}: move it out of the state folder`,
   )
 }
 

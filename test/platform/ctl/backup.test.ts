@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -147,6 +148,26 @@ describe('a backup of a platform that does not run', () => {
     expect((await backup()).stderr).toMatch(/complete it with edgeplatformctl secret change, then make/)
     expect(existsSync(file())).toBe(false)
     rmSync(join(state, 'secret.next'))
+    expect((await backup()).exitCode).toBe(0)
+  })
+
+  it('is not made in the state folder, also by another path, and names a foreign file there', async () => {
+    symlinkSync(state, join(home, 'link'))
+    for (const path of ['state/own.backup', 'state/tls/own.backup', 'link/own.backup']) {
+      const inside = await run([
+        ...['backup', `--file=${join(home, path)}`, `--passphrase-file=${passphraseFile}`],
+      ])
+      expect([inside.exitCode, inside.stderr]).toEqual([
+        1,
+        expect.stringMatching(/own\.backup would be in the state folder, .*Nothing was changed$/),
+      ])
+    }
+    expect(readdirSync(state, { recursive: true })).not.toContain('own.backup')
+    writeFileSync(join(state, 'core'), randomBytes(1_048_577))
+    expect((await backup()).stderr).toMatch(
+      /^edgeplatformctl: \S+core has more than 1048576 bytes, and is no file of edgeplatformd: move it out/,
+    )
+    rmSync(join(state, 'core'))
     expect((await backup()).exitCode).toBe(0)
   })
 })
