@@ -11,6 +11,7 @@ import { gone, packMembers, type Source } from './members.ts'
 import { BackupRefused } from './refused.ts'
 import { seal } from './sealed-file.ts'
 import { databaseName } from '../store/database-name.ts'
+import { lockName } from '../store/state-lock.ts'
 import { markName } from './unfinished-restore.ts'
 
 export interface BackupOptions {
@@ -38,7 +39,7 @@ const isKeptFile = (path: string) => /^(packs|profiles|clusters)\/(?!staging\/)/
 // aside, and files of SQLite that belong to the database of now. A pack may have a file with any name.
 const isLeftOut = (path: string) =>
   !isKeptFile(path) &&
-  (path === 'lock' ||
+  (path === lockName ||
     path === markName ||
     /^(packs|profiles|clusters)\/staging\//.test(path) ||
     [databaseName, `${databaseName}-wal`, `${databaseName}-shm`, `${databaseName}-journal`].includes(path) ||

@@ -22,13 +22,19 @@ import type { Logger } from 'pino'
 import { program } from '../base/program.ts'
 import { systemReason } from '../errors/system-reason.ts'
 import { databaseName } from '../store/database-name.ts'
-import { lockState } from '../store/state-lock.ts'
+import { lockName, lockState, StateInUse, type StateLock } from '../store/state-lock.ts'
 import { sweepTemporary, syncFolder, syncTree } from '../system/files.ts'
 import { openRegularFile } from '../system/regular-file.ts'
 import { unpackMembers, type Member } from './members.ts'
 import { BackupRefused, RestoredInPart } from './refused.ts'
 import { unseal, type About, type Unsealed } from './sealed-file.ts'
-import { markName, newStaging, undoUnfinishedRestore } from './unfinished-restore.ts'
+import {
+  clearUnfinishedRestore,
+  findUnfinishedRestore,
+  markName,
+  newStaging,
+  removeStagings,
+} from './unfinished-restore.ts'
 
 export interface RestoreOptions {
   readonly file: string
@@ -51,6 +57,11 @@ export interface Restored {
   readonly replaced: readonly { readonly path: string; readonly former?: string }[]
 }
 
+interface Owner {
+  readonly uid: number
+  readonly gid: number
+}
+
 /** A file outside of the state folder, complete under its temporary name. */
 interface Placed {
   readonly temporary: string
@@ -60,34 +71,60 @@ interface Placed {
 
 /**
  * Replaces the state by that of a backup. The whole file is checked before anything is written, all is written beside before anything is
- * moved, and the former state is put aside.
- * @throws BackupRefused, StateInUse while the daemon runs, and the system's error, for example `ENOSPC`; nothing was changed then
+ * moved, and the former state is put aside. What an interrupted restore has left stays until then, so that the daemon does not start before a
+ * restore is complete.
+ * @throws BackupRefused, also while the daemon runs, and the system's error, for example `ENOSPC`; nothing was changed then
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { file, passphrase, stateDirectory, log } = options
-  const begun = (await isPresent(stateDirectory)) ? lockState(stateDirectory, log) : undefined
-  await undoUnfinishedRestore(stateDirectory).finally(() => begun?.release())
-  const before = await lstat(stateDirectory).catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  })
-  if (before && !before.isDirectory())
+  const isMade = await makeFolder(stateDirectory)
+  const present = await lstat(stateDirectory)
+  if (!present.isDirectory())
     throw new BackupRefused(`${stateDirectory} is not a folder; a link or a mount cannot be put aside`)
-  if (before && (await stat(dirname(stateDirectory))).dev !== before.dev)
+  if ((await stat(dirname(stateDirectory))).dev !== present.dev)
     throw new BackupRefused(
       `${stateDirectory} is a mount of its own and cannot be put aside; name a folder below it as state.directory`,
     )
-  const lock = before ? lockState(stateDirectory, log) : undefined
-  const handle = await openRegularFile(file)
+  const lock = lockForRestore(stateDirectory, log)
   try {
-    const unsealed = await unseal(handle, passphrase)
-    await checkWhole(unsealed)
-    return await replaceState(options, unsealed, before)
+    const handle = await openRegularFile(file)
+    try {
+      const unsealed = await unseal(handle, passphrase)
+      await checkWhole(unsealed)
+      return await replaceState(options, unsealed, present)
+    } finally {
+      await handle.close()
+    }
   } finally {
-    await handle.close()
-    lock?.release()
+    if (isMade && (await isUnused(stateDirectory))) await rm(stateDirectory, { recursive: true })
+    lock.release()
   }
 }
+
+/** Where there is no state folder yet, there is nothing that could be locked. @returns whether there was none */
+const makeFolder = (stateDirectory: string): Promise<boolean> =>
+  mkdir(stateDirectory, { mode: 0o700 }).then(
+    () => true,
+    (error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      return false
+    },
+  )
+
+function lockForRestore(stateDirectory: string, log: Logger): StateLock {
+  try {
+    return lockState(stateDirectory, log)
+  } catch (error) {
+    if (!(error instanceof StateInUse)) throw error
+    throw new BackupRefused(
+      `${error.message}; if none runs, another restore or a change of the secret is at work: wait for it`,
+    )
+  }
+}
+
+/** Whether no program has kept anything in a state folder. */
+const isUnused = async (stateDirectory: string): Promise<boolean> =>
+  (await readdir(stateDirectory)).every((name) => name === lockName)
 
 /** Reads the file to its end. */
 async function checkWhole({ about, content }: Unsealed): Promise<void> {
@@ -100,17 +137,19 @@ async function checkWhole({ about, content }: Unsealed): Promise<void> {
   if (!found.includes(databaseName)) throw new BackupRefused('the file has no database')
 }
 
-async function replaceState(
-  options: RestoreOptions,
-  unsealed: Unsealed,
-  before: { readonly uid: number; readonly gid: number } | undefined,
-): Promise<Restored> {
-  const { stateDirectory, configFile, schemaVersion, now, onBegin } = options
+async function replaceState(options: RestoreOptions, unsealed: Unsealed, present: Owner): Promise<Restored> {
+  const { stateDirectory, configFile, schemaVersion, now, log, onBegin } = options
+  const unfinished = await findUnfinishedRestore(stateDirectory)
+  await clearUnfinishedRestore(stateDirectory, unfinished)
+  const owner = unfinished?.former === undefined ? present : await stat(unfinished.former)
+  // Else the folder at the path is left over, or was made by systemd or for the lock.
+  const hasState = !unfinished && !(await isUnused(stateDirectory))
   const suffix = randomBytes(8).toString('hex')
   const staging = newStaging(stateDirectory)
   const placed: Placed[] = []
   let stamp: string
   let former: string | undefined
+  let lock: StateLock
   onBegin(staging)
   try {
     await mkdir(staging, { mode: 0o700 })
@@ -128,51 +167,71 @@ async function replaceState(
       await mkdir(dirname(path), { recursive: true, mode: 0o755 })
       placed.push({ temporary, path, isNew: !(await isPresent(path)) })
       await writeMember(temporary, member, bytes)
-      if (member.place === 'path' && before) await chown(temporary, before.uid, before.gid)
+      if (member.place === 'path') await chown(temporary, owner.uid, owner.gid)
     })
     checkDatabase(join(staging, databaseName), schemaVersion)
     stamp = await freeStamp([stateDirectory, ...placed.map(({ path }) => path)], now)
-    former = before && formerName(stateDirectory, stamp)
+    former = hasState ? formerName(stateDirectory, stamp) : unfinished?.former
     await writeFile(join(staging, markName), former ?? '', { mode: 0o600 })
-    if (before) await ownTree(staging, before)
+    await writeFile(join(staging, lockName), '', { mode: 0o600 })
+    await ownTree(staging, owner)
     await syncTree(staging)
+    // The lock of the present folder goes away with it. Last, since a file loses all locks of a process that closes it once.
+    lock = lockState(staging, log)
   } catch (error) {
     await rm(staging, { recursive: true, force: true })
     for (const { temporary } of placed) await rm(temporary, { force: true })
     throw error
   }
-  await exchange(stateDirectory, staging, former, placed)
+  try {
+    const aside = hasState && former !== undefined ? former : newStaging(stateDirectory)
+    await exchange(stateDirectory, staging, aside, placed)
+    const replaced = await placeAll(stateDirectory, former, placed, stamp)
+    return { about: unsealed.about, replaced, ...(former === undefined ? {} : { formerState: former }) }
+  } finally {
+    lock.release()
+  }
+}
+
+/** The last steps, once the state is that of the backup. @throws RestoredInPart */
+async function placeAll(
+  stateDirectory: string,
+  former: string | undefined,
+  placed: readonly Placed[],
+  stamp: string,
+): Promise<Restored['replaced']> {
   const finish = async () => {
     await rm(join(stateDirectory, markName), { force: true })
     await syncFolder(stateDirectory)
+    // What cannot be removed is left for the next restore.
+    await removeStagings(stateDirectory).catch(() => undefined)
   }
   // Also where a file could not be put into place: it is completed by hand then.
   const placing = place(placed, stamp).finally(finish)
-  const replaced = await placing.catch((error: unknown) => {
+  return placing.catch((error: unknown) => {
     throw new RestoredInPart(
       `the state is restored${former === undefined ? '' : `, and the former one is in ${former}`}; but a file of the configuration could not be put into place: ${systemReason(error as NodeJS.ErrnoException)}. Complete it by hand: ${placed.map(({ temporary, path }) => `${temporary} is to be ${path}`).join(', ')}`,
       { cause: error },
     )
   })
-  return { about: unsealed.about, replaced, ...(former === undefined ? {} : { formerState: former }) }
 }
 
 /**
  * Both moves are made at once: a signal between them would have the new folder removed.
- * @param former where the present folder goes, if there is one
+ * @param aside where the present folder goes
  */
 async function exchange(
   stateDirectory: string,
   staging: string,
-  former: string | undefined,
+  aside: string,
   placed: readonly Placed[],
 ): Promise<void> {
   try {
-    if (former !== undefined) renameSync(stateDirectory, former)
+    renameSync(stateDirectory, aside)
     try {
       renameSync(staging, stateDirectory)
     } catch (error) {
-      if (former !== undefined) renameSync(former, stateDirectory)
+      renameSync(aside, stateDirectory)
       throw error
     }
   } catch (error) {
@@ -247,10 +306,7 @@ function checkDatabase(path: string, schemaVersion: number): void {
   }
 }
 
-async function ownTree(
-  folder: string,
-  { uid, gid }: { readonly uid: number; readonly gid: number },
-): Promise<void> {
+async function ownTree(folder: string, { uid, gid }: Owner): Promise<void> {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
     await lchown(join(entry.parentPath, entry.name), uid, gid)
   await lchown(folder, uid, gid)

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { access, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { access, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { program } from '../base/program.ts'
 import { StartError } from '../errors/start-error.ts'
 import { databaseName } from '../store/database-name.ts'
+import { lockName } from '../store/state-lock.ts'
 
 /**
  * A file in a state folder whose restore is not finished: in the one that is being made, and after it was moved into place until all other
@@ -39,20 +40,50 @@ export async function requireFinishedRestore(stateDirectory: string): Promise<vo
   )
 }
 
-/** Makes the state folder that of before a restore that was interrupted, and removes what that has left. */
-export async function undoUnfinishedRestore(stateDirectory: string): Promise<void> {
-  const isMarked = await isPresent(join(stateDirectory, markName))
-  if (isMarked) await rename(stateDirectory, newStaging(stateDirectory))
-  const isBetween = !(await isPresent(join(stateDirectory, databaseName)))
-  for (const staging of isBetween ? await listStagings(stateDirectory) : []) {
-    const former = await readFile(join(staging, markName), 'utf8').catch(() => '')
-    if (former === '' || !(await isPresent(former))) continue
-    // An empty one, which systemd has made.
-    if (await isPresent(stateDirectory)) await rename(stateDirectory, newStaging(stateDirectory))
-    await rename(former, stateDirectory)
-    break
+/** What a restore that was interrupted has left, after it has begun to change something. */
+export interface UnfinishedRestore {
+  /** Where its mark is: the state folder, or one that was to take its place. */
+  readonly folder: string
+  /** Where the state of before is; absent where there was none. */
+  readonly former?: string
+}
+
+/** Looks for a restore that was interrupted after it has begun to change something. */
+export async function findUnfinishedRestore(stateDirectory: string): Promise<UnfinishedRestore | undefined> {
+  const formerOf = async (folder: string) => {
+    const former = await readFile(join(folder, markName), 'utf8').catch(() => '')
+    return former !== '' && (await isPresent(former)) ? former : undefined
   }
-  for (const staging of await listStagings(stateDirectory)) await rm(staging, { recursive: true })
+  if (await isPresent(join(stateDirectory, markName))) {
+    const former = await formerOf(stateDirectory)
+    return { folder: stateDirectory, ...(former === undefined ? {} : { former }) }
+  }
+  if (await isPresent(join(stateDirectory, databaseName))) return undefined
+  for (const folder of await listStagings(stateDirectory)) {
+    const former = await formerOf(folder)
+    if (former !== undefined) return { folder, former }
+  }
+  return undefined
+}
+
+/**
+ * Makes room for the next restore: what interrupted ones have written is a copy of a backup. The state of before stays where it is, and the
+ * mark too: should the next restore fail, the configuration may be that of the backup already, and the daemon must not start.
+ */
+export async function clearUnfinishedRestore(
+  stateDirectory: string,
+  unfinished: UnfinishedRestore | undefined,
+): Promise<void> {
+  await removeStagings(stateDirectory, unfinished?.folder)
+  if (!unfinished) return
+  for (const name of await readdir(unfinished.folder))
+    if (![markName, lockName].includes(name)) await rm(join(unfinished.folder, name), { recursive: true })
+}
+
+/** Removes the folders that restores have begun to make. */
+export async function removeStagings(stateDirectory: string, except?: string): Promise<void> {
+  for (const staging of await listStagings(stateDirectory))
+    if (staging !== except) await rm(staging, { recursive: true })
 }
 
 const isPresent = (path: string) =>

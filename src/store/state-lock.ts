@@ -4,6 +4,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { StartError } from '../errors/start-error.ts'
 import type { Logger } from 'pino'
 
+/** Name of the file in a state folder that is locked. */
+export const lockName = 'lock'
+
 /** Another daemon uses the state folder. */
 export class StateInUse extends StartError {
   override readonly name = 'StateInUse'
@@ -20,9 +23,11 @@ export interface StateLock {
  * @throws StateInUse
  */
 export function lockState(directory: string, log: Logger): StateLock {
-  const sql = new DatabaseSync(join(directory, 'lock'), { open: false, timeout: 0 })
+  const sql = new DatabaseSync(join(directory, lockName), { open: false, timeout: 0 })
   try {
     sql.open()
+    // A journal would be one more file in the folder; nothing is ever written.
+    sql.exec('PRAGMA journal_mode = MEMORY')
     sql.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     if (sql.isOpen) sql.close()
