@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
+import { onClosing } from './connection/closings.ts'
 
 /** Sends parts of files as replies, with a bounded amount of memory for all of them. */
 export interface FileSender {
@@ -41,7 +41,6 @@ const memoryBytes = 16_777_216
 const none = Buffer.alloc(0)
 
 export function createFileSender(): FileSender {
-  const closings = createClosings()
   let replies = 0
   let sentBytes = 0
 
@@ -85,7 +84,7 @@ export function createFileSender(): FileSender {
   function write(response: ServerResponse, piece: Buffer, isLast: boolean): Promise<boolean> {
     const { socket } = response.req
     return new Promise((resolve) => {
-      const ignore = closings.add(socket, () => resolve(false))
+      const ignore = onClosing(socket, () => resolve(false))
       const done = (error?: Error | null) => {
         ignore()
         resolve(!error)
@@ -105,31 +104,5 @@ export function createFileSender(): FileSender {
       }
     },
     sentBytes: () => sentBytes,
-  }
-}
-
-/**
- * Calls listeners when a socket closes. A reply that waits behind another one on its connection is not told by Node when that is
- * lost, and a listener of its own on the socket for each would be too many.
- */
-function createClosings() {
-  const bySocket = new WeakMap<Socket, Set<() => void>>()
-  return {
-    /** @returns a function that removes the listener */
-    add(socket: Socket, listener: () => void): () => void {
-      if (socket.destroyed) {
-        listener()
-        return () => undefined
-      }
-      let listeners = bySocket.get(socket)
-      if (!listeners) {
-        const added = new Set<() => void>()
-        bySocket.set(socket, (listeners = added))
-        socket.once('close', () => added.forEach((each) => each()))
-      }
-      const known = listeners
-      known.add(listener)
-      return () => known.delete(listener)
-    },
   }
 }

@@ -17,6 +17,8 @@ export interface FairQueue<W extends Waiter> {
    * has the most waiters; the new one itself when no group has more
    */
   add(waiter: W): W | undefined
+  /** Removes a waiter that waits no longer. @returns whether it was still in the queue */
+  remove(waiter: W): boolean
   /** Removes and returns the next waiter. */
   next(): W | undefined
   readonly size: number
@@ -51,6 +53,17 @@ export function createFairQueue<W extends Waiter>(maximum: number): FairQueue<W>
   }
 
   return {
+    remove(waiter) {
+      const members = groups.get(waiter.group)
+      const waiting = members?.get(waiter.member)
+      const at = waiting?.indexOf(waiter) ?? -1
+      if (!members || !waiting || at < 0) return false
+      waiting.splice(at, 1)
+      size -= 1
+      if (waiting.length === 0) members.delete(waiter.member)
+      if (members.size === 0) groups.delete(waiter.group)
+      return true
+    },
     add(waiter) {
       put(waiter)
       if (size <= maximum) return undefined

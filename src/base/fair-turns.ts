@@ -2,8 +2,11 @@ import { createFairQueue, type Waiter } from './fair-queue.ts'
 
 /** A bounded number of pieces of work at once; those that wait take turns by group and member. */
 export interface FairTurns {
-  /** @throws what `refusal` makes, for the waiter that `FairQueue` rejects */
-  run<T>(waiter: Waiter, work: () => Promise<T>): Promise<T>
+  /**
+   * @param signal ends the waiting; the work has to end by itself
+   * @throws what `refusal` makes, for the waiter that `FairQueue` rejects; the reason of the signal
+   */
+  run<T>(waiter: Waiter, work: () => Promise<T>, signal?: AbortSignal): Promise<T>
 }
 
 export interface FairTurnsOptions {
@@ -18,11 +21,20 @@ export function createFairTurns({ atOnce, waiting, refusal }: FairTurnsOptions):
   let running = 0
 
   return {
-    async run(waiter, work) {
+    async run(waiter, work, signal) {
+      signal?.throwIfAborted()
       if (running >= atOnce) {
         const turn = { ...waiter, ...Promise.withResolvers<undefined>() }
+        const leave = () => {
+          if (queue.remove(turn)) turn.reject(signal?.reason)
+        }
         queue.add(turn)?.reject(refusal())
-        await turn.promise
+        signal?.addEventListener('abort', leave)
+        try {
+          await turn.promise
+        } finally {
+          signal?.removeEventListener('abort', leave)
+        }
       } else running += 1
       try {
         return await work()

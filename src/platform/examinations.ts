@@ -22,6 +22,7 @@ import { platformErrors } from './codes.ts'
 export interface Asker {
   /** Askers take turns, so that many requests of one do not keep the others waiting. */
   readonly name: string
+  /** Ends it, whether it waits or runs, with its reason, an AppError. */
   readonly signal: AbortSignal
 }
 
@@ -69,7 +70,7 @@ export function createExaminations(worker: WorkerOptions): Examinations {
     onTurn?: () => void,
   ): Promise<Finding> {
     const signal = AbortSignal.any([asker.signal, stopping.signal])
-    return turns.run({ group: asker.name, member: '' }, async () => {
+    const work = async () => {
       signal.throwIfAborted()
       onTurn?.()
       const finding = runWorker<Finding>(worker, {
@@ -85,7 +86,9 @@ export function createExaminations(worker: WorkerOptions): Examinations {
       })
       running = finding.catch(() => undefined)
       return finding
-    })
+    }
+    // What nobody waits for any more keeps no place of those that wait.
+    return turns.run({ group: asker.name, member: '' }, work, signal)
   }
 
   return {

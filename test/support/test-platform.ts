@@ -6,7 +6,7 @@ import { configuration } from '../../src/platform-configuration.ts'
 import type { PlatformConfig } from '../../src/platform-declarations.ts'
 import type { UserEntity } from '../../src/platform/schemas/users.ts'
 import { createPlatform } from '../../src/platform.ts'
-import { createRunner } from '../../src/system/runner.ts'
+import { createRunner, type CommandRunner } from '../../src/system/runner.ts'
 import { createExaminingRunner } from './examining-runner.ts'
 import { captureLog, generous } from './https-server.ts'
 import { createRunningClock } from './turning-clock.ts'
@@ -22,6 +22,8 @@ export interface TestPlatformOptions {
   readonly rateLimits?: Partial<PlatformConfig['api']['rateLimits']>
   /** For platforms that accept packs and profiles: `examineProgram` of programs.ts; by default they are examined in this process. */
   readonly examineProgram?: string
+  /** Runs what examines, for tests of how it ends. */
+  readonly runner?: CommandRunner
   /** More settings, as flags: `--platform.hostName=platform.example`. */
   readonly flags?: readonly string[]
 }
@@ -60,7 +62,9 @@ export async function createTestPlatform(options: TestPlatformOptions = {}) {
     version: '1.2.3',
     buildDate: Date.UTC(2026, 0, 1),
     edges: {
-      runner: options.examineProgram === undefined ? createExaminingRunner() : createRunner(log),
+      runner:
+        options.runner ??
+        (options.examineProgram === undefined ? createExaminingRunner() : createRunner(log)),
       clock,
       examineProgram: options.examineProgram ?? '/nowhere/examine.cjs',
       // All lines, so that a test may check each.

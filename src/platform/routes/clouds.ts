@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { requestEnd } from '../../api/request-end.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
@@ -42,7 +43,7 @@ export const cloudRoutes: FastifyPluginAsyncTypebox<CloudRoutesOptions> = async 
       },
     },
     async (request, reply) => {
-      await accounts.validate(request.body, request.sessionEnd)
+      await accounts.validate(request.body, requestEnd(request, reply))
       return reply.code(204).send(null)
     },
   )
@@ -61,7 +62,7 @@ export const cloudRoutes: FastifyPluginAsyncTypebox<CloudRoutesOptions> = async 
       },
     },
     async (request, reply) => {
-      const uid = await accounts.create(request.body, scopeOf(request), request.sessionEnd)
+      const uid = await accounts.create(request.body, scopeOf(request), requestEnd(request, reply))
       request.auditResource = { uid, name: request.body.metadata.name }
       return reply.code(201).send({ uid })
     },

@@ -76,7 +76,7 @@ const targetOf = (request: FastifyRequest, uid: string): Target => ({
 /** Waits for a check that may last. */
 function waitFor(request: FastifyRequest, reply: FastifyReply): Asker {
   keepOpen(reply)
-  return askerOf(request)
+  return askerOf(request, reply)
 }
 
 /** Clusters on edge hosts: `/v1/spectroclusters…`. */

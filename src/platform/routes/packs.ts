@@ -53,7 +53,7 @@ export const packRoutes: FastifyPluginAsyncTypebox<PackRoutesOptions> = async (
           parts: (signal: AbortSignal) => formParts(request, 'uploadFile', signal),
           expectedBytes: length === undefined ? undefined : Number(length),
           onReceived: () => keepOpen(reply),
-          asker: askerOf(request),
+          asker: askerOf(request, reply),
         }
         const { uid, name, version } = await packs.receive(form, scopeOf(request))
         request.auditResource = { uid, name: `${name} ${version}` }

@@ -92,10 +92,11 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         },
         async (request, reply) => {
           const isPublished = (request.query as { readonly publish?: boolean }).publish === true
-          const profile = await imports.run(request.sessionEnd, async ({ signal }) => {
+          const asker = askerOf(request, reply)
+          const profile = await imports.run(asker.signal, async ({ signal }) => {
             const text = await readProfile(request, signal)
             keepOpen(reply)
-            return profiles.add(text, { projectUid: scopeOf(request), isPublished }, askerOf(request, signal))
+            return profiles.add(text, { projectUid: scopeOf(request), isPublished }, { ...asker, signal })
           })
           const { uid, name, version } = profile
           request.auditResource = { uid, name: `${name} ${version}` }
@@ -240,7 +241,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
       const projectUid = scopeOf(request)
       const { uid, name, version } = profiles.get(request.params.uid, projectUid)
       request.auditResource = { uid, name: `${name} ${version}` }
-      await profiles.setVariables(uid, projectUid, request.body.variables, askerOf(request))
+      await profiles.setVariables(uid, projectUid, request.body.variables, askerOf(request, reply))
       return reply.code(204).send(null)
     },
   )

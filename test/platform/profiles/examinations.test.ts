@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest'
+import { AppError } from '../../../src/errors/app-error.ts'
+import { generalErrors } from '../../../src/errors/codes.ts'
 import { createExaminations } from '../../../src/platform/examinations.ts'
 import { CommandFailed, type CommandRunner } from '../../../src/system/runner.ts'
 import { captureLog } from '../../support/https-server.ts'
@@ -49,6 +51,40 @@ it('one examination runs at a time, sixteen wait, and a stop ends all of them', 
   await stop()
   for (const each of await Promise.all(all)) expect(each).toMatchObject({ kind: { code: 'NotReady' } })
   expect([most, running]).toEqual([1, 0])
+})
+
+it('what waits and is not wanted any more gives its place to others, and what runs is ended', async () => {
+  let started = 0
+  const examinations = createExaminations({
+    runner: {
+      async run(_program, _args, { signal }) {
+        started += 1
+        await new Promise((resolve) => signal?.addEventListener('abort', resolve))
+        throw new CommandFailed('node', 'ended', '')
+      },
+    },
+    ...{ program: '/nowhere/examine.cjs', log },
+  })
+  const order = { ...common, file: '/nowhere/archive', uid: 'u' }
+  const gone = new AppError(generalErrors.BadRequest, 'gone')
+  const all = Array.from({ length: 17 }, () => {
+    const controller = new AbortController()
+    const result = examinations
+      .pack(order, { name: 'anna', signal: controller.signal })
+      .catch((error: unknown) => error)
+    return { controller, result }
+  })
+  const [first, ...waiting] = all
+  for (const { controller } of waiting) controller.abort(gone)
+  for (const { result } of waiting) expect(await result).toBe(gone)
+  expect(started).toBe(1)
+
+  const next = examinations.pack(order, never).catch((error: unknown) => error)
+  first?.controller.abort(gone)
+  expect(await first?.result).toBe(gone)
+  await expect.poll(() => started).toBe(2)
+  await examinations.stop()
+  expect(await next).toMatchObject({ kind: { code: 'NotReady' } })
 })
 
 it('many requests of one asker do not keep others waiting', async () => {
