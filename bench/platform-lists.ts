@@ -38,6 +38,7 @@ export const measurePlatformLists: Measure = async (rig) => {
   const hosts = await createHostParts({
     ...{ database, read: reader.read, secrets: createSecrets(randomBytes(32)), tenantUid: 'tenant' },
     ...{ findProject: () => undefined, clusterOn: () => undefined, clock: systemClock, log },
+    changes: { gone: () => undefined },
   })
   const tokens = createContinueTokens(randomBytes(32))
 

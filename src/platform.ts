@@ -23,6 +23,7 @@ import { keptHosts } from './platform/hosts/kept-hosts.ts'
 import { createKeyStore } from './platform/keys/key-store.ts'
 import { createKeys } from './platform/keys/keys.ts'
 import { createPackParts, type PackParts } from './platform/packs/create-packs.ts'
+import type { CallerChanges } from './platform/caller-changes.ts'
 import { createProjects } from './platform/projects/projects.ts'
 import { createProjectStore } from './platform/projects/project-store.ts'
 import { createAudits } from './platform/audits/audits.ts'
@@ -106,6 +107,10 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     staysForAddresses: true,
     ...{ record: audit.record, lastResource: audit.lastResource, clock, log },
   })
+  const changes: CallerChanges = {
+    gone: (isGone) => api.endSessions(isGone),
+    rightsChanged: () => api.recheckRights(),
+  }
   const port = config.api.port === 443 ? '' : `:${config.api.port}`
   const people = await createUserParts({
     ...{
@@ -113,6 +118,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       database,
       secrets,
       clientOf: clientOfAddress,
+      changes,
       clock,
       log,
       anonymousLog,
@@ -124,7 +130,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const index = createWantedIndex(clusterStore)
   const hosts = await createHostParts({
     ...{ database, read, secrets, tenantUid: tenant.uid, findProject: projectStore.find, clock, log },
-    clusterOn: index.clusterOn,
+    ...{ clusterOn: index.clusterOn, changes },
   })
   const packs = await createPackParts({
     ...{ stateDirectory: state.directory, settings: config.platform.packs, database, read, secrets },
@@ -141,7 +147,8 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   })
   const events = createEvents({ database, read, clock })
   const keys = createKeys({
-    ...{ store: createKeyStore(database), findUser: people.find, transaction: database.transaction, clock },
+    ...{ store: createKeyStore(database), findUser: people.find, transaction: database.transaction },
+    ...{ changes, clock },
   })
   const audits = createAudits({
     ...{ database, read, count: audit.count, tenantUid: tenant.uid },
@@ -157,6 +164,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
         ...clouds.usesOf(uid),
       ],
       transaction: database.transaction,
+      changes,
       clock,
     },
   })

@@ -14,7 +14,7 @@ export interface Caller {
   readonly userName: string
   /** The role where the request takes effect. Without a meaning for a host. */
   readonly role: Role
-  /** The session of the token; `undefined` for root on the local socket and for callers without a session. */
+  /** The session of the token, on the platform also the uid of a key; `undefined` for root on the local socket and for hosts. */
   readonly sessionUid: string | undefined
   /** On the platform, the uid of the user or of the host; `undefined` for root on the local socket. */
   readonly uid?: string | undefined

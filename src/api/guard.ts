@@ -28,18 +28,25 @@ export interface GuardOptions {
   readonly longRequestMs?: number
 }
 
+/** Ends requests in flight. */
+export interface Guard {
+  /** Those whose session is gone, with a 401. */
+  endRequests(isGone: IsGone): void
+  /** Those that `authorize` refuses now, with that refusal, and those whose caller has a lower role now. */
+  recheckRequests(): void
+}
+
 const minuteMs = 60_000
 
 /**
  * The guard: identifies the caller when a request begins, before its body is read. Credentials that are valid
  * then are good for the whole request, as long as their session lasts. Each route gets a guard of its own, so that its
  * declaration is read once and not for every request.
- * @returns a function that ends the requests in flight whose session is gone
  */
 export function addGuard(
   app: FastifyInstance,
   { identify, authorize = authorizeByRole, mode, onAuthenticated, longRequestMs = minuteMs }: GuardOptions,
-): (isGone: IsGone) => void {
+): Guard {
   const requests = addSessionRequests(app, longRequestMs)
   app.decorateRequest('caller', null)
   app.addHook('onRoute', (route) => {
@@ -87,7 +94,18 @@ export function addGuard(
     }
     route.onRequest = [guard, ...[route.onRequest ?? []].flat()]
   })
-  return requests.end
+  return {
+    endRequests: (isGone) =>
+      requests.end((_request, caller) => (isGone(caller) ? sessionEnded() : undefined)),
+    recheckRequests() {
+      requests.end((request, caller) => {
+        const { access = 'open' } = request.routeOptions.config
+        const { refusal, caller: now = caller } = authorize(request, caller, access)
+        // The handler may have read the role, as for what a reply shows.
+        return refusal ?? (isAtLeast(now.role, caller.role) ? undefined : roleLost())
+      })
+    },
+  }
 }
 
 /** Identifies callers by the access token in the header, or otherwise in the cookie. */
@@ -169,6 +187,12 @@ function isSameOrigin(request: FastifyRequest): boolean {
 
 const unauthenticated = () =>
   new AppError(generalErrors.Unauthenticated, 'log in first: the token is missing, expired or revoked')
+
+const sessionEnded = () =>
+  new AppError(generalErrors.Unauthenticated, 'the session of this request has ended; log in and try again')
+
+const roleLost = () =>
+  new AppError(generalErrors.Forbidden, 'the role of this user was taken away meanwhile; try again')
 
 const managedByPlatform = () =>
   new AppError(

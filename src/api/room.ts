@@ -62,6 +62,8 @@ export interface Api extends Room {
   useCertificate(material: TlsMaterial): void
   /** Ends the requests in flight whose session is gone; their connections count as those without a login again. */
   endSessions(isGone: IsGone): void
+  /** Ends the requests in flight whose caller may not do them any more, or has a lower role now. */
+  recheckRights(): void
   /** @param inherited how many sockets systemd has passed to the daemon */
   listen(inherited: number): Promise<AddressInfo>
   /** Finishes the requests in flight, then closes all connections. */
@@ -80,7 +82,7 @@ export function createApi(options: ApiOptions): Api {
     connections: { ...settings.connections, kept: options.keptConnections },
   })
   const local = createLocalServer({ path: settings.socket.path, timeouts: settings.timeouts, log })
-  const { app, routes, requests, endRequests, rateRefusals } = createServer({
+  const { app, routes, requests, endRequests, recheckRequests, rateRefusals } = createServer({
     log,
     anonymousLog,
     bodyLimitBytes: settings.body.limitBytes,
@@ -114,6 +116,7 @@ export function createApi(options: ApiOptions): Api {
       endRequests(isGone)
       https.markUnauthenticated(isGone)
     },
+    recheckRights: recheckRequests,
     listen: (inherited) => listen(app, { ...settings, inherited, local }),
     async close() {
       const deadline = setTimeout(() => {

@@ -151,7 +151,7 @@ export function createServer({
   })
   const routes: RouteTable = collectRoutes(app, slashParameter)
   const requests = addRequestCounts(app)
-  const endRequests = addGuard(app, guard)
+  const { endRequests, recheckRequests } = addGuard(app, guard)
   // Added after the guard, so that its hook runs before that of the guard: a flood without a token is limited too.
   limiter?.addTo(app)
   // Added after the guard, so that its hook runs first: refusals have the headers too.
@@ -166,7 +166,14 @@ export function createServer({
     },
     anonymousLog,
   })
-  return { app, routes, requests, endRequests, rateRefusals: () => limiter?.refusals() ?? noRefusals }
+  return {
+    app,
+    routes,
+    requests,
+    endRequests,
+    recheckRequests,
+    rateRefusals: () => limiter?.refusals() ?? noRefusals,
+  }
 }
 
 /** The problem with the Host fields of a request (RFC 9112, 3.2). Node drops all but the first in `headers`. */

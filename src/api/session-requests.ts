@@ -1,28 +1,27 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
-import { AppError } from '../errors/app-error.ts'
-import { generalErrors } from '../errors/codes.ts'
-import type { Caller, IsGone } from './access.ts'
+import type { AppError } from '../errors/app-error.ts'
+import type { Caller } from './access.ts'
 import { refuseBody } from './body-refusal.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /**
      * Aborted, with the refusal as its reason, when the session of the caller ends or loses its role while the request
-     * is in flight. A handler that works for long, or whose reply has no end, has to end then. It is never aborted for root on
-     * the local socket and for callers without a session.
+     * is in flight; on the platform also when a key, a host or a project is gone, or the caller may not do this any more. A handler that
+     * works for long, or whose reply has no end, has to end then. It is never aborted for root on the local socket.
      */
     readonly sessionEnd: AbortSignal
-    /** Set together with `caller`, if that has a session. */
+    /** Set together with `caller`, but for root on the local socket. */
     inFlight: InFlight | null
   }
 }
 
-/** The requests in flight whose caller has a session. */
+/** The requests in flight whose caller has shown credentials. */
 export interface SessionRequests {
   add(request: FastifyRequest, reply: FastifyReply, caller: Caller): void
-  /** Ends the requests whose session is gone. */
-  end(isGone: IsGone): void
+  /** Ends the requests for which there is a refusal now. */
+  end(refusalOf: (request: FastifyRequest, caller: Caller) => AppError | undefined): void
 }
 
 interface InFlight {
@@ -41,7 +40,7 @@ interface InFlight {
 const answerMs = 5_000
 
 /**
- * Ends requests when the session that they were accepted with ends: at once, with a 401, if a handler uses `sessionEnd` or
+ * Ends requests when the session that they were accepted with ends: at once, with the refusal, if a handler uses `sessionEnd` or
  * the body is still arriving; all others as soon as they have lasted for `longMs`, by closing their connection. So the
  * request that ends its own session still gets its reply, and short replies are not cut off.
  */
@@ -73,16 +72,13 @@ export function addSessionRequests(app: FastifyInstance, longMs: number): Sessio
     return entries
   }
 
-  function endOne(entry: InFlight): void {
+  function endOne(entry: InFlight, refusal: AppError): void {
     const { request, reply, since } = entry
     const { raw } = request
-    entry.ended = new AppError(
-      generalErrors.Unauthenticated,
-      'the session of this request has ended; log in and try again',
-    )
-    entry.abort?.abort(entry.ended)
+    entry.ended = refusal
+    entry.abort?.abort(refusal)
     const hasBegun = reply.raw.headersSent
-    if (!raw.complete && !hasBegun) refuseBody(raw, reply.raw, entry.ended)
+    if (!raw.complete && !hasBegun) refuseBody(raw, reply.raw, refusal)
     const leftMs = longMs - (performance.now() - since)
     const isCutOff = hasBegun && !entry.abort
     entry.timer = setTimeout(() => raw.socket.destroy(), Math.max(leftMs, isCutOff ? 0 : answerMs)).unref()
@@ -102,9 +98,11 @@ export function addSessionRequests(app: FastifyInstance, longMs: number): Sessio
         entries.splice(entries.indexOf(entry), 1)
       })
     },
-    end(isGone) {
-      for (const entry of [...connections.values()].flat())
-        if (!entry.ended && isGone(entry.caller)) endOne(entry)
+    end(refusalOf) {
+      for (const entry of [...connections.values()].flat()) {
+        const refusal = entry.ended ? undefined : refusalOf(entry.request, entry.caller)
+        if (refusal) endOne(entry, refusal)
+      }
     },
   }
 }

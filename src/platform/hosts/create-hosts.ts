@@ -9,6 +9,7 @@ import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import { refusedField } from '../../errors/refused-field.ts'
+import type { CallerChanges } from '../caller-changes.ts'
 import { platformErrors } from '../codes.ts'
 import type { WantedIndex } from '../clusters/wanted-index.ts'
 import type { Job } from '../../room.ts'
@@ -37,6 +38,7 @@ export interface HostPartsOptions {
   readonly tenantUid: string
   readonly findProject: (uid: string) => ProjectRecord | undefined
   readonly clusterOn: WantedIndex['clusterOn']
+  readonly changes: Pick<CallerChanges, 'gone'>
   readonly clock: Clock
   readonly log: Logger
 }
@@ -82,7 +84,7 @@ export interface HostParts {
 
 /** Creates the parts in the order of their dependencies. */
 export async function createHostParts(options: HostPartsOptions): Promise<HostParts> {
-  const { database, read, secrets, tenantUid, findProject, clusterOn, clock, log } = options
+  const { database, read, secrets, tenantUid, findProject, clusterOn, changes, clock, log } = options
   const { sql, transaction } = database
   const store = createHostStore(database)
   const tokenStore = createTokenStore(database)
@@ -136,7 +138,7 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
     toDevice,
     get,
     registration: createRegistration({ hosts: store, tokens, tokenStore, transaction, clock }),
-    login: createHostLogin({ hosts: store, nonces, makeToken: hostTokens.make, transaction, clock }),
+    login: createHostLogin({ hosts: store, nonces, makeToken: hostTokens.make, transaction, changes, clock }),
     authenticate(token) {
       const claims = hostTokens.read(token)
       const host = claims && store.find(claims.sub)
@@ -200,6 +202,7 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
           { details: { clusterUid: cluster.uid } },
         )
       store.remove(uid, clock.now())
+      changes.gone((caller) => caller.uid === uid)
     },
     acceptNext(uid, projectUid) {
       transaction(() => store.put({ ...get(uid, projectUid), isNextAccepted: true }))

@@ -1,6 +1,7 @@
 import { AppError } from '../../errors/app-error.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
+import type { CallerChanges } from '../caller-changes.ts'
 import { judgeGeneration } from './generations.ts'
 import type { HostRecord, HostStore } from './host-store.ts'
 import { parseHostKey, readLoginProof } from './login-proof.ts'
@@ -12,6 +13,7 @@ export interface HostLoginOptions {
   /** Makes a token for a host and the generation of its login. */
   readonly makeToken: (hostUid: string, generation: number) => string
   readonly transaction: <T>(work: () => T) => T
+  readonly changes: Pick<CallerChanges, 'gone'>
   readonly clock: Clock
 }
 
@@ -31,7 +33,7 @@ export interface HostLogin {
 }
 
 export function createHostLogin(options: HostLoginOptions): HostLogin {
-  const { hosts, nonces, makeToken, transaction, clock } = options
+  const { hosts, nonces, makeToken, transaction, changes, clock } = options
 
   const challenge = (uid: string) =>
     new AppError(platformErrors.LoginChallenge, 'sign this nonce with the key of the host', {
@@ -77,7 +79,10 @@ export function createHostLogin(options: HostLoginOptions): HostLogin {
           platformErrors.HostRemoved,
           'this host was removed from the platform; to connect it again, register it with a new token',
         )
-      if (outcome === 'twice') throw twice(host?.name ?? uid)
+      if (outcome === 'twice') {
+        changes.gone((caller) => caller.uid === uid)
+        throw twice(host?.name ?? uid)
+      }
       return { token: makeToken(uid, outcome.last), generation: outcome.last, host: outcome }
     },
   }

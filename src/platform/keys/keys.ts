@@ -9,6 +9,7 @@ import type { MemoryField } from '../../lists/memory.ts'
 import type { ListResource } from '../../lists/resource.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
+import type { CallerChanges } from '../caller-changes.ts'
 import { expiryOf } from '../expiry.ts'
 import { ApiKey, type ApiKeyEntity, type ApiKeyUpdate } from '../schemas/api-keys.ts'
 import { requireUnchanged } from '../unchanged.ts'
@@ -19,6 +20,7 @@ export interface KeysOptions {
   readonly store: KeyStore
   readonly findUser: (uid: string) => UserRecord | undefined
   readonly transaction: <T>(work: () => T) => T
+  readonly changes: Pick<CallerChanges, 'gone'>
   readonly clock: Clock
 }
 
@@ -35,20 +37,22 @@ export interface Keys {
   setActive(uid: string, isActive: boolean): void
   /** @throws AppError NotFound */
   remove(uid: string): void
-  /** The user of a key that is valid now; notes the use, once a minute. */
-  userOf(apiKey: string): string | undefined
+  /** A key that is valid now; notes the use, once a minute. */
+  findValid(apiKey: string): Pick<KeyRecord, 'uid' | 'userUid'> | undefined
   toApiKey(key: KeyRecord): ApiKey
 }
 
 const minuteMs = 60_000
 const hashOf = (apiKey: string) => hash('sha256', apiKey, 'hex')
 
-export function createKeys({ store, findUser, transaction, clock }: KeysOptions): Keys {
+export function createKeys({ store, findUser, transaction, changes, clock }: KeysOptions): Keys {
   function get(uid: string): KeyRecord {
     const found = store.find(uid)
     if (!found) throw new AppError(generalErrors.NotFound, 'there is no API key with this uid')
     return found
   }
+
+  const end = (uid: string) => changes.gone(({ sessionUid }) => sessionUid === uid)
 
   function toApiKey(key: KeyRecord): ApiKey {
     const user = findUser(key.userUid)
@@ -116,18 +120,20 @@ export function createKeys({ store, findUser, transaction, clock }: KeysOptions)
     },
     setActive(uid, isActive) {
       transaction(() => store.put({ ...get(uid), isActive, modifiedAt: clock.now() }))
+      if (!isActive) end(uid)
     },
     remove(uid) {
       get(uid)
       store.remove(uid)
+      end(uid)
     },
-    userOf(apiKey) {
+    findValid(apiKey) {
       const key = store.findByHash(hashOf(apiKey))
       const now = clock.now()
       if (!key?.isActive || key.expiresAt <= now) return undefined
       // A commit for each request would be one sync of the disk for each.
       if (Math.abs(now - key.lastUsedAt) >= minuteMs) store.noteUse(key.uid, now)
-      return key.userUid
+      return key
     },
   }
 }

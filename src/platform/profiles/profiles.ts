@@ -93,7 +93,19 @@ export interface Profiles {
 const limits = defaultLimits
 
 export function createProfiles(options: ProfilesOptions): Profiles {
-  const { store, folders, packs, database, read, examinations, settings, seal, usesOf, clock } = options
+  const {
+    store,
+    folders,
+    packs,
+    database,
+    read,
+   
+    examinations,
+    settings,
+    seal,
+    usesOf,
+    clock,
+  } = options
   const oneChange = createLock()
 
   function get(uid: string, projectUid: string): ProfileRecord {
@@ -260,6 +272,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         await stage(exported(before, 'json', JSON.stringify(wanted)), asker, async (staged, found) => {
           await folders.keep(staged, () => {
             database.transaction(() => {
+              asker.signal.throwIfAborted()
               requireDraft(get(uid, projectUid))
               store.replace({
                 ...{ ...before, filesUid: staged.uid, packs: found.packs },

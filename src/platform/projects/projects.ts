@@ -8,6 +8,7 @@ import type { MemoryField } from '../../lists/memory.ts'
 import type { ListResource } from '../../lists/resource.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
+import type { CallerChanges } from '../caller-changes.ts'
 import { Project, type ProjectEntity } from '../schemas/projects.ts'
 import { requireUnchanged } from '../unchanged.ts'
 import type { ProjectRecord, ProjectStore } from './project-store.ts'
@@ -20,6 +21,7 @@ export interface ProjectsOptions {
   /** What is still in a project, in words. */
   readonly usesOf: (uid: string) => readonly string[]
   readonly transaction: <T>(work: () => T) => T
+  readonly changes: Pick<CallerChanges, 'rightsChanged'>
   readonly clock: Clock
 }
 
@@ -47,7 +49,7 @@ export const projectNotFound = () =>
   new AppError(platformErrors.ProjectNotFound, 'there is no project with this uid in which you have a role')
 
 export function createProjects(options: ProjectsOptions): Projects {
-  const { store, isUser, roleOf, usesOf, transaction, clock } = options
+  const { store, isUser, roleOf, usesOf, transaction, changes, clock } = options
 
   const isOfTenant = ({ uid }: ProjectReader) => uid === undefined || roleOf(uid) !== undefined
 
@@ -101,6 +103,7 @@ export function createProjects(options: ProjectsOptions): Projects {
           modifiedAt: clock.now(),
         })
       })
+      changes.rightsChanged()
     },
     remove(uid) {
       transaction(() => {
@@ -113,6 +116,7 @@ export function createProjects(options: ProjectsOptions): Projects {
           )
         store.remove(uid)
       })
+      changes.rightsChanged()
     },
   }
 }

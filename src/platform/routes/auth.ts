@@ -11,11 +11,9 @@ import {
   UserToken,
 } from '../schemas/users.ts'
 import type { SignIn } from '../users/sign-in.ts'
-import type { UserTokens } from '../users/user-tokens.ts'
 
 export interface AuthRoutesOptions {
   readonly signIn: SignIn
-  readonly tokens: UserTokens
 }
 
 /** Names the user behind a request without a token in its record. */
@@ -42,7 +40,7 @@ const noCookie =
   'The platform sets no cookie: setCookie, a parameter of the published API, is accepted and has no effect.'
 
 /** Sign-in of users, and their tokens and passwords: `/v1/auth…`. Tokens in paths are in no log, record or error. */
-export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (app, { signIn, tokens }) => {
+export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (app, { signIn }) => {
   const tags = ['auth']
 
   app.post(
@@ -106,7 +104,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       },
     },
     async (request, reply) => {
-      for (const token of request.body.tokens) tokens.revoke(token)
+      for (const token of request.body.tokens) signIn.end(token)
       return reply.code(204).send(null)
     },
   )

@@ -19,16 +19,18 @@ export const createIdentify = ({
   keys,
 }: Pick<UserParts, 'authenticate' | 'userOf'> & {
   readonly authenticateHost: HostParts['authenticate']
-  readonly keys: Pick<Keys, 'userOf'>
+  readonly keys: Pick<Keys, 'findValid'>
 }): Identify => {
-  const byToken = identifyByToken(
-    (token) => toCaller(authenticate(token), 'user') ?? toHostCaller(authenticateHost(token)),
-  )
+  const byToken = identifyByToken((token) => {
+    const user = authenticate(token)
+    return user ? toCaller(user, 'user', user.sessionUid) : toHostCaller(authenticateHost(token))
+  })
   return (request) => {
     const apiKey = request.headers.apikey
     if (typeof apiKey !== 'string' || request.headers.authorization !== undefined) return byToken(request)
-    const uid = keys.userOf(apiKey)
-    return uid === undefined ? undefined : toCaller(userOf(uid), 'key')
+    const key = keys.findValid(apiKey)
+    const user = key && userOf(key.userUid)
+    return user && toCaller(user, 'key', key.uid)
   }
 }
 
@@ -49,12 +51,11 @@ export function ownUid(request: FastifyRequest): string {
   return uid
 }
 
-const toCaller = (user: SignedIn | undefined, kind: 'user' | 'key'): Caller | undefined =>
-  // The role is that for the tenant; `createAuthorize` refuses a user who has none.
-  user && {
-    ...{ userName: user.email, uid: user.uid, kind, sessionUid: undefined },
-    role: user.role ?? 'viewer',
-  }
+const toCaller = ({ email, uid, role }: SignedIn, kind: 'user' | 'key', sessionUid: string): Caller => ({
+  ...{ userName: email, uid, kind, sessionUid },
+  // That for the tenant; `createAuthorize` refuses a user who has none.
+  role: role ?? 'viewer',
+})
 
 /** For routes that a key may not use: it makes no keys, and no way to a password. */
 export const refuseKeys: onRequestHookHandler = (request, _reply, done) => {

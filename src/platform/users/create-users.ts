@@ -12,10 +12,11 @@ import type { Database } from '../../store/database.ts'
 import type { Lines } from '../../system/anonymous-log.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
+import type { CallerChanges } from '../caller-changes.ts'
 import { createPasswordLinks, type PasswordLinks } from './password-links.ts'
 import { createSignIn, type SignIn } from './sign-in.ts'
 import { createUserStore, type UserRecord } from './user-store.ts'
-import { createUserTokens, type UserTokens } from './user-tokens.ts'
+import { createUserTokens, sessionOf } from './user-tokens.ts'
 import { createUsers, type Users } from './users.ts'
 
 export interface UserPartsOptions {
@@ -25,6 +26,7 @@ export interface UserPartsOptions {
   readonly clientOf: ClientOf
   /** The beginning of a link: `https://platform.plant.example`. */
   readonly origin: () => string
+  readonly changes: CallerChanges
   readonly clock: Clock
   readonly log: Logger
   readonly anonymousLog: Lines
@@ -43,9 +45,8 @@ export interface UserParts {
   readonly users: Users
   readonly links: PasswordLinks
   readonly signIn: SignIn
-  readonly tokens: UserTokens
-  /** The user of a token; `undefined` for one that is not valid. */
-  authenticate(token: string): SignedIn | undefined
+  /** The user of a token, with its session; `undefined` for one that is not valid. */
+  authenticate(token: string): (SignedIn & { readonly sessionUid: string }) | undefined
   /** A user by its uid, for a key. */
   userOf(uid: string): SignedIn | undefined
   find(uid: string): UserRecord | undefined
@@ -58,7 +59,7 @@ export interface UserParts {
 
 /** Creates the parts in the order of their dependencies. */
 export async function createUserParts(options: UserPartsOptions): Promise<UserParts> {
-  const { database, secrets, clientOf, clock, log, anonymousLog } = options
+  const { database, secrets, clientOf, changes, clock, log, anonymousLog } = options
   const store = createUserStore(database)
   const links = createPasswordLinks({ store, clock, origin: options.origin })
   const tokens = await createUserTokens({ key: secrets.derive('token of a user'), database, clock })
@@ -70,16 +71,18 @@ export async function createUserParts(options: UserPartsOptions): Promise<UserPa
     isKnown: () => false,
   })
   return {
-    users: createUsers({ store, links, transaction: database.transaction, clock }),
+    users: createUsers({ store, links, transaction: database.transaction, changes, clock }),
     links,
-    tokens,
     signIn: createSignIn({
-      ...{ store, links, hashes: createPasswordHashes(), guard, tokens, clientOf, clock, anonymousLog },
+      ...{ store, links, hashes: createPasswordHashes(), guard, tokens, changes },
+      ...{ clientOf, clock, anonymousLog },
     }),
     authenticate(token) {
       const claims = tokens.read(token)
       const user = claims && store.find(claims.sub)
-      return user?.generation === claims?.gen && user ? toSignedIn(user) : undefined
+      return claims && user?.generation === claims.gen
+        ? { ...toSignedIn(user), sessionUid: sessionOf(claims) }
+        : undefined
     },
     userOf(uid) {
       const user = store.find(uid)

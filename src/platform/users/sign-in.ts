@@ -9,7 +9,8 @@ import type { Lines } from '../../system/anonymous-log.ts'
 import { platformErrors } from '../codes.ts'
 import type { PasswordLinks } from './password-links.ts'
 import type { UserRecord, UserStore } from './user-store.ts'
-import type { UserTokens } from './user-tokens.ts'
+import type { CallerChanges } from '../caller-changes.ts'
+import { sessionOf, type UserTokens } from './user-tokens.ts'
 
 export interface SignInOptions {
   readonly store: UserStore
@@ -17,6 +18,7 @@ export interface SignInOptions {
   readonly hashes: PasswordHashes
   readonly guard: GuessGuard
   readonly tokens: UserTokens
+  readonly changes: Pick<CallerChanges, 'gone'>
   readonly clientOf: ClientOf
   readonly clock: Clock
   /** Logs refusals. */
@@ -42,8 +44,10 @@ export interface SignInRequest {
 export interface SignIn {
   /** Makes a token. @throws AppError SignInRefused, TooManyAttempts, TooManyPasswords */
   authenticate(request: SignInRequest): Promise<string>
-  /** Makes a new token for one that is still valid; the old one ends. @throws AppError Unauthenticated */
+  /** Makes a new token for one that is still valid; the old one ends, its session does not. @throws AppError Unauthenticated */
   refresh(token: string): { readonly token: string; readonly user: UserRecord }
+  /** Ends a token and its session; what is no valid token is left alone. */
+  end(token: string): void
   /** Sets a password by a link. @throws AppError LinkRefused, TooManyPasswords */
   activate(token: string, password: string, address: string): Promise<UserRecord>
   /** Notes that a user asks for a new link; says nothing of whether there is such a user. */
@@ -53,7 +57,13 @@ export interface SignIn {
 }
 
 export function createSignIn(options: SignInOptions): SignIn {
-  const { store, links, hashes, guard, tokens, clientOf, clock, anonymousLog } = options
+  const { store, links, hashes, guard, tokens, changes, clientOf, clock, anonymousLog } = options
+
+  /** Sets a password; every token of the user ends, its keys do not. */
+  function setPassword(userUid: string, text: string): void {
+    store.setPassword(userUid, text, clock.now())
+    changes.gone(({ kind, uid }) => kind === 'user' && uid === userUid)
+  }
 
   const refused = () =>
     new AppError(platformErrors.SignInRefused, 'the e-mail address or the password is wrong')
@@ -114,7 +124,13 @@ export function createSignIn(options: SignInOptions): SignIn {
       if (user?.generation !== claims?.gen || !user)
         throw new AppError(generalErrors.Unauthenticated, 'sign in again: the token is expired or revoked')
       tokens.revoke(token)
-      return { token: tokens.make(user.uid, user.generation), user }
+      return { token: tokens.make(user.uid, user.generation, sessionOf(claims)), user }
+    },
+    end(token) {
+      const claims = tokens.revoke(token)
+      if (!claims) return
+      const ended = sessionOf(claims)
+      changes.gone(({ sessionUid }) => sessionUid === ended)
     },
     async activate(token, password, address) {
       const none = () =>
@@ -124,7 +140,7 @@ export function createSignIn(options: SignInOptions): SignIn {
       // Used meanwhile, or ended by a newer one.
       const user = links.find(token)
       if (!user) throw none()
-      store.setPassword(user.uid, text, clock.now())
+      setPassword(user.uid, text)
       return user
     },
     askForLink(email) {
@@ -142,7 +158,7 @@ export function createSignIn(options: SignInOptions): SignIn {
       const user = await check(request, 'password change')
       const text = await hashes.hash(newPassword, waiterOf(request.address))
       if (store.find(user.uid)?.generation !== user.generation) throw refused()
-      store.setPassword(user.uid, text, clock.now())
+      setPassword(user.uid, text)
     },
   }
 }

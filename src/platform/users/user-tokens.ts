@@ -19,15 +19,20 @@ export interface UserClaims {
 
 /** Tokens of users: valid for 15 minutes, unless they are revoked or the user's generation has changed. */
 export interface UserTokens {
-  make(uid: string, generation: number): string
+  /** @param session of the token that it replaces; by default it begins a new one */
+  make(uid: string, generation: number, session?: string): string
   /** @returns undefined for a token that is altered, expired, revoked, or from a time that is yet to come */
   read(token: string): UserClaims | undefined
-  /** Ends a token; what is no valid token is left alone. */
-  revoke(token: string): void
+  /** Ends a token; what is no valid token is left alone. @returns what the token said, if it was valid */
+  revoke(token: string): UserClaims | undefined
   /** Forgets revoked tokens that have expired long ago. */
   sweep(): void
 }
 
+/** The session of a token; a token that replaces it has the same. */
+export const sessionOf = ({ jti }: Pick<UserClaims, 'jti'>): string => jti.slice(0, sessionCharacters)
+
+const sessionCharacters = 16
 const lifeSeconds = 15 * 60
 
 // Longer than they last: a clock that was ahead for a while, and a restart, must not make a revoked token valid again.
@@ -83,12 +88,12 @@ export async function createUserTokens({
   }
 
   return {
-    make(sub, gen) {
+    make(sub, gen, session = randomBytes(12).toString('base64url')) {
       const iat = Math.floor(clock.now() / 1_000)
       // Short, since a token may be a part of a path, whose parameters have at most 256 characters.
       return app.jwt.sign({
         sub,
-        jti: randomBytes(12).toString('base64url'),
+        jti: session + randomBytes(6).toString('base64url'),
         gen,
         iat,
         exp: iat + lifeSeconds,
@@ -97,9 +102,10 @@ export async function createUserTokens({
     read,
     revoke(token) {
       const claims = read(token)
-      if (!claims) return
+      if (!claims) return undefined
       revoke.run(claims.jti, claims.exp * 1_000)
       justRevoked.set(claims.jti, clock.monotonic())
+      return claims
     },
     sweep() {
       sweep.run(clock.now() - keptMs)

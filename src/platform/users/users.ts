@@ -6,6 +6,7 @@ import { generalErrors } from '../../errors/codes.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
 import type { User, UserEntity } from '../schemas/users.ts'
+import type { CallerChanges } from '../caller-changes.ts'
 import type { PasswordLinks } from './password-links.ts'
 import type { UserRecord, UserStore } from './user-store.ts'
 
@@ -13,6 +14,7 @@ export interface UsersOptions {
   readonly store: UserStore
   readonly links: PasswordLinks
   readonly transaction: <T>(work: () => T) => T
+  readonly changes: CallerChanges
   readonly clock: Clock
 }
 
@@ -31,7 +33,7 @@ export interface Users {
   renewLink(uid: string): string
 }
 
-export function createUsers({ store, links, transaction, clock }: UsersOptions): Users {
+export function createUsers({ store, links, transaction, changes, clock }: UsersOptions): Users {
   function get(uid: string): UserRecord {
     const found = store.find(uid)
     if (!found) throw new AppError(generalErrors.NotFound, 'there is no user with this uid')
@@ -75,6 +77,7 @@ export function createUsers({ store, links, transaction, clock }: UsersOptions):
         keepAnAdministrator(get(uid))
         store.remove(uid)
       })
+      changes.gone((caller) => caller.uid === uid)
     },
     setRoles(uid, roles) {
       transaction(() => {
@@ -82,6 +85,7 @@ export function createUsers({ store, links, transaction, clock }: UsersOptions):
         if (!roles.includes('admin')) keepAnAdministrator(user)
         store.setRoles(uid, roles, clock.now())
       })
+      changes.rightsChanged()
     },
     renewLink(uid) {
       get(uid)
