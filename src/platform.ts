@@ -24,7 +24,7 @@ import { createKeyStore } from './platform/keys/key-store.ts'
 import { createKeys } from './platform/keys/keys.ts'
 import { createPackParts, type PackParts } from './platform/packs/create-packs.ts'
 import type { CallerChanges } from './platform/caller-changes.ts'
-import { createProjects } from './platform/projects/projects.ts'
+import { createProjects, createRequireProject } from './platform/projects/projects.ts'
 import { createProjectStore } from './platform/projects/project-store.ts'
 import { createAudits } from './platform/audits/audits.ts'
 import { apiKeyRoutes } from './platform/routes/api-keys.ts'
@@ -126,6 +126,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     origin: () => `https://${names.hostName()}${port}`,
   })
   const projectStore = createProjectStore(database)
+  const requireProject = createRequireProject(projectStore)
   const clusterStore = createClusterStore(database)
   const index = createWantedIndex(clusterStore)
   const hosts = await createHostParts({
@@ -136,14 +137,14 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     ...{ stateDirectory: state.directory, settings: config.platform.packs, database, read, secrets },
     ...{ worker: { runner, program: edges.examineProgram, log }, usesOf: clusterStore.using },
     madeOf: clusterStore.madeOf,
-    ...{ stopping, clock, log },
+    ...{ requireProject, stopping, clock, log },
   })
   const clusters = await createClusterParts({
     ...{ stateDirectory: state.directory, settings: config.platform.packs, store: clusterStore, index },
     ...{ database, read, secrets, tenantUid: tenant.uid, hosts, packs, clock, log },
   })
   const clouds = await createCloudParts({
-    ...{ settings: config.clouds, database, read, secrets, stopping, clock, log },
+    ...{ settings: config.clouds, database, read, secrets, requireProject, stopping, clock, log },
   })
   const events = createEvents({ database, read, clock })
   const keys = createKeys({

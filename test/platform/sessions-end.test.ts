@@ -249,3 +249,52 @@ describe('a request whose body arrives', () => {
     expect(await removed.reply()).toBe('401 Unauthenticated')
   })
 })
+
+describe('what root sends for a project that is deleted meanwhile', () => {
+  const json = { 'content-type': 'application/json' }
+  const bytes = (value: object) => Buffer.from(JSON.stringify(value))
+  const count = (table: string) =>
+    world.platform.rooms.state.database.sql
+      .prepare(`SELECT count(*) AS count FROM ${table} WHERE project_uid = ?`)
+      .get(projectUid)
+
+  it.each([
+    ['a pack', 'pack', '/v1/packs', () => packUpload(tarOf(smallPack(newName())))],
+    [
+      ...['a profile', 'cluster_profile', '/v1/clusterprofiles/import'],
+      () => ({ headers: json, payload: bytes(smallProfile(newName())) }),
+    ],
+    [
+      ...['a cloud account', 'cloud_account', '/v1/cloudaccounts/vendor'],
+      () => ({ headers: json, payload: bytes({ metadata: { name: newName() }, spec: right }) }),
+    ],
+    [
+      ...['a cloud configuration', 'cloud_config', '/v1/cloudconfigs/vendorke'],
+      (accountUid: string) => ({
+        headers: json,
+        payload: bytes({
+          metadata: { name: newName() },
+          spec: {
+            cloudAccountRef: { uid: accountUid },
+            machinePoolConfig: [{ name: 'workers', tags: ['a=b'] }],
+          },
+        }),
+      }),
+    ],
+  ] as [string, string, string, (accountUid: string) => { headers: Fields; payload: Buffer }][])(
+    '%s is refused as for an unknown project, and nothing is kept',
+    async (_, table, path, make) => {
+      const { uid: accountUid } = await world.newAccount()
+      projectUid = await newProject()
+      const { headers, payload } = make(accountUid)
+      const before = [onDisk('packs'), onDisk('profiles')]
+      const fields = { ...headers, projectuid: projectUid }
+      const slow = await begin('POST', path, fields, payload, connect(socketPath))
+      await ask('DELETE', `/v1/projects/${projectUid}`)
+      slow.finish()
+      expect(await slow.reply()).toBe('404 ProjectNotFound')
+      expect(count(table)).toEqual({ count: 0 })
+      await waitFor(() => expect([onDisk('packs'), onDisk('profiles')]).toEqual(before))
+    },
+  )
+})

@@ -8,6 +8,7 @@ import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
 import type { MachineProvider } from '../machines/provider.ts'
+import type { RequireProject } from '../projects/projects.ts'
 import type {
   VendorAccount,
   VendorAccountCredentials,
@@ -26,6 +27,7 @@ export interface CloudAccountsOptions {
   readonly store: CloudAccountStore
   readonly database: Pick<Database, 'sql' | 'transaction'>
   readonly read: Reader['read']
+  readonly requireProject: RequireProject
   readonly seal: Seal
   /** @throws AppError CloudNotConfigured */
   readonly provider: () => Pick<MachineProvider<VendorAccountCredentials, never>, 'validate'>
@@ -62,7 +64,7 @@ export interface CloudAccounts {
 const answerMs = 5_000
 
 export function createCloudAccounts(options: CloudAccountsOptions): CloudAccounts {
-  const { store, database, read, seal, provider, usesOf, stopping, clock } = options
+  const { store, database, read, requireProject, seal, provider, usesOf, stopping, clock } = options
 
   const notFound = () =>
     new AppError(generalErrors.NotFound, 'there is no cloud account with this uid in this scope')
@@ -105,6 +107,7 @@ export function createCloudAccounts(options: CloudAccountsOptions): CloudAccount
         ...{ secretKey: seal.seal(spec.secretKey), createdAt: now },
       }
       database.transaction(() => {
+        requireProject(projectUid)
         requireNew(projectUid, name)
         store.add(account)
       })

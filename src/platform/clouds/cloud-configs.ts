@@ -10,6 +10,7 @@ import { platformErrors } from '../codes.ts'
 import type { KeptPools, SeenPool } from '../machines/kept-pools.ts'
 import type { MachineProvider } from '../machines/provider.ts'
 import type { CloudPool } from '../openstack/create-openstack.ts'
+import type { RequireProject } from '../projects/projects.ts'
 import type { VendorCloudConfig, VendorCloudConfigEntity } from '../schemas/cloud-configs.ts'
 import type { CloudAccounts } from './cloud-accounts.ts'
 import { cloudConfigList, toVendorCloudConfig } from './cloud-config-list.ts'
@@ -24,6 +25,7 @@ export interface CloudConfigsOptions {
   readonly store: CloudConfigStore
   readonly database: Pick<Database, 'sql' | 'transaction'>
   readonly read: Reader['read']
+  readonly requireProject: RequireProject
   readonly accounts: Pick<CloudAccounts, 'findUsable' | 'credentialsOf'>
   readonly pools: KeptPools
   /** @throws AppError CloudNotConfigured */
@@ -49,7 +51,7 @@ export interface CloudConfigs {
 }
 
 export function createCloudConfigs(options: CloudConfigsOptions): CloudConfigs {
-  const { store, database, read, accounts, pools, provider, clock } = options
+  const { store, database, read, requireProject, accounts, pools, provider, clock } = options
 
   function get(uid: string, projectUid: string): CloudConfigRecord {
     const config = store.find(uid)
@@ -76,6 +78,7 @@ export function createCloudConfigs(options: CloudConfigsOptions): CloudConfigs {
       const now = clock.now()
       const uid = uuidAt(now)
       database.transaction(() => {
+        requireProject(projectUid)
         if (!accounts.findUsable(cloudAccountRef.uid, projectUid))
           throw refusedField('spec.cloudAccountRef.uid', 'is no cloud account of this scope or of the tenant')
         if (store.hasName(projectUid, name))

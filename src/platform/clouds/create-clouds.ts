@@ -8,6 +8,7 @@ import { platformErrors } from '../codes.ts'
 import type { CloudsSettings } from '../config.ts'
 import { createKeptPools } from '../machines/kept-pools.ts'
 import { createOpenStack } from '../openstack/create-openstack.ts'
+import type { RequireProject } from '../projects/projects.ts'
 import { sealedColumns, sealOf } from '../secret/sealed-columns.ts'
 import { createCloudAccounts, type CloudAccounts } from './cloud-accounts.ts'
 import { createCloudAccountStore } from './cloud-account-store.ts'
@@ -19,6 +20,7 @@ export interface CloudPartsOptions {
   readonly database: Database
   readonly read: Reader['read']
   readonly secrets: Secrets
+  readonly requireProject: RequireProject
   /** Ends what the cloud is asked. */
   readonly stopping: AbortSignal
   readonly clock: Clock
@@ -36,7 +38,7 @@ export interface CloudParts {
 
 /** @throws Error for a file of authorities that cannot be read */
 export async function createCloudParts(options: CloudPartsOptions): Promise<CloudParts> {
-  const { settings, database, read, secrets, stopping, clock, log } = options
+  const { settings, database, read, secrets, requireProject, stopping, clock, log } = options
   const openStack = await createOpenStack(settings.vendor, clock)
   const provider = () => {
     if (openStack) return openStack
@@ -47,12 +49,29 @@ export async function createCloudParts(options: CloudPartsOptions): Promise<Clou
   }
   const store = createCloudConfigStore(database)
   const accounts = createCloudAccounts({
-    ...{ store: createCloudAccountStore(database), database, read, provider, stopping, clock },
+    ...{
+      store: createCloudAccountStore(database),
+      database,
+      read,
+      requireProject,
+      provider,
+      stopping,
+      clock,
+    },
     seal: sealOf(secrets, sealedColumns.cloudSecrets),
     usesOf: (uid) => store.namesWith(uid).map((name) => `the cloud configuration ${name}`),
   })
   const pools = createKeptPools({ clock, log, stopping })
-  const configs = createCloudConfigs({ store, database, read, accounts, pools, provider, clock })
+  const configs = createCloudConfigs({
+    store,
+    database,
+    read,
+    requireProject,
+    accounts,
+    pools,
+    provider,
+    clock,
+  })
   return {
     ...{ accounts, configs },
     usesOf: (uid) => [...configs.usesOfProject(uid), ...accounts.usesOfProject(uid)],

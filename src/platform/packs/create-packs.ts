@@ -9,6 +9,7 @@ import { createRunningUploads, type RunningUploads } from '../../upload/running.
 import type { PlatformSettings } from '../config.ts'
 import { createExaminations, type Examinations } from '../examinations.ts'
 import { openKeptFolders } from '../kept-folders.ts'
+import type { RequireProject } from '../projects/projects.ts'
 import { createProfiles, type Profiles } from '../profiles/profiles.ts'
 import type { UsingCluster } from '../profiles/profile-list.ts'
 import { createProfileStore } from '../profiles/profile-store.ts'
@@ -22,6 +23,7 @@ export interface PackPartsOptions {
   readonly database: Database
   readonly read: Reader['read']
   readonly secrets: Secrets
+  readonly requireProject: RequireProject
   /** Of `examine.cjs`. */
   readonly worker: WorkerOptions
   /** The clusters that use a profile. */
@@ -50,8 +52,8 @@ const mostImports = 2
 
 /** Creates the parts in the order of their dependencies, and removes what a killed daemon left. */
 export async function createPackParts(options: PackPartsOptions): Promise<PackParts> {
-  const { stateDirectory, settings, database, read, secrets, worker, usesOf, madeOf, stopping, clock, log } =
-    options
+  const { stateDirectory, settings, database, read, secrets, requireProject, worker } = options
+  const { usesOf, madeOf, stopping, clock, log } = options
   const examinations = createExaminations(worker)
   const packStore = createPackStore(database)
   const profileStore = createProfileStore(database)
@@ -76,10 +78,19 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
   })
   const profiles = createProfiles({
     ...{ store: profileStore, folders: profileFolders, packs: packStore, database, read, examinations },
-    ...{ settings, usesOf, clock, seal: sealOf(secrets, sealedColumns.profileVariables) },
+    ...{ requireProject, settings, usesOf, clock, seal: sealOf(secrets, sealedColumns.profileVariables) },
   })
   const packs = createPacks({
-    ...{ store: packStore, folders: packFolders, database, read, examinations, settings, clock },
+    ...{
+      store: packStore,
+      folders: packFolders,
+      database,
+      read,
+      requireProject,
+      examinations,
+      settings,
+      clock,
+    },
     usesOf: (pack) => [
       ...profiles.usesOfPack(pack),
       ...madeOf(pack.uid).map(({ name }) => `the cluster ${name}`),

@@ -17,6 +17,7 @@ import { platformErrors } from '../codes.ts'
 import type { PlatformSettings } from '../config.ts'
 import type { Asker, Examinations } from '../examinations.ts'
 import type { KeptFolders } from '../kept-folders.ts'
+import type { RequireProject } from '../projects/projects.ts'
 import type { PackSummary } from '../schemas/packs.ts'
 import { packList, toPackSummary } from './pack-list.ts'
 import { packColumns, toPackRecord, type PackRecord, type PackStore } from './pack-store.ts'
@@ -26,6 +27,7 @@ export interface PacksOptions {
   readonly folders: KeptFolders
   readonly database: Pick<Database, 'sql' | 'transaction'>
   readonly read: Reader['read']
+  readonly requireProject: RequireProject
   readonly examinations: Pick<Examinations, 'pack'>
   readonly settings: PlatformSettings['packs']
   /** Names of the profiles that use a pack, and of the clusters that were made of it. */
@@ -67,7 +69,7 @@ export interface Packs {
 }
 
 export function createPacks(options: PacksOptions): Packs {
-  const { store, folders, database, read, examinations, settings, usesOf, clock } = options
+  const { store, folders, database, read, requireProject, examinations, settings, usesOf, clock } = options
   const { limitBytes, reserveBytes, maximum } = settings
   const running = createRunningUploads({ maximum, what: 'packs' })
 
@@ -106,6 +108,7 @@ export function createPacks(options: PacksOptions): Packs {
     await folders.keep(staged, () => {
       database.transaction(() => {
         signal.throwIfAborted()
+        requireProject(projectUid)
         requireNew(projectUid, found)
         store.add(pack)
       })

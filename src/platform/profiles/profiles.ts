@@ -24,6 +24,7 @@ import type { PlatformSettings } from '../config.ts'
 import type { Asker, Examinations, ProfileText } from '../examinations.ts'
 import type { KeptFolders } from '../kept-folders.ts'
 import type { PackRecord, PackStore } from '../packs/pack-store.ts'
+import type { RequireProject } from '../projects/projects.ts'
 import type { ClusterProfile, Variable } from '../schemas/profiles.ts'
 import { restoreSecrets } from './kept-secrets.ts'
 import { profileList, toClusterProfile, type UsingCluster } from './profile-list.ts'
@@ -41,6 +42,7 @@ export interface ProfilesOptions {
   readonly packs: Pick<PackStore, 'named'>
   readonly database: Pick<Database, 'sql' | 'transaction'>
   readonly read: Reader['read']
+  readonly requireProject: RequireProject
   readonly examinations: Pick<Examinations, 'profile'>
   readonly settings: Pick<PlatformSettings['packs'], 'reserveBytes'>
   /** Seals variables; their defaults may be secret. */
@@ -93,19 +95,8 @@ export interface Profiles {
 const limits = defaultLimits
 
 export function createProfiles(options: ProfilesOptions): Profiles {
-  const {
-    store,
-    folders,
-    packs,
-    database,
-    read,
-   
-    examinations,
-    settings,
-    seal,
-    usesOf,
-    clock,
-  } = options
+  const { store, folders, packs, database, read, requireProject } = options
+  const { examinations, settings, seal, usesOf, clock } = options
   const oneChange = createLock()
 
   function get(uid: string, projectUid: string): ProfileRecord {
@@ -242,6 +233,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         await folders.keep(staged, () => {
           database.transaction(() => {
             asker.signal.throwIfAborted()
+            requireProject(projectUid)
             requireNew(projectUid, found)
             store.add(profile)
           })

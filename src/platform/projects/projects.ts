@@ -48,6 +48,19 @@ export interface Projects {
 export const projectNotFound = () =>
   new AppError(platformErrors.ProjectNotFound, 'there is no project with this uid in which you have a role')
 
+/**
+ * Refuses a scope that is not there any more. To be called in the transaction that writes a row of it, since its project may have been
+ * deleted after the guard has seen it. @throws AppError ProjectNotFound
+ */
+export type RequireProject = (projectUid: string) => void
+
+/** @returns a function that finds every project, and the tenant, which is an empty uid */
+export const createRequireProject =
+  ({ has }: Pick<ProjectStore, 'has'>): RequireProject =>
+  (projectUid) => {
+    if (projectUid !== '' && !has(projectUid)) throw projectNotFound()
+  }
+
 export function createProjects(options: ProjectsOptions): Projects {
   const { store, isUser, roleOf, usesOf, transaction, changes, clock } = options
 
