@@ -33,6 +33,8 @@ describe('edgehostctl on a terminal', () => {
     expect(shown).not.toContain('canary')
     // Typed text is echoed again, also after Ctrl-C at the question.
     await pane.type('clear', 'Enter')
+    // The question of before is not the one that is answered below.
+    await pane.until(/^\$ ?$/)
     await pane.type(`edgehostctl --host ${address} login chief`, 'Enter')
     await pane.until(/Password of chief/)
     await pane.type('secret', 'C-c')

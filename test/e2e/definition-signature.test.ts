@@ -160,9 +160,12 @@ describe('the definition that an installer placed', () => {
       problems: [],
       clusterProfileDetails: [{ profileVersion: '1.0.0' }],
     })
-    expect(await said()).toMatchObject([
-      { action: 'create', actor: 'edgehostd', resource: { name: 'factory 1.0.0', uid: json.uid } },
-    ])
+    // journald may not have written it yet.
+    await eventually(async () =>
+      expect(await said()).toMatchObject([
+        { action: 'create', actor: 'edgehostd', resource: { name: 'factory 1.0.0', uid: json.uid } },
+      ]),
+    )
   })
 
   it('the embedded definition survives a restart and is not examined again', async () => {
@@ -183,9 +186,11 @@ describe('the definition that an installer placed', () => {
         clusterProfileDetails: [],
         problems,
       })
-    const warnings = (await said()).filter(({ priority }) => priority < 6)
-    expect(warnings).toMatchObject([{ priority: 4, code: 'ArchiveDamaged', file: embeddedFile }])
-    expect(warnings[0]!.msg).toContain(`edgehostctl definition validate ${embeddedFile}`)
+    await eventually(async () => {
+      const warnings = (await said()).filter(({ priority }) => priority < 6)
+      expect(warnings).toMatchObject([{ priority: 4, code: 'ArchiveDamaged', file: embeddedFile }])
+      expect(warnings[0]!.msg).toContain(`edgehostctl definition validate ${embeddedFile}`)
+    })
 
     await host.write(embeddedFile, await readFile(path('two.tgz')))
     expect((await embedded()).json).toMatchObject({
