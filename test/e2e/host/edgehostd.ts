@@ -1,4 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, inject } from 'vitest'
 import { bootHost, type Host, type HostOptions } from './host.ts'
 import type { Ask, Reply } from './http.ts'
@@ -113,7 +114,7 @@ export function asEdgehostd(host: Host): Edgehostd {
       (await host.output(['systemctl', 'show', '--property', name, '--value', 'edgehostd'])).trim(),
     mainPid: async () => Number(await edgehostd.property('MainPID')),
     async log() {
-      return (await host.journal('edgehostd')).flatMap(({ message, priority }) => {
+      return (await settledJournal(host)).flatMap(({ message, priority }) => {
         if (!message.startsWith('{')) return []
         const line = JSON.parse(message) as Record<string, unknown>
         return [{ ...line, msg: String(line.msg), priority }]
@@ -122,6 +123,18 @@ export function asEdgehostd(host: Host): Edgehostd {
     trust: () => trust(host),
   }
   return edgehostd
+}
+
+/** journald is behind the daemon for a moment: a line comes after the reply that it is about. */
+async function settledJournal(host: Host) {
+  let lines = await host.journal('edgehostd')
+  for (let look = 0; look < 5; look += 1) {
+    await sleep(100)
+    const later = await host.journal('edgehostd')
+    if (later.length === lines.length) return later
+    lines = later
+  }
+  return lines
 }
 
 async function trust(host: Host): Promise<void> {
