@@ -1,3 +1,5 @@
+import { hasMoreValues } from '../base/json.ts'
+
 // No resource nests deeper than a few levels; a parser needs over a second for a body of brackets alone.
 const deepest = 128
 // Each takes up to 300 bytes when it is parsed, as in `{"30":0}`: megabytes of them are more memory than there is.
@@ -9,32 +11,25 @@ const mostValues = 50_000
  * @param text valid UTF-8; that it is JSON is not checked
  */
 export function describeForm(text: string): string | undefined {
-  return (
-    describeShape(text) ??
-    (hasHalfPair(text) ? 'the body has a half of a surrogate pair, which is no character' : undefined)
-  )
+  if (isTooDeep(text)) return `the body nests deeper than ${deepest} levels`
+  if (hasMoreValues(text, mostValues)) return `the body has more than ${mostValues} values`
+  return hasHalfPair(text) ? 'the body has a half of a surrogate pair, which is no character' : undefined
 }
 
 const [quote, backslash] = ['"'.charCodeAt(0), '\\'.charCodeAt(0)]
-const comma = ','.charCodeAt(0)
 const [openList, openObject] = ['['.charCodeAt(0), '{'.charCodeAt(0)]
 const [closeList, closeObject] = [']'.charCodeAt(0), '}'.charCodeAt(0)]
 
-function describeShape(text: string): string | undefined {
+function isTooDeep(text: string): boolean {
   let depth = 0
-  let values = 1
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
     if (code === quote) at = endOfText(text, at)
-    else if (code === comma) values += 1
-    else if (code === openList || code === openObject) {
-      depth += 1
-      values += 1
-    } else if (code === closeList || code === closeObject) depth -= 1
-    if (depth > deepest) return `the body nests deeper than ${deepest} levels`
-    if (values > mostValues) return `the body has more than ${mostValues} values`
+    else if (code === openList || code === openObject) depth += 1
+    else if (code === closeList || code === closeObject) depth -= 1
+    if (depth > deepest) return true
   }
-  return undefined
+  return false
 }
 
 /** Where the text that begins at a quote ends. */

@@ -4,7 +4,7 @@ import { generalErrors } from '../errors/codes.ts'
 import { onClosing } from './connection/closings.ts'
 
 /**
- * Aborted when the session of a request ends or its connection closes, with an AppError as its reason: nobody waits for the reply any more.
+ * Aborted when the session of a request ends or its connection closes, with an AppError as its reason: its client waits for the reply no more.
  * Only the former happens after a reply.
  */
 export function requestEnd({ sessionEnd, socket }: FastifyRequest, { raw }: FastifyReply): AbortSignal {

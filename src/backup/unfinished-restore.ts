@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { access, readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { program } from '../base/program.ts'
 import { StartError } from '../errors/start-error.ts'
 import { databaseName } from '../store/database-name.ts'
 import { lockName } from '../store/state-lock.ts'
+import { isThere } from '../system/files.ts'
 
 /**
  * A file in a state folder whose restore is not finished: in the one that is being made, and after it was moved into place until all other
@@ -33,8 +34,8 @@ async function listStagings(stateDirectory: string): Promise<string[]> {
 export async function requireFinishedRestore(stateDirectory: string): Promise<void> {
   // The daemon may not be allowed to read what is beside its state folder.
   const stagings = await listStagings(stateDirectory).catch((): string[] => [])
-  const isBetween = stagings.length > 0 && !(await isPresent(join(stateDirectory, databaseName)))
-  if (!isBetween && !(await isPresent(join(stateDirectory, markName)))) return
+  const isBetween = stagings.length > 0 && !(await isThere(join(stateDirectory, databaseName)))
+  if (!isBetween && !(await isThere(join(stateDirectory, markName)))) return
   throw new StartError(
     `a restore of ${stateDirectory} was interrupted: run it again with ${program.ctl} restore, then systemctl start ${program.daemon}. Until then the daemon does not start, and nothing is lost`,
   )
@@ -52,13 +53,13 @@ export interface UnfinishedRestore {
 export async function findUnfinishedRestore(stateDirectory: string): Promise<UnfinishedRestore | undefined> {
   const formerOf = async (folder: string) => {
     const former = await readFile(join(folder, markName), 'utf8').catch(() => '')
-    return former !== '' && (await isPresent(former)) ? former : undefined
+    return former !== '' && (await isThere(former)) ? former : undefined
   }
-  if (await isPresent(join(stateDirectory, markName))) {
+  if (await isThere(join(stateDirectory, markName))) {
     const former = await formerOf(stateDirectory)
     return { folder: stateDirectory, ...(former === undefined ? {} : { former }) }
   }
-  if (await isPresent(join(stateDirectory, databaseName))) return undefined
+  if (await isThere(join(stateDirectory, databaseName))) return undefined
   for (const folder of await listStagings(stateDirectory)) {
     const former = await formerOf(folder)
     if (former !== undefined) return { folder, former }
@@ -85,9 +86,3 @@ export async function removeStagings(stateDirectory: string, except?: string): P
   for (const staging of await listStagings(stateDirectory))
     if (staging !== except) await rm(staging, { recursive: true })
 }
-
-const isPresent = (path: string) =>
-  access(path).then(
-    () => true,
-    () => false,
-  )

@@ -87,7 +87,7 @@ export function createExaminations(worker: WorkerOptions): Examinations {
       running = finding.catch(() => undefined)
       return finding
     }
-    // What nobody waits for any more keeps no place of those that wait.
+    // An examination whose client is gone keeps no place in the queue.
     return turns.run({ group: asker.name, member: '' }, work, signal)
   }
 
