@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,6 +15,7 @@ import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
 import { eventually } from './host/eventually.ts'
 import { openPane } from './host/pane.ts'
 import { output } from './host/process.ts'
+import { noise } from '../support/random.ts'
 
 const right = 'content canary 0801'
 const MB = 1_000_000
@@ -64,7 +65,7 @@ function writeImages(): void {
   const absent = image(layout, 'arm64', Buffer.from('arm'))
   layout.list(layout.index([here, absent]), { 'io.containerd.image.name': 'busybox:1.35' })
   for (const hex of [absent.digest.slice(7), sha256(Buffer.from('arm'))]) layout.blobs.delete(hex)
-  layout.list(image(layout, 'amd64', busybox, randomBytes(120 * MB), randomBytes(50 * MB)), {
+  layout.list(image(layout, 'amd64', busybox, noise(120 * MB), noise(50 * MB)), {
     'io.containerd.image.name': 'registry.example/plant/large:1',
   })
   writeLayoutFolder(onOther('/srv/images'), layout)
@@ -115,7 +116,7 @@ beforeAll(async () => {
   await other.output(['mkdir', '-p', '/srv'])
   writeImages()
   await other.write('/srv/web-shop-1.4.0.tgz', chart())
-  await other.write('/srv/notes', randomBytes(25 * MB))
+  await other.write('/srv/notes', noise(25 * MB))
   await other.write('/srv/definition.tgz', definitionArchive({ version: '4.2.0' }))
 })
 afterAll(async () => {
@@ -229,7 +230,7 @@ describe('a bundle as one file', () => {
   let second: string
 
   it('a file is accepted from an administrator alone, once, and is shown as the last upload', async () => {
-    await other.write('/srv/more', randomBytes(3 * MB))
+    await other.write('/srv/more', noise(3 * MB))
     await other.sh(
       'cd /srv; edgehostctl content build --file more=/srv/more notes=/srv/notes --output two.tar.zst',
     )
@@ -295,7 +296,7 @@ describe('a host with a signing key', () => {
     const value = Buffer.from(pem).toString('base64')
     await configure(`  signing: {publicKey: {base64EncodedValue: "${value}", description: Plant 7}}\n`)
     const layout = createLayout()
-    layout.list(image(layout, 'amd64', randomBytes(MB)))
+    layout.list(image(layout, 'amd64', noise(MB)))
     writeLayoutFolder(onOther('/srv/signed'), layout)
 
     const unsigned = await there('content', 'upload', '/srv/signed')

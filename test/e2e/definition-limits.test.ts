@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -8,6 +7,7 @@ import { definitionArchive } from '../support/definition-archives.ts'
 import { rawMember } from '../support/tar-bytes.ts'
 import { definitionsOf, type Definitions } from './host/definitions.ts'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
+import { noise } from '../support/random.ts'
 
 const right = 'right canary 1302'
 const MB = 1_000_000
@@ -115,7 +115,7 @@ describe('a definition of patterns that would take all memory', () => {
 describe('a definition of 200 MB', () => {
   it('a definition of 200 MB does not take that much memory', async () => {
     const charts = Array.from({ length: 10 }, (_, index) => `packs/web-shop-1.0/charts/${index}.tgz`)
-    const files = Object.fromEntries(charts.map((path) => [path, randomBytes(20 * MB)]))
+    const files = Object.fromEntries(charts.map((path) => [path, noise(20 * MB)]))
     const file = join(host.folder, 'large.tgz')
     await writeFile(file, definitionArchive({ files }))
     const pid = await host.mainPid()
@@ -135,7 +135,7 @@ describe('a disk that is full', () => {
   beforeAll(async () => {
     file = join(host.folder, 'large.tgz')
     // Random bytes cannot be compressed.
-    const files = { 'packs/web-shop-1.0/charts/a.tgz': randomBytes(20 * MB) }
+    const files = { 'packs/web-shop-1.0/charts/a.tgz': noise(20 * MB) }
     await writeFile(file, definitionArchive({ version: '20.0.0', files }))
     await definitions.take('1.0.0')
     await host.write('/etc/edgehostd/config.d/full.yaml', `definitions: {upload: {reserveBytes: ${MB}}}\n`)

@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { definitionArchive } from '../support/definition-archives.ts'
-import { createRandom } from '../support/random.ts'
+import { noise, createRandom } from '../support/random.ts'
 import { exportedProfile } from '../support/tar-bytes.ts'
 import { definitionsFolder, definitionsOf, type Definitions } from './host/definitions.ts'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
@@ -27,7 +26,7 @@ beforeAll(async () => {
   token = (await host.openSession('anna', right)).token
   definitions = definitionsOf(host, token)
   const files = Object.fromEntries(
-    Array.from({ length: 4 }, (_, index) => [`packs/web-shop-1.0/charts/${index}.tgz`, randomBytes(5 * MB)]),
+    Array.from({ length: 4 }, (_, index) => [`packs/web-shop-1.0/charts/${index}.tgz`, noise(5 * MB)]),
   )
   large = definitionArchive({ version: '20.0.0', files })
 })
@@ -54,7 +53,7 @@ describe('a definition that was built on the host', () => {
     const packFile = { name: 'web-shop', version: '1.0', layer: 'addon', charts: ['charts/shop.tgz'] }
     await host.write('/home/victor/web-shop/pack.json', JSON.stringify(packFile))
     await host.write('/home/victor/web-shop/values.yaml', values)
-    await host.write('/home/victor/web-shop/charts/shop.tgz', randomBytes(MB))
+    await host.write('/home/victor/web-shop/charts/shop.tgz', noise(MB))
     await host.sh(
       `cd /home/victor; runuser -u victor -- edgehostctl definition build --profile profile.json \
         --pack web-shop --file "$1" --name factory --release 1.4.0`,
@@ -268,7 +267,7 @@ describe('a client that is slow', () => {
   it('a slow client is waited for as long as bytes arrive', async () => {
     const archive = definitionArchive({
       version: '2.0.0',
-      files: { 'packs/web-shop-1.0/charts/a.tgz': randomBytes(30_000) },
+      files: { 'packs/web-shop-1.0/charts/a.tgz': noise(30_000) },
     })
     const upload = await definitions.open(archive)
     for (let position = 0; position < upload.length;) {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { bundleProgram } from './bundle-program.ts'
 import { createTestPlatform } from './test-platform.ts'
+import { noise } from './random.ts'
 
 export const passphrase = 'correct horse battery staple'
 
@@ -89,7 +90,7 @@ export function backupMachine() {
       const running = await start()
       await running.addUser('you@plant.example', 'a long password', ['admin'])
       // More than one piece of the file.
-      writeFileSync(join(state, 'note'), randomBytes(600_000))
+      writeFileSync(join(state, 'note'), noise(600_000))
       expect((await backup()).exitCode).toBe(0)
       await stop()
     },

@@ -102,10 +102,6 @@ export function listWhole(folder: string): string[] {
   return names
 }
 
-/** Bytes that do not compress, the same for the same seed. */
-export const noise = (sizeBytes: number, seed: number | string): Buffer =>
-  createHash('shake256', { outputLength: sizeBytes }).update(String(seed)).digest()
-
 /** Kills the children of this process that run content.cjs. */
 export function killChildren(): void {
   const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ')

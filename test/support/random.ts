@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+
 /** Random numbers that are the same for the same seed (mulberry32), and what tests choose with them. */
 export function createRandom(seed: number) {
   let state = seed
@@ -29,3 +31,9 @@ export function createRandom(seed: number) {
 }
 
 export type Random = ReturnType<typeof createRandom>
+
+let calls = 0
+
+/** Bytes that do not compress, the same in every run: those of the seed, or without one of the number of this call. */
+export const noise = (sizeBytes: number, seed: number | string = `call ${(calls += 1)}`): Buffer =>
+  createHash('shake256', { outputLength: sizeBytes }).update(String(seed)).digest()

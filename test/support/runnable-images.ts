@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { mediaTypes } from '../../src/content/format/media-types.ts'
-import { noise } from './content-program.ts'
+import { noise } from './random.ts'
 import { sha256, type TestDescriptor, type TestLayout } from './layouts.ts'
 
 /** A layer as an archive of files, which tools unpack. */

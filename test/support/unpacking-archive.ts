@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { createZstdCompress } from 'node:zlib'
 import { rawMember } from './tar-bytes.ts'
+import { noise } from './random.ts'
 
 const MiB = 2 ** 20
 
@@ -14,7 +14,7 @@ export async function unpackingArchive(count: number): Promise<Buffer> {
     for (let index = 0; index < count; index += 1) {
       const content = Buffer.alloc(4 * MiB, '# a line of a manifest\n')
       for (let at = 0; at < content.length; at += MiB)
-        content.write(randomBytes(5_000).toString('hex'), at, 'latin1')
+        content.write(noise(5_000).toString('hex'), at, 'latin1')
       yield rawMember({ name: `packs/web-shop-1.0/manifests/${index}.yaml`, content })
     }
   }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -9,6 +8,7 @@ import { definitionArchive } from '../../support/definition-archives.ts'
 import { uploadDefinition } from '../../support/definition-upload.ts'
 import { examineProgram } from '../../support/programs.ts'
 import { createTestEdge, type TestEdge } from '../../support/test-edge.ts'
+import { noise } from '../../support/random.ts'
 
 const archivePath = '/v1/edge-mgmt/clusters/archive'
 const noon = Date.UTC(2026, 5, 1, 12)
@@ -179,7 +179,7 @@ describe('the slot embedded, with a content bundle', () => {
   })
 
   it('a report during an examination is not lost, and of many reports the last one holds', async () => {
-    const files = { 'packs/web-shop-1.0/charts/a.tgz': randomBytes(30_000_000) }
+    const files = { 'packs/web-shop-1.0/charts/a.tgz': noise(30_000_000) }
     const large = await bundle('large', noon, definitionArchive({ version: '9.0.0', files }))
     const all = await Promise.all([1, 2, 3].map((each) => bundle(`${each}.0.0`, hours(each))))
     const first = changed(large)
@@ -269,7 +269,7 @@ describe('a definition of a bundle that cannot be used', () => {
   it.each([false, true])(
     'an upload that is given up ends the examination with its reason (before it begins: %s)',
     async (isEarly) => {
-      const files = { 'packs/web-shop-1.0/charts/a.tgz': randomBytes(30_000_000) }
+      const files = { 'packs/web-shop-1.0/charts/a.tgz': noise(30_000_000) }
       const large = await bundle('1.0.0', noon, definitionArchive({ files }))
       const stop = new AbortController()
       const reason = new AppError(uploadErrors.TooManyUploads, 'given up')
@@ -312,7 +312,7 @@ describe('a definition of a bundle that cannot be used', () => {
   })
 
   it('a stop of the daemon ends the examination with NotReady and is no warning', async () => {
-    const files = { 'packs/web-shop-1.0/charts/a.tgz': randomBytes(30_000_000) }
+    const files = { 'packs/web-shop-1.0/charts/a.tgz': noise(30_000_000) }
     const large = await bundle('1.0.0', noon, definitionArchive({ files }))
     const reported = changed(large)
     await expect.poll(onDisk).toHaveLength(2)

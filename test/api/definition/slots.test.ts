@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -10,6 +10,7 @@ import { examineProgram } from '../../support/programs.ts'
 import { compressions, exportedProfile, rawTar, type RawMember } from '../../support/tar-bytes.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 import { form, type Part } from '../../support/upload-server.ts'
+import { noise } from '../../support/random.ts'
 
 const archivePath = '/v1/edge-mgmt/clusters/archive'
 
@@ -312,7 +313,7 @@ describe('the slot embedded', () => {
   })
 
   it('a stop of the daemon ends the examination of the embedded file without a warning, and requests are a 503', async () => {
-    const files = { 'packs/web-shop-1.0/charts/a.tgz': randomBytes(30_000_000) }
+    const files = { 'packs/web-shop-1.0/charts/a.tgz': noise(30_000_000) }
     await writeFile(embeddedFile(), definitionArchive({ files }))
     edge.definition.background?.()
     await expect.poll(onDisk).toHaveLength(2)

@@ -1,11 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { createLayout, type TestLayout } from '../../support/layouts.ts'
-import { createRandom } from '../../support/random.ts'
+import { noise, createRandom } from '../../support/random.ts'
 import { eventually } from '../host/eventually.ts'
 import { bundlesPath, missingOf, planUpload, sendUpload, type Upload } from './client.ts'
 import { startDaemon, type Daemon } from './daemon.ts'
@@ -278,4 +277,4 @@ function someLayouts(name: string): [TestLayout, TestLayout] {
   return [layoutOf('file'), layoutOf('blobs')]
 }
 
-const text = (bytes: number) => randomBytes(bytes / 2).toString('hex')
+const text = (bytes: number) => noise(bytes / 2).toString('hex')

@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { execa } from 'execa'
@@ -15,6 +14,7 @@ import {
 } from '../../support/layout-files.ts'
 import { createLayout, type TestLayout } from '../../support/layouts.ts'
 import { compressions, exportedProfile, rawTar, signedMembers } from '../../support/tar-bytes.ts'
+import { noise } from '../../support/random.ts'
 
 let ctl: ContentCtl
 let layout: TestLayout
@@ -209,10 +209,7 @@ describe('content build refuses', () => {
   })
 
   it('a disk that is full, and leaves no file there', async () => {
-    writeLayoutFolder(
-      at('layout'),
-      layoutOf({ layers: [randomBytes(1_500_000).toString('latin1')], name: 'a' }),
-    )
+    writeLayoutFolder(at('layout'), layoutOf({ layers: [noise(1_500_000).toString('latin1')], name: 'a' }))
     mkdirSync(at('small'))
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', at('small')])
     try {

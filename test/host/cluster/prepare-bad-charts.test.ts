@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { chartArchive, deployment } from '../../support/cluster-definitions.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 import { prepareBench } from '../../support/prepare-bench.ts'
 import { rawTar, type RawMember } from '../../support/tar-bytes.ts'
+import { noise } from '../../support/random.ts'
 
 const { prepareAddOns } = prepareBench()
 const about = (more: string) => `apiVersion: v2\nname: web\nversion: 1.0.0\n${more}\n`
@@ -137,7 +137,7 @@ describe.skipIf(isKitMissing())(
       ],
       [
         'files that are too large for the Secret of its release',
-        chart({ 'files/a': randomBytes(800_000).toString('base64') }),
+        chart({ 'files/a': noise(800_000).toString('base64') }),
         'is too large: helm keeps it with its rendered objects in one Secret',
       ],
       [

@@ -1,4 +1,4 @@
-import { X509Certificate, randomBytes } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import {
   mkdirSync,
@@ -24,6 +24,7 @@ import { contentProgram } from '../../support/programs.ts'
 import { type TestEdgeOptions } from '../../support/test-edge.ts'
 import { minuteMs } from '../../support/turning-clock.ts'
 import { createWireEdge, type WireEdge } from '../../support/wire-edge.ts'
+import { noise } from '../../support/random.ts'
 
 // The defaults of api.rateLimits.
 const defaultRates = {
@@ -144,7 +145,7 @@ async function upload(path: string): Promise<Ended> {
   return { exitCode, stderr, sent: JSON.parse(stdout || '{}') as Ended['sent'] }
 }
 
-const noise = (bytes: number) => randomBytes(bytes / 2).toString('hex')
+const noisyText = (bytes: number) => noise(bytes / 2).toString('hex')
 /** A layout of an image with these layers. */
 function layoutOf(layers: readonly string[]): TestLayout {
   const layout = createLayout()
@@ -181,7 +182,7 @@ const requests = (part: string) =>
 it('over TLS an administrator uploads, lists and deletes, and a viewer only reads', async () => {
   await start()
   await logIn('alice')
-  const layout = layoutOf([noise(100_000)])
+  const layout = layoutOf([noisyText(100_000)])
   const folder = writeFolder(layout)
   const { exitCode, sent } = await upload(folder)
   expect([exitCode, sent.isNew]).toEqual([0, true])
@@ -209,7 +210,12 @@ it.each(['folder', '.tar.zst'])(
     await start()
     await logIn('alice')
     const before = kept()
-    const layout = layoutOf([noise(12_000_000), noise(12_000_000), noise(12_000_000), noise(100_000)])
+    const layout = layoutOf([
+      noisyText(12_000_000),
+      noisyText(12_000_000),
+      noisyText(12_000_000),
+      noisyText(100_000),
+    ])
     const path = write(layout, form)
     const passedAt = 6_000_000
     network.cutAfter(passedAt)
@@ -230,7 +236,7 @@ it.each(['folder', '.tar.zst'])(
   async (form) => {
     await start()
     await logIn('alice')
-    const layout = layoutOf([noise(30_000_000), noise(100_000)])
+    const layout = layoutOf([noisyText(30_000_000), noisyText(100_000)])
     const path = write(layout, form)
     network.cutAfter(20_000_000)
     const began = performance.now()
@@ -252,7 +258,7 @@ it.each(['folder', '.tar.zst'])(
 it('a daemon that stops in the middle of a blob and starts again gets the rest', async () => {
   await start()
   await logIn('alice')
-  const layout = layoutOf([noise(60_000_000), noise(100_000)])
+  const layout = layoutOf([noisyText(60_000_000), noisyText(100_000)])
   const folder = writeFolder(layout)
   network.cutAfter(30_000_000)
   const running = upload(folder)
@@ -299,14 +305,14 @@ it.each(['folder', '.tar.zst'])(
 it('two running uploads that share a large blob both end, and so do two of the same bundle', async () => {
   await start()
   await logIn('alice')
-  const shared = noise(20_000_000)
+  const shared = noisyText(20_000_000)
   const [one, two] = [layoutOf([shared, 'one']), layoutOf([shared, 'two'])]
   const different = await Promise.all([upload(writeFolder(one)), upload(write(two, '.tar.zst'))])
   expect(different.map(({ exitCode, sent }) => [exitCode, sent.isNew])).toEqual([
     [0, true],
     [0, true],
   ])
-  const same = layoutOf([noise(20_000_000), noise(100_000)])
+  const same = layoutOf([noisyText(20_000_000), noisyText(100_000)])
   const folder = writeFolder(same)
   const equal = await Promise.all([upload(folder), upload(folder), upload(folder)])
   expect(equal.map(({ exitCode, stderr }) => (exitCode === 0 ? 0 : stderr))).toEqual([0, 0, 0])
@@ -317,7 +323,7 @@ it('two running uploads that share a large blob both end, and so do two of the s
 it('a compressed bundle that ends early is a failure that names the file, and no attempt is repeated', async () => {
   await start()
   await logIn('alice')
-  const file = write(layoutOf([noise(12_000_000)]), '.tar.zst')
+  const file = write(layoutOf([noisyText(12_000_000)]), '.tar.zst')
   truncateSync(file, statSync(file).size - 2_000_000)
   const { exitCode, stderr } = await upload(file)
   expect(exitCode).toBe(1)

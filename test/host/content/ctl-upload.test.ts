@@ -12,6 +12,7 @@ import { createLayout, type TestLayout } from '../../support/layouts.ts'
 import { contentProgram } from '../../support/programs.ts'
 import { compressions } from '../../support/tar-bytes.ts'
 import { createTestEdge, type TestEdge, type TestEdgeOptions } from '../../support/test-edge.ts'
+import { noise } from '../../support/random.ts'
 
 let ctl: Ctl
 let work: string
@@ -43,7 +44,7 @@ const upload = async (path: string, ...args: string[]) => {
   }
 }
 
-const text = (bytes: number) => randomBytes(bytes / 2).toString('hex')
+const text = (bytes: number) => noise(bytes / 2).toString('hex')
 
 /** A layout with two images, one of them with large layers. */
 function someLayout(megabytes = 1): TestLayout {
@@ -202,7 +203,7 @@ describe('edgehostctl content upload', () => {
       2,
       expect.stringContaining('content build --image-archive'),
     ])
-    writeFileSync(join(work, 'noise.tar'), randomBytes(10_000))
+    writeFileSync(join(work, 'noise.tar'), noise(10_000))
     expect((await run('content', 'upload', join(work, 'noise.tar'))).exitCode).toBe(2)
     expect((await run('content', 'upload', join(work, 'nowhere.tar'))).exitCode).toBe(2)
   })

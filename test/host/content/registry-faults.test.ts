@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { execFileSync } from 'node:child_process'
 import { mkdir, readdir, readFile, readlink, symlink, truncate, unlink, writeFile } from 'node:fs/promises'
@@ -9,6 +9,7 @@ import { mediaTypes } from '../../../src/content/format/media-types.ts'
 import { startContentRegistry, type TestRegistry } from '../../support/content-registry.ts'
 import { createLayout, type TestDescriptor, type TestLayout } from '../../support/layouts.ts'
 import { waitFor } from '../../support/wait-for.ts'
+import { noise } from '../../support/random.ts'
 
 let registry: TestRegistry
 let layout: TestLayout
@@ -18,7 +19,7 @@ let uid: string
 let opened: { destroy(): unknown }[] = []
 
 // More than the kernel buffers of one connection.
-const content = randomBytes(24 * 2 ** 20)
+const content = noise(24 * 2 ** 20)
 
 async function start(options?: Parameters<typeof startContentRegistry>[0]): Promise<void> {
   registry = await startContentRegistry(options)

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { noise } from '../../support/content-program.ts'
 import {
   imageLayout,
   layoutTar,
@@ -15,6 +14,7 @@ import {
 import { contentProgram } from '../../support/programs.ts'
 import { createWireEdge, type WireEdge } from '../../support/wire-edge.ts'
 import { waitFor } from '../../support/wait-for.ts'
+import { noise } from '../../support/random.ts'
 
 // curl sends 64 KiB and pauses, here for a second.
 const limitMs = 2_500

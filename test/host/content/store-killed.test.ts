@@ -9,6 +9,7 @@ import { createRecordParser } from '../../../src/content/format/record.ts'
 import { bundleProgram } from '../../support/bundle-program.ts'
 import { hexOfBytes, publishInProcess } from '../../support/content-bundles.ts'
 import { driverStore } from '../../support/content-driver/store.ts'
+import { createRandom } from '../../support/random.ts'
 
 let folder: string
 let driver: string
@@ -27,10 +28,11 @@ async function runAndKill(place: string, seed: number): Promise<string[]> {
   let said = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
   // Every third one is killed while it starts or opens the store, the others after some of their work, however slow the machine is.
-  const lines = 1 + Math.floor(Math.random() * 8)
+  const random = createRandom(seed)
+  const lines = 1 + random.below(8)
   while (seed % 3 > 0 && child.exitCode === null && said.split('\n').length <= lines)
     await once(child.stdout, 'data')
-  await delay(Math.random() * (seed % 3 > 0 ? 15 : 200))
+  await delay(random.below(seed % 3 > 0 ? 15 : 200))
   child.kill('SIGKILL')
   await once(child, 'close')
   return said.split('\n')

@@ -13,11 +13,11 @@ import {
   killChildren,
   layoutMembers,
   listWhole,
-  noise,
   writeLayout,
   type ContentHome,
 } from '../../support/content-program.ts'
 import { rawMember, rawTar, sha256, type RawMember } from '../../support/tar-bytes.ts'
+import { noise } from '../../support/random.ts'
 
 let home: ContentHome
 let upload: string

@@ -1,4 +1,4 @@
-import { createSign, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { createSign, generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { readdir, readFile, truncate, writeFile } from 'node:fs/promises'
@@ -19,6 +19,7 @@ import { contentProgram } from '../../support/programs.ts'
 import { type ErrorReply, type TestEdge, type TestEdgeOptions } from '../../support/test-edge.ts'
 import { createWireEdge, type WireEdge } from '../../support/wire-edge.ts'
 import { waitFor } from '../../support/wait-for.ts'
+import { noise } from '../../support/random.ts'
 
 let stateDirectory: string
 let wire: WireEdge
@@ -50,7 +51,7 @@ afterEach(async () => {
 })
 
 const folderOf = (uid: string) => join(stateDirectory, 'content', 'uploads', uid)
-const layer = randomBytes(1_500_000).toString('hex')
+const layer = noise(1_500_000).toString('hex')
 // `inject` sends a body in one piece, of which the parser of forms accepts only so much at once.
 const smallLayer = layer.slice(0, 200_000)
 const layerBytes = Buffer.from(layer)
@@ -230,8 +231,8 @@ it('a file is published while it arrives, and sent again it is 200 with the same
   expect((await readFile(uploadPath, 'utf8')).split('\n')[0]).toContain(uid)
   const again = await client.sendFile(archive)
   expect([again.statusCode, again.json()]).toMatchObject([200, { uid }])
-  const noise = await client.sendFile(randomBytes(100_000))
-  expect(noise.statusCode, noise.body).toBe(400)
+  const unreadable = await client.sendFile(noise(100_000))
+  expect(unreadable.statusCode, unreadable.body).toBe(400)
   const cut = layoutTar(imageLayout([`${smallLayer}x`])).subarray(0, 100_000)
   expect((await client.sendFile(cut)).statusCode).toBe(400)
   expect(await readdir(join(stateDirectory, 'content', 'uploads'))).toEqual([])

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { open, readdir, readlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,6 +10,7 @@ import {
   type StoredReplies,
 } from '../../../src/definition/slots/stored-reply.ts'
 import { waitFor } from '../../support/wait-for.ts'
+import { noise } from '../../support/random.ts'
 
 let home: string
 let replies: StoredReplies
@@ -49,7 +49,7 @@ const around = (content: Buffer) => Buffer.concat([Buffer.from('{"é":'), conten
 it.each([0, 1, 131_072, 400_000, 16_777_216, 16_777_217, 20_000_000])(
   'a file of %i bytes is sent completely between the two texts, again and again',
   async (size) => {
-    const content = randomBytes(size)
+    const content = noise(size)
     writeFileSync(join(home, 'a'), content)
     for (let round = 0; round < 2; round += 1) expect((await whole('a'))?.equals(around(content))).toBe(true)
     expect(await filesOpen()).toBe(0)

@@ -1,12 +1,12 @@
-import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { expect, it, onTestFinished } from 'vitest'
 import { encryptFrom, openEncrypted, readEncrypted } from '../../../src/secrets/encrypted-file.ts'
+import { noise } from '../../support/random.ts'
 
-const [key, bytes] = [randomBytes(32), randomBytes(100_003)]
+const [key, bytes] = [noise(32), noise(100_003)]
 
 it('a file that is encrypted in pieces, with new starts between them, is the same as at once', () => {
   const whole = encryptFrom(key, 0)(bytes)

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { createHash, createSign, generateKeyPairSync } from 'node:crypto'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import { generalErrors } from '../../../src/errors/codes.ts'
 import { parseSigningKey } from '../../../src/upload/signing.ts'
 import { form, post, startUploadServer, type Part, type UploadServer } from '../../support/upload-server.ts'
 import { waitFor } from '../../support/wait-for.ts'
+import { noise } from '../../support/random.ts'
 
 const run = promisify(execFile)
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
@@ -44,7 +45,7 @@ const head = (length: number, type: string) =>
 
 describe('an upload', () => {
   it('the signal of an upload ends it at once while nothing arrives, before and inside its file', async () => {
-    const { body, type } = form(file(randomBytes(100_000)))
+    const { body, type } = form(file(noise(100_000)))
     for (const sent of [20, 50_000]) {
       const ended = new AbortController()
       server.settings.signal = ended.signal
@@ -63,7 +64,7 @@ describe('an upload', () => {
   it.each([0, 1, 524_287, 524_288, 524_289, 3_000_001])(
     'an upload of %i bytes is on the disk, mode 0600, with its hash',
     async (bytes) => {
-      const content = randomBytes(bytes)
+      const content = noise(bytes)
       const { status, body } = await send(file(content))
       expect(status).toBe(200)
       const path = join(server.folder, 'archive')
@@ -92,13 +93,13 @@ describe('an upload', () => {
     expect((await send(file('x', { fileName }))).body.fileName).toBe(label)
   })
   it('other parts before and after the file are ignored', async () => {
-    const other = (name: string) => ({ name, content: randomBytes(20_000), fileName: name })
-    const content = randomBytes(100_000)
+    const other = (name: string) => ({ name, content: noise(20_000), fileName: name })
+    const content = noise(100_000)
     const reply = await send({ name: 'note', content: 'hello' }, other('a'), file(content), other('b'))
     expect(reply.body.sha256).toBe(sha256(content))
   })
   it('an upload may arrive byte by byte', async () => {
-    const content = randomBytes(2_000)
+    const content = noise(2_000)
     const { type, body } = form(file(content), { name: 'signature', content: 'x' })
     const slow = (async function* () {
       for (const byte of body) {
@@ -109,7 +110,7 @@ describe('an upload', () => {
     expect((await post(server.port, type, slow)).body.sha256).toBe(sha256(content))
   })
   it('an upload may have a preamble and an epilogue, the epilogue later than the rest', async () => {
-    const content = randomBytes(1_000)
+    const content = noise(1_000)
     const { type, body } = form(file(content))
     const pieces = (async function* () {
       yield Buffer.concat([Buffer.from('preamble\r\n'), body])
@@ -126,7 +127,7 @@ describe('an upload', () => {
       const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
       const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
       server.settings.signingKey = parseSigningKey({ base64EncodedValue: pem, description: '' })
-      const content = randomBytes(1_500_000)
+      const content = noise(1_500_000)
       await writeFile(join(folder, 'spc.tgz'), content)
       await writeFile(join(folder, 'spc.sig'), createSign('sha256').update(content).sign(privateKey))
       for (const how of ['@', '<']) {
@@ -141,7 +142,7 @@ describe('an upload', () => {
     }
   })
   it('an upload of 300 MB takes no more memory than one of 60', async () => {
-    const block = randomBytes(1_048_576)
+    const block = noise(1_048_576)
     const { type, body } = form(file('MARK'))
     const at = body.indexOf('MARK')
     const sized = async function* (blocks: number) {
@@ -166,7 +167,7 @@ describe('an upload', () => {
 describe('a signature', () => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
-  const content = randomBytes(700_000)
+  const content = noise(700_000)
   const good = createSign('sha256').update(content).sign(privateKey)
   const signature = (bytes: Buffer | string, fileName?: string): Part => ({
     name: 'signature',
@@ -191,7 +192,7 @@ describe('a signature', () => {
     ['empty', [file(content), signature('')], 'SignatureMissing'],
     ['that of another file', [file(content.subarray(1)), signature(good)], 'SignatureInvalid'],
     ['garbage', [signature('garbage!'), file(content)], 'SignatureInvalid'],
-    ['20 KB long', [signature(randomBytes(20_000), 's'), file(content)], 'SignatureInvalid'],
+    ['20 KB long', [signature(noise(20_000), 's'), file(content)], 'SignatureInvalid'],
   ])('a signature that is %s is refused', async (_, parts, code) => {
     const reply = await send(...parts)
     expect(reply).toMatchObject({ status: 400, body: { code, details: { field: 'signature' } } })
@@ -224,7 +225,7 @@ describe('a form is refused', () => {
     ['10,000 tiny parts', tiny(10_000)],
     ['10,000 tiny parts behind the file', [file('x'), ...tiny(10_000)]],
     ['part headers of 1 MB', [file('x', { headers: `X-Long: ${'x'.repeat(1_000_000)}\r\n` })]],
-    ['1 MB in another part', [file('x'), { name: 'other', content: randomBytes(1_000_000) }]],
+    ['1 MB in another part', [file('x'), { name: 'other', content: noise(1_000_000) }]],
   ])('a form with %s is refused with 413', async (_, parts) => {
     const reply = await send(...parts)
     expect(reply).toMatchObject({ status: 413, body: { code: 'PayloadTooLarge' } })
@@ -251,7 +252,7 @@ describe('a form is refused', () => {
     await expectNothingLeft()
   })
   it('a form that is cut off anywhere in a complete request is refused', async () => {
-    const { type, body } = form(file(randomBytes(200)), { name: 'signature', content: 'x' })
+    const { type, body } = form(file(noise(200)), { name: 'signature', content: 'x' })
     // The last boundary is two dashes and a line end, which need not be there.
     const cuts = Array.from({ length: Math.ceil((body.length - 4) / 7) }, (_, at) => at * 7)
     for (const cut of cuts) {
@@ -264,7 +265,7 @@ describe('a form is refused', () => {
     await expectNothingLeft(cuts.length)
   })
   it('the connection stays open after a refused form of which little was left', async () => {
-    const { type, body } = form(file('a'), file('b'), file(randomBytes(30_000)))
+    const { type, body } = form(file('a'), file('b'), file(noise(30_000)))
     const { type: goodType, body: good } = form(file('a'))
     const socket = await server.open()
     let received = ''
@@ -296,12 +297,12 @@ describe('limits', () => {
   }
   it('an upload of the maximum size is accepted, and one byte more refused', async () => {
     server.settings.limitBytes = 100_000
-    expect((await send(file(randomBytes(100_001)))).body).toMatchObject({
+    expect((await send(file(noise(100_001)))).body).toMatchObject({
       code: 'PayloadTooLarge',
       details: { limitBytes: 100_000 },
     })
     await expectNothingLeft()
-    expect((await send(file(randomBytes(100_000)))).status).toBe(200)
+    expect((await send(file(noise(100_000)))).status).toBe(200)
   })
   it.each([
     ['with a Content-Length', { 'content-length': 2_000_000_000 }],
@@ -337,7 +338,7 @@ describe('limits', () => {
 
 describe('a client that goes away', () => {
   it('a client that disconnects leaves nothing, wherever it stopped', async () => {
-    const { type, body } = form(file(randomBytes(1_200_000)), { name: 'signature', content: 'x' })
+    const { type, body } = form(file(noise(1_200_000)), { name: 'signature', content: 'x' })
     const start = body.indexOf('\r\n\r\n') + 4
     const cuts = [0, 1, 10, 60, start - 2, start, start + 1, 70_000, 524_288, 700_000, 1_048_576 + start]
     cuts.push(...[130, 100, 60, 50, 20, 6, 5, 3, 1].map((left) => body.length - left))
@@ -376,11 +377,11 @@ describe.skipIf(process.getuid?.() !== 0)('on a disk of 4 MB', () => {
     server = await startUploadServer(folder)
     try {
       for (const bytes of [4_200_000, 30_000_000]) {
-        const reply = await send(file(randomBytes(bytes)))
+        const reply = await send(file(noise(bytes)))
         expect(reply).toMatchObject({ status: 507, body: { code: 'StorageFull' } })
       }
       await expectNothingLeft(2)
-      expect((await send(file(randomBytes(4_000_000)))).status).toBe(200)
+      expect((await send(file(noise(4_000_000)))).status).toBe(200)
     } finally {
       await run('umount', ['-l', folder])
       await rm(folder, { recursive: true })

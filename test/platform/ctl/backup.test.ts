@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { execaSync } from 'execa'
 import {
   chmodSync,
@@ -15,6 +14,7 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { backupMachine, passphrase, picture } from '../../support/backup-machine.ts'
 import { playEdgeHost } from '../../support/played-edge-host.ts'
+import { noise } from '../../support/random.ts'
 
 const password = 'a long password'
 let home: string
@@ -165,7 +165,7 @@ describe('a backup of a platform that does not run', () => {
       ])
     }
     expect(readdirSync(state, { recursive: true })).not.toContain('own.backup')
-    writeFileSync(join(state, 'core'), randomBytes(1_048_577))
+    writeFileSync(join(state, 'core'), noise(1_048_577))
     expect((await backup()).stderr).toMatch(
       /^edgeplatformctl: \S+core has more than 1048576 bytes, and is no file of edgeplatformd: move it out/,
     )

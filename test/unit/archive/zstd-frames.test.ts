@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { decompress } from '../../../src/archive/compression.ts'
 import { bundleArchiveLimits, defaultLimits, type ArchiveLimits } from '../../../src/archive/limits.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
-import { noise } from '../../support/content-program.ts'
+import { noise } from '../../support/random.ts'
 
 /** A skippable frame, RFC 8878 3.1.2. @param kind the last digit of its magic number */
 function skippable(content: Buffer, kind = 0): Buffer {

@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createFailureLog } from '../../../src/credentials/failure-log.ts'
 import type { Attempt } from '../../../src/credentials/guess-guard.ts'
 import { createLevels, touch } from '../../../src/credentials/guess-levels.ts'
 import { setUpGuard as setUp } from '../../support/guess-guard.ts'
 import { hourMs, minuteMs } from '../../support/turning-clock.ts'
+import { noise } from '../../support/random.ts'
 
 describe('the pair of user and address', () => {
   it('a pair may fail three times without a wait, then waits 1 s and 2 s, then is locked for 15 minutes', () => {
@@ -309,7 +309,7 @@ describe('memory', () => {
     const before = process.memoryUsage().heapUsed
     // As long as a body may be, and all different.
     for (let count = 0; count < 100; count += 1)
-      fail(randomBytes(2 ** 19).toString('base64'), `192.0.2.${count % 50}`)
+      fail(noise(2 ** 19).toString('base64'), `192.0.2.${count % 50}`)
     // Garbage that is not yet collected may still count.
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(40 * 2 ** 20)
   })

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,6 +13,7 @@ import { isKitMissing } from '../../../support/kubernetes-kit.ts'
 import { makePodsReady, missImages } from '../../../support/played-pods.ts'
 import { makeChart, webTemplate } from '../../../support/test-charts.ts'
 import { waitFor } from '../../../support/wait-for.ts'
+import { noise } from '../../../support/random.ts'
 
 const messageOf = (work: Promise<unknown>) =>
   work.then(
@@ -280,7 +280,7 @@ describe.skipIf(isKitMissing())('the action helm on a real API server', { timeou
     /** A chart with a file that cannot be compressed. */
     const write = async (bytes: number) => {
       const chartFile = join(folder, `large-${bytes}.tgz`)
-      const files = { 'templates/a.yaml': configMap, 'files/a': randomBytes(bytes).toString('base64') }
+      const files = { 'templates/a.yaml': configMap, 'files/a': noise(bytes).toString('base64') }
       await writeFile(chartFile, chartArchive('large', files))
       return { chartFile, computed: await releaseBytes(chartFile, [configMap, '{}']) }
     }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import {
   appendFileSync,
   existsSync,
@@ -18,6 +17,7 @@ import { readEncrypted } from '../../../../src/secrets/encrypted-file.ts'
 import { createFetch } from '../../../../src/uplink/fetch.ts'
 import { createDownload, type DownloadOptions } from '../../../../src/uplink/wanted/download.ts'
 import { deliveryOf, playDownload, type DeliveryWish } from '../../../support/played-download.ts'
+import { noise } from '../../../support/random.ts'
 
 const { signal } = new AbortController()
 const token = 'token-of-the-host'
@@ -45,7 +45,7 @@ async function createWorld(wish: DeliveryWish = {}, more: Partial<DownloadOption
   return { platform, folder, file, download, open, attempt, content }
 }
 
-const large = { definition: randomBytes(1_000_000) }
+const large = { definition: noise(1_000_000) }
 
 describe('a download', () => {
   it('is whole with its sum, and nobody else may read it', async () => {

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,6 +9,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import type { KeptWanted } from '../../../../src/uplink/wanted/wanted-store.ts'
 import { bundleProgram } from '../../../support/bundle-program.ts'
 import { deliveryOf, playDownload } from '../../../support/played-download.ts'
+import { createRandom, noise } from '../../../support/random.ts'
 
 it('a daemon that is killed at any moment of a download and of what follows it loses nothing, and applies nothing twice', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'edgehostd-killed-'))
@@ -20,7 +21,7 @@ it('a daemon that is killed at any moment of a download and of what follows it l
   ]
   bundleProgram('../test/support/following-driver', program)
   mkdirSync(state)
-  const wishes = [1, 2].map((number) => ({ number, definition: randomBytes(6_000_000) }))
+  const wishes = [1, 2].map((number) => ({ number, definition: noise(6_000_000) }))
   const platform = await playDownload(deliveryOf(wishes[0]))
   writeFileSync(ca, platform.ca)
   // A reply is cut now and then too.
@@ -29,6 +30,7 @@ it('a daemon that is killed at any moment of a download and of what follows it l
     const file = join(state, 'platform/wanted.json')
     return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as KeptWanted) : undefined
   }
+  const random = createRandom(1)
   let kills = 0
   for (const wish of wishes) {
     platform.delivery = deliveryOf(wish)
@@ -44,7 +46,7 @@ it('a daemon that is killed at any moment of a download and of what follows it l
       const isOver = await Promise.race([
         done().then(() => true),
         ended.then(() => false),
-        sleep(kills >= 24 ? 15_000 : 80 + Math.random() * 40 * (kills % 12), false),
+        sleep(kills >= 24 ? 15_000 : 80 + random.below(1 + 40 * (kills % 12)), false),
       ])
       kills += 1
       child.kill('SIGKILL')
