@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Lock } from '../../base/lock.ts'
+import { masked } from '../../base/mask.ts'
 import type { ContentAccess } from '../../content/store/find.ts'
 import { createHideOf } from '../../definition/slots/secrets.ts'
 import { seeDisk } from '../../errors/advice.ts'
@@ -22,7 +23,7 @@ import { summaryOf, type Examine, type Examined } from '../examine.ts'
 import type { Observed } from '../observed.ts'
 import { plan, type PlanParts } from '../plan.ts'
 import { plannedSteps } from '../planned-steps.ts'
-import { preparedFiles } from '../prepare/prepared.ts'
+import { preparedFiles, type PreparedVariable } from '../prepare/prepared.ts'
 import type { PreflightProblem } from '../problem.ts'
 import { readProfiles, readWanted, readWantedOf } from '../read-generation.ts'
 import { lineOf } from '../revisions/shown.ts'
@@ -121,7 +122,11 @@ export function createChange(options: ChangeOptions): Change {
       // What is said of a change quotes also what runs.
       const hide = createHideOf([...record.sensitive, ...sensitiveValues(prepared)])
       const fixed = judgeFixed(prepared.wanted, running, hasCopy)
-      const all = [...fixed, ...report.problems].map((each) => ({ ...each, message: hide(each.message) }))
+      const said = takenValues(shown, prepared.variables)
+      const all = [...fixed, ...report.problems].map((each) => ({
+        ...each,
+        message: hide(said(each.message)),
+      }))
       const isPossible = report.isPossible && fixed.length === 0
       const { wanted, definition, profiles } = prepared
       return use(
@@ -300,4 +305,22 @@ function isHeld({ prepared: { variables }, report: { problems } }: Examined): bo
   const missing = new Set(variables.flatMap(({ missing: message }) => message ?? []))
   const errors = problems.filter(({ severity }) => severity === 'error')
   return errors.length > 0 && errors.every(({ message }) => missing.has(message))
+}
+
+/**
+ * A value that a required variable has, and that the write takes away, is not waited for: what left it out by mistake is told so at once.
+ * @returns what is wrong with a change, from the message of the missing value
+ */
+function takenValues(present: Revision, variables: readonly PreparedVariable[]): (message: string) => string {
+  const { profileVariables = [] } = (present.plain ?? present.posted).spec ?? {}
+  const isTaken = ({ name, profileUid }: PreparedVariable) =>
+    profileVariables.some(
+      (each) =>
+        each.name === name && (each.value ?? '') !== '' && ['', profileUid].includes(each.profileUid ?? ''),
+    )
+  const taken = new Set(variables.flatMap((each) => (each.missing && isTaken(each) ? [each.missing] : [])))
+  return (message) =>
+    taken.has(message)
+      ? `${message}, and this change would take its value away; send the value, or ${masked} to keep it`
+      : message
 }

@@ -9,7 +9,7 @@ import { refusedField } from '../../errors/refused-field.ts'
 import type { Change } from '../change/change.ts'
 import type { Write } from '../change/draft.ts'
 import { applyJsonPatch } from '../change/json-patch.ts'
-import { applyMergePatch } from '../change/merge-patch.ts'
+import { applyConfigurationPart, applyMergePatch } from '../change/merge-patch.ts'
 import { ClusterPatch, HttpPatch } from '../change/schemas.ts'
 import { ClusterConfiguration } from '../schemas.ts'
 import { answerChange, changeConfig, changeSchema, named, verbsOf, writerOf } from './answer-change.ts'
@@ -53,7 +53,7 @@ export const patchRoutes: FastifyPluginAsyncTypebox<PatchRoutesOptions> = async 
         ...changeSchema,
         operationId: 'patchCluster',
         summary: 'Change a part of the configuration of the cluster',
-        description: `${media} application/json is a part of a ClusterConfiguration, which is merged.`,
+        description: `${media} application/json is a part of a ClusterConfiguration, which is merged: entries of profileVariables are merged by their name and profileUid, pools by their name, hosts by their hostUid, and those that are not named stay; other lists are replaced, and null takes a member away. {"spec":{"profileVariables":[{"name":"replicas","value":"2"}]}} sets that one value and keeps all others. By ${mergePatch} the list would have this one entry.`,
         body: bodies(ClusterConfiguration),
       },
     },
@@ -90,7 +90,7 @@ const applyPart: Patch = (document, body) => {
       operations,
       'is for PATCH /v1/edge-mgmt/cluster/{clusterName}; this path takes a part of a configuration',
     )
-  return applyMergePatch(document, body)
+  return applyConfigurationPart(document, body)
 }
 
 const applyPatches: Patch = (document, body) => {

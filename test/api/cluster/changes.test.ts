@@ -111,6 +111,15 @@ describe('the configuration of a cluster', () => {
     expect((await ask('PATCH', '/edge-1', {})).status).toBe(204)
   })
 
+  it('one value that is sent again in a part of the configuration keeps the others, in a merge patch it does not', async () => {
+    const part = { spec: { profileVariables: [{ name: 'replicas', value: '2' }] } }
+    expect((await ask('PATCH', '', part)).status).toBe(204)
+    expect((await edge.get(`${path}/revisions`, admin)).json<ClusterRevisions>().items).toHaveLength(1)
+    // Another configuration needs the definition, which the planted cluster does not have.
+    const { status, body } = await ask('PATCH', '?dryRun=true', part, { 'content-type': merge })
+    expect([status, (JSON.parse(body) as ErrorReply).details]).toEqual([400, { field: 'archiveUploadPath' }])
+  })
+
   it('what a patch makes has to be a configuration', async () => {
     const wrong = { spec: { profileVariables: 5 } }
     expect(refusal(await ask('PATCH', '', wrong, { 'content-type': merge }))).toEqual([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { applyJsonPatch } from '../../../../src/cluster/change/json-patch.ts'
-import { applyMergePatch } from '../../../../src/cluster/change/merge-patch.ts'
+import { applyConfigurationPart, applyMergePatch } from '../../../../src/cluster/change/merge-patch.ts'
 import { refusalOf } from '../../../support/refusal-of.ts'
 
 describe('a merge patch', () => {
@@ -35,6 +35,92 @@ describe('a merge patch', () => {
     expect([merged.a.admin, ({} as { admin?: boolean }).admin]).toEqual([undefined, undefined])
     const deep = JSON.parse(`${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`) as unknown
     expect(refusalOf(() => applyMergePatch({}, deep)).message).toContain('nested')
+  })
+})
+
+describe('a part of a configuration', () => {
+  const variables = [
+    { name: 'replicas', value: '1' },
+    { name: 'password', value: '********' },
+    { name: 'site', profileUid: 'p1', value: 'a' },
+    { name: 'site', profileUid: 'p2', value: 'b' },
+  ]
+  const pool = {
+    name: 'cp',
+    taints: [{ key: 'a' }, { key: 'b' }],
+    hosts: [{ hostUid: 'edge-1', hostName: 'line-1' }],
+  }
+  const configuration = {
+    metadata: { name: 'edge-1' },
+    spec: {
+      profileVariables: variables,
+      cloudConfig: { spec: { clusterConfig: { ntpServers: ['a', 'b'] }, machinePoolConfig: [pool] } },
+    },
+  }
+  const pools = (...machinePoolConfig: readonly unknown[]) => ({
+    spec: { cloudConfig: { spec: { machinePoolConfig } } },
+  })
+  const partOf = (part: object) => applyConfigurationPart(configuration, part) as typeof configuration
+  const values = (...profileVariables: readonly unknown[]) =>
+    partOf({ spec: { profileVariables } }).spec.profileVariables
+
+  it('with one variable sets it, and all others stay', () => {
+    expect(values({ name: 'replicas', value: '2' })).toEqual([
+      { name: 'replicas', value: '2' },
+      ...variables.slice(1),
+    ])
+    expect(values()).toEqual(variables)
+  })
+
+  it('knows a variable by its profile where several have the name, and adds one that is not there', () => {
+    const [, , first, second] = variables
+    expect(values({ name: 'site', profileUid: 'p2', value: 'c' }).slice(2)).toEqual([
+      first,
+      { ...second, value: 'c' },
+    ])
+    expect(values({ name: 'replicas', profileUid: 'p1', value: '2' })[0]).toEqual({
+      ...{ name: 'replicas', profileUid: 'p1', value: '2' },
+    })
+    for (const added of [
+      { name: 'port', value: '1' },
+      { name: 'site', value: 'c' },
+    ])
+      expect(values(added)).toEqual([...variables, added])
+  })
+
+  it('null takes a member away, also the whole list and the value of one entry', () => {
+    expect(values({ name: 'replicas', value: null })[0]).toEqual({ name: 'replicas' })
+    expect(partOf({ spec: { profileVariables: null } }).spec).not.toHaveProperty('profileVariables')
+  })
+
+  it('merges the pools by their name and the hosts by their id; an entry without one is the only one', () => {
+    const labels = { additionalLabels: { a: 'b' } }
+    for (const given of [{ name: 'cp', ...labels }, labels])
+      expect(partOf(pools(given)).spec.cloudConfig.spec.machinePoolConfig).toEqual([{ ...pool, ...labels }])
+    for (const id of [{ hostUid: 'edge-1' }, { hostID: 'edge-1' }, {}]) {
+      const [merged] = partOf(pools({ hosts: [{ ...id, nicName: 'eth1' }] })).spec.cloudConfig.spec
+        .machinePoolConfig
+      expect(merged?.hosts).toEqual([{ ...pool.hosts[0], ...id, nicName: 'eth1' }])
+    }
+    const other = { name: 'other', hosts: [] }
+    expect(partOf(pools(other)).spec.cloudConfig.spec.machinePoolConfig).toEqual([pool, other])
+  })
+
+  it('replaces every other list, and an entry of a merge patch is the whole list', () => {
+    expect(partOf(pools({ taints: [{ key: 'a' }] })).spec.cloudConfig.spec.machinePoolConfig).toEqual([
+      { ...pool, taints: [{ key: 'a' }] },
+    ])
+    const servers = { spec: { cloudConfig: { spec: { clusterConfig: { ntpServers: ['c'] } } } } }
+    expect(partOf(servers).spec.cloudConfig.spec.clusterConfig).toEqual({ ntpServers: ['c'] })
+    const patch = { spec: { profileVariables: [{ name: 'replicas', value: '2' }] } }
+    expect(applyMergePatch(configuration, patch)).toMatchObject(patch)
+  })
+
+  it('what is no list or no entry is left for the schema to refuse, and no member of a prototype is a list', () => {
+    expect(values(5)).toEqual([...variables, 5])
+    expect(partOf({ spec: { profileVariables: 5 } }).spec.profileVariables).toBe(5)
+    const odd = { constructor: [1], spec: { toString: [2] } }
+    expect(partOf(odd)).toMatchObject(odd)
   })
 })
 

@@ -85,6 +85,29 @@ describe('missing values', () => {
     expect(revisions.find(2)?.outcome).toBe('superseded')
   })
 
+  it('a change that takes away the value of a required variable is refused before anything is written', async () => {
+    const { change, write, found, revisions } = createChangingCluster()
+    const gone = 'variable password is required'
+    found.problems.push({ ...missing, message: gone })
+    found.variables.push({ profileUid: 'p1', name: 'password', value: '', isSensitive: true, missing: gone })
+    const only = (document: ClusterConfiguration) =>
+      spec(document, { profileVariables: [{ name: 'replicas', value: '3' }] })
+    const edit = async (document: ClusterConfiguration) => only(document)
+    const tried = await change.tryWrite({ ifMatch: undefined, by, edit }, signal)
+    expect(tried).toMatchObject({ isPossible: false, isHeld: false })
+    await expect(write(only)).rejects.toMatchObject({
+      code: 'PreflightFailed',
+      details: {
+        problems: [
+          {
+            message: `${gone}, and this change would take its value away; send the value, or ******** to keep it`,
+          },
+        ],
+      },
+    })
+    expect(revisions.list()).toHaveLength(1)
+  })
+
   it('with another error beside it the write is refused', async () => {
     const { write, found } = createChangingCluster()
     found.problems.push(missing, { code: 'ImageMissing', severity: 'error', message: 'no image' })
