@@ -126,7 +126,7 @@ const seeModules = 'find the module with: journalctl --since=-10min -t pamtester
 
 const missingService = (service: string) =>
   `/etc/pam.d/${service} is missing: write it with printf '%s\\n' '@include common-auth' ` +
-  `'account required pam_access.so' '@include common-account' '@include common-password' > /etc/pam.d/${service}`
+  `'account required pam_access.so' 'account required pam_nologin.so' '@include common-account' '@include common-password' > /etc/pam.d/${service}`
 
 function adviseOnFailure({ message, reason, program }: CommandFailed): string {
   if (reason === 'not-started')

@@ -97,7 +97,7 @@ export const Hardware = Type.Object({
   bios: part({ vendor: text(), version: text(), releaseDate: text('Day, for example 2024-03-31.') }),
   processor: part({
     manufacturer: text(),
-    brand: text(),
+    brand: text('Of several kinds of cores the name of each.'),
     family: text(),
     model: text(),
     stepping: text(),

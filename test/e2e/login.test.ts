@@ -258,6 +258,24 @@ describe("the site's access.conf", () => {
   })
 })
 
+it('with /etc/nologin only root may log in, and the journal has its text', async () => {
+  await host.write('/etc/nologin', 'Closed for maintenance until noon.\n')
+  await host.sh(`printf 'root:%s' "$1" | chpasswd`, right)
+  try {
+    expect(await host.login('berta', right)).toMatchObject({
+      status: 401,
+      json: { code: 'InvalidCredentials' },
+    })
+    await expect
+      .poll(() => host.sh(`journalctl -u edgehostd -o cat | grep 'login refused' | tail -n 1`))
+      .toContain('Closed for maintenance until noon.')
+    expect((await host.login('root', right)).status).toBe(200)
+  } finally {
+    await host.sh('rm /etc/nologin')
+  }
+  expect((await host.login('berta', right)).status).toBe(200)
+})
+
 describe("the site's modules", () => {
   it('each PAM module of the site is asked once for a login', async () => {
     await host.sh(

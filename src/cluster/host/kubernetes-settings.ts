@@ -1,3 +1,4 @@
+import { isRecord } from '../../base/json.ts'
 import { apiPort, mapAt, parsePackConfig, type PackConfig } from '../engine/pack-config.ts'
 import { parseSubnet, type Subnet } from './subnet.ts'
 
@@ -15,7 +16,19 @@ export interface KubernetesSettings {
   readonly failsOnSwap: boolean
   /** Whether the kubelet refuses control groups of version 1; undefined where the pack leaves it to the kubelet. */
   readonly failsOnCgroupV1: boolean | undefined
+  /** Whether the kubelet refuses a host whose sysctls are not those of `protectedSysctls`, instead of setting them. */
+  readonly protectsKernelDefaults: boolean
 }
+
+/** What the kubelet compares with protectKernelDefaults: setupKernelTunables in its container manager. */
+export const protectedSysctls = {
+  'vm.overcommit_memory': '1',
+  'vm.panic_on_oom': '0',
+  'kernel.panic': '10',
+  'kernel.panic_on_oops': '1',
+  'kernel.keys.root_maxkeys': '1000000',
+  'kernel.keys.root_maxbytes': '25000000',
+} as const
 
 /** What kubeadm takes where the pack names none (kubeadm-config.v1beta4). */
 const defaultServices = '10.96.0.0/12'
@@ -33,7 +46,8 @@ export function kubernetesSettings(config: string): KubernetesSettings {
     typeof value === 'string' ? value.split(',').flatMap((each) => parseSubnet(each) ?? []) : []
   const services = subnets(networking.serviceSubnet)
   const ignored = mapAt(pack.initConfiguration, 'nodeRegistration').ignorePreflightErrors
-  const { failCgroupV1, failSwapOn, healthzPort } = pack.kubeletConfiguration
+  const { failCgroupV1, failSwapOn, healthzPort, protectKernelDefaults } = pack.kubeletConfiguration
+  const flag = kubeletArgument(pack, 'protect-kernel-defaults')
   return {
     pods: subnets(networking.podSubnet),
     services: services.length > 0 ? services : subnets(defaultServices),
@@ -41,8 +55,17 @@ export function kubernetesSettings(config: string): KubernetesSettings {
     kubeletHealthPort: typeof healthzPort === 'number' ? healthzPort : defaultHealthPort,
     ignoredChecks: new Set(Array.isArray(ignored) ? ignored.map((each) => String(each).toLowerCase()) : []),
     failsOnSwap: failSwapOn !== false,
+    protectsKernelDefaults: (flag ?? protectKernelDefaults) === true || flag === 'true',
     failsOnCgroupV1: typeof failCgroupV1 === 'boolean' ? failCgroupV1 : undefined,
   }
+}
+
+/** The value of an argument of the kubelet: v1beta4 has a list of arguments, v1beta3 a map. */
+function kubeletArgument({ initConfiguration }: PackConfig, wanted: string): unknown {
+  const given = mapAt(initConfiguration, 'nodeRegistration').kubeletExtraArgs
+  if (isRecord(given)) return given[wanted]
+  const list: readonly unknown[] = Array.isArray(given) ? given : []
+  return list.filter(isRecord).findLast(({ name }) => name === wanted)?.value
 }
 
 function parsed(config: string): PackConfig {

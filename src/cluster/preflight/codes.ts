@@ -47,6 +47,13 @@ export const preflightCodes = {
       'The API server needs a file that is not on this host. The stages of the pack would make it; they are not run.',
     action: 'Put the file there, or remove the argument from cluster.config of the Kubernetes pack.',
   },
+  KernelDefaultsDiffer: {
+    severity: 'error',
+    meaning:
+      'The Kubernetes pack has protectKernelDefaults, with which the kubelet does not start where sysctls of the kernel are others than it expects.',
+    action:
+      'Write the values of the message to a file of /etc/sysctl.d and run sysctl --system, or set protectKernelDefaults to false in the pack.',
+  },
   KubernetesKept: {
     severity: 'warning',
     meaning:

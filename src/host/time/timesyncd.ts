@@ -83,14 +83,17 @@ async function readTimesyncdConf(files: HostFiles): Promise<string> {
   return [main ?? '', ...sorted].join('\n')
 }
 
+// The backslash, the end of the line, and comments between the two parts.
+const continued = /\\(?:\n(?:[ \t]*[#;].*\n)*|$)/g
+
 /**
  * Parses timesyncd.conf(5). Lists: each line adds to the list, and an empty value clears it. Time spans: the last valid one
- * wins.
+ * wins. A line that ends with a backslash goes on in the next one that is no comment, systemd.syntax(7).
  */
 export function parseTimesyncdConf(text: string): Ntp {
   const lists = new Map<string, string[]>()
   const spans = new Map<string, number>()
-  for (const line of text.split('\n')) {
+  for (const line of text.replace(continued, ' ').split('\n')) {
     const [, key = '', value = ''] = /^\s*([A-Za-z]+)\s*=\s*(.*?)\s*$/.exec(line) ?? []
     const span = parseTimeSpan(value)
     if (key === 'NTP' || key === 'FallbackNTP') {

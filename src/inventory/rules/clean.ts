@@ -52,7 +52,11 @@ export function numberOf(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : undefined
 }
 
-/** The same, rounded to a whole number. */
+/** A temperature in °C, which may be 0 or lower: outdoors, in a cold store. undefined for what is no number. */
+export const celsiusOf = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isFinite(value) ? value : undefined
+
+/** The same as `numberOf`, rounded to a whole number. */
 export function integerOf(value: unknown): number | undefined {
   const number = Math.round(numberOf(value) ?? 0)
   return number > 0 && Number.isSafeInteger(number) ? number : undefined

@@ -1,7 +1,7 @@
 import { usableVendor, vendorOfModel } from '../../host/storage/disk-vendor.ts'
 import type { Disk } from '../../host/storage/disks.ts'
 import { storageVendorOf } from '../../host/pci-vendors.ts'
-import { integerOf, known, numberOf, rawList, rawOf, serialOf, textOf, type Raw } from './clean.ts'
+import { celsiusOf, integerOf, known, numberOf, rawList, rawOf, serialOf, textOf, type Raw } from './clean.ts'
 
 export interface DiskSources {
   /** The disk by the kernel's files, read by the same rules as for `edgehosts/current`. */
@@ -66,7 +66,7 @@ function smartOf(smart: Raw) {
   const passed = rawOf(smart.smart_status).passed
   const nvme = rawOf(smart.nvme_smart_health_information_log)
   const values = {
-    temperatureCelsius: numberOf(rawOf(smart.temperature).current),
+    temperatureCelsius: celsiusOf(rawOf(smart.temperature).current),
     powerOnHours: integerOf(rawOf(smart.power_on_time).hours),
     usedPercent: numberOf(nvme.percentage_used) ?? numberOf(rawOf(smart.endurance_used).current_percent),
   }

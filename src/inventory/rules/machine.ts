@@ -1,4 +1,15 @@
-import { integerOf, known, numberOf, part, rawList, rawOf, serialOf, textOf, type Raw } from './clean.ts'
+import {
+  celsiusOf,
+  integerOf,
+  known,
+  numberOf,
+  part,
+  rawList,
+  rawOf,
+  serialOf,
+  textOf,
+  type Raw,
+} from './clean.ts'
 
 // Models that systeminformation makes up: for a machine without a name, with Docker files, or with a hypervisor's kernel messages.
 const inventedModels: readonly unknown[] = ['Computer', 'Docker Container', 'Virtual machine']
@@ -106,9 +117,9 @@ export const batteryOf = (battery: Raw) =>
 /** Temperatures in °C, from `cpuTemperature()`. */
 export const temperatureOf = ({ main, max, chipset }: Raw) =>
   part('temperature', {
-    processorCelsius: numberOf(main),
-    hottestCelsius: numberOf(max),
-    chipsetCelsius: numberOf(chipset),
+    processorCelsius: celsiusOf(main),
+    hottestCelsius: celsiusOf(max),
+    chipsetCelsius: celsiusOf(chipset),
   })
 
 /** The display controllers, from `graphics()`. */

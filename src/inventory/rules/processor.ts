@@ -15,9 +15,15 @@ export interface ProcessorSources {
 
 /** The processors of a machine. */
 export function processorOf({ cpu, lscpu, topology }: ProcessorSources) {
+  const listed = fieldsOf(lscpu.lscpu)
   // Reversed, so that of two kinds of core the first wins.
-  const fields = new Map(fieldsOf(lscpu.lscpu).toReversed())
-  const [name, speed] = (textOf(fields.get('Model name')) ?? '').split('@')
+  const fields = new Map(listed.toReversed())
+  const all = (wanted: string) => listed.flatMap(([field, value]) => (field === wanted ? [value] : []))
+  const speeds = (wanted: string) => all(wanted).flatMap((value) => integerOf(value) ?? [])
+  // One name for each kind of core: a processor of two kinds has two.
+  const kinds = [...new Set(all('Model name').flatMap((value) => textOf(value) ?? []))]
+  const [first, speed] = (kinds[0] ?? '').split('@')
+  const name = kinds.length > 1 ? kinds.join(', ') : first
   const flags = textList(cpu.flags)
   return part('processor', {
     manufacturer: textOf(cpu.vendor) ?? textOf(cpu.manufacturer),
@@ -27,10 +33,10 @@ export function processorOf({ cpu, lscpu, topology }: ProcessorSources) {
     stepping: stepping(cpu.stepping),
     revision: textOf(cpu.revision),
     socket: textOf(cpu.socket),
-    ...countsOf(topology),
+    ...countsOf(topology, kinds.length > 1),
     speedMHz: integerOf((numberOf(speed) ?? 0) * 1_000),
-    speedMinMHz: integerOf(fields.get('CPU min MHz')),
-    speedMaxMHz: integerOf(fields.get('CPU max MHz')),
+    speedMinMHz: integerOf(Math.min(...speeds('CPU min MHz'))),
+    speedMaxMHz: integerOf(Math.max(...speeds('CPU max MHz'))),
     ...part('cacheBytes', cachesOf(fields)),
     flags: flags.length > 0 ? flags : undefined,
   })
@@ -47,13 +53,16 @@ const textList = (value: unknown) =>
         .flatMap((each) => textOf(each) ?? [])
     : []
 
-/** Counts from one line for each online thread, with the kernel's numbers of its core and its socket. */
-function countsOf(topology = '') {
-  const threads = topology.split('\n').filter((line) => /^\d+,\d*$/.test(line))
+/**
+ * Counts from one line for each online thread, with the kernel's numbers of its core and its socket. Kernels take each cluster of
+ * one kind of core for a socket; a machine with several processors has equal ones.
+ */
+function countsOf(topology: string | undefined, hasKinds: boolean) {
+  const threads = (topology ?? '').split('\n').filter((line) => /^\d+,\d*$/.test(line))
   const cores = new Set(threads)
   const sockets = new Set(threads.map((line) => line.split(',')[1]))
   return {
-    sockets: integerOf(sockets.size),
+    sockets: integerOf(hasKinds ? Math.min(sockets.size, 1) : sockets.size),
     cores: integerOf(cores.size),
     threads: integerOf(threads.length),
   }

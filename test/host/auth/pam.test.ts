@@ -31,6 +31,7 @@ it('the service file has each stack of the system once, and access.conf', async 
   expect(lines.filter((line) => line !== '' && !line.startsWith('#'))).toEqual([
     '@include common-auth',
     'account required pam_access.so',
+    'account required pam_nologin.so',
     '@include common-account',
     '@include common-password',
   ])

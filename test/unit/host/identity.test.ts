@@ -11,6 +11,7 @@ import {
 } from '../../../src/host/identity/identity.ts'
 import { openDatabase } from '../../support/open-database.ts'
 import { machine } from '../../fixtures/host/tree.ts'
+import { noise } from '../../support/random.ts'
 import { clockAt, recordingLog } from '../../fixtures/host/edges.ts'
 
 const uuid = '4C4C4544-0052-3510-8051-B7C04F4A3333'
@@ -31,6 +32,23 @@ describe('product UUID', () => {
     '10000000-0000-8000-0040-000000000000',
     '56F49712-FFFF-FFFF-FFFF-FFFFFFFFFFFF',
     'DC698397-FA54-4CF2-82C8-B1B5307A6A7F',
+    // Boards of one product line, and what is written by hand; each in both byte orders.
+    '8a95d198-7f46-11e5-bf8b-08002704d48e',
+    '98d1958a-467f-e511-bf8b-08002704d48e',
+    '00112233-4455-6677-8899-aabbccddeeff',
+    '33221100-5544-7766-8899-aabbccddeeff',
+    '12345678-1234-5678-90ab-cddeefaabbcc',
+    '78563412-3412-7856-90ab-cddeefaabbcc',
+    '12345678-90ab-cdef-1234-567890abcdef',
+    '01020304-0506-0708-090a-0b0c0d0e0f10',
+    '04030201-0605-0807-090a-0b0c0d0e0f10',
+    'f0e1d2c3-b4a5-9687-7869-5a4b3c2d1e0f',
+    'fedcba98-7654-3210-fedc-ba9876543210',
+    '11111111-2222-3333-4444-555555555555',
+    'deadbeef-dead-beef-dead-beefdeadbeef',
+    '00000000-0000-0000-0000-000000000001',
+    '00020003-0004-0005-0006-000700080009',
+    '978369dc-54fa-f24c-82c8-b1b5307a6a7f',
     'Not Settable',
     'To Be Filled By O.E.M.',
     '4c4c4544005235108051b7c04f4a3333',
@@ -41,6 +59,14 @@ describe('product UUID', () => {
 
   it('a product UUID of zeros and the MAC address is accepted', () => {
     expect(usableProductUuid('00000000-0000-0000-0000-d05099c0ffee')).toBeDefined()
+  })
+
+  it('10,000 random UUIDs are accepted', () => {
+    for (let count = 0; count < 10_000; count += 1) {
+      const digits = noise(16, count).toString('hex')
+      const fields = digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+      expect(usableProductUuid(fields), fields).toBe(digits)
+    }
   })
 })
 

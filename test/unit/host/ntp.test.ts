@@ -60,6 +60,15 @@ describe('time servers of timesyncd', () => {
     expect(ntpOfProperties(properties)).toMatchObject({ rootDistanceMaxSec: '5.500001' })
   })
 
+  it.each([
+    ['NTP=ntp1.plant.example \\\n    ntp2.plant.example\n', ['ntp1.plant.example', 'ntp2.plant.example']],
+    ['NTP=a\\\n# b \\\n; c\n d\nNTP=e\n', ['a', 'd', 'e']],
+    ['NTP=a \\\n\nNTP=b\n', ['a', 'b']],
+    ['NTP=a \\', ['a']],
+  ])('a line that ends with a backslash goes on in the next: %j', (text, servers) => {
+    expect(parseTimesyncdConf(`[Time]\n${text}`).ntpServers).toEqual(servers)
+  })
+
   it("time servers come from timesyncd's file and drop-ins, without a question, where it does not run", async () => {
     const { runner, ran } = programs({ [line]: timesyncOutput })
     const files = `${socket}${unit}/etc/systemd/timesyncd.conf <<

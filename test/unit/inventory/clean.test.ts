@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest'
 import { integerOf, numberOf, serialOf, textOf } from '../../../src/inventory/rules/clean.ts'
+import { diskOf } from '../../../src/inventory/rules/disks.ts'
+import { temperatureOf } from '../../../src/inventory/rules/machine.ts'
+import { processorOf } from '../../../src/inventory/rules/processor.ts'
 
 it.each([
   ...['', '  ', '-', '0', '-1', '00000000', 'None', 'N/A', 'Unknown', 'Not Specified', 'Not Available'],
@@ -58,4 +61,45 @@ it('numbers that are not above 0 are left out', () => {
   ])
   expect(integerOf(0.2)).toBeUndefined()
   expect(integerOf(2 ** 60)).toBeUndefined()
+})
+
+it.each([-12, 0, 21.5])('a temperature of %d degrees is a temperature', (current) => {
+  const smart = { smart_status: { passed: true }, temperature: { current } }
+  const disk = diskOf({
+    ...{ disk: { name: 'sda', controller: 'SATA', size: 1, fileSystems: [] }, block: {} },
+    smart,
+  })
+  expect(disk.smart).toMatchObject({ state: 'passed', temperatureCelsius: current })
+  expect(temperatureOf({ main: current, max: current, chipset: null })).toEqual({
+    temperature: { processorCelsius: current, hottestCelsius: current },
+  })
+})
+
+it('what is absent or no number is no temperature', () => {
+  expect(temperatureOf({ main: null, max: '12', chipset: Number.NaN })).toEqual({})
+})
+
+it('several kinds of cores are one processor, with the names and the range of speeds of all', () => {
+  const kind = (name: string, max: string, min: string) => [
+    {
+      ...{ field: 'Model name:', data: name },
+      children: [
+        { field: 'CPU max MHz:', data: max },
+        { field: 'CPU min MHz:', data: min },
+      ],
+    },
+  ]
+  const lscpu = {
+    lscpu: [
+      { field: 'Vendor ID:', data: 'ARM' },
+      ...kind('Cortex-A55', '1800.0000', '408.0000'),
+      ...kind('Cortex-A76', '2400.0000', '300.0000'),
+    ],
+  }
+  // The kernel numbers a cluster as a socket.
+  const topology = '# CORE,SOCKET\n0,0\n1,0\n2,0\n3,0\n0,1\n1,1\n0,2\n1,2\n'
+  expect(processorOf({ cpu: {}, lscpu, topology }).processor).toEqual({
+    ...{ brand: 'Cortex-A55, Cortex-A76', sockets: 1, cores: 8, threads: 8 },
+    ...{ speedMinMHz: 300, speedMaxMHz: 2400 },
+  })
 })

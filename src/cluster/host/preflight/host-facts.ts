@@ -6,6 +6,7 @@ import { isServiceRunning } from '../../../host/services.ts'
 import { spaceOf } from '../../../system/file-sizes.ts'
 import type { CommandRunner } from '../../../system/runner.ts'
 import { cniFolders, kubernetesFiles, unitFolder } from '../../engine/paths.ts'
+import { protectedSysctls } from '../kubernetes-settings.ts'
 import { readDroppingChains } from './dropping-chains.ts'
 import { readHostNetworks, type HostNetworks } from '../address/host-networks.ts'
 
@@ -32,6 +33,8 @@ export interface HostFacts {
   readonly kubernetes: readonly string[]
   /** Names of the network configurations of CNI. */
   readonly networkConfigs: readonly string[]
+  /** Values of `protectedSysctls` that this kernel has. */
+  readonly sysctls: ReadonlyMap<string, string>
   /** Chains of the firewall that drop what no rule of them accepts. */
   readonly droppingChains: readonly string[]
 }
@@ -79,6 +82,7 @@ export async function readHostFacts(options: HostFactsOptions): Promise<HostFact
     // The path of system/child.ts; systemd adds /usr/local for units, which packages never use.
     programs: await namesOf('/usr/sbin', '/usr/bin', '/sbin', '/bin'),
     cniPlugins: await namesOf(cniFolders.debian, cniFolders.programs),
+    sysctls: await readSysctls(files),
     swaps: parseSwaps((await files.text('/proc/swaps')) ?? ''),
     networkConfigs: [...(await files.names(cniFolders.configs))].filter((name) =>
       /\.(conf|conflist|json)$/.test(name),
@@ -110,6 +114,15 @@ async function readCgroups(files: HostFiles): Promise<HostFacts['cgroups']> {
     return isEnabled === '1' ? [name] : []
   })
   return { version: 1, controllers: new Set(enabled) }
+}
+
+async function readSysctls(files: HostFiles): Promise<HostFacts['sysctls']> {
+  const found = new Map<string, string>()
+  for (const name of Object.keys(protectedSysctls)) {
+    const text = await files.text(`/proc/sys/${name.replaceAll('.', '/')}`)
+    if (text !== undefined) found.set(name, text.trim())
+  }
+  return found
 }
 
 async function readPorts(files: HostFiles): Promise<ReadonlySet<number>> {

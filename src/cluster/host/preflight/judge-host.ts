@@ -1,7 +1,7 @@
 import type { PreflightCodeName } from '../../preflight/codes.ts'
 import type { PreflightProblem } from '../../problem.ts'
 import type { Wanted } from '../../wanted.ts'
-import type { KubernetesSettings } from '../kubernetes-settings.ts'
+import { protectedSysctls, type KubernetesSettings } from '../kubernetes-settings.ts'
 import { familyOf, isInSubnet, overlap, spellSubnet } from '../subnet.ts'
 import type { HostFacts } from './host-facts.ts'
 
@@ -30,6 +30,7 @@ export function judgeHost(
   const found: readonly Found[] = [
     ...judgeMachine(facts, minor, kubernetes.version, ofKubeadm),
     ...judgeCgroups(facts, minor, kubernetes.version, settings),
+    ...judgeSysctls(facts, settings),
     ...judgePrograms(facts),
     ...judgePorts(facts, settings),
     ...judgeNetworks(facts, settings, node.address),
@@ -60,6 +61,7 @@ export function judgeHostOfChange(
   const found: readonly Found[] = [
     ...judgeMachine(facts, minor, version, () => 'warning'),
     ...judgeCgroups(facts, minor, version, settings),
+    ...judgeSysctls(facts, settings),
     ...judgePrograms(facts),
     ...judgeClock(facts),
   ]
@@ -310,6 +312,20 @@ function judgeLeftovers(
       `/etc/cni/net.d has network configurations of another program: ${networkConfigs.join(', ')}; pods that start before the network of the cluster is installed get theirs, so move them to another folder`,
     ])
   return found
+}
+
+function judgeSysctls({ sysctls }: HostFacts, settings: KubernetesSettings): readonly Found[] {
+  const differing = Object.entries(protectedSysctls).filter(([name, value]) => sysctls.get(name) !== value)
+  if (!settings.protectsKernelDefaults || differing.length === 0) return []
+  const present = differing.map(([name]) => `${name}=${sysctls.get(name) ?? ''}`).join(', ')
+  const expected = differing.map(([name, value]) => `${name}=${value}`).join(', ')
+  return [
+    [
+      'KernelDefaultsDiffer',
+      'error',
+      `the pack sets protectKernelDefaults, with which the kubelet ends on this host: it has ${present}. Write ${expected}, one a line, to /etc/sysctl.d/90-kubelet.conf and run sysctl --system, or set protectKernelDefaults to false in the Kubernetes pack`,
+    ],
+  ]
 }
 
 function judgeClock({ clock: { now, isSynchronized } }: HostFacts): readonly Found[] {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { HostFacts } from '../../../../src/cluster/host/preflight/host-facts.ts'
 import { parseListening, parseSwaps } from '../../../../src/cluster/host/preflight/host-facts.ts'
 import { judgeHost } from '../../../../src/cluster/host/preflight/judge-host.ts'
-import { kubernetesSettings } from '../../../../src/cluster/host/kubernetes-settings.ts'
+import { kubernetesSettings, protectedSysctls } from '../../../../src/cluster/host/kubernetes-settings.ts'
 
 const gibibyte = 2 ** 30
 const good: HostFacts = {
@@ -41,6 +41,7 @@ const good: HostFacts = {
   ]),
   cniPlugins: new Set(['bridge', 'loopback']),
   swaps: [],
+  sysctls: new Map(Object.entries(protectedSysctls)),
   kubernetes: [],
   networkConfigs: [],
   droppingChains: [],
@@ -256,6 +257,26 @@ it('a clock that is not synchronized is a warning, one before the release of Kub
 
 it('swap is no problem where the pack allows it', () => {
   expect(codes({ swaps: ['/dev/sda2'] }, { config: 'kubeletConfiguration: {failSwapOn: false}' })).toEqual([])
+})
+
+const registration = (text: string) => `initConfiguration: {nodeRegistration: {kubeletExtraArgs: ${text}}}`
+it.each([
+  ['the configuration of the kubelet', 'kubeletConfiguration: {protectKernelDefaults: true}'],
+  ['its arguments', registration('[{name: protect-kernel-defaults, value: "true"}]')],
+  ['its arguments of v1beta3', registration('{protect-kernel-defaults: "true"}')],
+])('sysctls that the kubelet will not start with are named where %s protect them', (_, config) => {
+  const sysctls = new Map(good.sysctls).set('kernel.panic', '0')
+  sysctls.delete('kernel.keys.root_maxkeys')
+  const [problem, ...others] = judge({ sysctls }, { config })
+  expect(others).toEqual([])
+  expect(problem).toMatchObject({
+    ...{ code: 'KernelDefaultsDiffer', severity: 'error' },
+    message: expect.stringContaining(
+      'it has kernel.panic=0, kernel.keys.root_maxkeys=. Write kernel.panic=10, kernel.keys.root_maxkeys=1000000, one a line',
+    ) as string,
+  })
+  expect(judge({}, { config })).toEqual([])
+  expect(judge({ sysctls })).toEqual([])
 })
 
 it('a network configuration of podman is a warning with its name', () => {
