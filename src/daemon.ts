@@ -127,6 +127,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const api = createApi({
     ...{ settings: config.api, mode, material: certificate.material(), audit: audit.requests, clock, log },
     ...{
+      disk: state.reserve,
       identify: identifyByToken(auth.authenticate),
       holderOf: auth.holderOf,
       isKnownClient: auth.isKnownClient,

@@ -170,7 +170,13 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     },
   })
   const api = createApi({
-    ...{ settings: config.api, mode: 'airgap', material: certificate.material(), audit: audit.requests },
+    ...{
+      settings: config.api,
+      mode: 'airgap',
+      material: certificate.material(),
+      audit: audit.requests,
+      disk: state.reserve,
+    },
     ...{
       identify: createIdentify({ ...people, keys, authenticateHost: hosts.authenticate }),
       authorize: createAuthorize({ ...people, projects: projectStore }),

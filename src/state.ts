@@ -6,6 +6,7 @@ import { createSecret, createSecrets, type Secrets } from './secrets/secrets.ts'
 import { readOrMakeSecret, secretFile } from './secrets/secret-file.ts'
 import { databaseName } from './store/database-name.ts'
 import { openDatabase, type Database, type Migrations } from './store/database.ts'
+import { createDiskReserve, type DiskReserve } from './store/disk-reserve.ts'
 import { createReader, type Reader } from './store/reader.ts'
 import { createStoreRoom } from './store/room.ts'
 import { lockState } from './store/state-lock.ts'
@@ -31,6 +32,8 @@ export interface State {
   /** Runs a query in another thread. */
   readonly read: Reader['read']
   readonly secrets: Secrets
+  /** The space for what goes on when the disk is full. */
+  readonly reserve: DiskReserve
   /** Audit records of what was created, to be recorded once there is a trail. */
   readonly auditEntries: readonly SystemEntry[]
   readonly room: Room
@@ -55,6 +58,9 @@ export async function openState({
   const lock = lockState(directory, log)
   await sweepTemporary(directory)
   await sweepTemporary(join(directory, 'tls'))
+  const reserve = createDiskReserve(directory, log)
+  // A start on a full disk needs some too.
+  reserve.makeRoom()
   const databaseFile = join(directory, databaseName)
   // SQLite reports a pipe or a folder at this path with the same words.
   requireRegularIfPresent(databaseFile)
@@ -73,8 +79,9 @@ export async function openState({
     database,
     read: reader.read,
     secrets: createSecrets(secret),
+    reserve,
     auditEntries: made,
-    room: createStoreRoom({ directory, databaseFile, database, clock, log }),
+    room: createStoreRoom({ directory, databaseFile, database, reserve, clock, log }),
     async close() {
       await reader.close()
       database.close()

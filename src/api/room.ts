@@ -13,6 +13,7 @@ import type { about } from './about.ts'
 import type { Authorize, Identify, IsGone } from './access.ts'
 import type { RequestAudit } from './audit-hook.ts'
 import type { ApiSettings } from './config.ts'
+import type { DiskSpace } from './full-disk.ts'
 import { createHttpsServer } from './connection/https-server.ts'
 import type { KeptSettings } from './connection/kept-connections.ts'
 import { listen } from './connection/listen.ts'
@@ -27,6 +28,8 @@ export interface ApiOptions {
   readonly mode: Mode
   readonly material: TlsMaterial
   readonly audit: RequestAudit
+  /** Admits changes by the space on the disk. */
+  readonly disk: DiskSpace
   readonly identify: Identify
   /** Decides about each caller; the default compares roles. */
   readonly authorize?: Authorize | undefined
@@ -96,6 +99,7 @@ export function createApi(options: ApiOptions): Api {
     },
     mode: options.mode,
     audit: options.audit,
+    disk: options.disk,
     identify: options.identify,
     authorize: options.authorize,
     clientOf,

@@ -15,6 +15,7 @@ import { generalErrors } from '../errors/codes.ts'
 import { refusedField } from '../errors/refused-field.ts'
 import type { Lines } from '../system/anonymous-log.ts'
 import { addAudit, type RequestAudit } from './audit-hook.ts'
+import { addFullDisk, type DiskSpace } from './full-disk.ts'
 import { addErrorReplies, createParserErrorReply, noRoute, toAppError } from './errors.ts'
 import { addGuard, type GuardOptions } from './guard.ts'
 import { addLifecycle } from './lifecycle.ts'
@@ -42,6 +43,8 @@ export interface ServerOptions extends GuardOptions {
   readonly rateLimits?: Omit<RateLimitOptions, 'log'>
   /** Records changes; without it, changes are not recorded. */
   readonly audit?: RequestAudit
+  /** Admits changes by the space on the disk; without it, all are admitted. */
+  readonly disk?: DiskSpace
   /** The client that an address belongs to; the default knows no address of this host but loopback. */
   readonly clientOf?: ClientOf
   /** Whether an address is that of a trusted proxy; the default knows none. */
@@ -76,6 +79,7 @@ export function createServer({
   serverFactory,
   rateLimits,
   audit,
+  disk,
   clientOf = clientFromAnywhere,
   isProxy,
   isLocal = () => false,
@@ -158,6 +162,8 @@ export function createServer({
   addLifecycle(app)
   addRequestLog(app, log, anonymousLog)
   const auditUnrouted = audit && addAudit(app, audit)
+  // Added after the audit, so that its hooks run before the intent is written.
+  if (disk) addFullDisk(app, disk)
   const refuse = addErrorReplies(app, {
     replies,
     onUnrouted(request, reply, error) {

@@ -11,6 +11,7 @@ import { gone, packMembers, type Source } from './members.ts'
 import { BackupRefused } from './refused.ts'
 import { seal } from './sealed-file.ts'
 import { databaseName } from '../store/database-name.ts'
+import { reserveName } from '../store/disk-reserve.ts'
 import { lockName } from '../store/state-lock.ts'
 import { markName } from './unfinished-restore.ts'
 
@@ -40,6 +41,7 @@ const isKeptFile = (path: string) => /^(packs|profiles|clusters)\/(?!staging\/)/
 const isLeftOut = (path: string) =>
   !isKeptFile(path) &&
   (path === lockName ||
+    path === reserveName ||
     path === markName ||
     /^(packs|profiles|clusters)\/staging\//.test(path) ||
     [databaseName, `${databaseName}-wal`, `${databaseName}-shm`, `${databaseName}-journal`].includes(path) ||

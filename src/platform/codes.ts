@@ -185,6 +185,12 @@ export const platformErrors = defineErrors({
       'The project still has clusters, hosts, registration tokens, packs, cluster profiles, cloud accounts or cloud configurations.',
     action: 'Delete them first; the message names them.',
   },
+  LimitReached: {
+    status: 409,
+    meaning:
+      'A project, or the tenant, has as many of a kind as it may have, or its packs take as much space; the message names the number.',
+    action: 'Delete what is not needed; docs/platform.md, "Limits", lists the numbers.',
+  },
   LastAdministrator: {
     status: 409,
     meaning: 'The tenant would be left without an administrator.',

@@ -27,6 +27,10 @@ export const PlatformSection = Type.Object(
     packs: Type.Object(
       {
         limitBytes: bytes(4_294_967_296, 'Largest archive of a pack.'),
+        scopeLimitBytes: bytes(
+          68_719_476_736,
+          'What the packs of a project may take on the disk, and those of the tenant for itself.',
+        ),
         reserveBytes: bytes(536_870_912, 'Space that stays free on the disk of the state folder.'),
         maximum: positive(2, 100, 'Packs that are received at the same time.'),
       },

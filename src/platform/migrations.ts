@@ -4,7 +4,7 @@ import { auditTables } from './migrations/audit.ts'
 import { cloudTables } from './migrations/clouds.ts'
 import { clusterTables } from './migrations/clusters.ts'
 import { edgeHostTables } from './migrations/edge-hosts.ts'
-import { eventTables } from './migrations/events.ts'
+import { eventShares, eventTables } from './migrations/events.ts'
 import { guessTables } from './migrations/guess.ts'
 import { packTables } from './migrations/packs.ts'
 import { profileTables } from './migrations/profiles.ts'
@@ -30,4 +30,5 @@ export const migrations: Migrations = [
   [packTables, profileTables].join('\n'),
   clusterTables,
   cloudTables,
+  eventShares,
 ]

@@ -1,5 +1,33 @@
+import { AppError } from '../errors/app-error.ts'
 import type { SqlCondition } from '../lists/sql-list.ts'
 import type { Database } from '../store/database.ts'
+import { platformErrors } from './codes.ts'
+
+/**
+ * How many rows of a kind a project may have, and the tenant for itself; of tokens, users and projects there is one number. A body bounds what
+ * each row takes, so this bounds what the holder of one token, key or role can make the platform store. Far above what a plant has.
+ */
+const mostRows: Readonly<Record<string, readonly [most: number, what: string]>> = {
+  edge_host: [10_000, 'edge hosts'],
+  pack: [5_000, 'packs'],
+  cluster_profile: [5_000, 'cluster profiles'],
+  cloud_account: [200, 'cloud accounts'],
+  cloud_config: [1_000, 'cloud configurations'],
+  registration_token: [1_000, 'registration tokens'],
+  api_key: [1_000, 'API keys'],
+  user: [10_000, 'users'],
+  project: [1_000, 'projects'],
+}
+
+/** @throws AppError LimitReached where a table has as many rows, in a scope or in all, as it may have */
+export function requireBelowMost(table: string, count: number): void {
+  const [most, what] = mostRows[table] ?? [Infinity, '']
+  if (count >= most)
+    throw new AppError(
+      platformErrors.LimitReached,
+      `there are ${count} ${what}, and no more are taken; delete some that are not needed`,
+    )
+}
 
 /** How many rows a table has, without counting them. */
 export interface ScopeCounts {
@@ -8,6 +36,8 @@ export interface ScopeCounts {
   in(projectUid: string): number
   /** The rows of a scope, for a list. @param projectUid empty for the tenant */
   condition(projectUid: string): SqlCondition
+  /** @throws AppError LimitReached where the scope has as many rows as it may have */
+  requireRoom(projectUid: string): void
   /** What keeps a project from being deleted, `2 packs`; nothing where it has no row. */
   usesOf(projectUid: string, one: string, many?: string): readonly string[]
 }
@@ -38,6 +68,7 @@ export function createScopeCounts({ sql }: Pick<Database, 'sql'>, table: string)
   return {
     all: () => numberOf(all.get()),
     in: countIn,
+    requireRoom: (projectUid) => requireBelowMost(table, countIn(projectUid)),
     condition: (projectUid) => ({
       ...{ sql: 'project_uid = ?', values: [projectUid] },
       count: () => countIn(projectUid),

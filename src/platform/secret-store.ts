@@ -1,5 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite'
 import type { Database } from '../store/database.ts'
+import { requireBelowMost } from './scope-counts.ts'
 
 type Texts = Readonly<Record<string, string>>
 
@@ -26,6 +27,8 @@ export interface SecretStore<Secret extends SecretRecord> {
   findByHash(hash: string): Secret | undefined
   /** Upper and lower case are the same. */
   hasName(name: string): boolean
+  /** @throws AppError LimitReached where there are as many as there may be */
+  requireRoom(): void
   /** Creates a secret, or replaces all that may change. */
   put(secret: Secret): void
   remove(uid: string): void
@@ -63,6 +66,7 @@ export function createSecretStore<
     `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
     ON CONFLICT (uid) DO UPDATE SET ${replaced.map((column) => `${column} = excluded.${column}`).join(', ')}`,
   )
+  const count = sql.prepare(`SELECT count(*) AS found FROM ${table}`)
   const remove = sql.prepare(`DELETE FROM ${table} WHERE uid = ?`)
 
   function toSecret(row: Row): Secret {
@@ -86,6 +90,7 @@ export function createSecretStore<
     all: () => list.all().map((row) => toSecret(row as unknown as Row)),
     find: (uid) => one(byUid.get(uid)),
     findByHash: (hash) => one(byHash.get(hash)),
+    requireRoom: () => requireBelowMost(table, Number(count.get()?.found)),
     hasName: (name) => byName.get(name.toLowerCase()) !== undefined,
     put(secret) {
       const { uid, name, hash, shown, labels, annotations, expiresAt, isActive, createdAt, modifiedAt } =

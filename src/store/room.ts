@@ -4,6 +4,7 @@ import { sizeOf, spaceOf } from '../system/file-sizes.ts'
 import type { Logger } from '../system/log.ts'
 import type { about } from './about.ts'
 import type { Database } from './database.ts'
+import type { DiskReserve } from './disk-reserve.ts'
 import { createWriteProbe } from './write-probe.ts'
 
 export interface StoreRoomOptions {
@@ -11,13 +12,14 @@ export interface StoreRoomOptions {
   readonly directory: string
   readonly databaseFile: string
   readonly database: Database
+  readonly reserve: DiskReserve
   readonly clock: Clock
   readonly log: Logger
 }
 
 /** The metrics and the health check of the database. */
 export function createStoreRoom(options: StoreRoomOptions): Room {
-  const { directory, databaseFile, database, clock, log } = options
+  const { directory, databaseFile, database, reserve, clock, log } = options
   return {
     checks: [
       {
@@ -25,7 +27,9 @@ export function createStoreRoom(options: StoreRoomOptions): Room {
         kind: 'ready',
         holds: createWriteProbe(database, { log, monotonic: () => clock.monotonic() }),
       },
+      { name: 'disk reserve', kind: 'ready', holds: reserve.admits },
     ],
+    jobs: [reserve.job],
     async figures(): Promise<FiguresOf<typeof about.families>> {
       const [databaseBytes, walBytes, space] = await Promise.all([
         sizeOf(databaseFile),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Event } from '../../src/platform/schemas/events.ts'
-import { createEvents } from '../../src/platform/events/events.ts'
+import { createEvents, type EventLimit } from '../../src/platform/events/events.ts'
 import { playEdgeHost, type PlayedEdgeHost } from '../support/played-edge-host.ts'
 import { createTestPlatform } from '../support/test-platform.ts'
 
@@ -101,17 +101,57 @@ describe('the events of a host', () => {
     expect(reply.statusCode).toBe(403)
   })
 
-  it('are bounded: the oldest ones go', async () => {
-    const { database, read } = platform.rooms.state
-    const events = createEvents({ database, read, clock: platform.clock, kept: 3 })
-    const host = { uid: randomUUID(), name: 'bounded', projectUid: '' }
-    const many = Array.from({ length: 5 }, (_, index) => ({
-      ...event(`number-${index}`),
-      severity: 'Normal' as const,
-    }))
-    events.add(host, many)
-    await events.job.run()
-    const { items } = await listed('source.host=bounded')
-    expect(items.map(({ reason }) => reason)).toEqual(['number-4', 'number-3', 'number-2'])
+  describe('are bounded when they arrive', () => {
+    const reported = (count: number, name: string, message = 'short') =>
+      Array.from({ length: count }, (_, index) => ({
+        ...event(`${name}-${index}`),
+        ...{ severity: 'Normal' as const, message },
+      }))
+    const limited = (ofHost: EventLimit, all: EventLimit = ofHost) => {
+      const { database, read } = platform.rooms.state
+      return createEvents({ database, read, clock: platform.clock, limits: { ofHost, all } })
+    }
+    const many: EventLimit = { number: 1_000_000, bytes: 2 ** 40 }
+    const reasons = async (name: string) =>
+      (await listed(`source.host=${name}`)).items.map(({ reason }) => reason)
+
+    it('by their number: the oldest of the host go, and none of another host', async () => {
+      const other = { uid: randomUUID(), name: 'quiet', projectUid: '' }
+      const host = { uid: randomUUID(), name: 'loud', projectUid: '' }
+      const events = limited({ number: 3, bytes: 2 ** 40 }, many)
+      events.add(other, reported(2, 'quiet'))
+      events.add(host, reported(2, 'one'))
+      events.add(host, reported(5, 'two'))
+      expect(await reasons('loud')).toEqual(['two-4', 'two-3', 'two-2'])
+      expect(await reasons('quiet')).toEqual(['quiet-1', 'quiet-0'])
+    })
+
+    it('by their bytes', async () => {
+      const host = { uid: randomUUID(), name: 'wordy', projectUid: '' }
+      const events = limited({ number: 1_000, bytes: 200_000 }, many)
+      // 6 KiB each: characters of three bytes.
+      for (let round = 0; round < 6; round += 1)
+        events.add(host, reported(100, `round-${round}`, '\u20ac'.repeat(2_048)))
+      const { database } = platform.rooms.state
+      const stored = database.sql
+        .prepare('SELECT count(*) AS number, sum(bytes) AS bytes FROM event WHERE edge_host_uid = ?')
+        .get(host.uid)
+      expect(Number(stored?.bytes)).toBeLessThanOrEqual(200_000)
+      expect(await reasons('wordy')).toContain('round-5-99')
+      const shares = database.sql.prepare('SELECT number, bytes FROM event_share WHERE edge_host_uid = ?')
+      expect(shares.get(host.uid)).toEqual(stored)
+      const all = database.sql.prepare('SELECT count(*) AS number, sum(bytes) AS bytes FROM event').get()
+      expect(shares.get('')).toEqual(all)
+    })
+
+    it('together: the oldest of all go, also by the job where there were no limits before', async () => {
+      const host = { uid: randomUUID(), name: 'early', projectUid: '' }
+      limited(many).add(host, reported(20, 'early'))
+      const events = limited(many, { number: 3, bytes: 2 ** 40 })
+      await events.job.run()
+      expect(await reasons('early')).toEqual(['early-19', 'early-18', 'early-17'])
+      events.add({ ...host, uid: randomUUID(), name: 'late' }, reported(2, 'late'))
+      expect([await reasons('early'), await reasons('late')]).toEqual([['early-19'], ['late-1', 'late-0']])
+    })
   })
 })

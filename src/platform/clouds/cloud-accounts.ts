@@ -76,6 +76,7 @@ export function createCloudAccounts(options: CloudAccountsOptions): CloudAccount
   }
 
   function requireNew(projectUid: string, name: string): void {
+    store.counts.requireRoom(projectUid)
     if (store.hasName(projectUid, name))
       throw new AppError(
         platformErrors.CloudAccountExists,

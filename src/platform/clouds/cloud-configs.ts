@@ -87,6 +87,7 @@ export function createCloudConfigs(options: CloudConfigsOptions): CloudConfigs {
             `there is a cloud configuration named ${name} in this scope`,
             { details: { field: 'metadata.name' } },
           )
+        store.counts.requireRoom(projectUid)
         store.add({
           ...{ uid, projectUid, name, labels, annotations, createdAt: now },
           ...{ accountUid: cloudAccountRef.uid, pools: machinePoolConfig },

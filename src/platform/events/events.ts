@@ -15,14 +15,21 @@ export interface EventsOptions {
   readonly database: Database
   readonly read: Reader['read']
   readonly clock: Clock
-  /** How many are kept. */
-  readonly kept?: number
+  readonly limits?: { readonly ofHost: EventLimit; readonly all: EventLimit }
+}
+
+/** What is kept of events; the oldest go beyond it. */
+export interface EventLimit {
+  readonly number: number
+  /** Of the database, about. */
+  readonly bytes: number
 }
 
 /** The events that hosts report. */
 export interface Events {
   /**
    * Keeps the events of a host, on the disk when it returns. One whose uid the host has sent before is left out, so a report may be sent again.
+   * The oldest events of the host beyond its limit go in the same transaction, and so do the oldest of all.
    * @returns the uids, in the order of the report
    * @throws AppError BadRequest for an invalid time; then no event is kept
    */
@@ -30,13 +37,16 @@ export interface Events {
   readonly list: SqlList<Event>
   /** The condition of a list for a scope. */
   inScope(projectUid: string): SqlCondition
-  /** Removes the oldest events. */
+  /** Removes the oldest events of all, where a report could not, as of a database that had no limits of hosts. */
   readonly job: Job
 }
 
-const mostKept = 1_000_000
-// A removal of more at once would hold up the requests.
-const removedAtOnce = 5_000
+/** A host that was away sends its whole queue, which has 10,000 events; most have some hundred bytes. */
+const limitOfHost: EventLimit = { number: 20_000, bytes: 16_777_216 }
+const limitOfAll: EventLimit = { number: 1_000_000, bytes: 1_073_741_824 }
+// More than a report can bring, so that what is too much shrinks with each. A removal of many at once would hold up the requests.
+const removedAtReport = 1_000
+const removedByJob = 5_000
 
 const columns =
   'seq, uid, edge_host_uid, edge_host_name, at, received_at, severity, reason, message, component, object_kind, object_name, object_uid'
@@ -62,16 +72,39 @@ export const eventList: ListResource<SqlField> = {
   item: Event,
 }
 
-export function createEvents({ database, read, clock, kept = mostKept }: EventsOptions): Events {
+export function createEvents({
+  database,
+  read,
+  clock,
+  limits = { ofHost: limitOfHost, all: limitOfAll },
+}: EventsOptions): Events {
   const { sql, transaction } = database
   const insert = sql.prepare(
     `INSERT INTO event (uid, project_uid, edge_host_uid, edge_host_name, at, received_at, severity, reason, message, component, object_kind, object_name, object_uid)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (edge_host_uid, uid) DO NOTHING`,
   )
   const counts = createScopeCounts(database, 'event')
-  const trim = sql.prepare(
-    'DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE seq <= (SELECT max(seq) FROM event) - ? ORDER BY seq LIMIT ?)',
+  const share = sql.prepare('SELECT number, bytes FROM event_share WHERE edge_host_uid = ?')
+  const trimHost = sql.prepare(
+    'DELETE FROM event WHERE seq IN (SELECT seq FROM event INDEXED BY event_by_host WHERE edge_host_uid = ? ORDER BY seq LIMIT ?)',
   )
+  const trimAll = sql.prepare('DELETE FROM event WHERE seq IN (SELECT seq FROM event ORDER BY seq LIMIT ?)')
+
+  /** Removes what is beyond a limit, the oldest first. @param hostUid empty for the events of all hosts */
+  function retain(hostUid: string, limit: EventLimit, most: number): void {
+    for (let removed = 0; removed < most;) {
+      const { number = 0, bytes = 0 } = (share.get(hostUid) ?? {}) as Partial<EventLimit>
+      // By the mean of all, so that the next look has less to remove.
+      const heavy = bytes > limit.bytes ? Math.ceil((number * (bytes - limit.bytes)) / bytes) : 0
+      const surplus = Math.max(number - limit.number, heavy)
+      if (surplus <= 0) return
+      const count = Math.min(surplus, most - removed)
+      if (hostUid === '') trimAll.run(count)
+      else trimHost.run(hostUid, count)
+      removed += count
+    }
+  }
+
   return {
     add(host, entities) {
       const now = clock.now()
@@ -86,6 +119,8 @@ export function createEvents({ database, read, clock, kept = mostKept }: EventsO
             ...[involvedObject.kind ?? '', involvedObject.name ?? '', involvedObject.uid ?? ''],
           )
         }
+        retain(host.uid, limits.ofHost, removedAtReport)
+        retain('', limits.all, removedAtReport)
       })
       return entities.map(({ metadata }) => metadata.uid)
     },
@@ -99,7 +134,7 @@ export function createEvents({ database, read, clock, kept = mostKept }: EventsO
       schedule: '23 * * * * *',
       stuckAfterMs: 60_000,
       run() {
-        trim.run(kept, removedAtOnce)
+        transaction(() => retain('', limits.all, removedByJob))
       },
     },
   }

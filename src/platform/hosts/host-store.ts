@@ -67,6 +67,9 @@ interface Row {
   readonly agent_version: string
 }
 
+// Their uids begin with the time at which they were registered.
+const mostRemoved = 100_000
+
 const ownColumns =
   'uid, project_uid, host_uid, name, labels, annotations, public_key, reported, generation, is_used, is_twice, is_next_accepted, created_at, modified_at'
 /** The columns of a host, for a list. */
@@ -87,6 +90,9 @@ export function createHostStore(database: Database): HostStore {
   const bury = sql.prepare(
     'INSERT OR REPLACE INTO removed_host (uid, public_key, removed_at) VALUES (?, ?, ?)',
   )
+  const forget = sql.prepare(
+    'DELETE FROM removed_host WHERE uid <= (SELECT uid FROM removed_host ORDER BY uid DESC LIMIT 1 OFFSET ?)',
+  )
   const buried = sql.prepare('SELECT public_key FROM removed_host WHERE uid = ?')
   const one = (row: unknown) =>
     row === undefined ? undefined : toHostRecord(row as Readonly<Record<string, unknown>>)
@@ -106,6 +112,7 @@ export function createHostStore(database: Database): HostStore {
       transaction(() => {
         const row = remove.get(uid) as { public_key: string } | undefined
         if (row) bury.run(uid, row.public_key, now)
+        forget.run(mostRemoved)
       })
     },
     removedKey: (uid) => (buried.get(uid) as { public_key: string } | undefined)?.public_key,

@@ -94,6 +94,7 @@ export function createRegistrationTokens(options: RegistrationTokensOptions): Re
             `there is a registration token named ${metadata.name}`,
             { details: { field: 'metadata.name' } },
           )
+        store.requireRoom()
         store.put({
           ...{ uid, name: metadata.name, projectUid: projectOf(spec.defaultProjectUid ?? '') },
           ...{ hash: hashOf(token), shown: token.slice(0, shownCharacters) },

@@ -22,7 +22,7 @@ export interface Registration {
   /**
    * Registers a host. It may be done again: the same host with the same key gets the record that is there, whatever has become of the
    * token, since it proves nothing that the record does not show.
-   * @throws AppError RegistrationTokenRefused, HostAlreadyRegistered, HostNameExists, BadRequest
+   * @throws AppError RegistrationTokenRefused, HostAlreadyRegistered, HostNameExists, LimitReached, BadRequest
    */
   register(registration: EdgeHostRegistration): HostRecord
   /**
@@ -61,6 +61,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
         `there is a host named ${metadata.name} in this project`,
         { details: { field: 'metadata.name' } },
       )
+    hosts.counts.requireRoom(token.projectUid)
     const now = clock.now()
     return {
       tokenUid: token.uid,

@@ -7,6 +7,7 @@ import { generalErrors } from '../../errors/codes.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 import type { MemoryField } from '../../lists/memory.ts'
 import type { ListResource } from '../../lists/resource.ts'
+import { isDatabaseError } from '../../store/unwritable.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
 import type { CallerChanges } from '../caller-changes.ts'
@@ -50,6 +51,15 @@ export function createKeys({ store, findUser, transaction, changes, clock }: Key
     const found = store.find(uid)
     if (!found) throw new AppError(generalErrors.NotFound, 'there is no API key with this uid')
     return found
+  }
+
+  /** A full disk must not keep a key from reading, or from deleting what fills it. */
+  function noteUse(uid: string, now: number): void {
+    try {
+      store.noteUse(uid, now)
+    } catch (error) {
+      if (!isDatabaseError(error)) throw error
+    }
   }
 
   const end = (uid: string) => changes.gone(({ sessionUid }) => sessionUid === uid)
@@ -96,6 +106,7 @@ export function createKeys({ store, findUser, transaction, changes, clock }: Key
           throw new AppError(platformErrors.KeyExists, `there is an API key named ${metadata.name}`, {
             details: { field: 'metadata.name' },
           })
+        store.requireRoom()
         store.put({
           ...{ uid, name: metadata.name, userUid, hash: hashOf(apiKey), shown: apiKey.slice(0, 8) },
           ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} },
@@ -132,7 +143,7 @@ export function createKeys({ store, findUser, transaction, changes, clock }: Key
       const now = clock.now()
       if (!key?.isActive || key.expiresAt <= now) return undefined
       // A commit for each request would be one sync of the disk for each.
-      if (Math.abs(now - key.lastUsedAt) >= minuteMs) store.noteUse(key.uid, now)
+      if (Math.abs(now - key.lastUsedAt) >= minuteMs) noteUse(key.uid, now)
       return key
     },
   }

@@ -22,6 +22,8 @@ export interface PackStore {
   uids(): readonly string[]
   add(pack: PackRecord): void
   remove(uid: string): void
+  /** How much the packs of a scope take. */
+  bytesIn(projectUid: string): number
   readonly counts: ScopeCounts
 }
 
@@ -35,6 +37,7 @@ export function createPackStore(database: Database): PackStore {
   const byName = sql.prepare(`SELECT ${packColumns} FROM pack WHERE project_uid = ? AND name = ?`)
   const all = sql.prepare('SELECT uid FROM pack')
   const insert = sql.prepare(`INSERT INTO pack (${packColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+  const bytes = sql.prepare('SELECT coalesce(sum(size_bytes), 0) AS found FROM pack WHERE project_uid = ?')
   const remove = sql.prepare('DELETE FROM pack WHERE uid = ?')
   return {
     find(uid) {
@@ -52,6 +55,7 @@ export function createPackStore(database: Database): PackStore {
       )
     },
     remove: (uid) => void remove.run(uid),
+    bytesIn: (projectUid) => Number(bytes.get(projectUid)?.found),
     counts: createScopeCounts(database, 'pack'),
   }
 }

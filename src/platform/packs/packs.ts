@@ -48,7 +48,7 @@ export interface PackForm {
 export interface Packs {
   /**
    * Receives the folder of a pack, examines it in a process of its own, and keeps it.
-   * @throws AppError of `receiveUpload` and of the examination; PackExists
+   * @throws AppError of `receiveUpload` and of the examination; PackExists, LimitReached
    */
   receive(form: PackForm, projectUid: string): Promise<PackRecord>
   readonly list: SqlList<PackSummary>
@@ -70,7 +70,7 @@ export interface Packs {
 
 export function createPacks(options: PacksOptions): Packs {
   const { store, folders, database, read, requireProject, examinations, settings, usesOf, clock } = options
-  const { limitBytes, reserveBytes, maximum } = settings
+  const { limitBytes, scopeLimitBytes, reserveBytes, maximum } = settings
   const running = createRunningUploads({ maximum, what: 'packs' })
 
   function get(uid: string, projectUid: string): PackRecord {
@@ -80,7 +80,17 @@ export function createPacks(options: PacksOptions): Packs {
     return pack
   }
 
-  function requireNew(projectUid: string, { name, version }: Pick<PackRecord, 'name' | 'version'>): void {
+  function requireNew(
+    projectUid: string,
+    { name, version, sizeBytes }: Pick<PackRecord, 'name' | 'version' | 'sizeBytes'>,
+  ): void {
+    store.counts.requireRoom(projectUid)
+    const takenBytes = store.bytesIn(projectUid)
+    if (takenBytes + sizeBytes > scopeLimitBytes)
+      throw new AppError(
+        platformErrors.LimitReached,
+        `the packs of this scope take ${takenBytes} bytes and this one ${sizeBytes}, more than the ${scopeLimitBytes} that are kept; delete some that are not needed`,
+      )
     if (store.named(projectUid, name).some((each) => each.version === version))
       throw new AppError(platformErrors.PackExists, `there is a pack ${name} ${version} in this scope`)
   }

@@ -129,6 +129,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
   })
 
   function requireNew(projectUid: string, { name, version }: Pick<ProfileHead, 'name' | 'version'>): void {
+    store.counts.requireRoom(projectUid)
     if (store.findNamed(projectUid, name, version))
       throw new AppError(
         platformErrors.ProfileExists,

@@ -8,6 +8,7 @@ import type { MemoryField } from '../../lists/memory.ts'
 import type { ListResource } from '../../lists/resource.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
+import { requireBelowMost } from '../scope-counts.ts'
 import type { CallerChanges } from '../caller-changes.ts'
 import { Project, type ProjectEntity } from '../schemas/projects.ts'
 import { requireUnchanged } from '../unchanged.ts'
@@ -95,6 +96,7 @@ export function createProjects(options: ProjectsOptions): Projects {
           throw new AppError(platformErrors.ProjectExists, `there is a project named ${metadata.name}`, {
             details: { field: 'metadata.name' },
           })
+        requireBelowMost('project', store.all().length)
         store.put({
           ...{ uid, name: metadata.name, createdAt: now, modifiedAt: now, users: spec?.users ?? [] },
           ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} },

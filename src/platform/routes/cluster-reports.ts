@@ -34,7 +34,8 @@ export const clusterReportRoutes: FastifyPluginAsyncTypebox<
     `${path}/:uid/heartbeat`,
     {
       bodyLimit: largestReport,
-      config,
+      // It also ends a deletion.
+      config: { ...config, servedOnFullDisk: true },
       schema: {
         operationId: 'updateClusterHeartbeat',
         tags,

@@ -227,7 +227,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
   app.patch(
     '/v1/edgehosts/:uid/health',
     {
-      config: { access: 'host', audit: false },
+      config: { access: 'host', audit: false, servedOnFullDisk: true },
       schema: {
         operationId: 'updateEdgeHostHealth',
         tags,

@@ -1,5 +1,6 @@
 import type { Role } from '../../base/role.ts'
 import type { Database } from '../../store/database.ts'
+import { requireBelowMost } from '../scope-counts.ts'
 
 /** A user as it is stored. Times are milliseconds since 1970; 0 is never. */
 export interface UserRecord {
@@ -35,6 +36,7 @@ export interface UserStore {
   findByEmail(email: string): UserRecord | undefined
   /** Of a link that ends after `from`, and not after `until`. */
   findByLink(linkHash: string, from: number, until: number): UserRecord | undefined
+  /** @throws AppError LimitReached */
   create(user: NewUser): void
   remove(uid: string): void
   setRoles(uid: string, roles: readonly Role[], now: number): void
@@ -82,6 +84,7 @@ export function createUserStore({ sql, transaction }: Database): UserStore {
       reset_requested_at, last_sign_in_at, generation, created_at, modified_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, '', '', 0, 0, 0, 1, ?, ?)`,
   )
+  const count = sql.prepare('SELECT count(*) AS found FROM user')
   const remove = sql.prepare('DELETE FROM user WHERE uid = ?')
   const dropRoles = sql.prepare("DELETE FROM user_role WHERE user_uid = ? AND project_uid = ''")
   const addRole = sql.prepare(
@@ -109,6 +112,7 @@ export function createUserStore({ sql, transaction }: Database): UserStore {
     findByLink: (linkHash, from, until) => one(byLink.get(linkHash, from, until)),
     create({ uid, email, firstName, lastName, labels, annotations, createdAt, roles }) {
       transaction(() => {
+        requireBelowMost('user', Number(count.get()?.found))
         const texts = [JSON.stringify(labels), JSON.stringify(annotations)] as const
         insert.run(uid, email, emailKey(email), firstName, lastName, ...texts, createdAt, createdAt)
         for (const role of roles) addRole.run(uid, role)

@@ -70,6 +70,31 @@ describe('a registration token', () => {
     await signIn()
   })
 
+  it('registers 10,000 hosts of a project at most, and there are 1,000 tokens at most', async () => {
+    const { database } = platform.rooms.state
+    const made = await ask('POST', '/v1/projects', { metadata: { name: 'crowded' } })
+    const { token } = await makeToken({ defaultProjectUid: made.json.uid })
+    const [last, more] = [playEdgeHost(platform), playEdgeHost(platform)]
+    const setCount = (number: number) =>
+      database.sql
+        .prepare('INSERT OR REPLACE INTO edge_host_count (project_uid, number) VALUES (?, ?)')
+        .run(made.json.uid, number)
+    setCount(9_999)
+    expect((await last.register(token)).status).toBe(200)
+    expect(await more.register(token)).toMatchObject({ status: 409, json: { code: 'LimitReached' } })
+    // A host that is there may register again.
+    expect((await last.register(token)).status).toBe(200)
+    setCount(1)
+
+    database.sql
+      .exec(`WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 1000)
+      INSERT INTO registration_token SELECT 'many-' || n, 'many-' || n, 'many-' || n, '', 'many-' || n, '', '{}', '{}', 0, 0, 0, 0, 0, 0
+      FROM number`)
+    const refused = await ask('POST', '/v1/edgehosts/tokens', { metadata: { name: 'one more' } })
+    expect(refused).toMatchObject({ status: 409, json: { code: 'LimitReached' } })
+    database.sql.exec("DELETE FROM registration_token WHERE uid LIKE 'many-%'")
+  })
+
   it('is refused when it is unknown, switched off, deleted or used up', async () => {
     const code = async (token: string) => (await playEdgeHost(platform).register(token)).json.code
     expect(await code('unknown')).toBe('RegistrationTokenRefused')

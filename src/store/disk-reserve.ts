@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto'
+import { statfsSync, statSync, unlinkSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import type { Job } from '../room.ts'
+
+/** Name of the file in a state folder that only takes space. */
+export const reserveName = 'reserve'
+
+/**
+ * Space on the disk of the state folder that is there for what has to go on when the disk is full: deletes, logins and heartbeats. It is a file,
+ * so that no other program can take the space before. All other changes are refused while there is less than one and a half times the
+ * reserve, whether it is still in the file or free.
+ */
+export interface DiskReserve {
+  /** Whether a change may be made that is not one of those. True where the free space is unknown: a write then fails by itself. */
+  admits(): boolean
+  /** Gives the file back where the disk is full; to be called before what may use it. */
+  makeRoom(): void
+  /** Writes the file, or what is missing of it, where there is space for it. */
+  fill(): Promise<void>
+  /** Fills it again, and gives it back to what the program writes by itself. */
+  readonly job: Job
+}
+
+const largestBytes = 33_554_432
+// On a smaller disk the reserve would be too small to be of use.
+const leastBytes = 2_097_152
+const shareOfDisk = 16
+const chunkBytes = 1_048_576
+
+/** @param directory the state folder */
+export function createDiskReserve(directory: string, log: Logger): DiskReserve {
+  const file = join(directory, reserveName)
+  let given = 0
+
+  /** The free space, and the size that the reserve has on this disk; undefined where there is none. */
+  function look(): { readonly freeBytes: number; readonly wholeBytes: number } | undefined {
+    try {
+      const { bavail, blocks, bsize } = statfsSync(directory)
+      const wholeBytes = Math.min(largestBytes, Math.floor((blocks * bsize) / shareOfDisk))
+      return wholeBytes < leastBytes ? undefined : { freeBytes: bavail * bsize, wholeBytes }
+    } catch {
+      return undefined
+    }
+  }
+
+  const heldBytes = () => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+
+  function admits(): boolean {
+    const found = look()
+    if (!found) return true
+    const { freeBytes, wholeBytes } = found
+    const least = wholeBytes * 1.5
+    return freeBytes >= least || freeBytes + heldBytes() >= least
+  }
+
+  function makeRoom(): void {
+    const found = look()
+    // Far more than the statements of a request write.
+    if (!found || found.freeBytes >= found.wholeBytes / 16) return
+    try {
+      unlinkSync(file)
+    } catch {
+      // It was given back before.
+      return
+    }
+    given += 1
+    log.warn(
+      { directory },
+      'the disk of the state folder is full: its reserve is given back, so that deletes, logins and heartbeats go on, and other changes are refused; make room, see df',
+    )
+  }
+
+  async function fill(): Promise<void> {
+    const found = look()
+    if (!found || heldBytes() >= found.wholeBytes) return
+    const { wholeBytes } = found
+    const [before, wasGiven] = [given, given > 0 && heldBytes() === 0]
+    // Other changes shall go on beside it.
+    if (found.freeBytes + heldBytes() < wholeBytes * 1.5) return
+    // A file system that compresses would store zeros in no space.
+    const chunk = randomBytes(chunkBytes)
+    const handle = await open(file, 'a', 0o600)
+    try {
+      for (let size = heldBytes(); size < wholeBytes && given === before;) {
+        const { bytesWritten } = await handle.write(chunk, 0, Math.min(chunkBytes, wholeBytes - size))
+        size += bytesWritten
+      }
+    } finally {
+      await handle.close()
+    }
+    if (wasGiven && given === before)
+      log.info({ directory }, 'the disk of the state folder has its reserve again')
+  }
+
+  return {
+    ...{ admits, makeRoom, fill },
+    job: {
+      name: 'disk reserve',
+      schedule: '*/10 * * * * *',
+      stuckAfterMs: 60_000,
+      async run() {
+        makeRoom()
+        // A disk that filled meanwhile keeps what was written.
+        await fill().catch((error: unknown) => log.debug({ err: error }, 'the reserve could not be written'))
+      },
+    },
+  }
+}
