@@ -209,7 +209,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       await app.register(packRoutes, { packs: packs.packs, listTokens })
       await app.register(profileRoutes, { ...packs, listTokens })
       await app.register(cloudConfigRoutes, {
-        ...{ clusters: clusters.clusters, edgeMachines: createEdgeMachines(hosts) },
+        ...{ clusters: clusters.clusters, edgeMachines: createEdgeMachines({ ...hosts, now: clock.now }) },
         ...{ configs: clouds.configs, listTokens },
       })
       await app.register(cloudRoutes, { accounts: clouds.accounts, listTokens })

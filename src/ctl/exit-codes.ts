@@ -14,6 +14,10 @@ export const exitCodes = {
     code: 5,
     meaning: `The public key of the ${program.noun} is not known yet, or has changed.`,
   },
+  hostSilent: {
+    code: 6,
+    meaning: 'The host of the cluster does not answer, so that what is known of it is old.',
+  },
   badConfiguration: { code: 78, meaning: 'The configuration has problems.' },
   interrupted: { code: 130, meaning: 'Ctrl-C.' },
 } as const

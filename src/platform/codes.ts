@@ -125,7 +125,8 @@ export const platformErrors = defineErrors({
   ClusterDeleting: {
     status: 409,
     meaning: 'The cluster is being deleted, so it cannot be changed.',
-    action: 'Wait until its host has deleted it.',
+    action:
+      'Wait until its host has deleted it. Where it has not begun, an administrator takes the deletion back with POST …/apply?cancelDeletion=true.',
   },
   PreconditionFailed: {
     status: 412,

@@ -3,7 +3,9 @@ import type { ListResource } from '../../lists/resource.ts'
 import { textColumn, type SqlField } from '../../lists/sql.ts'
 import type { ProfileRecord } from '../profiles/profile-store.ts'
 import type { PackRecord } from '../packs/pack-store.ts'
+import type { Silence } from '../hosts/heartbeats.ts'
 import { labelFilters } from '../label-filters.ts'
+import type { ClusterCondition } from '../schemas/cluster-reports.ts'
 import { SpectroCluster, type ClusterProfileList, type ClusterTemplate } from '../schemas/clusters.ts'
 import type { ClusterHead, ReportedCluster } from './cluster-store.ts'
 
@@ -28,16 +30,50 @@ export const clusterList: ListResource<SqlField> = {
 /** What is known of a cluster beside its record. */
 export interface ClusterContext {
   readonly hostName: string
-  /** Milliseconds since 1970; undefined where the host was not heard since the start. */
+  /** Of its host. */
+  readonly silence: Silence
+  /** The last report of the cluster since the start, milliseconds since 1970; undefined for none. */
   readonly heardAt: number | undefined
 }
+
+const hostSilent = 'HostSilent'
+
+/** Whether the host of a cluster answers. All else that is shown of the cluster is as old as its last report. */
+export function silenceCondition({
+  hostName,
+  silence: { isSilent, lastSeen },
+}: ClusterContext): ClusterCondition {
+  const at = lastSeen === undefined ? undefined : formatTime(lastSeen)
+  const since = at === undefined ? 'has never been seen' : `was last seen at ${at}`
+  return {
+    ...{ type: hostSilent, status: isSilent ? 'True' : 'False' },
+    reason: isSilent ? 'NoHeartbeat' : at === undefined ? 'NotSeenYet' : 'Seen',
+    message: isSilent
+      ? `the host ${hostName} does not answer and ${since}; what is shown of it is that old, and a change waits until it is seen again`
+      : '',
+    ...(at === undefined ? {} : { lastProbeTime: at }),
+  }
+}
+
+/** When the cluster was last reported of, milliseconds since 1970; since before the start its host is at least as old. */
+const lastSeenOf = (
+  { heartbeat }: Pick<ClusterHead, 'heartbeat'>,
+  { heardAt, silence }: ClusterContext,
+): number | undefined => heardAt ?? (heartbeat && silence.lastSeen)
+
+/** Conditions of a cluster: those of its host, and whether that answers. */
+export const conditionsOf = (
+  { conditions }: Pick<ClusterHead, 'conditions'>,
+  context: ClusterContext,
+): ClusterCondition[] => [...conditions.filter(({ type }) => type !== hostSilent), silenceCondition(context)]
 
 /** A cluster in the API. */
 export function toCluster(
   cluster: ClusterHead & Partial<ReportedCluster>,
-  { hostName, heardAt }: ClusterContext,
+  context: ClusterContext,
 ): SpectroCluster {
   const { uid, name, heartbeat, packs, steps } = cluster
+  const lastSeen = lastSeenOf(cluster, context)
   return {
     apiVersion: 'v1',
     kind: 'SpectroCluster',
@@ -51,11 +87,11 @@ export function toCluster(
       cloudType: 'edge-native',
       clusterProfileTemplates: [...cluster.templates],
       clusterType: 'PureManage',
-      edgeHost: { name: hostName, uid: cluster.hostUid },
+      edgeHost: { name: context.hostName, uid: cluster.hostUid },
       number: cluster.number,
     },
     status: {
-      conditions: [...cluster.conditions],
+      conditions: conditionsOf(cluster, context),
       isDeletionRequested: cluster.deleteRequestedAt !== undefined,
       state: cluster.state,
       ...(heartbeat && {
@@ -64,7 +100,7 @@ export function toCluster(
         ...(heartbeat.number === undefined ? {} : { number: heartbeat.number }),
         ...(heartbeat.revision === undefined ? {} : { revision: heartbeat.revision }),
       }),
-      ...(heardAt === undefined ? {} : { lastHeartbeatTimestamp: formatTime(heardAt) }),
+      ...(lastSeen === undefined ? {} : { lastHeartbeatTimestamp: formatTime(lastSeen) }),
       ...(packs ? { packs: [...packs] } : {}),
       ...(steps ? { steps: [...steps] } : {}),
     },

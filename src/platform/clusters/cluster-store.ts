@@ -6,11 +6,9 @@ import type {
   ClusterCondition,
   ClusterHeartbeat,
   ClusterStep,
-  ClusterTemplate,
-  EdgeNativeClusterConfig,
   PackStatus,
-  SpectroCluster,
-} from '../schemas/clusters.ts'
+} from '../schemas/cluster-reports.ts'
+import type { ClusterTemplate, EdgeNativeClusterConfig, SpectroCluster } from '../schemas/clusters.ts'
 import { createScopeCounts, type ScopeCounts } from '../scope-counts.ts'
 
 type Texts = Readonly<Record<string, string>>

@@ -11,6 +11,7 @@ import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
 import type { Asker } from '../examinations.ts'
+import { silenceOf } from '../hosts/heartbeats.ts'
 import type { HostRecord } from '../hosts/host-store.ts'
 import type { KeptFolders } from '../kept-folders.ts'
 import type { Profiles } from '../profiles/profiles.ts'
@@ -20,17 +21,25 @@ import type {
   ClusterValidatorResponse,
   ClusterVariables,
   ClusterVariablesUpdate,
+  ClusterStatus,
   EdgeNativeClusterConfig,
   EdgeNativeClusterEntity,
   SpectroCluster,
 } from '../schemas/clusters.ts'
 import { requireUnchanged } from '../unchanged.ts'
 import { toCloudConfig } from './cloud-config.ts'
-import { clusterList, toCluster } from './cluster-list.ts'
+import { clusterList, silenceCondition, toCluster, type ClusterContext } from './cluster-list.ts'
 import { headColumns, toClusterHead, type ClusterHead, type ClusterRecord } from './cluster-store.ts'
 import type { ClusterStore } from './cluster-store.ts'
 import { changedMeanwhile, type ExamineWish, type ExaminedWish, type Wish } from './examine-wish.ts'
-import { correctedEndpoint, fixedProblems, toValidation } from './validation.ts'
+import {
+  correctedEndpoint,
+  fixedProblems,
+  hasBegunDeletion,
+  isDeletionRefused,
+  numberAfter,
+  toValidation,
+} from './validation.ts'
 import {
   carriedValues,
   changedValues,
@@ -89,6 +98,8 @@ export interface Clusters {
   /** @throws AppError NotFound for a cluster of another scope too */
   get(uid: string, projectUid: string): ClusterRecord
   show(cluster: ClusterRecord): SpectroCluster
+  /** The state alone, and whether the host answers. */
+  showStatus(cluster: ClusterRecord): ClusterStatus
   showConfig(cluster: ClusterRecord): EdgeNativeCloudConfig
   variablesOf(cluster: ClusterRecord): ClusterVariables
   /**
@@ -100,10 +111,14 @@ export interface Clusters {
   setVariables(target: Target, update: ClusterVariablesUpdate, asker: Asker): Promise<ClusterHead>
   /** Replaces NTP servers and SSH keys, and an address of the control plane that the host has refused; what else is named has to be as it is. @throws AppError as `setProfiles` */
   setSettings(target: Target, config: EdgeNativeClusterConfig, asker: Asker): Promise<ClusterHead>
-  /** The same again with a number that is higher than what the host has. @throws AppError as `setProfiles` */
-  applyAgain(target: Target, asker: Asker): Promise<ClusterHead>
   /**
-   * Has the host delete the cluster. Forced, the platform only forgets it.
+   * The same again with a number that is higher than what the host has.
+   * @param isCancelling takes a deletion back that the host has not begun with; without it, a deletion stands
+   * @throws AppError as `setProfiles`
+   */
+  applyAgain(target: Target, isCancelling: boolean, asker: Asker): Promise<ClusterHead>
+  /**
+   * Has the host delete the cluster; once more only where the host has not taken the deletion. Forced, the platform only forgets it.
    * @throws AppError NotFound, PreconditionFailed, HostNotSilent
    */
   remove(target: Target, isForced: boolean): Promise<ClusterHead>
@@ -152,15 +167,21 @@ export function createClusters(options: ClustersOptions): Clusters {
     return cluster
   }
 
-  function requireKept({ deleteRequestedAt, name }: ClusterRecord): void {
+  function requireKept({ deleteRequestedAt, name, number }: ClusterRecord): void {
     if (deleteRequestedAt !== undefined)
-      throw new AppError(platformErrors.ClusterDeleting, `the cluster ${name} is being deleted`)
+      throw new AppError(
+        platformErrors.ClusterDeleting,
+        `the cluster ${name} is to be deleted by its host, as number ${number}`,
+      )
   }
 
-  const contextOf = ({ uid, hostUid }: ClusterHead) => ({
-    hostName: findHost(hostUid)?.name ?? '',
-    heardAt: options.heardAt(uid),
-  })
+  const contextOf = ({ uid, hostUid }: ClusterHead): ClusterContext => {
+    const host = findHost(hostUid)
+    return {
+      ...{ hostName: host?.name ?? '', silence: silenceOf(host, clock.now()) },
+      heardAt: options.heardAt(uid),
+    }
+  }
 
   function givenOf({ given, name }: ClusterRecord): Given {
     const opened = valueSeal.open(given)
@@ -226,6 +247,7 @@ export function createClusters(options: ClustersOptions): Clusters {
     before: ClusterRecord,
     changes: Partial<Pick<Wish, 'number' | 'configuration' | 'profiles' | 'given' | 'problems'>>,
     asker: Asker,
+    kept: Pick<ClusterRecord, 'state' | 'deleteRequestedAt'> = before,
   ): Promise<ClusterHead> {
     const { uid, projectUid, name, hostUid, number, configuration, templates, filesUid } = before
     const present = templates.flatMap((template) => profiles.findUsable(template.uid, projectUid) ?? [])
@@ -238,8 +260,10 @@ export function createClusters(options: ClustersOptions): Clusters {
     await make(wish, 'the cluster cannot be changed', asker, (made) => {
       const now = store.find(uid)
       // Another change was faster and has taken the number.
-      if (now?.number !== before.number || now.deleteRequestedAt !== undefined) throw changedMeanwhile()
-      store.replace({ ...now, ...made })
+      if (now?.number !== before.number || now.deleteRequestedAt !== before.deleteRequestedAt)
+        throw changedMeanwhile()
+      const { state, deleteRequestedAt } = kept === before ? now : kept
+      store.replace({ ...now, ...made, state, deleteRequestedAt })
     })
     if (filesUid !== '') await folders.remove(filesUid)
     return get(uid, projectUid)
@@ -319,6 +343,16 @@ export function createClusters(options: ClustersOptions): Clusters {
     }),
     inScope: store.counts.condition,
     show: (cluster) => toCluster(cluster, contextOf(cluster)),
+    showStatus(cluster) {
+      const { status } = toCluster(cluster, contextOf(cluster))
+      const { state, lastHeartbeatTimestamp } = status
+      return {
+        status: {
+          ...{ state, conditions: [silenceCondition(contextOf(cluster))] },
+          ...(lastHeartbeatTimestamp === undefined ? {} : { lastHeartbeatTimestamp }),
+        },
+      }
+    },
     showConfig: (cluster) => toCloudConfig(cluster, findHost(cluster.hostUid)),
     variablesOf: ({ templates, projectUid, shownValues: shown }) =>
       toVariables(
@@ -363,11 +397,18 @@ export function createClusters(options: ClustersOptions): Clusters {
       const spec = { cloudConfig: { spec: { ...cloudConfig.spec, clusterConfig } } }
       return change(before, { configuration: { ...before.configuration, spec }, problems }, asker)
     },
-    async applyAgain(target, asker) {
+    async applyAgain(target, isCancelling, asker) {
       const before = getFor(target)
       const number = numberAfter(before)
-      if (before.deleteRequestedAt !== undefined) return putDeleted(before, number)
-      return change(before, { number }, asker)
+      if (before.deleteRequestedAt === undefined) return change(before, { number }, asker)
+      if (!isCancelling) requireKept(before)
+      if (hasBegunDeletion(before))
+        throw new AppError(
+          platformErrors.ClusterDeleting,
+          `the host of ${before.name} has begun to delete it, so this cannot be taken back`,
+        )
+      const state = before.heartbeat?.state ?? 'Pending'
+      return change(before, { number }, asker, { state, deleteRequestedAt: undefined })
     },
     async remove(target, isForced) {
       const cluster = getFor(target)
@@ -376,7 +417,8 @@ export function createClusters(options: ClustersOptions): Clusters {
         await forget(cluster)
         return cluster
       }
-      return cluster.deleteRequestedAt === undefined ? putDeleted(cluster, numberAfter(cluster)) : cluster
+      const isNew = cluster.deleteRequestedAt === undefined || isDeletionRefused(cluster)
+      return isNew ? putDeleted(cluster, numberAfter(cluster)) : cluster
     },
     usesOfProject: (projectUid) => store.counts.usesOf(projectUid, 'cluster'),
   }
@@ -394,10 +436,6 @@ async function whileChanging<T>(attempt: () => Promise<T>): Promise<T> {
       if (!isChanged || count === mostAttempts) throw error
     }
 }
-
-/** A number that is higher than all that the host has dealt with, also with a platform of which this one is an older copy. */
-const numberAfter = ({ number, heartbeat }: ClusterRecord): number =>
-  Math.max(number, heartbeat?.number ?? 0, heartbeat?.seenNumber ?? 0) + 1
 
 type MadeFields =
   | 'number'

@@ -5,7 +5,7 @@ import { refusedField } from '../../errors/refused-field.ts'
 import type { Seal } from '../../secrets/seal.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
-import type { ClusterCondition, ClusterHeartbeat, PackStatus } from '../schemas/clusters.ts'
+import type { ClusterCondition, ClusterHeartbeat, PackStatus } from '../schemas/cluster-reports.ts'
 import type { ClusterHead, ClusterStore, ReportedCluster } from './cluster-store.ts'
 
 /** What hosts report of their clusters. */

@@ -66,3 +66,23 @@ export function toValidation(
     }),
   }
 }
+
+/** A number that is higher than all that the host has dealt with, also with a platform of which this one is an older copy. */
+export const numberAfter = ({ number, heartbeat }: Said): number =>
+  Math.max(number, heartbeat?.number ?? 0, heartbeat?.seenNumber ?? 0) + 1
+
+type Said = Pick<ClusterRecord, 'number' | 'heartbeat' | 'conditions'>
+
+/** What the host has said of the newest number. */
+const saidOf = ({ conditions, number }: Said): string | undefined =>
+  conditions.find(({ type, observedGeneration = 0 }) => type === 'Wanted' && observedGeneration >= number)
+    ?.reason
+
+/** Whether the host is known to have begun with the deletion. */
+export const hasBegunDeletion = (cluster: Said): boolean =>
+  ['Deleting', 'Deleted'].includes(saidOf(cluster) ?? '') ||
+  ['Deleting', 'Deleted'].includes(cluster.heartbeat?.state ?? '')
+
+/** Whether the host leaves the deletion alone until it is told once more. */
+export const isDeletionRefused = (cluster: Said): boolean =>
+  ['NewerOnHost', 'Refused'].includes(saidOf(cluster) ?? '')

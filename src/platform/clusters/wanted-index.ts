@@ -21,7 +21,9 @@ export function createWantedIndex(store: Pick<ClusterStore, 'all' | 'findOn'>): 
     header:
       cluster.digest === ''
         ? undefined
-        : `number=${cluster.number}, etag="${tagOf(cluster)}", uid="${cluster.uid}"`,
+        : `number=${cluster.number}, etag="${tagOf(cluster)}", uid="${cluster.uid}"${
+            cluster.deleteRequestedAt === undefined ? '' : ', deletion=1'
+          }`,
   })
   for (const cluster of store.all()) byHost.set(cluster.hostUid, toEntry(cluster))
   return {

@@ -6,9 +6,9 @@ import { readKeys, shortKey } from '../../ctl/ssh-keys.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { oneLine } from '../../ctl/text.ts'
 import type { EdgeNativeCloudConfig } from '../schemas/cloud-configs.ts'
-import type { ClusterProfileList, ClusterVariables } from '../schemas/clusters.ts'
+import type { ClusterProfileList, ClusterVariables, SpectroCluster } from '../schemas/clusters.ts'
 import { findProfiles } from './create-clusters.ts'
-import { findCluster } from './find-cluster.ts'
+import { findCluster, whenHostActs } from './find-cluster.ts'
 import { byProfile, hasValues, readGivenOf, valuesForProfiles } from './given-for-profiles.ts'
 import { queryOf } from './scopes.ts'
 import { numberOf, sendChecked } from './send-checked.ts'
@@ -56,7 +56,7 @@ export async function clusterValues(context: Context<'project'>): Promise<undefi
     path,
     changed.map(({ uid, variables }) => ({ profileUid: uid, variables })),
   )
-  noteChange(context, item.metadata.name, numberOf(reply))
+  noteChange(context, item, numberOf(reply))
   return undefined
 }
 
@@ -85,7 +85,7 @@ export async function clusterProfiles(context: Context<'project'>): Promise<unde
   }
   const profiles = await valuesForProfiles(client, line, await findProfiles(context, words, scope))
   const reply = await sendChecked(context, 'PUT', path, { profiles })
-  noteChange(context, item.metadata.name, numberOf(reply))
+  noteChange(context, item, numberOf(reply))
   return undefined
 }
 
@@ -101,7 +101,7 @@ export async function clusterSettings(
     throw new Failure('usage', '--none takes all of them away; leave out --ntp and --ssh-key')
   const body = { ntpServers: ntp ?? [], sshKeys: (keyFiles ?? []).flatMap(readKeys) }
   const { scope, item } = await findCluster(client, line.arguments[0] ?? '', line.options.project)
-  const { uid, name } = item.metadata
+  const { uid } = item.metadata
   const query = new URLSearchParams(queryOf(scope)).toString()
   const pathOf = (rest: string) =>
     `/v1/cloudconfigs/edge-native/${encodeURIComponent(uid)}${rest}${query === '' ? '' : `?${query}`}`
@@ -121,11 +121,14 @@ export async function clusterSettings(
     return undefined
   }
   const reply = await sendChecked(context, 'PUT', pathOf('/clusterConfig'), { clusterConfig: body })
-  noteChange(context, name, numberOf(reply))
+  noteChange(context, item, numberOf(reply))
   return undefined
 }
 
-const noteChange = ({ output }: Pick<Context, 'output'>, name: string, number: string) =>
+const noteChange = ({ output }: Pick<Context, 'output'>, cluster: SpectroCluster, number: string) =>
   output.note(
-    `The cluster ${understand(() => oneLine(name))} is changed, as number ${number}; its host begins with its next heartbeat.`,
+    understand(
+      () =>
+        `The cluster ${oneLine(cluster.metadata.name)} is changed, as number ${number}. ${whenHostActs(cluster, 'applies the change')}`,
+    ),
   )

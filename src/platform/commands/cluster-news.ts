@@ -1,6 +1,6 @@
 import type { ShownEvent } from '../../ctl/event-screen.ts'
 import type { SpectroCluster } from '../schemas/clusters.ts'
-import { wantedOf } from './find-cluster.ts'
+import { silenceOf, wantedNow, wantedOf } from './find-cluster.ts'
 
 type Step = NonNullable<SpectroCluster['status']['steps']>[number]
 
@@ -23,6 +23,7 @@ export function newsBetween(
   const { state, message = '' } = after.status
   const wanted = wantedNow(after)
   const isNewState = before?.status.state !== state
+  const silence = silenceOf(after)
   return [
     ...(before?.spec.number === number ? [] : [event('Wanted', `number ${number}`)]),
     ...steps.toSorted((one, other) => timeOf(one) - timeOf(other)),
@@ -30,18 +31,15 @@ export function newsBetween(
     ...(wanted && !isSame(before && wantedOf(before), wanted)
       ? [event(wanted.reason ?? '', wanted.message ?? '', wanted.status === 'False' ? 'Warning' : 'Normal')]
       : []),
+    ...(silence !== undefined && (before === undefined || silenceOf(before) === undefined)
+      ? [event('HostSilent', silence, 'Warning')]
+      : []),
   ]
 }
 
 const timeOf = ({ metadata }: ShownEvent) => Date.parse(metadata.creationTimestamp)
 
 type Wanted = NonNullable<ReturnType<typeof wantedOf>>
-
-/** The condition of the last change; that of a change before says nothing about it. A host of an older version does not say which one it means. */
-function wantedNow(cluster: SpectroCluster): Wanted | undefined {
-  const wanted = wantedOf(cluster)
-  return (wanted?.observedGeneration ?? cluster.spec.number) < cluster.spec.number ? undefined : wanted
-}
 
 const isSame = (one: Wanted | undefined, other: Wanted | undefined): boolean =>
   one?.status === other?.status &&
@@ -65,7 +63,8 @@ function stepNews(before: Step | undefined, step: Step, now: string): ShownEvent
 }
 
 /** What a look at a cluster means for one who waits. */
-export type Verdict = 'goesOn' | 'applied' | { readonly failure: string }
+export type Verdict =
+  'goesOn' | 'applied' | { readonly failure: string; readonly exitName: 'failed' | 'hostSilent' }
 
 // The host waits for an operator; what it tries again by itself is not here.
 const endsOf: Readonly<Record<string, string>> = {
@@ -76,14 +75,30 @@ const endsOf: Readonly<Record<string, string>> = {
   ClusterExists: 'the host has another cluster',
 }
 
+const newerThanDeletion =
+  'the host has something newer, and leaves the deletion; to have it deleted all the same: clusters delete, to keep it: clusters apply --cancel-deletion'
+
 /** Whether what is wanted of a cluster has come to an end. Pure. */
 export function verdictOf(cluster: SpectroCluster): Verdict {
   const { spec, status } = cluster
   const { reason = '', message = '', observedGeneration = 0 } = wantedOf(cluster) ?? {}
+  const silence = silenceOf(cluster)
+  const goesOn: Verdict =
+    silence === undefined
+      ? 'goesOn'
+      : { failure: `number ${spec.number} waits: ${silence}`, exitName: 'hostSilent' }
   // That of a change before stays until the host has dealt with the last one.
-  if (observedGeneration < spec.number) return 'goesOn'
-  if (reason === 'Applied') return status.isDeletionRequested ? 'goesOn' : 'applied'
-  const why = endsOf[reason]
-  if (why === undefined) return 'goesOn'
-  return { failure: message === '' ? why : `${why}: ${message}` }
+  if (observedGeneration < spec.number) return goesOn
+  const isDeletion = status.isDeletionRequested
+  if (reason === 'Applied') {
+    if (isDeletion) return goesOn
+    if (silence === undefined) return 'applied'
+    return {
+      failure: `number ${spec.number} was applied, and since then: ${silence}`,
+      exitName: 'hostSilent',
+    }
+  }
+  const why = isDeletion && reason === 'NewerOnHost' ? newerThanDeletion : endsOf[reason]
+  if (why === undefined) return goesOn
+  return { failure: message === '' ? why : `${why}: ${message}`, exitName: 'failed' }
 }

@@ -99,8 +99,15 @@ export const clusters: Noun = [
     name: 'clusters apply',
     arguments: ['CLUSTER'],
     summary: 'Have the host take what is wanted once more, as after NewerOnHost or DeletedOnHost',
-    details: 'What was changed on the host is taken back.',
-    options: { project, yes },
+    details:
+      'What was changed on the host is taken back. Refused where a deletion waits for the host, unless that is taken back.',
+    options: {
+      project,
+      'cancel-deletion': {
+        summary: 'Take a deletion back with which the host has not begun; for administrators.',
+      },
+      yes,
+    },
     load: onHost(async () => (await import('./manage-clusters.ts')).applyCluster),
   }),
   defineCommand({
@@ -108,7 +115,7 @@ export const clusters: Noun = [
     arguments: ['CLUSTER'],
     summary: 'Show what its host does with a cluster, step by step, until it is as it is wanted',
     details:
-      'Ends with 0 when the last change is applied, or the cluster deleted, and with 1 when the host has refused it, or waits for an operator. Hosts report within a minute. -o json writes one event a line.',
+      'Ends with 0 when the last change is applied, or the cluster deleted, with 1 when the host has refused it, or waits for an operator, and with 6 when the host has not been seen for three minutes. Hosts report within a minute. -o json writes one event a line.',
     options: { project },
     load: onHost(async () => (await import('./watch-clusters.ts')).watchCluster),
   }),

@@ -20,6 +20,10 @@ const layout: readonly Column<Row>[] = [
   { title: 'ADDRESS', read: ({ item }) => item.spec.host.hostAddress },
   { title: 'SYSTEM', read: ({ item }) => systemOf(item), isFlexible: true },
   { title: 'HEALTH', read: ({ item }) => healthOf(item), isFlexible: true },
+  {
+    title: 'LAST SEEN',
+    read: ({ item: { status } }) => status.health && moment(status.health.lastHeartbeatTimestamp),
+  },
   { title: 'UID', read: ({ item }) => item.metadata.uid },
 ]
 

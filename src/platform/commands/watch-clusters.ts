@@ -55,7 +55,7 @@ async function follow(
     before = cluster
     const verdict = verdictOf(cluster)
     if (verdict === 'applied') return
-    if (verdict !== 'goesOn') throw new Failure('failed', oneLine(verdict.failure))
+    if (verdict !== 'goesOn') throw new Failure(verdict.exitName, oneLine(verdict.failure))
     await sleep(lookEveryMs)
   }
 }

@@ -3,6 +3,7 @@ import type { Database } from '../../store/database.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import type { EdgeHostHealth } from '../schemas/edge-hosts.ts'
+import type { HostRecord } from './host-store.ts'
 
 /** The heartbeats of hosts. */
 export interface Heartbeats {
@@ -23,6 +24,23 @@ export interface HeartbeatsOptions {
 const commitMs = 1_000
 const silenceMs = 180_000
 const silence = 'no heartbeat for three minutes'
+
+/** Whether a host answers, and since when it is known. */
+export interface Silence {
+  readonly isSilent: boolean
+  /** Of its last heartbeat, milliseconds since 1970; undefined before the first one. */
+  readonly lastSeen: number | undefined
+}
+
+/** Whether a host is silent; one that has never been seen is so three minutes after its registration. Pure. */
+export function silenceOf(host: Pick<HostRecord, 'health' | 'createdAt'> | undefined, now: number): Silence {
+  if (!host) return { isSilent: true, lastSeen: undefined }
+  const { health, createdAt } = host
+  // A host that is seen may be unhealthy too.
+  return health
+    ? { isSilent: health.state === 'unhealthy' && health.message === silence, lastSeen: health.at }
+    : { isSilent: now - createdAt > silenceMs, lastSeen: undefined }
+}
 
 /**
  * Keeps heartbeats in memory and writes them in one commit a second, since a commit for each would wear out a disk. A host without a

@@ -3,6 +3,7 @@ import { generalErrors } from '../../errors/codes.ts'
 import { poolNameOf } from '../clusters/cloud-config.ts'
 import type { ClusterRecord } from '../clusters/cluster-store.ts'
 import type { HostParts } from '../hosts/create-hosts.ts'
+import { silenceOf } from '../hosts/heartbeats.ts'
 import type { EdgeHostDevice } from '../schemas/edge-hosts.ts'
 import type { Machine } from '../schemas/machines.ts'
 import type { MachineProvider } from './provider.ts'
@@ -17,7 +18,11 @@ export interface EdgePool {
 export const createEdgeMachines = ({
   find,
   toDevice,
-}: Pick<HostParts, 'find' | 'toDevice'>): MachineProvider<undefined, EdgePool> => ({
+  now,
+}: Pick<HostParts, 'find' | 'toDevice'> & { readonly now: () => number }): MachineProvider<
+  undefined,
+  EdgePool
+> => ({
   validate: async () => undefined,
   async machines({ cluster, name }) {
     if (name !== poolNameOf(cluster))
@@ -26,7 +31,7 @@ export const createEdgeMachines = ({
         `the cluster has no machine pool with this name; it has ${poolNameOf(cluster)}`,
       )
     const host = find(cluster.hostUid)
-    return host ? [toMachine(cluster, toDevice(host))] : []
+    return host ? [toMachine(cluster, toDevice(host), silenceOf(host, now()).isSilent)] : []
   },
 })
 
@@ -37,14 +42,18 @@ const states: Readonly<Record<ClusterRecord['state'], Machine['status']['instanc
 const mostNics = 128
 
 /** The host of a cluster as a machine. Pure. */
-export function toMachine(cluster: ClusterRecord, { metadata, spec, status }: EdgeHostDevice): Machine {
+export function toMachine(
+  cluster: ClusterRecord,
+  { metadata, spec, status }: EdgeHostDevice,
+  isHostSilent: boolean,
+): Machine {
   const { conditions, configuration, state } = cluster
   const [{ hosts }] = configuration.spec.cloudConfig.spec.machinePoolConfig
   const { hostName } = hosts[0]
   const { archType = '', nics = [] } = spec.device
   const { health } = status
   // What it said last is not what it is now.
-  const isSilent = health?.state === 'unhealthy' && state === 'Running'
+  const isSilent = isHostSilent && state === 'Running'
   return {
     ...{ apiVersion: 'v1', kind: 'Machine', metadata },
     spec: {

@@ -5,7 +5,12 @@ import { callerOf } from '../../api/guard.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
 import type { ClusterParts } from '../clusters/create-clusters.ts'
-import { ClusterConditions, ClusterHeartbeat, KubeconfigEntity, PacksStatus } from '../schemas/clusters.ts'
+import {
+  ClusterConditions,
+  ClusterHeartbeat,
+  KubeconfigEntity,
+  PacksStatus,
+} from '../schemas/cluster-reports.ts'
 import { ownUid } from './identify.ts'
 import { scopeOf } from './scope.ts'
 

@@ -1,9 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { callerOf } from '../../api/guard.ts'
 import { keepOpen } from '../../api/keep-open.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
+import { isAtLeast } from '../../base/role.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
 import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
@@ -55,6 +59,19 @@ const changeSchema = {
   }),
   response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 409, 412, 503, 507) },
 }
+const ProjectUid = Type.Optional(Type.String({ description: 'The project; also as a header.' }))
+const ApplyQuery = Type.Object(
+  {
+    cancelDeletion: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Take a deletion back with which the host has not begun; for administrators.',
+      }),
+    ),
+    ProjectUid,
+  },
+  { additionalProperties: false },
+)
 // Another name is refused: with `forcedelete` the host would be waited for.
 const DeleteQuery = Type.Object(
   {
@@ -64,7 +81,7 @@ const DeleteQuery = Type.Object(
         description: 'Forget the cluster without its host, which has to be silent for an hour.',
       }),
     ),
-    ProjectUid: Type.Optional(Type.String({ description: 'The project; also as a header.' })),
+    ProjectUid,
   },
   { additionalProperties: false },
 )
@@ -176,12 +193,12 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
       schema: {
         operationId: 'getClusterStatus',
         tags,
-        summary: 'The state of a cluster',
+        summary: 'The state of a cluster, and whether its host answers',
         params: Params,
         response: { 200: ClusterStatus, ...errorReplies(401, 403, 404) },
       },
     },
-    async (request) => ({ status: { state: clusters.get(request.params.uid, scopeOf(request)).state } }),
+    async (request) => clusters.showStatus(clusters.get(request.params.uid, scopeOf(request))),
   )
 
   app.get(
@@ -272,13 +289,20 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
         operationId: 'applyCluster',
         summary: 'Have the host take what is wanted once more',
         description:
-          'After NewerOnHost, where the platform was restored from a backup, and after DeletedOnHost. It gets a number that is higher than the one of the host, and profiles that are drafts, and tags of packs, mean what they mean now.',
+          'After NewerOnHost, where the platform was restored from a backup, and after DeletedOnHost. It gets a number that is higher than the one of the host, and profiles that are drafts, and tags of packs, mean what they mean now. Where a deletion waits for the host, it is refused (ClusterDeleting); with cancelDeletion=true the deletion is taken back, by administrators, while the host has not begun with it.',
         params: Params,
+        querystring: ApplyQuery,
       },
     },
-    (request, reply) => {
+    async (request, reply) => {
+      const isCancelling = request.query.cancelDeletion === true
       const target = targetOf(request, request.params.uid)
-      return answerChange(request, reply, clusters.applyAgain(target, waitFor(request, reply)))
+      if (isCancelling && !isAtLeast(callerOf(request).role, 'admin'))
+        throw new AppError(generalErrors.Forbidden, 'only an administrator takes a deletion back')
+      const { deleteRequestedAt } = clusters.get(target.uid, target.projectUid)
+      await answerChange(request, reply, clusters.applyAgain(target, isCancelling, waitFor(request, reply)))
+      if (deleteRequestedAt !== undefined) request.auditNote += ', the deletion is cancelled'
+      return reply
     },
   )
 

@@ -233,7 +233,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
         tags,
         summary: 'The heartbeat of a host; it is shown within a second, and hosts send it each minute',
         description:
-          'The header Edgehost-Wanted of the reply names what GET /v1/edgehosts/{uid}/spc/download gives, as a dictionary of RFC 9651: number=3, etag="…", uid="…" (of the cluster); it is not there where nothing is wanted.',
+          'The header Edgehost-Wanted of the reply names what GET /v1/edgehosts/{uid}/spc/download gives, as a dictionary of RFC 9651: number=3, etag="…", uid="…" (of the cluster), and deletion=1 where the cluster is to be deleted; it is not there where nothing is wanted.',
         params: Params,
         body: EdgeHostHealth,
         response: { 204: NoContent, ...errorReplies(400, 401, 403, 404) },

@@ -1,7 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { Uid } from '../../base/uid.ts'
 import { NewMetadata } from './cloud-accounts.ts'
-import { ClusterCondition, EdgeNativeClusterConfig, poolFields } from './clusters.ts'
+import { ClusterCondition } from './cluster-reports.ts'
+import { EdgeNativeClusterConfig, poolFields } from './clusters.ts'
 import { ObjectMeta, ResourceName } from './metadata.ts'
 
 // Wire types of cloud configurations, as the published API spells them.

@@ -1,5 +1,6 @@
 import { Type, type Static, type TProperties } from 'typebox'
 import { variableFields } from '../../definition/variable-fields.ts'
+import { ClusterCondition, ClusterStep, PacksStatus } from './cluster-reports.ts'
 import { AnnotationsEntity, LabelsEntity, ObjectMeta } from './metadata.ts'
 
 // Wire types of clusters on hosts, as the published API spells them. number, problems, steps and some others are additions of ours.
@@ -202,104 +203,6 @@ export const ClusterValidatorResponse = Type.Object(
 )
 export type ClusterValidatorResponse = Static<typeof ClusterValidatorResponse>
 
-const longText = Type.String({ maxLength: 4_096 })
-const time = Type.Optional(Type.String({ maxLength: 64, format: 'date-time' }))
-
-const whole = (description: string) =>
-  Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description }))
-
-// What a host reports becomes the number of the next change, which has to stay far below what JSON can tell.
-const numberOf = (description: string) =>
-  Type.Optional(Type.Integer({ minimum: 0, maximum: 999_999_999_999, description }))
-
-/** A condition of a cluster, as its host reports it. */
-export const ClusterCondition = Type.Object(
-  {
-    lastProbeTime: time,
-    lastTransitionTime: time,
-    message: Type.Optional(longText),
-    observedGeneration: numberOf('Of the condition Wanted: the number of what is wanted that it is about.'),
-    reason: given(),
-    status: Type.String({ maxLength: 64 }),
-    type: Type.String({ minLength: 1, maxLength: 256 }),
-  },
-  { title: 'ClusterCondition' },
-)
-export type ClusterCondition = Static<typeof ClusterCondition>
-export const ClusterConditions = Type.Array(ClusterCondition, { maxItems: 64 })
-
-const ClusterStep = Type.Object(
-  {
-    key: Type.String({ maxLength: 512 }),
-    title: Type.String({ maxLength: 512 }),
-    pack: given(512),
-    state: Type.Enum(['running', 'done', 'failed']),
-    failures: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
-    reason: Type.Optional(longText),
-    startTimestamp: time,
-    endTimestamp: time,
-    nextTryTimestamp: time,
-  },
-  { title: 'ClusterStep' },
-)
-export type ClusterStep = Static<typeof ClusterStep>
-
-/** What a host says of its cluster each minute. */
-export const ClusterHeartbeat = Type.Object(
-  {
-    agentVersion: Type.String({ maxLength: 64 }),
-    message: Type.Optional(longText),
-    number: numberOf('The newest number of what is wanted that the host has accepted.'),
-    seenNumber: numberOf('The newest number that the host has dealt with, also by a refusal.'),
-    revision: whole('The revision that the host is made as.'),
-    state: Type.Optional(
-      Type.Enum(['Pending', 'Provisioning', 'Running', 'Deleting', 'Error', 'Deleted'], {
-        description: 'Deleted: the host has the cluster no more.',
-      }),
-    ),
-    steps: Type.Optional(Type.Array(ClusterStep, { maxItems: 1_000 })),
-  },
-  { title: 'SpectroClusterHeartbeat' },
-)
-export type ClusterHeartbeat = Static<typeof ClusterHeartbeat>
-
-/** How far the packs of a cluster are. */
-export const PacksStatus = Type.Object(
-  {
-    packs: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            condition: group({
-              message: Type.Optional(longText),
-              reason: given(),
-              status: given(64),
-              type: given(64),
-            }),
-            endTime: time,
-            name: given(512),
-            profileUid: given(128),
-            startTime: time,
-            type: given(64),
-            version: given(),
-          },
-          { title: 'SpectroClusterPackStatusEntity' },
-        ),
-        { maxItems: 1_000 },
-      ),
-    ),
-  },
-  { title: 'SpectroClusterPacksStatusEntity' },
-)
-export type PacksStatus = Static<typeof PacksStatus>
-export type PackStatus = NonNullable<PacksStatus['packs']>[number]
-const PackStatusReply = PacksStatus.properties.packs
-
-export const KubeconfigEntity = Type.Object(
-  { kubeconfig: Type.String({ minLength: 1, maxLength: 262_144 }) },
-  { title: 'SpectroClusterAssetKubeConfig' },
-)
-
 const ClusterPack = Type.Object({
   annotations: Type.Optional(Type.Record(Type.String(), Type.String())),
   layer: Type.String(),
@@ -336,6 +239,13 @@ const State = Type.Enum([...clusterStates], {
     'Pending: the host has not said anything yet. Otherwise what it says, and Deleting once that was asked for.',
 })
 
+const LastHeartbeat = Type.Optional(
+  Type.String({
+    format: 'date-time',
+    description: 'When the host last reported of the cluster: how old the state here is.',
+  }),
+)
+
 /** A cluster in replies. */
 export const SpectroCluster = Type.Object(
   {
@@ -357,15 +267,15 @@ export const SpectroCluster = Type.Object(
       agentVersion: maybe('Version of edgehostd.'),
       conditions: Type.Array(ClusterCondition, {
         description:
-          'As the host has them; Wanted says what became of the last change: its reason is Applied, or why it is not.',
+          'As the host has them; Wanted says what became of the last change: its reason is Applied, or why it is not. HostSilent is of the platform: True where the host has not been seen for three minutes, so that all else here is as old as its last heartbeat.',
       }),
       isDeletionRequested: Type.Boolean(),
-      lastHeartbeatTimestamp: Type.Optional(Type.String({ format: 'date-time' })),
+      lastHeartbeatTimestamp: LastHeartbeat,
       message: maybe('Of the host.'),
       number: Type.Optional(
         Type.Integer({ description: 'The newest number that the host has accepted; see spec.number.' }),
       ),
-      packs: PackStatusReply,
+      packs: PacksStatus.properties.packs,
       revision: Type.Optional(Type.Integer({ description: 'The revision that the host is made as.' })),
       state: State,
       steps: Type.Optional(Type.Array(ClusterStep, { description: 'Of one cluster only, not in lists.' })),
@@ -376,9 +286,16 @@ export const SpectroCluster = Type.Object(
 export type SpectroCluster = Static<typeof SpectroCluster>
 
 export const ClusterStatus = Type.Object(
-  { status: Type.Object({ state: State }) },
+  {
+    status: Type.Object({
+      conditions: Type.Array(ClusterCondition, { description: 'HostSilent alone.' }),
+      lastHeartbeatTimestamp: LastHeartbeat,
+      state: State,
+    }),
+  },
   { title: 'SpectroClusterStatusEntity' },
 )
+export type ClusterStatus = Static<typeof ClusterStatus>
 
 const Time = Type.String({ format: 'date-time' })
 

@@ -6,6 +6,8 @@ export interface Announcement {
   readonly etag: string
   /** Uid of the cluster, where the platform says it. */
   readonly uid: string | undefined
+  /** Whether the cluster is to be deleted, where the platform says it. */
+  readonly isDeletion?: true
 }
 
 /** Header of the reply. */
@@ -30,7 +32,10 @@ export function parseAnnouncement(header: string | undefined): Announcement | un
   const [number, etag, uid] = ['number', 'etag', 'uid'].map((name) => found.get(name))
   if (typeof number !== 'number' || number < 1 || typeof etag !== 'string') return undefined
   if (Number(etagForm.exec(etag)?.[1]) !== number) return undefined
-  return { number, etag, uid: typeof uid === 'string' && uidForm.test(uid) ? uid : undefined }
+  return {
+    ...{ number, etag, uid: typeof uid === 'string' && uidForm.test(uid) ? uid : undefined },
+    ...(found.get('deletion') === 1 ? { isDeletion: true } : {}),
+  }
 }
 
 /** The beginning of the SHA-256, hex, that the ETag has. */

@@ -58,17 +58,22 @@ export function decide(input: WantedInput): Decision {
   const { announced, tenantUid, kept, cluster } = input
   const isGone = kept?.outcome === 'deleting' && cluster?.uid !== kept.uid
   if (isGone) return { kind: 'gone', kept: { ...kept, outcome: 'deleted' } }
-  const rest = (condition = conditionOf(kept, cluster)): Decision => ({ kind: 'rest', condition })
+  const rest = (condition = conditionOf(kept, cluster, announced)): Decision => ({ kind: 'rest', condition })
   if (!announced) return rest()
-  const isOfOther = announced.uid !== undefined && cluster !== undefined && cluster.uid !== announced.uid
+  // The deletion of another cluster than the one here takes nothing away, and tells the platform that it is done.
+  const isDeletion = announced.isDeletion === true
+  const isOfOther =
+    !isDeletion && announced.uid !== undefined && cluster !== undefined && cluster.uid !== announced.uid
   const isOtherTenant = ![undefined, '', kept?.tenantUid].includes(tenantUid) && kept?.tenantUid !== ''
   // Of this platform, or of this cluster, nothing was wanted before.
   if (!kept || isOtherTenant || (announced.uid !== undefined && announced.uid !== kept.uid)) {
     // A cluster of which nothing is known may be the wanted one: the file with what is kept may be lost.
     const mayBeWanted = kept === undefined && announced.uid === undefined
     const isWanted = announced.uid !== undefined && announced.uid === cluster?.uid
-    if (kept && announced.etag === input.seenEtag) return rest(newer(announced.number, kept))
-    return !cluster || mayBeWanted || isWanted ? { kind: 'fetch' } : rest(exists(announced.number, cluster))
+    if (kept && announced.etag === input.seenEtag) return rest(newer(announced, kept))
+    return !cluster || mayBeWanted || isWanted || isDeletion
+      ? { kind: 'fetch' }
+      : rest(exists(announced.number, cluster))
   }
   if (isOfOther) return rest(exists(announced.number, cluster))
   const { number, etag } = announced
@@ -76,7 +81,7 @@ export function decide(input: WantedInput): Decision {
   if (number < kept.number || (number === kept.number && !isSame)) {
     // Numbers of another cluster begin anew; which one is wanted shows only in what is downloaded.
     const mayBeOther = announced.uid === undefined && !cluster && kept.outcome === 'deleted'
-    return mayBeOther && etag !== input.seenEtag ? { kind: 'fetch' } : rest(newer(number, kept))
+    return mayBeOther && etag !== input.seenEtag ? { kind: 'fetch' } : rest(newer(announced, kept))
   }
   if (isChangedHere(cluster, kept))
     // What the platform had wanted by now does not take it back; what is applied again there does.
@@ -104,13 +109,15 @@ const isChangedHere = (cluster: ClusterNow | undefined, kept: KeptWanted): boole
 export function conditionOf(
   kept: KeptWanted | undefined,
   cluster: ClusterNow | undefined,
+  announced?: Announcement,
 ): WantedCondition | undefined {
-  return kept && { ...judge(kept, cluster), number: kept.number }
+  const isDeletion = announced?.isDeletion === true && announced.etag === kept?.etag
+  return kept && { ...judge(kept, cluster, isDeletion), number: kept.number }
 }
 
 type Judgement = Omit<WantedCondition, 'number'>
 
-function judge(kept: KeptWanted, cluster: ClusterNow | undefined): Judgement {
+function judge(kept: KeptWanted, cluster: ClusterNow | undefined, isDeletion: boolean): Judgement {
   const { message } = kept
   const own = cluster?.uid === kept.uid ? cluster : undefined
   switch (kept.outcome) {
@@ -124,7 +131,7 @@ function judge(kept: KeptWanted, cluster: ClusterNow | undefined): Judgement {
       return own && !own.isDeleting
         ? {
             ...{ status: 'False', reason: 'NewerOnHost' },
-            message: `the cluster was changed on this host, revision ${own.newest.revision}; apply what is wanted again on the platform to take it back`,
+            message: `the cluster was changed on this host, revision ${own.newest.revision}; ${isDeletion ? deletionAgain : 'apply what is wanted again on the platform to take it back'}`,
           }
         : deletedHere
     case 'refused':
@@ -159,9 +166,13 @@ const deletedHere: Judgement = {
   message: 'the cluster was deleted on this host; apply it again on the platform to make it again',
 }
 
-const newer = (number: number, kept: KeptWanted): WantedCondition => ({
+/** A deletion was decided without what the cluster has become since. */
+const deletionAgain =
+  'the platform wants it deleted, and this host waits: delete it there once more, or take the deletion back there'
+
+const newer = ({ number, isDeletion }: Announcement, kept: KeptWanted): WantedCondition => ({
   ...{ status: 'False', reason: 'NewerOnHost', number },
-  message: `the platform wants number ${number}, and this host has dealt with ${kept.number}, as where the platform was restored from an older backup; apply what is wanted again there`,
+  message: `the platform wants number ${number}, and this host has dealt with ${kept.number}, as where the platform was restored from an older backup; ${isDeletion === true ? deletionAgain : 'apply what is wanted again there'}`,
 })
 
 const exists = (number: number, { name }: Pick<ClusterNow, 'name'>): WantedCondition => ({

@@ -71,7 +71,10 @@ describe('a cluster', () => {
         edgeHost: { uid: host.uid },
         clusterProfileTemplates: [{ name: 'plant', uid: world.profileUid() }],
       },
-      status: { state: 'Pending', conditions: [], isDeletionRequested: false },
+      status: {
+        ...{ state: 'Pending', isDeletionRequested: false },
+        conditions: [{ type: 'HostSilent', status: 'False', reason: 'Seen' }],
+      },
     })
   })
 

@@ -12,6 +12,7 @@ interface Looks {
   readonly state?: SpectroCluster['status']['state']
   readonly steps?: NonNullable<SpectroCluster['status']['steps']>
   readonly isDeletionRequested?: boolean
+  readonly isSilent?: boolean
 }
 
 function cluster(looks: Looks): SpectroCluster {
@@ -21,10 +22,12 @@ function cluster(looks: Looks): SpectroCluster {
     spec: { number: wanted },
     status: {
       ...{ state, steps, isDeletionRequested: looks.isDeletionRequested === true },
-      conditions:
-        reason === undefined
+      conditions: [
+        ...(reason === undefined
           ? []
-          : [{ type: 'Wanted', status, reason, message: 'why', observedGeneration: number }],
+          : [{ type: 'Wanted', status, reason, message: 'why', observedGeneration: number }]),
+        { type: 'HostSilent', status: looks.isSilent === true ? 'True' : 'False', message: 'silent' },
+      ],
     },
   } as unknown as SpectroCluster
 }
@@ -42,11 +45,45 @@ describe('what a look at a cluster means', () => {
     ['a download is tried again', { reason: 'DownloadFailed', number: 2 }, 'goesOn'],
     ['the change before was refused', { reason: 'Refused', number: 1 }, 'goesOn'],
     ['a host of an older version refuses', { reason: 'Refused' }, 'goesOn'],
-    ['the change is refused', { reason: 'Refused', number: 2 }, { failure: 'the host has refused it: why' }],
+    [
+      'the change is refused',
+      { reason: 'Refused', number: 2 },
+      { failure: 'the host has refused it: why', exitName: 'failed' },
+    ],
     [
       'content is missing',
       { reason: 'ContentMissing', number: 2 },
-      { failure: 'content is missing on the host: why' },
+      { failure: 'content is missing on the host: why', exitName: 'failed' },
+    ],
+    [
+      'the last change was applied by a host that is silent',
+      { reason: 'Applied', number: 2, isSilent: true },
+      { failure: 'number 2 was applied, and since then: silent', exitName: 'hostSilent' },
+    ],
+    [
+      'the change before was applied by a host that is silent',
+      { reason: 'Applied', number: 1, isSilent: true },
+      { failure: 'number 2 waits: silent', exitName: 'hostSilent' },
+    ],
+    [
+      'a deletion waits for a host that is silent',
+      { reason: 'Applied', number: 1, isDeletionRequested: true, isSilent: true },
+      { failure: 'number 2 waits: silent', exitName: 'hostSilent' },
+    ],
+    [
+      'a silent host has refused it before',
+      { reason: 'Refused', number: 2, isSilent: true },
+      { failure: 'the host has refused it: why', exitName: 'failed' },
+    ],
+    [
+      'a deletion met a change of the host',
+      { reason: 'NewerOnHost', number: 2, isDeletionRequested: true },
+      {
+        failure: expect.stringMatching(
+          /^the host .*clusters delete, .*clusters apply --cancel-deletion: why/,
+        ) as string,
+        exitName: 'failed',
+      },
     ],
   ])('%s', (_, looks, verdict) => {
     expect(verdictOf(cluster(looks))).toEqual(verdict)

@@ -15,6 +15,7 @@ import {
 import type { PlayedEdgeHost } from '../../support/played-edge-host.ts'
 import { platformCtlProgram } from '../../support/programs.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
+import { minuteMs } from '../../support/turning-clock.ts'
 
 let platform: Awaited<ReturnType<typeof createTestPlatform>>
 let admin: Record<string, string>
@@ -70,7 +71,7 @@ describe('clusters', () => {
     const given = [...args, '--set-file', `PASSWORD=${secret}`]
     expect(await ok('clusters', 'validate', ...given)).toMatch(/Checks: the cluster can be created/)
     const uid = (await ok('clusters', 'create', ...given)).trim()
-    expect(await ok('clusters', 'list')).toMatch(/^line-1 +- +hall-b-7 +Pending +- +plant 1\.0\.0/m)
+    expect(await ok('clusters', 'list')).toMatch(/^line-1 +- +hall-b-7 +Pending +- +never +plant 1\.0\.0/m)
     const facts = await ok('clusters', 'show', 'line-1')
     expect(facts).toMatch(/Host: hall-b-7/)
     expect(facts).toMatch(/Wanted: number 1, of which the host has not said anything/)
@@ -159,6 +160,56 @@ describe('clusters', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(await ok('clusters', 'kubeconfig', uid)).toBe('kind: Config\n')
   })
+})
+
+describe('a cluster whose host is silent', () => {
+  it('is shown as old, and nothing says that the host does something', async () => {
+    const { host, uid } = await made('hall-f-1')
+    await platform.app.inject({
+      ...{ method: 'PATCH', url: `/v1/edgehosts/${host.uid}/health`, payload: { state: 'healthy' } },
+      headers: { authorization: host.token },
+    })
+    await beat(host, uid, { number: 1, state: 'Running' })
+    await say(host, uid, 'True', 'Applied', 'revision 1')
+    await vi.waitUntil(() => platform.rooms.hosts.find(host.uid)?.health !== undefined)
+    expect(await ok('clusters', 'list')).toMatch(/^hall-f-1 .* Running +Applied +\S+ [0-9:]+Z +plant/m)
+    platform.clock.turn(4 * minuteMs)
+    await platform.rooms.hosts.jobs.find(({ name }) => name === 'silent-hosts')?.run()
+    admin = await platform.signIn('root@plant.example', 'a long password')
+    expect(await ok('clusters', 'list')).toMatch(
+      /^hall-f-1 .* was Running +Applied +\S+ \S+Z, silent +plant/m,
+    )
+    expect(await ok('clusters', 'show', 'hall-f-1')).toMatch(/Host silent: the host hall-f-1 does not answer/)
+    expect(await ok('hosts', 'list')).toMatch(/^hall-f-1 .* unhealthy +\S+ \S+Z /m)
+    const watched = await run('clusters', 'watch', 'hall-f-1')
+    expect([watched.exitCode, watched.stdout]).toEqual([6, expect.stringContaining('HostSilent')])
+    const applied = await run('clusters', 'apply', 'hall-f-1', '--yes')
+    expect(applied.stderr).toMatch(/as number 2\. The host hall-f-1 does not answer .* nothing happens there/)
+    expect(await ok('clusters', 'list')).toMatch(/^hall-f-1 .* was Running +number 2 waits +/m)
+    const waiting = await run('clusters', 'watch', 'hall-f-1')
+    expect([waiting.exitCode, waiting.stderr]).toEqual([6, expect.stringContaining('number 2 waits')])
+    const asked = await run('clusters', 'delete', 'hall-f-1')
+    expect(asked.stderr).toMatch(/Then it deletes the cluster.*\. Number 2, .* is left out/)
+    const deleted = await run('clusters', 'delete', 'hall-f-1', '--yes')
+    expect(deleted.stderr).toMatch(/hall-f-1 is to be deleted\. The host hall-f-1 does not answer/)
+    const crossed = await run('clusters', 'apply', 'hall-f-1', '--yes')
+    expect([crossed.exitCode, crossed.stderr]).toEqual([1, expect.stringContaining('--cancel-deletion')])
+    const cancelled = await run('clusters', 'apply', 'hall-f-1', '--cancel-deletion', '--yes')
+    expect(cancelled.stderr).toContain('as number 4; its deletion is cancelled')
+    const { status } = await json<SpectroCluster>('clusters', 'show', uid)
+    expect(status).toMatchObject({ state: 'Running', isDeletionRequested: false })
+
+    // It is heard again.
+    expect((await host.logIn()).status).toBe(200)
+    await platform.app.inject({
+      ...{ method: 'PATCH', url: `/v1/edgehosts/${host.uid}/health`, payload: { state: 'healthy' } },
+      headers: { authorization: host.token },
+    })
+    await vi.waitUntil(
+      async () => / Running +number 4 waits +\S+ \S+Z +plant/.test(await ok('clusters', 'list')),
+      { timeout: 30_000 },
+    )
+  }, 60_000)
 })
 
 describe('a watch', () => {

@@ -96,8 +96,8 @@ async function connected() {
         played.orders.push(order)
         if (played.outcome) return played.outcome
         if (order.isDeleted) {
-          const isThere = played.now !== undefined
-          if (played.now) played.now = { ...played.now, isDeleting: true }
+          const isThere = played.now?.uid === order.uid
+          if (isThere && played.now) played.now = { ...played.now, isDeleting: true }
           return { kind: isThere ? 'deleting' : 'deleted' }
         }
         const { definition } = order
@@ -226,6 +226,65 @@ describe('a cluster of the platform on a host', () => {
     await change('and-again')
     expect(await until(host, uid, 'Applied')).toMatchObject({ spec: { number: 3 } })
     expect(host.played.orders).toHaveLength(3)
+    await host.close()
+  })
+
+  it('a deletion that meets a change of the host waits for an operator, and nothing else carries it out', async () => {
+    const host = await connected()
+    const uid = await create(host.uid, 'edge-5')
+    await until(host, uid, 'Applied')
+    // While it was disconnected.
+    const { newest } = host.played.now!
+    host.played.now = { ...host.played.now!, newest: { ...newest, revision: 9, platformNumber: null } }
+    await ask('DELETE', `/v1/spectroclusters/${uid}`)
+    const found = await until(host, uid, 'NewerOnHost')
+    expect(wantedOf(found)?.message).toMatch(/revision 9; the platform wants it deleted, and this host waits/)
+    const apply = (query = '') =>
+      platform.app.inject({ method: 'POST', url: `/v1/spectroclusters/${uid}/apply${query}`, headers })
+    const refused = await apply()
+    expect([refused.statusCode, refused.json<{ code: string }>().code]).toEqual([409, 'ClusterDeleting'])
+    await host.step()
+    expect(host.played.orders).toHaveLength(1)
+    // Taken back, it is applied; asked for once more, it is carried out.
+    expect((await apply('?cancelDeletion=true')).statusCode).toBe(204)
+    expect(await until(host, uid, 'Applied')).toMatchObject({
+      ...{ spec: { number: 3 }, status: { isDeletionRequested: false, state: 'Running' } },
+    })
+    expect(host.played.orders.map(({ isDeleted }) => isDeleted)).toEqual([false, false])
+    host.played.now = { ...host.played.now, newest: { ...newest, revision: 20, platformNumber: null } }
+    await ask('DELETE', `/v1/spectroclusters/${uid}`)
+    await until(host, uid, 'NewerOnHost')
+    await ask('DELETE', `/v1/spectroclusters/${uid}`)
+    await until(host, uid, 'Deleting')
+    expect(host.played.orders.at(-1)).toMatchObject({ uid, isDeleted: true, number: 5 })
+    const late = await apply('?cancelDeletion=true')
+    expect([late.statusCode, late.json<{ message: string }>().message]).toEqual([
+      ...[409, expect.stringContaining('has begun to delete it')],
+    ])
+    await host.close()
+  })
+
+  it('a deletion of a cluster that gave way to another on its host takes nothing away there', async () => {
+    const host = await connected()
+    const uid = await create(host.uid, 'edge-6')
+    await until(host, uid, 'Applied')
+    await ask('DELETE', `/v1/spectroclusters/${uid}`)
+    const other = '00000000-0000-4000-8000-000000000001'
+    host.played.now = { ...host.played.now!, uid: other, name: 'made-here' }
+    await expect
+      .poll(
+        async () => {
+          await host.rest()
+          await host.step()
+          return shown(uid).then(
+            () => 'there',
+            () => 'gone',
+          )
+        },
+        { timeout: 10_000 },
+      )
+      .toBe('gone')
+    expect(host.played.now).toMatchObject({ uid: other, isDeleting: false })
     await host.close()
   })
 
