@@ -216,7 +216,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       await app.register(clusterRoutes, { clusters: clusters.clusters, listTokens })
       await app.register(clusterReportRoutes, clusters)
       await app.register(auditRoutes, { audits, access: audit.access, listTokens, now: () => clock.now() })
-      await app.register(projectRoutes, { projects, listTokens })
+      await app.register(projectRoutes, { projects, listTokens, emailOf: (uid) => people.find(uid)?.email })
       await app.register(userRoutes, { ...people, tenantUid: tenant.uid, listTokens })
     },
   }

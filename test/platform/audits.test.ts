@@ -243,3 +243,38 @@ describe('the trail of the platform', () => {
     expect(reply.body).toContain(`"actorUid":"${operatorUid}","projectUid":"${projectUid}"`)
   })
 })
+
+describe('a record of a change', () => {
+  it('says what changed, old and new by name: who made a user an administrator, and of which project', async () => {
+    const made = await ask('POST', '/v1/users', {
+      spec: { emailId: 'nora@plant.example', roles: ['viewer'] },
+    })
+    const { uid } = made.json
+    const raised = await ask('PUT', `/v1/users/${uid}/roles`, { roles: ['admin'] })
+    expect((await one(raised.auditUid)).spec).toMatchObject({
+      actionMsg: expect.stringContaining('roles: viewer -> admin'),
+      actor: { user: { emailId: 'root@plant.example' } },
+      resource: { name: 'nora@plant.example', uid },
+    })
+    const removed = await ask('DELETE', `/v1/users/${uid}`)
+    expect((await one(removed.auditUid)).spec.actionMsg).toContain('roles: admin -> none')
+
+    const north = await ask('POST', '/v1/projects', { metadata: { name: 'audited' } })
+    const users = [{ userId: operatorUid, roles: ['admin'] }]
+    const metadata = { name: 'audited', labels: { hall: '3' }, annotations: { note: 'a secret text' } }
+    const changed = await ask('PUT', `/v1/projects/${north.json.uid}`, { metadata, spec: { users } })
+    const { actionMsg } = (await one(changed.auditUid)).spec
+    expect(actionMsg).toContain('labels.hall: none -> 3; roles.olga@plant.example: none -> admin')
+    expect(actionMsg).not.toContain('a secret text')
+  })
+
+  it('of a token that is switched off says so', async () => {
+    const { uid } = (await ask('POST', '/v1/edgehosts/tokens', { metadata: { name: 'switched' } })).json
+    const off = await ask('PUT', `/v1/edgehosts/tokens/${uid}/state`, { isActive: false })
+    const { spec } = await one(off.auditUid)
+    expect([spec.actionMsg, spec.resource]).toEqual([
+      expect.stringContaining('isActive: true -> false'),
+      expect.objectContaining({ name: 'switched' }),
+    ])
+  })
+})

@@ -37,6 +37,8 @@ export interface HostRecord extends Generations {
 export interface HostStore {
   find(uid: string): HostRecord | undefined
   findByHostUid(hostUid: string): HostRecord | undefined
+  /** By its public key, base64url. */
+  findByKey(publicKey: string): HostRecord | undefined
   /** Whether a host of the scope has this name. */
   hasName(projectUid: string, name: string): boolean
   put(host: HostRecord): void
@@ -79,6 +81,7 @@ export function createHostStore(database: Database): HostStore {
   const { sql, transaction } = database
   const byUid = sql.prepare(`SELECT ${hostColumns} FROM edge_host WHERE uid = ?`)
   const byHostUid = sql.prepare(`SELECT ${hostColumns} FROM edge_host WHERE host_uid = ?`)
+  const byKey = sql.prepare(`SELECT ${hostColumns} FROM edge_host WHERE public_key = ? LIMIT 1`)
   const named = sql.prepare('SELECT 1 FROM edge_host WHERE project_uid = ? AND name = ? LIMIT 1')
   const put = sql.prepare(
     `INSERT INTO edge_host (${ownColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -99,6 +102,7 @@ export function createHostStore(database: Database): HostStore {
   return {
     find: (uid) => one(byUid.get(uid)),
     findByHostUid: (hostUid) => one(byHostUid.get(hostUid)),
+    findByKey: (publicKey) => one(byKey.get(publicKey)),
     hasName: (projectUid, name) => named.get(projectUid, name) !== undefined,
     put(host) {
       put.run(

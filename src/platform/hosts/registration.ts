@@ -20,40 +20,64 @@ export interface RegistrationOptions {
 /** The registration of hosts with their keys. */
 export interface Registration {
   /**
-   * Registers a host. It may be done again: the same host with the same key gets the record that is there, whatever has become of the
-   * token, since it proves nothing that the record does not show.
+   * Registers a host. It may be done again: the same host with the same key is told its record, whatever has become of the token. The key is
+   * a public one, so without a token of its project it is told no more than the uid and the project.
    * @throws AppError RegistrationTokenRefused, HostAlreadyRegistered, HostNameExists, LimitReached, BadRequest
    */
-  register(registration: EdgeHostRegistration): HostRecord
+  register(registration: EdgeHostRegistration): Registered
   /**
    * The same checks with the same errors, and nothing is written.
    * @returns the record that is there, or the one that would be made, which has an empty uid
    */
-  tryOut(registration: EdgeHostRegistration): HostRecord
+  tryOut(registration: EdgeHostRegistration): Registered
+}
+
+export interface Registered {
+  readonly host: HostRecord
+  /** Whether the token is one of the project of the host, so that the whole record may be shown. */
+  readonly isShown: boolean
+}
+
+/** A record that keeps another host from being registered. */
+export class RecordInTheWay extends AppError {
+  readonly record: Pick<HostRecord, 'uid' | 'name' | 'projectUid'>
+  constructor(record: HostRecord, message: string) {
+    super(
+      platformErrors.HostAlreadyRegistered,
+      `${message}; where this host is the right one, an administrator of the platform deletes that record: edgeplatformctl hosts delete ${record.uid}`,
+    )
+    this.record = record
+  }
 }
 
 export function createRegistration(options: RegistrationOptions): Registration {
   const { hosts, tokens, tokenStore, transaction, clock } = options
 
   /** @returns the record, and the uid of the token where it is a new one */
-  function plan({ metadata, spec }: EdgeHostRegistration): { host: HostRecord; tokenUid?: string } {
+  function plan({ metadata, spec }: EdgeHostRegistration): Registered & { readonly tokenUid?: string } {
     const { host, device = {}, service = {} } = spec
     const { publicKey } = host.hostIdentity
     if (!parseHostKey(publicKey))
       throw refusedField('spec.host.hostIdentity.publicKey', 'is no Ed25519 key of 32 bytes, as base64url')
     const known = hosts.findByHostUid(host.hostUid)
-    if (known?.publicKey === publicKey) return { host: known }
     const token = tokens.findUsable(host.hostAuthToken)
+    if (known?.publicKey === publicKey)
+      return { host: known, isShown: token?.projectUid === known.projectUid }
     if (!token)
       throw new AppError(
         platformErrors.RegistrationTokenRefused,
         'the registration token is unknown, expired, switched off or used up; ask an administrator of the platform for another one',
       )
     if (known)
-      throw new AppError(
-        platformErrors.HostAlreadyRegistered,
-        // Its name is for those of its project.
-        `${host.hostUid} is registered with another key; an administrator of the platform has to delete ${known.projectUid === token.projectUid ? known.name : 'its record'} first`,
+      throw new RecordInTheWay(
+        known,
+        `${host.hostUid} is registered with another key, in ${placeOf(known, token.projectUid)}`,
+      )
+    const withKey = hosts.findByKey(publicKey)
+    if (withKey)
+      throw new RecordInTheWay(
+        withKey,
+        `the key of this host is that of another id, in ${placeOf(withKey, token.projectUid)}; a key belongs to one host`,
       )
     if (hosts.hasName(token.projectUid, metadata.name))
       throw new AppError(
@@ -65,6 +89,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
     const now = clock.now()
     return {
       tokenUid: token.uid,
+      isShown: true,
       host: {
         ...{ uid: '', projectUid: token.projectUid, hostUid: host.hostUid, name: metadata.name },
         ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {}, publicKey },
@@ -79,15 +104,19 @@ export function createRegistration(options: RegistrationOptions): Registration {
   }
 
   return {
-    tryOut: (registration) => plan(registration).host,
+    tryOut: plan,
     register: (registration) =>
       transaction(() => {
-        const { host, tokenUid } = plan(registration)
-        if (tokenUid === undefined) return host
+        const { host, tokenUid, isShown } = plan(registration)
+        if (tokenUid === undefined) return { host, isShown }
         const made = { ...host, uid: uuidAt(host.createdAt) }
         hosts.put(made)
         tokenStore.countHost(tokenUid)
-        return made
+        return { host: made, isShown }
       }),
   }
 }
+
+/** Names of a project are for those of it. */
+const placeOf = ({ projectUid, name }: HostRecord, ownProjectUid: string): string =>
+  projectUid === ownProjectUid ? `the record ${name} of this project` : 'a record of another project'

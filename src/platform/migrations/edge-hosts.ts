@@ -69,3 +69,6 @@ ${filtered.map(indexOf).join('')}${scopeCountsOf('edge_host')}
     removed_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 `
+
+/** A key belongs to one host; a database of before may have one twice, so it is not unique. */
+export const edgeHostKeys = 'CREATE INDEX edge_host_key ON edge_host (public_key);'

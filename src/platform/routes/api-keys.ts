@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../api/guard.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
@@ -9,6 +10,7 @@ import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
 import { keyList, type Keys } from '../keys/keys.ts'
 import { ApiKey, ApiKeyActiveState, ApiKeyCreated, ApiKeyEntity, ApiKeyUpdate } from '../schemas/api-keys.ts'
+import { auditedChange } from './audited-change.ts'
 import { refuseKeys } from './identify.ts'
 
 export interface ApiKeyRoutesOptions {
@@ -26,6 +28,12 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
   app,
   { keys, listTokens },
 ) => {
+  /** Names what is changed, and says how. */
+  function change(request: FastifyRequest, work: () => void): void {
+    const { uid } = request.params as { readonly uid: string }
+    request.auditResource = { uid, name: keys.get(uid).name }
+    auditedChange(request, () => keys.toApiKey(keys.get(uid)), work)
+  }
   const tags = ['apiKeys']
 
   app.post(
@@ -96,7 +104,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
       },
     },
     async (request, reply) => {
-      keys.update(request.params.uid, request.body)
+      change(request, () => keys.update(request.params.uid, request.body))
       return reply.code(204).send(null)
     },
   )
@@ -116,7 +124,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
       },
     },
     async (request, reply) => {
-      keys.setActive(request.params.uid, request.body.isActive)
+      change(request, () => keys.setActive(request.params.uid, request.body.isActive))
       return reply.code(204).send(null)
     },
   )

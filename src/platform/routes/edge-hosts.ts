@@ -11,6 +11,7 @@ import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
 import type { ClusterParts } from '../clusters/create-clusters.ts'
 import type { HostParts } from '../hosts/create-hosts.ts'
+import { RecordInTheWay, type Registered } from '../hosts/registration.ts'
 import { hostList, hostMetadataList } from '../hosts/host-lists.ts'
 import {
   EdgeHostDevice,
@@ -21,7 +22,9 @@ import {
   EdgeHostRegistration,
   EdgeLogin,
   EdgeLoginReply,
+  RegisteredEdgeHost,
 } from '../schemas/edge-hosts.ts'
+import { auditedChange } from './audited-change.ts'
 import { ownUid } from './identify.ts'
 import { scopeOf } from './scope.ts'
 import { sendResolved } from './send-resolved.ts'
@@ -62,6 +65,10 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
   { hosts, index, downloads, listTokens },
 ) => {
   const sender = createFileSender()
+  const shown = ({ host, isShown }: Registered) => {
+    const device = hosts.toDevice(host)
+    return isShown ? device : { aclmeta: device.aclmeta, metadata: { uid: host.uid } }
+  }
   const tags = ['edgehosts']
 
   for (const [url, operationId] of [
@@ -85,17 +92,24 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
           tags,
           summary: 'Register a host with a registration token and its key; hosts do this by themselves',
           description:
-            'With dryRun=true nothing is registered, recorded or counted: the reply is the host that is known, or the one that would be made, with an empty uid; refusals are the same.',
+            'With dryRun=true nothing is registered, recorded or counted: the reply is the host that is known, or the one that would be made, with an empty uid; refusals are the same. A host that is known by its id and key gets the whole record with a token of its project, and with any other one only its uid and project.',
           querystring: DryRunQuery,
           body: EdgeHostRegistration,
-          response: { 200: EdgeHostDevice, ...errorReplies(400, 401, 409) },
+          response: { 200: RegisteredEdgeHost, ...errorReplies(400, 401, 409) },
         },
       },
       async (request) => {
-        if (isDryRun(request.query)) return hosts.toDevice(hosts.registration.tryOut(request.body))
-        const host = hosts.registration.register(request.body)
-        request.auditResource = host
-        return hosts.toDevice(host)
+        const { registration } = hosts
+        if (isDryRun(request.query)) return shown(registration.tryOut(request.body))
+        try {
+          const registered = registration.register(request.body)
+          request.auditResource = registered.host
+          return shown(registered)
+        } catch (error) {
+          // An administrator finds what is in the way in the trail.
+          if (error instanceof RecordInTheWay) request.auditResource = error.record
+          throw error
+        }
       },
     )
 
@@ -316,7 +330,14 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       },
     },
     async (request, reply) => {
-      hosts.describe(request.params.uid, scopeOf(request), request.body)
+      const { uid } = request.params
+      const found = () => hosts.get(uid, scopeOf(request))
+      request.auditResource = found()
+      auditedChange(
+        request,
+        () => ({ labels: found().labels, annotations: found().annotations }),
+        () => hosts.describe(uid, scopeOf(request), request.body),
+      )
       return reply.code(204).send(null)
     },
   )

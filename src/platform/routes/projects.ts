@@ -10,9 +10,12 @@ import { listParameters, parseListQuery } from '../../lists/query.ts'
 import { projectList, toProject, type Projects } from '../projects/projects.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { Project, ProjectEntity } from '../schemas/projects.ts'
+import { auditedChange, describeChange } from './audited-change.ts'
 
 export interface ProjectRoutesOptions {
   readonly projects: Projects
+  /** The e-mail address of a user. */
+  readonly emailOf: (uid: string) => string | undefined
   readonly listTokens: ContinueTokens
 }
 
@@ -24,8 +27,12 @@ const resource = ({ params }: { readonly params: unknown }) => ({
 /** Projects of the tenant: `/v1/projects…`. */
 export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = async (
   app,
-  { projects, listTokens },
+  { projects, emailOf, listTokens },
 ) => {
+  /** By the names of the users, as the trail says them. */
+  const rolesByName = (
+    users: readonly { readonly userId: string; readonly roles: readonly string[] }[] = [],
+  ) => Object.fromEntries(users.map(({ userId, roles }) => [emailOf(userId) ?? userId, roles]))
   const tags = ['projects']
 
   app.post(
@@ -43,6 +50,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
     async (request, reply) => {
       const uid = projects.create(request.body)
       request.auditResource = { uid, name: request.body.metadata.name }
+      request.auditNote = describeChange({}, { roles: rolesByName(request.body.spec?.users) })
       return reply.code(201).send({ uid })
     },
   )
@@ -95,7 +103,18 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
       },
     },
     async (request, reply) => {
-      projects.update(request.params.uid, request.body)
+      const { uid } = request.params
+      const seen = () => projects.get(uid, callerOf(request))
+      request.auditResource = { uid, name: seen().name }
+      auditedChange(
+        request,
+        () => ({
+          labels: seen().labels,
+          annotations: seen().annotations,
+          roles: rolesByName(toProject(seen()).spec.users),
+        }),
+        () => projects.update(uid, request.body),
+      )
       return reply.code(204).send(null)
     },
   )

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
@@ -14,6 +15,7 @@ import {
   EdgeTokenEntity,
   EdgeTokenUpdate,
 } from '../schemas/registration-tokens.ts'
+import { auditedChange } from './audited-change.ts'
 
 export interface RegistrationTokenRoutesOptions {
   readonly tokens: RegistrationTokens
@@ -30,6 +32,12 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
   app,
   { tokens, listTokens },
 ) => {
+  /** Names what is changed, and says how. */
+  function change(request: FastifyRequest, work: () => void): void {
+    const { uid } = request.params as { readonly uid: string }
+    request.auditResource = { uid, name: tokens.get(uid).name }
+    auditedChange(request, () => tokens.toEdgeToken(tokens.get(uid)), work)
+  }
   const tags = ['edgehosts']
   const path = '/v1/edgehosts/tokens'
 
@@ -99,7 +107,7 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
       },
     },
     async (request, reply) => {
-      tokens.update(request.params.uid, request.body)
+      change(request, () => tokens.update(request.params.uid, request.body))
       return reply.code(204).send(null)
     },
   )
@@ -118,7 +126,7 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
       },
     },
     async (request, reply) => {
-      tokens.setActive(request.params.uid, request.body.isActive)
+      change(request, () => tokens.setActive(request.params.uid, request.body.isActive))
       return reply.code(204).send(null)
     },
   )

@@ -9,6 +9,7 @@ import type { ContinueTokens } from '../../lists/continue-token.ts'
 import { listInMemory } from '../../lists/memory.ts'
 import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
+import { auditedChange, describeChange } from './audited-change.ts'
 import { refuseKeys } from './identify.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { ActivationLink, User, UserEntity, UserInfo, UserRoleUids } from '../schemas/users.ts'
@@ -48,6 +49,8 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
     async (request, reply) => {
       const uid = users.create(request.body)
       request.auditResource = { uid, name: request.body.spec.emailId }
+      const { roles, labels } = users.get(uid)
+      request.auditNote = describeChange({}, { roles, labels })
       return reply.code(201).send({ uid })
     },
   )
@@ -123,7 +126,11 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
       },
     },
     async (request, reply) => {
-      users.remove(request.params.uid)
+      const { uid } = request.params
+      const { email: name, roles } = users.get(uid)
+      request.auditResource = { uid, name }
+      users.remove(uid)
+      request.auditNote = describeChange({ roles }, {})
       return reply.code(204).send(null)
     },
   )
@@ -142,7 +149,14 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
       },
     },
     async (request, reply) => {
-      users.setRoles(request.params.uid, request.body.roles)
+      const { uid } = request.params
+      const { email: name } = users.get(uid)
+      request.auditResource = { uid, name }
+      auditedChange(
+        request,
+        () => ({ roles: users.get(uid).roles }),
+        () => users.setRoles(uid, request.body.roles),
+      )
       return reply.code(204).send(null)
     },
   )

@@ -217,6 +217,17 @@ export const EdgeHostDevice = Type.Object(
 )
 export type EdgeHostDevice = Static<typeof EdgeHostDevice>
 
+/** A host in the reply to its registration: the whole record for a token of its project, otherwise what the host needs to log in. */
+export const RegisteredEdgeHost = Type.Object(
+  {
+    aclmeta: EdgeHostDevice.properties.aclmeta,
+    metadata: Type.Object({ ...Type.Partial(ObjectMeta).properties, uid: ObjectMeta.properties.uid }),
+    spec: Type.Optional(EdgeHostDevice.properties.spec),
+    status: Type.Optional(EdgeHostDevice.properties.status),
+  },
+  { title: 'RegisteredEdgeHost' },
+)
+
 /** The body of a login of a host: first without the proof, then with it. */
 export const EdgeLogin = Type.Object({
   edgeHostUid: Type.String({ minLength: 1, maxLength: 64 }),

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { playEdgeHost } from '../../support/played-edge-host.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
@@ -120,6 +120,46 @@ describe('a registration token', () => {
 })
 
 describe('a registration', () => {
+  it('shows its record to a token of its project; its id and public key alone get uid and project', async () => {
+    const { token } = await makeToken({ defaultProjectUid: projectUid })
+    const host = playEdgeHost(platform)
+    expect((await host.register(token, 'secret-name')).json.metadata?.name).toBe('secret-name')
+    for (const wrong of ['wrong', (await makeToken()).token])
+      for (const query of ['', '?dryRun=true']) {
+        const reply = await host.ask(query, wrong)
+        expect([reply.status, reply.json]).toEqual([
+          200,
+          { aclmeta: { projectUid, tenantUid: expect.any(String) }, metadata: { uid: host.uid } },
+        ])
+      }
+    expect((await host.register(token)).json.metadata?.name).toBe('secret-name')
+  })
+
+  it('of one key under two ids is refused', async () => {
+    const { token } = await makeToken()
+    const keys = generateKeyPairSync('ed25519')
+    const first = playEdgeHost(platform, { keys })
+    expect((await first.register(token)).status).toBe(200)
+    const refused = await playEdgeHost(platform, { keys }).register(token)
+    expect([refused.status, refused.json.code]).toEqual([409, 'HostAlreadyRegistered'])
+    expect(refused.text).toContain(`hosts delete ${first.uid}`)
+  })
+
+  it('that a record of another project blocks names the command, and the trail names the record', async () => {
+    const thief = playEdgeHost(platform)
+    await thief.register((await makeToken({ defaultProjectUid: projectUid })).token, 'squatter')
+    const host = playEdgeHost(platform, { hostUid: thief.hostUid })
+    const { token } = await makeToken()
+    const refused = await host.register(token)
+    expect(refused.text).toContain(`edgeplatformctl hosts delete ${thief.uid}`)
+    expect(refused.text).not.toContain('squatter')
+    const found = await ask('GET', `/v1/audits?resourceUid=${thief.uid}`)
+    expect(found.text).toContain('HostAlreadyRegistered')
+    expect(found.text).toContain('squatter')
+    await ask('DELETE', `/v1/edgehosts/${thief.uid}`, undefined, { ...admin, projectuid: projectUid })
+    expect((await host.register(token)).status).toBe(200)
+  })
+
   it('may be done again with the same key, and not with another one until the record is deleted', async () => {
     const { token } = await makeToken()
     const host = playEdgeHost(platform)
@@ -152,7 +192,7 @@ describe('a registration', () => {
     await host.register(one.token, 'mill-9')
     expect(await audits()).toBe(before + 1)
     const known = await host.ask('?dryRun=true', 'unknown', 'other')
-    expect(known.json.metadata).toMatchObject({ uid: host.uid, name: 'mill-9' })
+    expect(known.json.metadata).toEqual({ uid: host.uid })
     expect((await playEdgeHost(platform).ask('?dryRun=true', one.token)).json.code).toBe(
       'RegistrationTokenRefused',
     )
