@@ -59,6 +59,8 @@ export interface EngineObserved {
   readonly api: 'absent' | 'silent' | 'answers'
   /** Node of this host; undefined where the API does not answer or has none. */
   readonly node?: NodeObserved
+  /** Why CoreDNS or kube-proxy does not run, in one line; absent where both do, and where the API server does not say. */
+  readonly addonTrouble?: string
 }
 
 /** From a version of Kubernetes to another, as it is noted on the disk. */
@@ -121,10 +123,14 @@ export const emptyHost: Observed = {
 /** What is, with messages of Kubernetes masked: they quote what was applied, as the name of an image. */
 export function withoutSecrets(observed: Observed, hide: (text: string) => string): Observed {
   const { engine, packs } = observed
-  const { node } = engine
+  const { node, addonTrouble } = engine
   return {
     ...observed,
-    engine: node ? { ...engine, node: { ...node, message: hide(node.message) } } : engine,
+    engine: {
+      ...engine,
+      ...(node ? { node: { ...node, message: hide(node.message) } } : {}),
+      ...(addonTrouble === undefined ? {} : { addonTrouble: hide(addonTrouble) }),
+    },
     packs: new Map([...packs].map(([id, pack]) => [id, { ...pack, message: hide(pack.message) }])),
   }
 }

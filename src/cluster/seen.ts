@@ -155,7 +155,11 @@ export function tell(
   const hasRun = phase === 'Running' || before.unhealthy !== undefined
   const unhealthy = health.status === 'Healthy' ? '' : troubleOf(wanted, observed) || (health.reason ?? '')
   if (hasRun && unhealthy !== before.unhealthy)
-    if (unhealthy === '') say('Healthy', 'the node is Ready and all workloads of the packs are available')
+    if (unhealthy === '')
+      say(
+        'Healthy',
+        'the node is Ready, and all workloads of the packs, CoreDNS and kube-proxy are available',
+      )
     else say('Unhealthy', unhealthy)
 
   return {

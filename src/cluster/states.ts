@@ -78,9 +78,12 @@ const goingAway: Standing['health'] = { status: 'Unhealthy', reason: 'the cluste
 
 /** What is not as a running cluster has it, as far as is known; empty if nothing. */
 export const troubleOf = (wanted: Wanted, observed: Observed): string =>
-  lackOf(wanted, observed, ({ isAvailable }) => isAvailable)
+  lackOf(wanted, observed, ({ isAvailable }) => isAvailable) || (observed.engine.addonTrouble ?? '')
 
-/** What keeps an update from being Running: as `troubleOf`, without packs that were available as they are wanted and went down. */
+/**
+ * What keeps an update from being Running: as `troubleOf`, without packs that were available as they are wanted and went down, and without
+ * CoreDNS and kube-proxy, which are of the cluster that ran before.
+ */
 export const blockerOf = (wanted: Wanted, observed: Observed): string =>
   lackOf(wanted, observed, ({ wasAvailable }) => wasAvailable)
 

@@ -37,7 +37,7 @@ export interface KubeadmEngineOptions {
   readonly certificate: () => string
   readonly runner: CommandRunner
   /** The client of the API server. */
-  readonly client: Pick<KubernetesClient, 'isReady' | 'get'>
+  readonly client: Pick<KubernetesClient, 'isReady' | 'get' | 'list'>
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly log: Logger

@@ -6,6 +6,7 @@ import { conditionsOf, isTrue } from '../../kubernetes/fields.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import type { EngineObserved, NodeObserved } from '../observed.ts'
 import type { Wanted } from '../wanted.ts'
+import { lookAtAddons } from './addons.ts'
 import type { ReadCertificates } from './certificates/certificate-reader.ts'
 import { readRenewal } from './certificates/renewal-copy.ts'
 import { noCertificates, stateOf, type CertificateState } from './certificates/seen-certificates.ts'
@@ -21,7 +22,7 @@ import { parseUnitStates } from './unit-states.ts'
 export interface ObserverOptions {
   readonly paths: ClusterPaths
   readonly runner: CommandRunner
-  readonly client: Pick<KubernetesClient, 'get'>
+  readonly client: Pick<KubernetesClient, 'get' | 'list'>
   readonly registryFiles: () => RegistryFiles
   readonly programs: Pick<Programs, 'hasCurrent'>
   /** What the preparation depends on. */
@@ -83,12 +84,20 @@ export function createObserver(options: ObserverOptions) {
     ]
   }
   /** One request says both: whether the API server works, with its database, and how the node is. */
-  async function api(name: string, signal: AbortSignal): Promise<Pick<EngineObserved, 'api' | 'node'>> {
+  async function api(
+    { node: { name }, kubernetes }: Wanted,
+    signal: AbortSignal,
+  ): Promise<Pick<EngineObserved, 'api' | 'node' | 'addonTrouble'>> {
     if (!existsSync(options.adminConfig ?? kubernetesFiles.adminConfig)) return { api: 'absent' }
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(answerMs)])
     try {
-      const limited = AbortSignal.any([signal, AbortSignal.timeout(answerMs)])
       const object = await client.get(nodes, { name }, limited)
-      return { api: 'answers', ...(object ? { node: nodeOf(object) } : {}) }
+      // What the API server does not say for a moment is no fault of them.
+      const trouble = await lookAtAddons(client, kubernetes, limited).catch(() => '')
+      return {
+        ...{ api: 'answers', ...(object ? { node: nodeOf(object) } : {}) },
+        ...(trouble === '' ? {} : { addonTrouble: trouble }),
+      }
     } catch {
       signal.throwIfAborted()
       return { api: 'silent' }
@@ -104,7 +113,7 @@ export function createObserver(options: ObserverOptions) {
   }
 
   async function kubernetesOf(wanted: Wanted, signal: AbortSignal) {
-    const { uid, node, kubernetes } = wanted
+    const { uid, kubernetes } = wanted
     const plane = await controlPlane(uid)
     const [noted, version] = await Promise.all([readChange(paths), readVersion(paths)])
     return {
@@ -116,7 +125,7 @@ export function createObserver(options: ObserverOptions) {
         : {}),
       isConfigured: plane !== 'complete' || (await isConfigured(paths, configurationDigest(wanted))),
       ...(await certificates(plane)),
-      ...(plane === 'complete' ? await api(node.name, signal) : ({ api: 'absent' } as const)),
+      ...(plane === 'complete' ? await api(wanted, signal) : ({ api: 'absent' } as const)),
     }
   }
 

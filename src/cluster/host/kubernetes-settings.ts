@@ -18,6 +18,11 @@ export interface KubernetesSettings {
   readonly failsOnCgroupV1: boolean | undefined
   /** Whether the kubelet refuses a host whose sysctls are not those of `protectedSysctls`, instead of setting them. */
   readonly protectsKernelDefaults: boolean
+  /** File from which the kubelet gives pods their name servers; undefined where the pack leaves it to kubeadm. */
+  readonly resolvConf: string | undefined
+  /** Whether kubeadm installs CoreDNS, and kube-proxy. */
+  readonly hasCoreDns: boolean
+  readonly hasKubeProxy: boolean
 }
 
 /** What the kubelet compares with protectKernelDefaults: setupKernelTunables in its container manager. */
@@ -46,8 +51,14 @@ export function kubernetesSettings(config: string): KubernetesSettings {
     typeof value === 'string' ? value.split(',').flatMap((each) => parseSubnet(each) ?? []) : []
   const services = subnets(networking.serviceSubnet)
   const ignored = mapAt(pack.initConfiguration, 'nodeRegistration').ignorePreflightErrors
-  const { failCgroupV1, failSwapOn, healthzPort, protectKernelDefaults } = pack.kubeletConfiguration
+  const { failCgroupV1, failSwapOn, healthzPort, protectKernelDefaults, resolvConf } =
+    pack.kubeletConfiguration
   const flag = kubeletArgument(pack, 'protect-kernel-defaults')
+  const { skipPhases } = pack.initConfiguration
+  const skipped = new Set(Array.isArray(skipPhases) ? skipPhases.map(String) : [])
+  const has = (addon: 'dns' | 'proxy', phase: string) =>
+    mapAt(pack.clusterConfiguration, addon).disabled !== true &&
+    !['addon', 'addon/all', `addon/${phase}`].some((each) => skipped.has(each))
   return {
     pods: subnets(networking.podSubnet),
     services: services.length > 0 ? services : subnets(defaultServices),
@@ -57,8 +68,13 @@ export function kubernetesSettings(config: string): KubernetesSettings {
     failsOnSwap: failSwapOn !== false,
     protectsKernelDefaults: (flag ?? protectKernelDefaults) === true || flag === 'true',
     failsOnCgroupV1: typeof failCgroupV1 === 'boolean' ? failCgroupV1 : undefined,
+    resolvConf: textOf(kubeletArgument(pack, 'resolv-conf')) ?? textOf(resolvConf),
+    hasCoreDns: has('dns', 'coredns'),
+    hasKubeProxy: has('proxy', 'kube-proxy'),
   }
 }
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined)
 
 /** The value of an argument of the kubelet: v1beta4 has a list of arguments, v1beta3 a map. */
 function kubeletArgument({ initConfiguration }: PackConfig, wanted: string): unknown {

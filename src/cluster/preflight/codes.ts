@@ -313,6 +313,13 @@ export const preflightCodes = {
     meaning: 'Another program listens at a port of the control plane or of the kubelet.',
     action: 'Stop that program; ss -ltnp names it.',
   },
+  ResolverUnusable: {
+    severity: 'error',
+    meaning:
+      'The file from which pods get their name servers is missing, names none, or only ones that lead back to CoreDNS, as 127.0.0.53. CoreDNS ends with it, and nothing in the cluster resolves a name. One such server beside others is a warning.',
+    action:
+      'Name a server of another machine in /etc/resolv.conf, or in systemd-resolved where it runs; it need not answer. Or name a file with one in kubeletConfiguration.resolvConf of the Kubernetes pack.',
+  },
   SwapEnabled: {
     severity: 'error',
     meaning: 'The host has swap, which the kubelet refuses unless the pack allows it.',

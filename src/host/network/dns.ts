@@ -70,8 +70,11 @@ export function parseResolvConf(text: string): Dns & { readonly invalid: readonl
   const options: string[] = []
   let searchDomains: string[] = []
   for (const line of text.split('\n')) {
-    // Keyword and value begin in the first column; # and ; begin a comment.
-    const [keyword, ...values] = (line.split(/[#;]/)[0] ?? '').trimEnd().split(/\s+/)
+    // As res_init.c of glibc: the keyword begins in the first column, only blanks divide, and a carriage return belongs to the value.
+    const [keyword, ...values] = line
+      .replace(/(?:^|[ \t])[#;][^]*/, '')
+      .split(/[ \t]+/)
+      .filter((value, index) => index === 0 || value !== '')
     if (keyword === 'nameserver' && values[0]) (isServer(values[0]) ? nameservers : invalid).push(values[0])
     else if (keyword === 'options') options.push(...values)
     else if (keyword === 'search') searchDomains = values
@@ -80,18 +83,23 @@ export function parseResolvConf(text: string): Dns & { readonly invalid: readonl
   return {
     nameservers: unique(nameservers),
     options: unique(options),
-    searchDomains: unique(searchDomains.filter((domain) => domain !== '.')),
+    // With a carriage return at its end a domain has no names.
+    searchDomains: unique(searchDomains.filter((domain) => domain !== '.' && !domain.includes('\r'))),
     invalid: unique(invalid),
   }
 }
 
+/** Whether the resolver accepts a text as an address. */
+const isServer = (text: string): boolean => addressOfServer(text) !== undefined
+
 /**
- * Whether the resolver accepts a text as an address: inet_aton(3), which accepts the short, octal and hexadecimal forms of
- * IPv4 that the URL standard accepts too, or inet_pton(3) with an interface after `%`.
+ * The address that the resolver takes a text for: inet_aton(3), which accepts the short, octal and hexadecimal forms of
+ * IPv4 that the URL standard accepts too, or inet_pton(3) with an interface after `%`; undefined where it takes none.
  */
-function isServer(text: string): boolean {
-  if (isIP(text) !== 0) return true
-  return /^[0-9a-fx.]+$/i.test(text) && isIP(URL.parse(`http://${text}`)?.hostname ?? '') === 4
+export function addressOfServer(text: string): string | undefined {
+  if (isIP(text) !== 0) return text
+  const short = /^[0-9a-fx.]+$/i.test(text) ? (URL.parse(`http://${text}`)?.hostname ?? '') : ''
+  return isIP(short) === 4 ? short : undefined
 }
 
 /** The address in systemd's `ADDRESS[:PORT][%INTERFACE][#NAME]`; an IPv6 address with a port is in brackets. */

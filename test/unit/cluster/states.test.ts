@@ -20,6 +20,7 @@ const withEngine = (engine: Partial<Observed['engine']>): Observed => ({
   ...running,
   engine: { ...running.engine, ...engine },
 })
+const noDns = 'Deployment kube-system/coredns: 0 of 2 replicas are available'
 const step = (more: Partial<StepRecord>): StepRecord => ({
   ...{
     key: 'init',
@@ -59,6 +60,21 @@ const notReady = withEngine({ node: { name: 'node-1', isReady: false, message: '
 it.each<[string, Partial<StandingInput>, string[]]>([
   ['steps run', { steps: [step({})] }, ['Provisioning', 'Provisioning', 'Set up']],
   ['the node is Ready and a pack moves', { observed: down }, ['Provisioning', 'Provisioned']],
+  [
+    'CoreDNS does not run',
+    { observed: withEngine({ addonTrouble: noDns }) },
+    ['Provisioning', 'Provisioned', noDns, noDns],
+  ],
+  [
+    'CoreDNS goes down afterwards',
+    { observed: withEngine({ addonTrouble: noDns }), hasRun: true },
+    ['Running', 'Running', '', noDns],
+  ],
+  [
+    'CoreDNS does not run in an update, which is not to blame for it',
+    { observed: withEngine({ addonTrouble: noDns }), isUpdate: true },
+    ['Running', 'Running', '', noDns],
+  ],
   ['everything is there', { observed: running }, ['Running', 'Running', '', 'Healthy']],
   ['a workload goes down afterwards', { observed: down, hasRun: true }, ['Running', 'Running', '']],
   ['the node goes down afterwards', { observed: notReady, hasRun: true }, ['Running', 'Running', '']],

@@ -133,6 +133,28 @@ nameserver 10.0.0.1:53
     })
   })
 
+  it('a carriage return and a number sign without a blank belong to the value, as for the C library', async () => {
+    const lines = [
+      ...[
+        'nameserver 192.0.2.1\r',
+        'nameserver 192.0.2.2#53',
+        'nameserver 192.0.2.3;x',
+        ' nameserver 192.0.2.4',
+      ],
+      ...[
+        'nameserver\t192.0.2.5\t; last',
+        '\t# nameserver 192.0.2.6',
+        'search a.example\r',
+        'options rotate # all',
+      ],
+    ]
+    const { dns, problems } = await readDns(machine('', `/etc/resolv.conf <<\n${lines.join('\n')}\n>>`))
+    expect(dns).toEqual({ nameservers: ['192.0.2.5'], options: ['rotate'], searchDomains: [] })
+    expect(problems).toEqual([
+      '/etc/resolv.conf: "192.0.2.1\\u000d" is not an address, so no resolver uses it, and 2 more; correct the nameserver line',
+    ])
+  })
+
   it('name servers are at most three, as for the C library, without counting invalid ones', async () => {
     const lines = ['no', '10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4'].map((each) => `nameserver ${each}`)
     const { dns } = await readDns(machine('', `/etc/resolv.conf <<\n${lines.join('\n')}\n>>`))

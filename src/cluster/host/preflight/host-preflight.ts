@@ -4,6 +4,7 @@ import { findAnsweringDevice } from '../address/answering-device.ts'
 import { endpointPath } from '../address/place-endpoint.ts'
 import { readHostFacts, type HostFactsOptions } from './host-facts.ts'
 import { judgeHost, judgeHostOfChange } from './judge-host.ts'
+import { judgeResolver, readResolver } from './resolver.ts'
 
 /** The checks of this host before a cluster; all at once, and nothing is changed. */
 export function createHostPreflight(options: HostFactsOptions) {
@@ -25,11 +26,16 @@ export function createHostPreflight(options: HostFactsOptions) {
       attempt('this host', async () => {
         // Loaded with the first cluster: a start does not need yaml.
         const { kubernetesSettings } = await import('../kubernetes-settings.ts')
-        const facts = await readHostFacts(options)
         const settings = kubernetesSettings(wanted.kubernetes.config)
-        return running
-          ? judgeHostOfChange(facts, wanted, running, settings)
-          : judgeHost(facts, wanted, settings)
+        const [facts, resolver] = await Promise.all([
+          readHostFacts(options),
+          readResolver(options.files, settings),
+        ])
+        const ofResolver = judgeResolver(resolver, settings)
+        if (!running) return [...judgeHost(facts, wanted, settings), ...ofResolver]
+        // A cluster that runs has to be changed also where its names are not resolved.
+        const warnings = ofResolver.map((each) => ({ ...each, severity: 'warning' as const }))
+        return [...judgeHostOfChange(facts, wanted, running, settings), ...warnings]
       }),
       // The cluster itself has it already.
       running ? [] : attempt('the address of the control plane', () => judgeAddress(wanted, options, signal)),

@@ -21,7 +21,9 @@ import { KubernetesError, type KubernetesObject } from '../../../../src/kubernet
 
 let home: string
 let paths: ClusterPaths
-let get: () => Promise<KubernetesObject | undefined>
+/** Given the kind and the name of an object. */
+let get: (asked: string) => Promise<KubernetesObject | undefined>
+let pods: readonly KubernetesObject[]
 let registry: Map<string, string>
 let certificates: SeenCertificates
 const now = Date.parse('2026-11-23T18:00:00Z')
@@ -29,6 +31,7 @@ beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'edgehostd-observe-'))
   paths = clusterPaths(home)
   get = () => Promise.reject(new KubernetesError(0, 'Unreachable', 'refused'))
+  pods = []
   registry = new Map()
   certificates = noCertificates
 })
@@ -45,17 +48,17 @@ const wanted: Wanted = {
 }
 const shown = `Id=edgehostd-containerd.service\nLoadState=loaded\nActiveState=active\n\nId=kubelet.service\nLoadState=loaded\nActiveState=failed\n`
 
-const observe = (signal = new AbortController().signal) =>
+const observe = (signal = new AbortController().signal, config = '') =>
   createObserver({
     paths,
     runner: { run: async () => ({ exitCode: 0, stdout: shown, stderr: '' }) },
-    client: { get: () => get() },
+    client: { get: ({ kind }, { name }) => get(`${kind} ${name}`), list: async () => pods },
     registryFiles: () => ({ files: registry, problem: undefined }),
     programs: { hasCurrent: async () => true },
     digestOf: () => 'digest-1',
     ...{ certificates: async () => certificates, now: () => now },
     adminConfig: join(home, 'admin.conf'),
-  })(wanted, signal)
+  })({ ...wanted, kubernetes: { ...wanted.kubernetes, config } }, signal)
 
 async function complete() {
   await mkdir(paths.kubeadm, { recursive: true })
@@ -168,6 +171,70 @@ it('a node is ready by its condition, and otherwise says why', async () => {
   get = async () => undefined
   expect(await observe()).not.toHaveProperty('node')
   expect(await observe()).toMatchObject({ api: 'answers' })
+})
+
+describe('CoreDNS and kube-proxy', () => {
+  const ready = nodeWith([{ type: 'Ready', status: 'True' }])
+  const dns = (availableReplicas: number) => ({
+    ...{ apiVersion: 'apps/v1', kind: 'Deployment', spec: { replicas: 2 } },
+    metadata: { name: 'coredns', namespace: 'kube-system', generation: 1 },
+    status: {
+      ...{ observedGeneration: 1, replicas: 2, updatedReplicas: 2, readyReplicas: availableReplicas },
+      ...{ availableReplicas, conditions: [{ type: 'Available', status: 'True' }] },
+    },
+  })
+  const proxy = {
+    ...{ apiVersion: 'apps/v1', kind: 'DaemonSet', spec: {} },
+    metadata: { name: 'kube-proxy', namespace: 'kube-system', generation: 1 },
+    status: {
+      ...{ observedGeneration: 1, desiredNumberScheduled: 1, currentNumberScheduled: 1 },
+      ...{ updatedNumberScheduled: 1, numberAvailable: 1, numberReady: 1 },
+    },
+  }
+  const cluster = (objects: Readonly<Record<string, KubernetesObject | undefined>>) => {
+    get = async (asked) => ({ 'Node edge-1': ready, ...objects })[asked]
+  }
+  beforeEach(complete)
+
+  it('are no trouble while they run', async () => {
+    cluster({ 'Deployment coredns': dns(2), 'DaemonSet kube-proxy': proxy })
+    expect(await observe()).not.toHaveProperty('addonTrouble')
+  })
+
+  it('are named with why a pod of them crashes', async () => {
+    cluster({ 'Deployment coredns': dns(0), 'DaemonSet kube-proxy': proxy })
+    const lastState = { terminated: { exitCode: 1, message: 'plugin/forward: no nameservers found' } }
+    const state = { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 5m0s' } }
+    pods = [
+      {
+        ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'coredns-1' } },
+        status: { containerStatuses: [{ name: 'coredns', state, lastState }] },
+      },
+    ]
+    const { addonTrouble } = await observe()
+    expect(addonTrouble).toMatch(/^Deployment kube-system\/coredns: .*available/)
+    expect(addonTrouble).toContain('pod coredns-1: container coredns: CrashLoopBackOff')
+    expect(addonTrouble).toContain('no nameservers found')
+  })
+
+  it('are missed where kubeadm installs them, and only there', async () => {
+    cluster({})
+    expect(await observe()).toMatchObject({
+      addonTrouble: 'Deployment kube-system/coredns is missing; DaemonSet kube-system/kube-proxy is missing',
+    })
+    const config =
+      'initConfiguration: {skipPhases: [addon/kube-proxy]}\nclusterConfiguration: {dns: {disabled: true}}'
+    expect(await observe(undefined, config)).not.toHaveProperty('addonTrouble')
+  })
+
+  it('of which the API server says nothing are no trouble', async () => {
+    get = async (asked) => {
+      if (asked === 'Node edge-1') return ready
+      throw new KubernetesError(503, 'ServiceUnavailable', 'not now')
+    }
+    expect(await observe()).toMatchObject({ api: 'answers' })
+    expect(await observe()).not.toHaveProperty('addonTrouble')
+  })
 })
 
 it('a look that is ended says nothing of the API server', async () => {

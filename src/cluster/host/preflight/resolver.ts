@@ -1,0 +1,107 @@
+import { canonicalAddress, isLoopback } from '../../../base/address.ts'
+import { printable } from '../../../base/printable.ts'
+import { addressOfServer, resolvedService } from '../../../host/network/dns.ts'
+import type { HostFiles } from '../../../host/files.ts'
+import { isServiceRunning } from '../../../host/services.ts'
+import type { PreflightProblem } from '../../problem.ts'
+import type { KubernetesSettings } from '../kubernetes-settings.ts'
+import { isInSubnet } from '../subnet.ts'
+
+/** The file from which the kubelet gives pods their name servers: those of CoreDNS, which asks them what it does not know. */
+export interface Resolver {
+  readonly path: string
+  /** Whether systemd-resolved writes it. */
+  readonly isOfResolved: boolean
+  /** Whether the Kubernetes pack names it. */
+  readonly isOfPack: boolean
+  /** Undefined where there is no such file. */
+  readonly text: string | undefined
+}
+
+const usualPath = '/etc/resolv.conf'
+const resolvedPath = '/run/systemd/resolve/resolv.conf'
+// validation.MaxDNSNameservers of Kubernetes: the kubelet leaves out those after them.
+const mostServers = 3
+const unspecified = new Set(['0.0.0.0', '::'])
+
+/**
+ * Reads the file that the kubelet will use: that of the pack; otherwise kubeadm names the one of systemd-resolved where it runs
+ * (componentconfigs/kubelet.go), and the kubelet takes /etc/resolv.conf.
+ */
+export async function readResolver(
+  files: HostFiles,
+  { resolvConf }: Pick<KubernetesSettings, 'resolvConf'>,
+): Promise<Resolver> {
+  const isOfResolved = resolvConf === undefined && (await isServiceRunning(files, resolvedService))
+  const path = resolvConf ?? (isOfResolved ? resolvedPath : usualPath)
+  const text = path === '' ? undefined : await files.text(path)
+  return { path, isOfResolved, isOfPack: resolvConf !== undefined, text }
+}
+
+/**
+ * Judges whether the pods of CoreDNS get a name server with which they run: without one CoreDNS ends at once, and one that leads back to
+ * itself is a loop, which ends it too (its plugins forward and loop). Whether a server answers is of no importance. Pure.
+ */
+export function judgeResolver(
+  resolver: Resolver,
+  { services, hasCoreDns }: Pick<KubernetesSettings, 'services' | 'hasCoreDns'>,
+): readonly PreflightProblem[] {
+  const { path, isOfResolved, isOfPack, text } = resolver
+  const problem = (severity: PreflightProblem['severity'], what: string): readonly PreflightProblem[] => [
+    { code: 'ResolverUnusable', severity, message: `${what}; ${adviceFor(resolver)}` },
+  ]
+  const severity = hasCoreDns ? 'error' : 'warning'
+  if (path === '')
+    return problem(
+      severity,
+      'kubeletConfiguration.resolvConf is empty: pods, CoreDNS too, then ask themselves',
+    )
+  const place = isOfPack ? `${path}, named by kubeletConfiguration.resolvConf,` : path
+  if (text === undefined)
+    return problem('error', `${place} is not on this host, and without it the kubelet starts no pod`)
+  const given = serversOfKubelet(text)
+  if (given.includes(''))
+    return problem(
+      'error',
+      `${place} has a line "nameserver" without an address, and with it the kubelet starts no pod`,
+    )
+  const servers = given.slice(0, mostServers)
+  const usable = servers.flatMap((server) => {
+    const address = addressOfServer(server)
+    return address === undefined ? [] : [canonicalAddress(address)]
+  })
+  const leadsBack = (address: string) =>
+    isLoopback(address) || unspecified.has(address) || services.some((subnet) => isInSubnet(address, subnet))
+  const back = usable.filter(leadsBack)
+  if (usable.length === 0) {
+    const invalid = servers.length === 0 ? '' : ` (${servers.map(quoted).join(', ')} is no address)`
+    const what = isOfResolved
+      ? `systemd-resolved has no name server (${path})`
+      : `${place} names no name server`
+    return problem(severity, `${what}${invalid}, and CoreDNS ends without one`)
+  }
+  if (back.length === 0) return []
+  const isAll = back.length === usable.length
+  const rest = given.length > mostServers ? `; the kubelet takes the first ${mostServers} only` : ''
+  return problem(
+    isAll ? severity : 'warning',
+    `${isAll ? 'the only name server' : 'a name server'} of ${place} is ${back.join(' and ')}${rest}: in its pod CoreDNS would ask itself, and ends because of that loop`,
+  )
+}
+
+function adviceFor({ isOfResolved, isOfPack }: Resolver): string {
+  const server = 'of another machine, which need not answer'
+  if (isOfPack) return `name a file with a name server ${server} there, or leave resolvConf out`
+  return isOfResolved
+    ? `name a server ${server}, with DNS= in /etc/systemd/resolved.conf or for a link, and restart systemd-resolved; or name a file with one in kubeletConfiguration.resolvConf of the Kubernetes pack`
+    : `write a line "nameserver ADDRESS" ${server} into it, or name another file in kubeletConfiguration.resolvConf of the Kubernetes pack`
+}
+
+/** Servers as the kubelet reads them (network/dns/dns.go): blanks around a line do not count, and no value is judged. */
+const serversOfKubelet = (text: string): readonly string[] =>
+  text.split('\n').flatMap((line) => {
+    const [keyword, server = ''] = line.trim().split(/\s+/)
+    return keyword === 'nameserver' ? [server] : []
+  })
+
+const quoted = (text: string) => JSON.stringify(printable(text))
