@@ -4,6 +4,8 @@ export interface Observed {
   readonly isHostRecorded: boolean
   /** Whether this host holds the virtual address; true where none is wanted. */
   readonly isAddressHeld: boolean
+  /** That an address of the node is not on this host any more, and what to do; absent where all are. */
+  readonly missingAddress?: string
   readonly engine: EngineObserved
   /** By the `id` of the pack, also of packs that are not wanted any more; packs that were never applied are missing. */
   readonly packs: ReadonlyMap<string, PackObserved>
@@ -59,6 +61,8 @@ export interface EngineObserved {
   readonly api: 'absent' | 'silent' | 'answers'
   /** Node of this host; undefined where the API does not answer or has none. */
   readonly node?: NodeObserved
+  /** The name of this host, where the kubelet takes it for that of its node, which it keeps otherwise. */
+  readonly followsHostName?: string
   /** Why CoreDNS or kube-proxy does not run, in one line; absent where both do, and where the API server does not say. */
   readonly addonTrouble?: string
 }

@@ -115,7 +115,8 @@ export function tell(
     say('ControlPlaneStarted', `the control plane of Kubernetes ${wanted.kubernetes.version} is set up`)
   const api = engine.api === 'answers'
   if (api && before.api !== true) say('ApiAnswers', 'the API server answers')
-  if (!api && before.api === true) say('ApiSilent', 'the API server does not answer')
+  if (!api && before.api === true)
+    say('ApiSilent', ['the API server does not answer', observed.missingAddress].filter(Boolean).join(': '))
 
   const ending = tellEnding(before, engine, say)
 

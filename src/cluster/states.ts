@@ -51,7 +51,8 @@ export function standingOf(input: StandingInput): Standing {
   )
   const running = steps.find(({ state }) => state === 'running')
   const failure = failed.map(({ title, reason }) => `${title}: ${reason}`).join('; ')
-  const doing = failure || running?.title || ''
+  const cause = controlPlaneCause(wanted, observed)
+  const doing = [cause, failure || running?.title || ''].filter(Boolean).join('; ')
   const trouble = troubleOf(wanted, observed)
   const health: Standing['health'] =
     trouble === '' && failure === ''
@@ -65,13 +66,25 @@ export function standingOf(input: StandingInput): Standing {
   if (stuck !== '') return { state: 'Error', phase: 'Failed', reason: stuck, health }
   // The steps that wait for the API server of a cluster that ran give up later, and say no more.
   if (failure !== '' && !(isSilent && hasRun))
-    return { state: 'Error', phase: 'Failed', reason: failure, health }
-  if (isSilent) return { state: 'Error', phase: 'Unknown', reason: 'the API server does not answer', health }
+    return { state: 'Error', phase: 'Failed', reason: doing, health }
+  if (isSilent)
+    return { state: 'Error', phase: 'Unknown', reason: cause || 'the API server does not answer', health }
   const isRunning = hasRun || trouble === '' || (isUpdate && blockerOf(wanted, observed) === '')
   if (isRunning) return { state: 'Running', phase: 'Running', reason: '', health }
   const isReady = observed.engine.node?.isReady === true
   const phase = isReady ? 'Provisioned' : 'Provisioning'
   return { state: 'Provisioning', phase, reason: doing || trouble, health }
+}
+
+/** What of this host is another one than the control plane was made for, so that it cannot run; empty if nothing. */
+const controlPlaneCause = (
+  { node }: Wanted,
+  { engine: { controlPlane, followsHostName }, missingAddress = '' }: Observed,
+): string => {
+  if (missingAddress !== '') return missingAddress
+  return controlPlane === 'complete' && followsHostName !== undefined && followsHostName !== node.name
+    ? `this host was renamed: it is called ${followsHostName}, and its node is ${node.name}; the kubelet gets the name of the node`
+    : ''
 }
 
 const goingAway: Standing['health'] = { status: 'Unhealthy', reason: 'the cluster is being deleted' }
@@ -87,17 +100,16 @@ export const troubleOf = (wanted: Wanted, observed: Observed): string =>
 export const blockerOf = (wanted: Wanted, observed: Observed): string =>
   lackOf(wanted, observed, ({ wasAvailable }) => wasAvailable)
 
-function lackOf(
-  wanted: Wanted,
-  { engine, packs, isAddressHeld, settings }: Observed,
-  isDone: (pack: PackObserved) => boolean,
-): string {
+function lackOf(wanted: Wanted, observed: Observed, isDone: (pack: PackObserved) => boolean): string {
+  const { engine, packs, isAddressHeld, settings } = observed
   if (engine.controlPlane !== 'complete') return 'the control plane is not set up'
   if (engine.change?.phase === 'restoring') return `Kubernetes ${engine.change.from} is being restored`
   if (engine.change) return `Kubernetes is being changed from ${engine.change.from} to ${engine.change.to}`
   if (engine.version !== wanted.kubernetes.version)
     return `Kubernetes ${engine.version} is not ${wanted.kubernetes.version} yet`
   if (!engine.isConfigured) return 'the configuration of Kubernetes is not applied'
+  const cause = controlPlaneCause(wanted, observed)
+  if (cause !== '') return cause
   if (!isAddressHeld) return 'this host does not hold the virtual address'
   for (const unit of ['containerd', 'kubelet'] as const)
     if (engine[unit] !== 'running') return `${unit} does not run`

@@ -3,6 +3,7 @@ import type { StepAction, StepActions } from '../step-program/action.ts'
 import { initialise, clearInitialisation } from './actions/initialise.ts'
 import { pullImages } from './actions/pull-images.ts'
 import { removeKubernetes } from './actions/remove-kubernetes.ts'
+import { fixNodeName, nodeNameStep } from './node-name.ts'
 import { startContainerd } from './actions/start-containerd.ts'
 import { startUnits } from './actions/start-units.ts'
 import { reconfigure } from './reconfigure/reconfigure.ts'
@@ -20,6 +21,7 @@ export const engineActions: StepActions = {
   'kubeadm-init': initialise,
   'kubeadm-clear': clearInitialisation,
   'start-units': startUnits,
+  [nodeNameStep]: fixNodeName,
   reconfigure,
   'pull-next-images': lazily(async () => (await import('./upgrade/check.ts')).pullNextImages),
   'kubernetes-check': lazily(async () => (await import('./upgrade/check.ts')).checkUpgrade),

@@ -74,6 +74,8 @@ export function kubeadmConfig(wanted: KubeadmWanted, config: PackConfig, migrate
             'container-runtime-endpoint',
           ]),
           ...nodeAddress,
+          // kubeadm itself gives it only where the host has another name at that moment.
+          { name: 'hostname-override', value: node.name },
         ],
       },
     },
@@ -104,6 +106,13 @@ export function kubeadmConfig(wanted: KubeadmWanted, config: PackConfig, migrate
       kind: 'KubeProxyConfiguration',
     },
   ])
+}
+
+/** The name of the node. @param text of `kubeadmConfig` */
+export function nodeNameIn(text: string): string {
+  const values = parseAllDocuments(text).map((each) => each.toJS() as YamlMap)
+  const init = values.find(({ kind }) => kind === 'InitConfiguration') ?? {}
+  return String(mapAt(init, 'nodeRegistration').name)
 }
 
 /** Whether a cluster has an address or a network of IPv6. @param text of `kubeadmConfig` */

@@ -22,6 +22,7 @@ import { clusterPaths, kubernetesFiles } from './paths.ts'
 import { createPrograms, kubernetesPrograms, tools, type Programs } from './programs.ts'
 import { configurationDigest } from './reconfigure/configured.ts'
 import { registryFilesOf } from './registry-files.ts'
+import { nodeNameStep } from './node-name.ts'
 import { listCopies } from './upgrade/copy.ts'
 import { versionSteps, type StepMaker } from './upgrade/steps.ts'
 import { watchUnits } from './watch-units.ts'
@@ -140,6 +141,13 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
           // The kubelet and the API server may not start before the renewal, which waits for both.
           if (observed.isRenewalOverdue) return []
           return [
+            ...(observed.followsHostName === undefined
+              ? []
+              : [
+                  action(nodeNameStep, 'Give the kubelet the name of the node', 5, {
+                    node: wanted.node.name,
+                  }),
+                ]),
             ...(observed.kubelet === 'running' ? [] : [action('start-units', 'Start the kubelet', 5)]),
             ...(observed.api === 'answers'
               ? []

@@ -11,6 +11,7 @@ import type { ReadCertificates } from './certificates/certificate-reader.ts'
 import { readRenewal } from './certificates/renewal-copy.ts'
 import { noCertificates, stateOf, type CertificateState } from './certificates/seen-certificates.ts'
 import { readInitialisation } from './initialisation.ts'
+import { hostNodeName, isNameFixed } from './node-name.ts'
 import { readNote } from './note.ts'
 import { kubernetesFiles, unitFolder, units, type ClusterPaths } from './paths.ts'
 import type { Programs } from './programs.ts'
@@ -32,9 +33,12 @@ export interface ObserverOptions {
   readonly now: () => number
   /** Kubeconfig of the administrator, by default that of kubeadm. */
   readonly adminConfig?: string
+  /** Unit of the kubelet, by default that of this host. */
+  readonly kubeletUnit?: string
 }
 
 const timeoutMs = 20_000
+const usualUnit = join(unitFolder, units.kubelet)
 const damagedInitialisation =
   'the control plane is taken to be set up, and is neither set up again nor cleared; if its API server does not answer, delete the cluster and create it again'
 const damagedCniRecord =
@@ -125,6 +129,9 @@ export function createObserver(options: ObserverOptions) {
         : {}),
       isConfigured: plane !== 'complete' || (await isConfigured(paths, configurationDigest(wanted))),
       ...(await certificates(plane)),
+      ...(plane === 'complete' && !(await isNameFixed({ unit: options.kubeletUnit ?? usualUnit }))
+        ? { followsHostName: hostNodeName() }
+        : {}),
       ...(plane === 'complete' ? await api(wanted, signal) : ({ api: 'absent' } as const)),
     }
   }

@@ -33,8 +33,14 @@ export function containerdUnit(paths: ClusterPaths, mayLowerOomScore: boolean): 
   })
 }
 
-/** The unit of the kubelet, with the arguments of kubeadm. Source: kubelet.service and 10-kubeadm.conf of Kubernetes. */
-export function kubeletUnit(paths: ClusterPaths): string {
+/** Begins the argument of the kubelet with the name of its node. */
+export const nodeNameArgument = '--hostname-override='
+
+/**
+ * The unit of the kubelet, with the arguments of kubeadm. Source: kubelet.service and 10-kubeadm.conf of Kubernetes.
+ * @param node its name; the last argument, which no other takes the place of
+ */
+export function kubeletUnit(paths: ClusterPaths, node: string): string {
   const program = escaped(`${paths.programs}/kubelet/current/kubelet`)
   return unitFile({
     Unit: [
@@ -46,7 +52,7 @@ export function kubeletUnit(paths: ClusterPaths): string {
     Service: [
       'EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env',
       'EnvironmentFile=-/etc/default/kubelet',
-      `ExecStart=${program} --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS`,
+      `ExecStart=${program} --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS ${nodeNameArgument}${node}`,
       'Restart=always',
       'RestartSec=1',
     ],

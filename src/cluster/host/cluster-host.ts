@@ -24,7 +24,7 @@ export interface ClusterHost {
   eventOf(step: Pick<Step, 'key'>, line: string): EngineEvent | undefined
 }
 
-export type HostObserved = Pick<Observed, 'isHostRecorded' | 'isAddressHeld' | 'settings'>
+export type HostObserved = Pick<Observed, 'isHostRecorded' | 'isAddressHeld' | 'missingAddress' | 'settings'>
 
 /** Begins a line of the step `restore-host` that names something of another owner, which stays. */
 export const leftMark = 'left as it is: '

@@ -3,7 +3,7 @@ import { canonicalAddress } from '../../base/address.ts'
 import { createOwnAddresses } from '../../host/network/own-addresses.ts'
 import { clusterPaths, unitFolder } from '../engine/paths.ts'
 import { addressUnit, addressUnitText } from './address/address-unit.ts'
-import { readHostNetworks } from './address/host-networks.ts'
+import { missingAddress, readHostNetworks } from './address/host-networks.ts'
 import { placeEndpoint } from './address/place-endpoint.ts'
 import { leftMark, type ClusterHost } from './cluster-host.ts'
 import type { RecordOrder, RestoreOrder } from './actions.ts'
@@ -76,9 +76,11 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
     placeEndpoint: async (host) => placeEndpoint(host, await readHostNetworks(files)),
     async observe({ node, settings: wanted }) {
       // Its text, all rules and files of the host, is of use to the restore alone.
+      const missing = missingAddress(node, await readHostNetworks(files))
       const isHostRecorded = (await files.names(dirname(record))).includes(basename(record))
       return {
         ...{ isHostRecorded, isAddressHeld: await isHeld(node) },
+        ...(missing === undefined ? {} : { missingAddress: missing }),
         settings: await settings.observe(wanted),
       }
     },

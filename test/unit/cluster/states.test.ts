@@ -21,6 +21,7 @@ const withEngine = (engine: Partial<Observed['engine']>): Observed => ({
   engine: { ...running.engine, ...engine },
 })
 const noDns = 'Deployment kube-system/coredns: 0 of 2 replicas are available'
+const renamed = `this host was renamed: it is called line-9, and its node is ${wanted.node.name}; the kubelet gets the name of the node`
 const step = (more: Partial<StepRecord>): StepRecord => ({
   ...{
     key: 'init',
@@ -74,6 +75,32 @@ it.each<[string, Partial<StandingInput>, string[]]>([
     'CoreDNS does not run in an update, which is not to blame for it',
     { observed: withEngine({ addonTrouble: noDns }), isUpdate: true },
     ['Running', 'Running', '', noDns],
+  ],
+  [
+    'the address of the host is another one',
+    {
+      observed: { ...withEngine({ api: 'silent' }), missingAddress: 'the address 192.0.2.10 is gone' },
+      ...{ hasRun: true, silentMs: 60_000 },
+    },
+    ['Error', 'Unknown', 'the address 192.0.2.10 is gone', 'the address 192.0.2.10 is gone'],
+  ],
+  [
+    'the address of the host is another one, and a step fails for it',
+    {
+      observed: { ...withEngine({ api: 'silent' }), missingAddress: 'the address 192.0.2.10 is gone' },
+      steps: [failed],
+    },
+    ['Error', 'Failed', 'the address 192.0.2.10 is gone; Set up: the port 6443 is taken'],
+  ],
+  [
+    'the host was renamed',
+    { observed: withEngine({ followsHostName: 'line-9', api: 'silent' }), hasRun: true, silentMs: 60_000 },
+    ['Error', 'Unknown', renamed, renamed],
+  ],
+  [
+    'the kubelet follows the name of the host, which is that of the node',
+    { observed: withEngine({ followsHostName: wanted.node.name }), hasRun: true },
+    ['Running', 'Running', '', 'Healthy'],
   ],
   ['everything is there', { observed: running }, ['Running', 'Running', '', 'Healthy']],
   ['a workload goes down afterwards', { observed: down, hasRun: true }, ['Running', 'Running', '']],

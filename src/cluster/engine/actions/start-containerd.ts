@@ -10,7 +10,8 @@ import { containerdConfig, parseContainerdVersion } from '../containerd-config.t
 import { isOwnUnit } from '../own-units.ts'
 import { clusterPaths, unitFolder, units } from '../paths.ts'
 import { kernelFiles, kernelModules, kernelSettings } from '../kernel.ts'
-import { containerdUnit, kubeletUnit } from '../unit-files.ts'
+import { writeKubeletUnit } from '../node-name.ts'
+import { containerdUnit } from '../unit-files.ts'
 
 const startMs = 90_000
 
@@ -22,8 +23,9 @@ export const startContainerd: StepAction = async (order, print) => {
   const paths = clusterPaths(String(order.stateDirectory))
   await refuseForeignUnits()
   // Loaded here: the other actions start without yaml.
-  const { usesIPv6 } = await import('../kubeadm-config.ts')
-  await prepareKernel(usesIPv6(await readFile(paths.kubeadmConfig, 'utf8')), print)
+  const { nodeNameIn, usesIPv6 } = await import('../kubeadm-config.ts')
+  const given = await readFile(paths.kubeadmConfig, 'utf8')
+  await prepareKernel(usesIPv6(given), print)
   await fillCniFolder(paths, print)
   const version = await containerdVersion()
   const isFree = mayLowerOomScore()
@@ -34,7 +36,7 @@ export const startContainerd: StepAction = async (order, print) => {
     await writeIfOther(paths.containerdConfig, config, 0o600),
     await writeIfOther(join(unitFolder, units.containerd), containerdUnit(paths, isFree), 0o644),
   ]
-  await writeIfOther(join(unitFolder, units.kubelet), kubeletUnit(paths), 0o644)
+  await writeKubeletUnit(paths, nodeNameIn(given))
   await commands.run('systemctl', ['daemon-reload'])
   await commands.run('systemctl', ['--quiet', 'enable', units.containerd, units.kubelet])
   const verb = changed.includes(true) ? 'restart' : 'start'

@@ -1,7 +1,9 @@
-import { addressOfHex } from '../../../base/address.ts'
+import { isIPv4 } from 'node:net'
+import { addressOfHex, canonicalAddress, isAddress, isLoopback } from '../../../base/address.ts'
 import { kernelTableBytes, type HostFiles } from '../../../host/files.ts'
 import { createOwnAddresses } from '../../../host/network/own-addresses.ts'
 import { dotted, isUsable } from '../../../host/network/routing-table.ts'
+import type { WantedNode } from '../../wanted.ts'
 import type { Subnet } from '../subnet.ts'
 
 /** A route of this host, but no default route. */
@@ -27,6 +29,27 @@ export async function readHostNetworks(files: HostFiles): Promise<HostNetworks> 
     own.refresh(),
   ])
   return { addresses: own.current().addresses, routes: [...parseIpv4Routes(ipv4), ...parseIpv6Routes(ipv6)] }
+}
+
+/**
+ * Says which address of a node this host has lost, as by another lease; the control plane cannot listen then. The virtual address has a unit
+ * that adds it again. Pure.
+ * @returns with the next command; undefined where it has all
+ */
+export function missingAddress(
+  { address, endpoint, virtualAddress }: Pick<WantedNode, 'address' | 'endpoint' | 'virtualAddress'>,
+  { addresses, routes }: HostNetworks,
+): string | undefined {
+  const needed = [address, ...(virtualAddress ? [] : [endpoint])].map(canonicalAddress)
+  const lost = needed.find((each) => isAddress(each) && !addresses.has(each))
+  // Every host has that of its loopback: without any, they could not be read.
+  if (lost === undefined || addresses.size === 0) return undefined
+  const others = [...addresses].filter(
+    (each) => !isLoopback(each) && isIPv4(each) === isIPv4(lost) && !/^fe[89ab]/.test(each),
+  )
+  const at = routes.find(({ isConnected }) => isConnected)?.networkInterface ?? 'INTERFACE'
+  const has = others.length === 0 ? 'it has none' : `it has ${others.slice(0, 3).join(', ')}`
+  return `the address ${lost} of the node is not on this host any more (${has}); give it back: ip address add ${lost}/PREFIX dev ${at}, and in the configuration of its network for each boot; or delete the cluster and create it again with the new address: edgehostctl cluster delete`
 }
 
 // <linux/ipv6_route.h>

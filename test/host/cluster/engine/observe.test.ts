@@ -1,5 +1,6 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { noteRenewal } from '../../../../src/cluster/engine/certificates/renewal-copy.ts'
@@ -8,6 +9,7 @@ import {
   type SeenCertificates,
 } from '../../../../src/cluster/engine/certificates/seen-certificates.ts'
 import { writeInitialisation } from '../../../../src/cluster/engine/initialisation.ts'
+import { certifiedName } from '../../../../src/cluster/engine/node-name.ts'
 import { createObserver } from '../../../../src/cluster/engine/observe.ts'
 import { clusterPaths, type ClusterPaths } from '../../../../src/cluster/engine/paths.ts'
 import {
@@ -16,6 +18,7 @@ import {
   readConfigured,
   writeConfigured,
 } from '../../../../src/cluster/engine/reconfigure/configured.ts'
+import { kubeletUnit } from '../../../../src/cluster/engine/unit-files.ts'
 import type { Wanted } from '../../../../src/cluster/wanted.ts'
 import { KubernetesError, type KubernetesObject } from '../../../../src/kubernetes/client.ts'
 
@@ -57,7 +60,7 @@ const observe = (signal = new AbortController().signal, config = '') =>
     programs: { hasCurrent: async () => true },
     digestOf: () => 'digest-1',
     ...{ certificates: async () => certificates, now: () => now },
-    adminConfig: join(home, 'admin.conf'),
+    ...{ adminConfig: join(home, 'admin.conf'), kubeletUnit: join(home, 'kubelet.service') },
   })({ ...wanted, kubernetes: { ...wanted.kubernetes, config } }, signal)
 
 async function complete() {
@@ -235,6 +238,50 @@ describe('CoreDNS and kube-proxy', () => {
     expect(await observe()).toMatchObject({ api: 'answers' })
     expect(await observe()).not.toHaveProperty('addonTrouble')
   })
+})
+
+it('a unit of the kubelet without the name of the node is one that follows the name of the host', async () => {
+  await complete()
+  expect(await observe()).not.toHaveProperty('followsHostName')
+  await writeFile(join(home, 'kubelet.service'), 'ExecStart=kubelet $KUBELET_KUBEADM_ARGS\n')
+  expect(await observe()).toMatchObject({ followsHostName: hostname().toLowerCase() })
+  await writeFile(join(home, 'kubelet.service'), kubeletUnit(paths, 'edge-1'))
+  expect(await observe()).not.toHaveProperty('followsHostName')
+})
+
+it('the name of the node is that of the certificate of the kubelet', async () => {
+  const [key, pem, config] = ['key.pem', 'kubelet.pem', 'kubelet.conf'].map((name) => join(home, name)) as [
+    string,
+    string,
+    string,
+  ]
+  execFileSync(
+    'openssl',
+    [
+      ...[
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:prime256v1',
+        '-nodes',
+        '-days',
+        '2',
+      ],
+      ...['-subj', '/O=system:nodes/CN=system:node:line-7', '-keyout', key, '-out', pem],
+    ],
+    { stdio: 'ignore' },
+  )
+  expect(await certifiedName({ config })).toBeUndefined()
+  await writeFile(config, `users:\n- name: default-auth\n  user:\n    client-certificate: ${pem}\n`)
+  expect(await certifiedName({ config })).toBe('line-7')
+  const data = (await readFile(pem)).toString('base64')
+  await writeFile(
+    config,
+    `users:\n- name: system:node:line-7\n  user:\n    client-certificate-data: ${data}\n`,
+  )
+  expect(await certifiedName({ config })).toBe('line-7')
 })
 
 it('a look that is ended says nothing of the API server', async () => {

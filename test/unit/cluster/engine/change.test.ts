@@ -38,6 +38,13 @@ it('prepares nothing in the place of a control plane of another version', () => 
   expect([prepare, init]).toEqual([[], []])
 })
 
+it('a kubelet that follows the name of the host gets that of its node before it is started', () => {
+  expect(all({ followsHostName: 'line-9', kubelet: 'stopped', api: 'silent' })[1]).toEqual([
+    ...['fix-node-name', 'start-units', 'wait-for-api'],
+  ])
+  expect(all({})[1]).toEqual([])
+})
+
 describe('a renewal of certificates', () => {
   const renewal = (more: Partial<EngineObserved>, isAskedFor = false) => {
     const observed = { ...runningHost(wanted).engine, ...more }

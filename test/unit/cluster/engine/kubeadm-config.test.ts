@@ -42,7 +42,10 @@ it('a pack without a configuration gets names, addresses, the socket, the versio
       name: 'edge-1',
       criSocket: 'unix:///run/edgehostd-containerd/containerd.sock',
       taints: [],
-      kubeletExtraArgs: [{ name: 'node-ip', value: '192.0.2.7' }],
+      kubeletExtraArgs: [
+        { name: 'node-ip', value: '192.0.2.7' },
+        { name: 'hostname-override', value: 'edge-1' },
+      ],
     },
   })
   expect(cluster).toMatchObject({
@@ -96,7 +99,10 @@ kubeProxyConfiguration: {mode: nftables}
     nodeRegistration: {
       name: 'edge-1',
       ignorePreflightErrors: ['Swap'],
-      kubeletExtraArgs: [{ name: 'node-ip', value: '192.0.2.8' }],
+      kubeletExtraArgs: [
+        { name: 'node-ip', value: '192.0.2.8' },
+        { name: 'hostname-override', value: 'edge-1' },
+      ],
     },
   })
   expect(kubelet).toMatchObject({ maxPods: 42, cgroupDriver: 'systemd' })

@@ -53,8 +53,14 @@ it('where no process may lower its score for the OOM killer, neither containerd 
 })
 
 it('a state folder with characters that systemd expands is escaped in the units', () => {
-  expect(kubeletUnit(clusterPaths('/srv/50% $HOME "x"'))).toContain(
+  expect(kubeletUnit(clusterPaths('/srv/50% $HOME "x"'), 'edge-1')).toContain(
     'ExecStart="/srv/50%% $$HOME \\"x\\"/cluster/programs/kubelet/current/kubelet" --bootstrap',
+  )
+})
+
+it('the name of the node is the last argument of the kubelet, so that no other takes its place', () => {
+  expect(kubeletUnit(paths, 'line-7')).toMatch(
+    /^ExecStart=.* \$KUBELET_KUBEADM_ARGS \$KUBELET_EXTRA_ARGS --hostname-override=line-7$/m,
   )
 })
 

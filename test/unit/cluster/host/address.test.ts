@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { addressUnitText } from '../../../../src/cluster/host/address/address-unit.ts'
 import { parseArp } from '../../../../src/cluster/host/address/answering-device.ts'
-import { parseIpv4Routes, parseIpv6Routes } from '../../../../src/cluster/host/address/host-networks.ts'
+import {
+  missingAddress,
+  parseIpv4Routes,
+  parseIpv6Routes,
+} from '../../../../src/cluster/host/address/host-networks.ts'
 import { placeEndpoint } from '../../../../src/cluster/host/address/place-endpoint.ts'
 import { spellSubnet } from '../../../../src/cluster/host/subnet.ts'
 
@@ -113,4 +117,28 @@ it('a device has answered if its entry in the table of ARP is complete', () => {
   expect(parseArp(text, '10.77.0.5')).toBe('02:fc:00:00:00:05')
   expect(parseArp(text, '10.77.0.50')).toBeUndefined()
   expect(parseArp(text, '10.77.0.51')).toBeUndefined()
+})
+
+it.each([
+  ['it is there', '192.0.2.10', ['127.0.0.1', '192.0.2.10', '198.51.100.7'], false],
+  ['another lease has taken its place', '192.0.2.10', ['127.0.0.1', '198.51.100.7'], true],
+  ['none is left', '192.0.2.10', ['127.0.0.1', '::1', 'fe80::1'], true],
+  ['one of IPv6 is gone', '2001:db8::7', ['::1', '2001:db8::8'], true],
+  ['one of IPv6 is spelt otherwise', '2001:DB8:0::7', ['2001:db8::7'], false],
+])('an address of the node, while %s', (_while, address, addresses, isMissing) => {
+  const networks = { addresses: new Set(addresses), routes: [] }
+  const said = missingAddress({ address, endpoint: address }, networks)
+  expect(said !== undefined).toBe(isMissing)
+  if (said === undefined) return
+  expect(said).toContain(`the address ${address} of the node is not on this host any more`)
+  expect(said).toContain(`ip address add ${address}/PREFIX dev`)
+  expect(said).toContain('edgehostctl cluster delete')
+})
+
+it('another address of this host that is the one of the control plane is missed too, a virtual one has its unit', () => {
+  const networks = { addresses: new Set(['192.0.2.10']), routes: [] }
+  const node = { address: '192.0.2.10', endpoint: '203.0.113.9' }
+  expect(missingAddress(node, networks)).toContain('203.0.113.9')
+  const virtualAddress = { address: node.endpoint, networkInterface: 'eth0' }
+  expect(missingAddress({ ...node, virtualAddress }, networks)).toBeUndefined()
 })
