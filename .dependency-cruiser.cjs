@@ -64,7 +64,7 @@ const law = {
     ...['definition/rules/variables.ts', 'definition/examination/wanted-archive.ts'],
     // What a host refuses of a configuration; pure.
     ...['cluster/configuration/read-configuration.ts', 'cluster/schemas.ts'],
-    ...['cluster/configuration/endpoint-address.ts', 'cluster/host/subnet.ts'],
+    ...['cluster/configuration/endpoint-address.ts', 'cluster/host/subnet.ts', 'cluster/change/version.ts'],
   ],
   support: [...ground, 'archive', 'config', 'program'],
   // A program of the command line: the face of ctl, the archives of definition, the format of bundles.

@@ -145,7 +145,7 @@ function declare(
   const stage = lifecycle && lifecycle.phase !== 'production' ? lifecycle : undefined
   return {
     ...schema,
-    ...(isOpen || !scoped ? {} : { headers: scoped.headers }),
+    ...(isOpen || !scoped ? {} : { headers: withFieldsOf(scoped.headers, schema.headers) }),
     response: { ...implied, ...(schema.response as object) },
     security: isOpen ? (optionalSession ? [{}, ...token] : []) : token,
     ...(stage ? { deprecated: true, 'x-lifecycle': stage } : {}),
@@ -156,6 +156,15 @@ function declare(
     'x-access': access,
   } as FastifySchema
 }
+
+/** Headers of all routes, and those that a route declares. */
+const withFieldsOf = (common: TSchema, own: unknown) => ({
+  ...common,
+  properties: {
+    ...(common as { readonly properties?: object }).properties,
+    ...(own as { readonly properties?: object } | undefined)?.properties,
+  },
+})
 
 /** The finished document: shared schemas and errors as references, descriptions of replies, recorded examples. */
 export function finishDocument(

@@ -30,6 +30,8 @@ import { createAudits } from './platform/audits/audits.ts'
 import { apiKeyRoutes } from './platform/routes/api-keys.ts'
 import { auditRoutes } from './platform/routes/audits.ts'
 import { authRoutes } from './platform/routes/auth.ts'
+import { addEtags } from './api/etag.ts'
+import { changedSinceRead } from './platform/unchanged.ts'
 import { createEdgeMachines } from './platform/machines/edge-machines.ts'
 import { cloudConfigRoutes } from './platform/routes/cloud-configs.ts'
 import { cloudRoutes } from './platform/routes/clouds.ts'
@@ -201,6 +203,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       await packs.stop()
     },
     async routes(app) {
+      addEtags(app, changedSinceRead)
       await app.register(authRoutes, people)
       await app.register(apiKeyRoutes, { keys, listTokens })
       await app.register(registrationTokenRoutes, { tokens: hosts.tokens, listTokens })

@@ -1,8 +1,73 @@
-import type { FastifyRequest } from 'fastify'
+import { createHash } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import { Type } from 'typebox'
+import type { AppError } from '../errors/app-error.ts'
+import { isMutating } from './audit-hook.ts'
+import { ErrorBody } from './schemas.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * What callers may write of the single resource of a route, without what it becomes by itself, as heartbeats. A read gets the ETag of it, and
+     * a change honours `If-Match`. It throws what the handler throws where there is no such resource.
+     */
+    writable?: (request: FastifyRequest) => unknown
+  }
+  interface FastifyRequest {
+    /** For a handler that waits before it writes: throws where the resource is another one by now than `If-Match` names. */
+    requireMatch: () => void
+  }
+}
 
 /** Whether `If-None-Match` of a request names this tag; a weak tag stands for the same bytes (RFC 9110, 13.1.2). */
 export function matchesEtag({ headers }: FastifyRequest, etag: string): boolean {
   const field = headers['if-none-match']
   if (field === undefined) return false
   return field.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
+}
+
+/** Whether `If-Match` allows a change of what has this tag; a weak tag is never equal here (RFC 9110, 13.1.1). */
+export const allowsChange = (ifMatch: string | undefined, etag: string): boolean =>
+  ifMatch?.split(',').some((tag) => ['*', etag].includes(tag.trim())) ?? true
+
+/** The entity tag of a value that JSON has. */
+const tagOf = (value: unknown): string =>
+  `"${createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)}"`
+
+const ifMatch = Type.Object({
+  'if-match': Type.Optional(
+    Type.String({
+      description: 'The ETag of a read, or *: the change is refused if another one came between.',
+    }),
+  ),
+})
+
+/**
+ * Gives the routes that declare `writable` their ETag and `If-Match`, in the reply and in the document. The check is made in the same turn of
+ * the event loop as the handler begins, so that nothing comes between where that writes at once.
+ * @param changed the refusal, 412
+ */
+export function addEtags(app: FastifyInstance, changed: () => AppError): void {
+  app.decorateRequest('requireMatch', () => undefined)
+  app.addHook('onRoute', (route) => {
+    const { writable } = route.config ?? {}
+    if (!writable) return
+    const isChange = [route.method].flat().some(isMutating)
+    const handler: RouteHandlerMethod = route.handler
+    if (isChange && route.schema) {
+      // In its place: the document keeps this object.
+      const { headers = ifMatch, response } = route.schema
+      Object.assign(route.schema, { headers, response: { ...(response as object), 412: ErrorBody } })
+    }
+    route.handler = function (request, reply) {
+      if (isChange) {
+        request.requireMatch = () => {
+          if (!allowsChange(request.headers['if-match'], tagOf(writable(request)))) throw changed()
+        }
+        request.requireMatch()
+      } else void reply.header('etag', tagOf(writable(request)))
+      const replied: unknown = handler.call(this, request, reply)
+      return replied
+    }
+  })
 }

@@ -120,4 +120,7 @@ function itemOf(revision: Revision, { generation }: ClusterRecord): ClusterRevis
 
 /** There is no cluster. */
 export const noCluster = () =>
-  new AppError(generalErrors.NotFound, 'this host has no cluster; POST /v1/edge-mgmt/cluster creates one')
+  new AppError(
+    generalErrors.NotFound,
+    'this host has no cluster; it is created here, or on the platform that manages this host',
+  )

@@ -130,9 +130,8 @@ export const platformErrors = defineErrors({
   },
   PreconditionFailed: {
     status: 412,
-    meaning:
-      'If-Match names another state of the cluster than the present one: it was changed since it was read.',
-    action: 'Read the cluster again, and change that.',
+    meaning: 'If-Match names another state than the present one: it was changed since it was read.',
+    action: 'Read it again, and change that.',
   },
   HostInUse: {
     status: 409,

@@ -15,7 +15,7 @@ export function isOlder(version: string, than: string): boolean {
  */
 export function skewOf(from: string, to: string): string | undefined {
   if (isOlder(to, from))
-    return `Kubernetes ${from} cannot become ${to}, which is older; POST /v1/edge-mgmt/cluster/rollback goes back to an earlier revision while a copy of that Kubernetes is kept`
+    return `Kubernetes ${from} cannot become ${to}, which is older; take a definition with ${from} or a newer one`
   const [[major = 0, minor = 0], [toMajor, toMinor = 0]] = [from, to].map((each) =>
     each.split('.').map(Number),
   ) as [number[], number[]]

@@ -33,7 +33,7 @@ export const preflightCodes = {
     meaning:
       'Kubernetes cannot go from the version that runs to this one: it is older, or more than one minor version newer.',
     action:
-      'Take a definition with the next minor version, and update again when it runs. To an older one leads only POST /v1/edge-mgmt/cluster/rollback, while a copy of it is kept.',
+      'Take a definition with the next minor version, and update again when it runs. To an older one leads only POST /v1/edge-mgmt/cluster/rollback on a host that is managed there, while a copy of it is kept.',
   },
   // The engine
   ContainerRuntimeOutdated: {

@@ -1,13 +1,14 @@
 import { canonicalAddress } from '../../base/address.ts'
 import { judgeEndpoint, saidOfEndpoint } from '../../cluster/configuration/endpoint-address.ts'
 import { readConfiguration, type HostFacts } from '../../cluster/configuration/read-configuration.ts'
+import { skewOf } from '../../cluster/change/version.ts'
 import { networkOf, parseSubnet, prefixLengthOf, type Subnet } from '../../cluster/host/subnet.ts'
 import type { ClusterConfiguration } from '../../cluster/schemas.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import type { HostRecord } from '../hosts/host-store.ts'
-import type { ClusterProblem } from '../schemas/clusters.ts'
-import type { Configuration, Pool } from './cluster-store.ts'
+import type { ClusterProblem, ClusterTemplate } from '../schemas/clusters.ts'
+import type { ClusterRecord, Configuration, Pool } from './cluster-store.ts'
 
 /**
  * What the host will refuse of a configuration, by its own rules. These stop at the first problem, so each part is given to them alone. Pure.
@@ -141,3 +142,65 @@ const factsOfNone = ({ hostUid, nicName = '' }: Pool['hosts'][0]): HostFacts => 
   ...{ id: hostUid, hostName: 'any', architecture: '', addresses: [] },
   nics: [{ nicName, ip: '192.0.2.1', isDefault: true }],
 })
+
+/** The packs of which a host cannot take any other: of Kubernetes, and of its network. */
+export interface RunningPacks {
+  readonly kubernetes?: { readonly name: string; readonly version: string }
+  readonly network?: { readonly name: string }
+}
+
+const packOf = (templates: readonly ClusterTemplate[], layer: string) =>
+  templates.flatMap(({ packs }) => packs).find((pack) => pack.layer === layer)
+
+/** What a cluster runs: as its host has reported, or what that has applied last; empty where neither is known. Pure. */
+export function runningPacks({
+  packs,
+  templates,
+  conditions,
+  number,
+}: Pick<ClusterRecord, 'packs' | 'templates' | 'conditions' | 'number'>): RunningPacks {
+  const isApplied = conditions.some(
+    ({ type, reason, observedGeneration }) =>
+      type === 'Wanted' && reason === 'Applied' && observedGeneration === number,
+  )
+  const running = (layer: string) => {
+    const pack = packOf(templates, layer)
+    const reported = packs.find(({ name }) => name === pack?.name)?.version
+    if (!pack || (reported === undefined && !isApplied)) return undefined
+    return { name: pack.name, version: reported ?? pack.version ?? pack.tag }
+  }
+  const [kubernetes, network] = [running('k8s'), running('cni')]
+  return { ...(kubernetes ? { kubernetes } : {}), ...(network ? { network } : {}) }
+}
+
+const versionIn = (text: string) => /^v?(\d+\.\d+\.\d+)/.exec(text)?.[1]
+
+/** What a host refuses of other packs, by its own rules: an older Kubernetes, one that leaves a minor version out, and packs of another name. Pure. */
+export function packProblems(
+  templates: readonly ClusterTemplate[],
+  { kubernetes, network }: RunningPacks = {},
+): ClusterProblem[] {
+  const found: ClusterProblem[] = []
+  const add = (code: string, pack: string, message: string) =>
+    found.push({ code, severity: 'error', message, pack, path: 'spec.profiles' })
+  const next = packOf(templates, 'k8s')
+  if (next && kubernetes) {
+    if (next.name !== kubernetes.name)
+      add(
+        'CannotChange',
+        next.name,
+        `the cluster is made by the pack ${kubernetes.name}, not by ${next.name}; take a profile with it`,
+      )
+    const [from, to] = [versionIn(kubernetes.version), versionIn(next.version ?? next.tag)]
+    const skew = from === undefined || to === undefined ? undefined : skewOf(from, to)
+    if (skew !== undefined) add('VersionSkew', next.name, skew)
+  }
+  const cni = packOf(templates, 'cni')
+  if (cni && network && cni.name !== network.name)
+    add(
+      'CannotChange',
+      cni.name,
+      `the network of the cluster is made by the pack ${network.name}, not by ${cni.name}; take a profile with it`,
+    )
+  return found
+}

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { wantedFrame } from '../../definition/examination/wanted-archive.ts'
+import { allowsChange } from '../../api/etag.ts'
 import { setBackMs } from '../../base/time.ts'
 import { uuidAt } from '../../base/uid.ts'
 import { AppError } from '../../errors/app-error.ts'
@@ -28,6 +29,7 @@ import type {
 } from '../schemas/clusters.ts'
 import { requireUnchanged } from '../unchanged.ts'
 import { toCloudConfig } from './cloud-config.ts'
+import { runningPacks } from './check-configuration.ts'
 import { clusterList, silenceCondition, toCluster, type ClusterContext } from './cluster-list.ts'
 import { headColumns, toClusterHead, type ClusterHead, type ClusterRecord } from './cluster-store.ts'
 import type { ClusterStore } from './cluster-store.ts'
@@ -158,8 +160,7 @@ export function createClusters(options: ClustersOptions): Clusters {
 
   function getFor({ uid, projectUid, ifMatch }: Target): ClusterRecord {
     const cluster = get(uid, projectUid)
-    const isMeant = ifMatch?.split(',').some((tag) => ['*', etagOf(cluster)].includes(tag.trim())) ?? true
-    if (!isMeant)
+    if (!allowsChange(ifMatch, etagOf(cluster)))
       throw new AppError(
         platformErrors.PreconditionFailed,
         'the cluster was changed since it was read; read it again, and change that',
@@ -254,7 +255,7 @@ export function createClusters(options: ClustersOptions): Clusters {
     const { profiles: used = present, given = givenOf(before), problems = [] } = changes
     const wish: Wish = {
       ...{ uid, projectUid, name, configuration, host: findHost(hostUid), number: number + 1 },
-      ...changes,
+      ...{ ...changes, running: runningPacks(before) },
       ...{ profiles: used, given, problems: [...problems, ...exposedProblems(given, used)] },
     }
     await make(wish, 'the cluster cannot be changed', asker, (made) => {

@@ -10,7 +10,7 @@ import type { Packs } from '../packs/packs.ts'
 import type { ProfileRecord } from '../profiles/profile-store.ts'
 import type { Profiles } from '../profiles/profiles.ts'
 import type { ClusterProblem, ClusterTemplate } from '../schemas/clusters.ts'
-import { configurationProblems } from './check-configuration.ts'
+import { configurationProblems, packProblems, type RunningPacks } from './check-configuration.ts'
 import { toTemplate } from './cluster-list.ts'
 import type { Configuration } from './cluster-store.ts'
 import { plainValues, type Given } from './values.ts'
@@ -27,6 +27,8 @@ export interface Wish {
   /** Of the project or of the tenant. */
   readonly profiles: readonly ProfileRecord[]
   readonly given: Given
+  /** Of a change: what the host runs, as far as that is known. */
+  readonly running?: RunningPacks
   /** What was found before. */
   readonly problems: readonly ClusterProblem[]
 }
@@ -73,8 +75,13 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
   const { profiles, packs, examinations, settings, tenantUid } = options
   return async (wish, { folder, isBuilt }, asker) => {
     const { uid, name, number, host, configuration, given } = wish
-    const own = [...wish.problems, ...configurationProblems(configuration, host)]
     const present = wish.profiles.map((profile) => profiles.packsOf(profile))
+    const templates = wish.profiles.map((profile, index) => toTemplate(profile, present[index] ?? []))
+    const own = [
+      ...wish.problems,
+      ...configurationProblems(configuration, host),
+      ...packProblems(templates, wish.running),
+    ]
     const used = present.flat().filter((pack): pack is PackRecord => pack !== undefined)
     const folders = [...new Set(used.map((pack) => packs.folderOf(pack)))]
     // The files of a profile that is changed, and of a pack that is deleted, go.
@@ -127,8 +134,7 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
     return {
       problems: [...errors, ...others].slice(0, mostProblems),
       isPossible: errors.length === 0,
-      templates: wish.profiles.map((profile, index) => toTemplate(profile, present[index] ?? [])),
-      ...{ built: found.built, requireSame },
+      ...{ templates, built: found.built, requireSame },
     }
   }
 }

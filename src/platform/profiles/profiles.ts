@@ -77,9 +77,17 @@ export interface Profiles {
    */
   export(uid: string, projectUid: string, format: ExportFormat): Readable
   /** @throws AppError NotFound, ProfilePublished, BadRequest, and why the examination refuses them */
-  setVariables(uid: string, projectUid: string, variables: readonly Variable[], asker: Asker): Promise<void>
+  setVariables(
+    uid: string,
+    projectUid: string,
+    variables: readonly Variable[],
+    asker: Asker & {
+      /** Called in turn with other changes; throws where the caller meant another state. */
+      readonly requireMatch?: () => void
+    },
+  ): Promise<void>
   /** @throws AppError NotFound, ProfileInUse */
-  remove(uid: string, projectUid: string): Promise<void>
+  remove(uid: string, projectUid: string, requireMatch?: () => void): Promise<void>
   /** The profile with this uid, of the project or of the tenant. */
   findUsable(uid: string, projectUid: string): ProfileRecord | undefined
   /** What the definition of a cluster is built of; with its sensitive values. @throws AppError SecretReplaced */
@@ -259,6 +267,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
     setVariables: (uid, projectUid, variables, asker) =>
       oneChange(async () => {
         const before = get(uid, projectUid)
+        asker.requireMatch?.()
         requireDraft(before)
         const stored = JSON.parse(variablesOf(before) ?? '[]') as Variable[]
         const wanted = restoreSecrets(variables, { stored, shown: before.shownVariables })
@@ -288,10 +297,11 @@ export function createProfiles(options: ProfilesOptions): Profiles {
       const packVersions = packsOf(profile).map((pack) => pack?.version ?? '')
       return { uid, metadata, file, packVersions, ...(variables === undefined ? {} : { variables }) }
     },
-    remove: (uid, projectUid) =>
+    remove: (uid, projectUid, requireMatch) =>
       oneChange(async () => {
         const { filesUid } = database.transaction(() => {
           const profile = get(uid, projectUid)
+          requireMatch?.()
           const clusters = usesOf(uid)
           if (clusters.length > 0)
             throw new AppError(

@@ -35,6 +35,12 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
     auditedChange(request, () => keys.toApiKey(keys.get(uid)), work)
   }
   const tags = ['apiKeys']
+  const writable = (request: FastifyRequest) => {
+    const { uid, labels, annotations, expiresAt, isActive } = keys.get(
+      (request.params as { readonly uid: string }).uid,
+    )
+    return [uid, labels, annotations, expiresAt, isActive]
+  }
 
   app.post(
     '/v1/apiKeys',
@@ -77,7 +83,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
   app.get(
     '/v1/apiKeys/:uid',
     {
-      config: { access: 'admin' },
+      config: { writable, access: 'admin' },
       schema: {
         operationId: 'getApiKey',
         tags,
@@ -93,7 +99,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
     '/v1/apiKeys/:uid',
     {
       onRequest: refuseKeys,
-      config: { access: 'admin', audit: { action: 'update', kind: 'apiKey', resource } },
+      config: { writable, access: 'admin', audit: { action: 'update', kind: 'apiKey', resource } },
       schema: {
         operationId: 'updateApiKey',
         tags,
@@ -113,7 +119,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
     '/v1/apiKeys/:uid/state',
     {
       onRequest: refuseKeys,
-      config: { access: 'admin', audit: { action: 'update', kind: 'apiKey', resource } },
+      config: { writable, access: 'admin', audit: { action: 'update', kind: 'apiKey', resource } },
       schema: {
         operationId: 'setApiKeyState',
         tags,
@@ -133,7 +139,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
     '/v1/apiKeys/:uid',
     {
       onRequest: refuseKeys,
-      config: { access: 'admin', audit: { action: 'delete', kind: 'apiKey', resource } },
+      config: { writable, access: 'admin', audit: { action: 'delete', kind: 'apiKey', resource } },
       schema: {
         operationId: 'deleteApiKey',
         tags,

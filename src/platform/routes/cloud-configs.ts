@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { keepOpen } from '../../api/keep-open.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
@@ -38,6 +39,9 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
   { clusters, edgeMachines, configs, listTokens },
 ) => {
   const tags = ['spectroclusters']
+  // A configuration of a cloud never changes; it may be deleted.
+  const writable = (request: FastifyRequest) =>
+    configs.get((request.params as { readonly configUid: string }).configUid, scopeOf(request)).uid
 
   app.get(
     '/v1/cloudconfigs/edge-native/:configUid',
@@ -130,7 +134,7 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
   app.get(
     `${path}/:configUid`,
     {
-      config: { access: 'viewer', scope: 'both' },
+      config: { writable, access: 'viewer', scope: 'both' },
       schema: {
         operationId: 'getVendorCloudConfig',
         tags: clouds,
@@ -146,6 +150,7 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
     `${path}/:configUid`,
     {
       config: {
+        writable,
         ...{ access: 'admin', scope: 'both' },
         audit: {
           ...{ action: 'delete', kind: 'cloudConfig' },

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { requestEnd } from '../../api/request-end.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
@@ -27,6 +28,9 @@ export const cloudRoutes: FastifyPluginAsyncTypebox<CloudRoutesOptions> = async 
 ) => {
   const tags = ['clouds']
   const path = '/v1/cloudaccounts/vendor'
+  // An account never changes; it may be deleted.
+  const writable = (request: FastifyRequest) =>
+    accounts.get((request.params as { readonly uid: string }).uid, scopeOf(request)).uid
 
   app.post(
     '/v1/clouds/vendor/account/validate',
@@ -91,7 +95,7 @@ export const cloudRoutes: FastifyPluginAsyncTypebox<CloudRoutesOptions> = async 
   app.get(
     `${path}/:uid`,
     {
-      config: { access: 'viewer', scope: 'both' },
+      config: { writable, access: 'viewer', scope: 'both' },
       schema: {
         operationId: 'getVendorAccount',
         tags,
@@ -107,6 +111,7 @@ export const cloudRoutes: FastifyPluginAsyncTypebox<CloudRoutesOptions> = async 
     `${path}/:uid`,
     {
       config: {
+        writable,
         ...{ access: 'admin', scope: 'both' },
         audit: {
           ...{ action: 'delete', kind },

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../api/guard.ts'
 import { matchesEtag } from '../../api/etag.ts'
@@ -70,6 +71,11 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
     return isShown ? device : { aclmeta: device.aclmeta, metadata: { uid: host.uid } }
   }
   const tags = ['edgehosts']
+  const writable = (request: FastifyRequest) => {
+    const { uid } = request.params as { readonly uid: string }
+    const { labels, annotations, isNextAccepted } = hosts.get(uid, scopeOf(request))
+    return [uid, labels, annotations, isNextAccepted]
+  }
 
   for (const [url, operationId] of [
     ['/v1/edgehosts/register', 'registerEdgeHost'],
@@ -205,7 +211,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
   app.get(
     '/v1/edgehosts/:uid',
     {
-      config: { access: 'viewer', scope: 'both' },
+      config: { writable, access: 'viewer', scope: 'both' },
       schema: {
         operationId: 'getEdgeHost',
         tags,
@@ -319,7 +325,12 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
   app.put(
     '/v1/edgehosts/:uid/meta',
     {
-      config: { access: 'operator', scope: 'both', audit: { action: 'update', kind: 'edgeHost', resource } },
+      config: {
+        writable,
+        access: 'operator',
+        scope: 'both',
+        audit: { action: 'update', kind: 'edgeHost', resource },
+      },
       schema: {
         operationId: 'updateEdgeHostMeta',
         tags,
@@ -346,6 +357,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
     '/v1/edgehosts/:uid',
     {
       config: {
+        writable,
         access: 'admin',
         scope: 'both',
         audit: { action: 'delete', kind: 'edgeHost', resource },
@@ -368,6 +380,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
     '/v1/edgehosts/:uid/duplicate',
     {
       config: {
+        writable,
         access: 'admin',
         scope: 'both',
         audit: { action: 'action', kind: 'edgeHost', resource },

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { keepOpen } from '../../api/keep-open.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
@@ -31,6 +32,9 @@ export const packRoutes: FastifyPluginAsyncTypebox<PackRoutesOptions> = async (
   { packs, listTokens },
 ) => {
   const tags = ['packs']
+  // A pack never changes; it may be deleted, and another one uploaded.
+  const writable = (request: FastifyRequest) =>
+    packs.get((request.params as { readonly uid: string }).uid, scopeOf(request)).uid
 
   await addMultipart(app, async (scope) => {
     scope.post(
@@ -84,7 +88,7 @@ export const packRoutes: FastifyPluginAsyncTypebox<PackRoutesOptions> = async (
   app.get(
     '/v1/packs/:uid',
     {
-      config: { access: 'viewer', scope: 'both' },
+      config: { writable, access: 'viewer', scope: 'both' },
       schema: {
         operationId: 'getPack',
         tags,
@@ -102,7 +106,12 @@ export const packRoutes: FastifyPluginAsyncTypebox<PackRoutesOptions> = async (
   app.delete(
     '/v1/packs/:uid',
     {
-      config: { access: 'admin', scope: 'both', audit: { action: 'delete', kind: 'pack', resource } },
+      config: {
+        writable,
+        access: 'admin',
+        scope: 'both',
+        audit: { action: 'delete', kind: 'pack', resource },
+      },
       schema: {
         operationId: 'deletePack',
         tags,

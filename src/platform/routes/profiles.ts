@@ -60,6 +60,13 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
   { profiles, imports, listTokens },
 ) => {
   const tags = ['clusterprofiles']
+  const writable = (request: FastifyRequest) => {
+    const { uid, filesUid, isPublished } = profiles.get(
+      (request.params as { readonly uid: string }).uid,
+      readScopeOf(request),
+    )
+    return [uid, filesUid, isPublished]
+  }
   const seesSecrets = (request: FastifyRequest) => isAtLeast(callerOf(request).role, 'operator')
 
   await addRawBodies(
@@ -130,7 +137,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
   app.get(
     `${path}/:uid`,
     {
-      config: { access: 'viewer', scope: 'both' },
+      config: { writable, access: 'viewer', scope: 'both' },
       schema: {
         operationId: 'getClusterProfile',
         tags,
@@ -202,7 +209,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
   app.get(
     `${path}/:uid/variables`,
     {
-      config: { access: 'viewer', scope: 'both' },
+      config: { writable, access: 'viewer', scope: 'both' },
       schema: {
         operationId: 'getClusterProfileVariables',
         tags,
@@ -222,6 +229,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
     {
       bodyLimit: largestVariables,
       config: {
+        writable,
         access: 'operator',
         scope: 'both',
         audit: { action: 'update', kind: 'clusterProfile', resource },
@@ -241,7 +249,10 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
       const projectUid = scopeOf(request)
       const { uid, name, version } = profiles.get(request.params.uid, projectUid)
       request.auditResource = { uid, name: `${name} ${version}` }
-      await profiles.setVariables(uid, projectUid, request.body.variables, askerOf(request, reply))
+      await profiles.setVariables(uid, projectUid, request.body.variables, {
+        ...askerOf(request, reply),
+        requireMatch: request.requireMatch,
+      })
       return reply.code(204).send(null)
     },
   )
@@ -250,6 +261,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
     `${path}/:uid`,
     {
       config: {
+        writable,
         access: 'admin',
         scope: 'both',
         audit: { action: 'delete', kind: 'clusterProfile', resource },
@@ -266,7 +278,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
       const projectUid = scopeOf(request)
       const { uid, name, version } = profiles.get(request.params.uid, projectUid)
       request.auditResource = { uid, name: `${name} ${version}` }
-      await profiles.remove(uid, projectUid)
+      await profiles.remove(uid, projectUid, request.requireMatch)
       return reply.code(204).send(null)
     },
   )

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../api/guard.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
@@ -34,6 +35,11 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
     users: readonly { readonly userId: string; readonly roles: readonly string[] }[] = [],
   ) => Object.fromEntries(users.map(({ userId, roles }) => [emailOf(userId) ?? userId, roles]))
   const tags = ['projects']
+  const writable = (request: FastifyRequest) => {
+    const { uid } = request.params as { readonly uid: string }
+    const { labels, annotations, users } = projects.get(uid, callerOf(request))
+    return [uid, labels, annotations, users]
+  }
 
   app.post(
     '/v1/projects',
@@ -77,7 +83,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
   app.get(
     '/v1/projects/:uid',
     {
-      config: { access: 'viewer', scope: 'own' },
+      config: { writable, access: 'viewer', scope: 'own' },
       schema: {
         operationId: 'getProject',
         tags,
@@ -92,7 +98,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
   app.put(
     '/v1/projects/:uid',
     {
-      config: { access: 'admin', audit: { action: 'update', kind: 'project', resource } },
+      config: { writable, access: 'admin', audit: { action: 'update', kind: 'project', resource } },
       schema: {
         operationId: 'updateProject',
         tags,
@@ -122,7 +128,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
   app.delete(
     '/v1/projects/:uid',
     {
-      config: { access: 'admin', audit: { action: 'delete', kind: 'project', resource } },
+      config: { writable, access: 'admin', audit: { action: 'delete', kind: 'project', resource } },
       schema: {
         operationId: 'deleteProject',
         tags,

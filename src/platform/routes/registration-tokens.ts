@@ -39,6 +39,12 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
     auditedChange(request, () => tokens.toEdgeToken(tokens.get(uid)), work)
   }
   const tags = ['edgehosts']
+  const writable = (request: FastifyRequest) => {
+    const { uid, labels, annotations, projectUid, expiresAt, maximumHosts, isActive } = tokens.get(
+      (request.params as { readonly uid: string }).uid,
+    )
+    return [uid, labels, annotations, projectUid, expiresAt, maximumHosts, isActive]
+  }
   const path = '/v1/edgehosts/tokens'
 
   app.post(
@@ -81,7 +87,7 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
   app.get(
     `${path}/:uid`,
     {
-      config: { access: 'admin' },
+      config: { writable, access: 'admin' },
       schema: {
         operationId: 'getRegistrationToken',
         tags,
@@ -96,7 +102,7 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
   app.put(
     `${path}/:uid`,
     {
-      config: { access: 'admin', audit: { action: 'update', kind: 'registrationToken', resource } },
+      config: { writable, access: 'admin', audit: { action: 'update', kind: 'registrationToken', resource } },
       schema: {
         operationId: 'updateRegistrationToken',
         tags,
@@ -115,7 +121,7 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
   app.put(
     `${path}/:uid/state`,
     {
-      config: { access: 'admin', audit: { action: 'update', kind: 'registrationToken', resource } },
+      config: { writable, access: 'admin', audit: { action: 'update', kind: 'registrationToken', resource } },
       schema: {
         operationId: 'setRegistrationTokenState',
         tags,
@@ -134,7 +140,7 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
   app.delete(
     `${path}/:uid`,
     {
-      config: { access: 'admin', audit: { action: 'delete', kind: 'registrationToken', resource } },
+      config: { writable, access: 'admin', audit: { action: 'delete', kind: 'registrationToken', resource } },
       schema: {
         operationId: 'deleteRegistrationToken',
         tags,

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../api/guard.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
@@ -33,6 +34,10 @@ const resource = ({ params }: { readonly params: unknown }) => ({
 export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (app, options) => {
   const { users, links, tenantUid, listTokens } = options
   const tags = ['users']
+  const writable = (request: FastifyRequest) => {
+    const { uid, labels, annotations, roles } = users.get((request.params as { readonly uid: string }).uid)
+    return [uid, labels, annotations, roles]
+  }
 
   app.post(
     '/v1/users',
@@ -91,6 +96,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
     '/v1/users/:uid',
     {
       config: {
+        writable,
         access: 'admin',
         // A link to set a password is a secret; it is shown once.
         audit: { action: 'activity', kind: 'user', resource, when: ({ auditNote }) => auditNote !== '' },
@@ -116,7 +122,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
   app.delete(
     '/v1/users/:uid',
     {
-      config: { access: 'admin', audit: { action: 'delete', kind: 'user', resource } },
+      config: { writable, access: 'admin', audit: { action: 'delete', kind: 'user', resource } },
       schema: {
         operationId: 'deleteUser',
         tags,
@@ -138,7 +144,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
   app.put(
     '/v1/users/:uid/roles',
     {
-      config: { access: 'admin', audit: { action: 'update', kind: 'user', resource } },
+      config: { writable, access: 'admin', audit: { action: 'update', kind: 'user', resource } },
       schema: {
         operationId: 'setUserRoles',
         tags,

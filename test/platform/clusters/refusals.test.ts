@@ -1,8 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { ask, beat, clusterWorld, create, problemCodes } from '../../support/cluster-world.ts'
-import { clusterEntity, clusterProfile } from '../../support/platform-clusters.ts'
+import { ask, beat, by, clusterWorld, create, problemCodes } from '../../support/cluster-world.ts'
+import { clusterEntity, clusterProfile, layerPack } from '../../support/platform-clusters.ts'
+import { tarOf, uploadPack } from '../../support/platform-packs.ts'
 import type { PlayedEdgeHost } from '../../support/played-edge-host.ts'
 
 const world = clusterWorld()
@@ -189,5 +190,46 @@ describe('a cluster that cannot be', () => {
       ),
     )
     expect(replies.map(({ status }) => status).sort()).toEqual([201, 409])
+  })
+})
+
+describe('a change that the host would refuse', () => {
+  it.each([
+    ['an older Kubernetes', 'k8s', 'edge-k8s', '1.33.9', 'VersionSkew'],
+    ['a Kubernetes that leaves a minor version out', 'k8s', 'edge-k8s', '1.36.0', 'VersionSkew'],
+    ['Kubernetes of another pack', 'k8s', 'other-k8s', '1.34.4', 'CannotChange'],
+    ['the network of another pack', 'cni', 'other-cni', '1.0.0', 'CannotChange'],
+  ])('%s, is refused when it is asked for', async (_, layer, name, tag, code) => {
+    const host = await world.joined()
+    const uid = await create(host)
+    await uploadPack(world.platform(), tarOf(layerPack(name, tag, layer)), world.admin())
+    const profile = clusterProfile(`to-${name}-${tag}`)
+    profile.spec.template.packs = profile.spec.template.packs.map((pack) =>
+      pack.layer === layer ? { ...pack, name, tag } : pack,
+    )
+    const profileUid = await world.imported(profile)
+    const url = `/v1/spectroclusters/${uid}/profiles`
+    const packs = [
+      { name: 'edge-k8s', version: '1.34.4' },
+      { name: 'cni', version: '1.0.0' },
+    ]
+    expect((await ask('PATCH', `/v1/spectroclusters/${uid}/packs/status`, { packs }, by(host))).status).toBe(
+      204,
+    )
+    const refused = await ask('PUT', url, { profiles: [{ uid: profileUid }] })
+    expect([refused.status, problemCodes(refused)]).toEqual([400, [code]])
+    expect(refused.body).not.toContain('/v1/edge-mgmt')
+  })
+
+  it('is not refused where the host runs an older one than was wanted', async () => {
+    const host = await world.joined()
+    const uid = await create(host)
+    await uploadPack(world.platform(), tarOf(layerPack('edge-k8s', '1.33.8', 'k8s')), world.admin())
+    const profile = clusterProfile('back-again')
+    profile.spec.template.packs[1]!.tag = '1.33.8'
+    const profileUid = await world.imported(profile)
+    // It has refused the first number, and nothing is known of what it runs.
+    const reply = await ask('PUT', `/v1/spectroclusters/${uid}/profiles`, { profiles: [{ uid: profileUid }] })
+    expect([reply.status, reply.body]).toEqual([204, ''])
   })
 })

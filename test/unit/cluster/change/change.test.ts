@@ -231,7 +231,7 @@ describe('what a cluster keeps', () => {
   })
 
   it.each([
-    ['1.33.1', 'POST /v1/edge-mgmt/cluster/rollback'],
+    ['1.33.1', 'take a definition with 1.34.4 or a newer one'],
     ['1.36.0', 'take a definition with 1.35 first'],
     ['2.0.0', 'take a definition with 1.35 first'],
   ])('a definition with Kubernetes %s is refused', async (version, named) => {
