@@ -149,9 +149,10 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ program: edges.contentProgram, architecture: edges.architecture },
     definitions: {
       examineBundled: definition.examineBundled,
-      async bundlesChanged(newest) {
-        await definition.bundlesChanged(newest)
+      async bundlesChanged(bundled) {
+        // What a room needs of the content does not wait until a definition was examined.
         uplink.contentChanged()
+        await definition.bundlesChanged(bundled)
       },
     },
     ...{ bootId: edges.bootId, record: audit.record, listTokens, clock, log },

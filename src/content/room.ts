@@ -113,6 +113,7 @@ export function createContent(options: ContentOptions): ContentRoom {
   })
   // The store has logged why it could not be opened.
   const open = () => store.open().catch(() => undefined)
+  let wasTried = false
 
   return {
     ...createContentAccess(store),
@@ -156,10 +157,14 @@ export function createContent(options: ContentOptions): ContentRoom {
         ...registry.figures(),
       }
     },
-    checks: [{ name: 'content', kind: 'ready', holds: store.isUsable }],
+    checks: [
+      { name: 'content', kind: 'ready', holds: store.isUsable },
+      // What cannot be read now, as a disk that is not mounted, is told when it can.
+      { name: 'content-definitions', kind: 'ready', holds: () => store.isAnnounced() || wasTried },
+    ],
     prepare: requirePlace,
     start: registry.start,
-    background: () => void open(),
+    background: () => void open().finally(() => (wasTried = true)),
     reload: registry.reload,
     async stop() {
       await registry.stop()

@@ -52,10 +52,10 @@ export interface Definitions extends Room, Pick<Slots, 'archiveOf'> {
   examineBundled(order: BundledExamination): Promise<PreparedDefinition>
   /**
    * Brings the slots up to date; to be called when the bundles have been read at the start, and after each publication and
-   * removal. It never fails: what cannot be done now is logged and done at the next call.
-   * @param newest the newest published bundle that holds a definition
+   * removal. It never fails: what cannot be done now is logged and done at the next call. The archives are known when the call returns.
+   * @param bundled all published bundles that hold a definition, the newest first
    */
-  bundlesChanged(newest: BundledDefinition | undefined): Promise<void>
+  bundlesChanged(bundled: readonly BundledDefinition[]): Promise<void>
   /**
    * Examines a definition that came from the platform and puts it into the slot `platform`, unless it is there. It needs no signature:
    * the platform is trusted as an administrator is.
@@ -160,12 +160,18 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
     async examineBundled({ file, sizeBytes, bundle: { uid: bundleUid, name, publishedAt }, signal }) {
       const bundle = { bundleUid, name, publishedAt, file, sizeBytes }
       const delivered = deliveredByBundle(bundle, version)
-      const discard = await preparations.prepare(delivered, signal).catch(nameBundle)
+      const remove = await preparations.prepare(delivered, signal).catch(nameBundle)
+      let isDiscarded = false
       return {
-        discard,
+        async discard() {
+          isDiscarded = true
+          await remove()
+        },
         async place() {
-          if (preparations.isPrepared(delivered)) await embedded.addBundle(bundle).catch(logFailure)
-          await discard().catch(logFailure)
+          if (isDiscarded) return
+          // After a report of it too, which may be putting it into its slot.
+          await embedded.addBundle(bundle).catch(logFailure)
+          await remove().catch(logFailure)
         },
       }
     },
@@ -185,7 +191,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
     async dropFromPlatform() {
       await store.remove('platform')
     },
-    bundlesChanged: (newest) => embedded.setNewest(newest).catch(logFailure),
+    bundlesChanged: (bundled) => embedded.setBundles(bundled).catch(logFailure),
   }
 }
 

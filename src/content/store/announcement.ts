@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { createLock } from '../../base/lock.ts'
 import type { Logger } from '../../system/log.ts'
 import type { IndexedBundle } from './content-index.ts'
 import type { ContentDefinitions } from './definitions.ts'
@@ -14,33 +13,39 @@ export interface AnnouncementOptions {
 }
 
 /**
- * Tells the definitions which bundle is the newest with a definition. They may examine it for minutes, so the store is not locked
- * meanwhile: only the change that has caused it waits.
+ * Tells the definitions which published bundles have one. They know it at once; the newest they may examine for minutes, so the store
+ * is not locked meanwhile: only the change that has caused it waits.
  */
 export interface Announcement {
   /** Called when the bundles may have changed. */
   stale(): void
-  /** Resolves when the definitions know what was published before the call. It never fails. */
+  /**
+   * The definitions know what was published before the call when it returns, and have examined it when the promise resolves. It never
+   * fails.
+   */
   announce(): Promise<void>
+  /** Whether the definitions were told once. */
+  isMade(): boolean
 }
 
 export function createAnnouncement({ folder, bundles, definitions, log }: AnnouncementOptions): Announcement {
-  const lock = createLock()
   let isStale = false
+  let isMade = false
+  let last: Promise<void> = Promise.resolve()
 
-  async function announceNow(): Promise<void> {
+  async function tell(known: readonly IndexedBundle[]): Promise<void> {
     try {
-      const known = bundles()
-      if (!isStale || !known) return
-      isStale = false
-      // A damaged blob is no reason to take the definition away: it was examined when the bundle was published.
-      const newest = known.find(({ definition }) => definition)
       await definitions?.bundlesChanged(
-        newest?.definition && {
-          ...{ bundleUid: newest.uid, name: newest.name, publishedAt: newest.publication },
-          file: join(folder.blobs, hexOf(newest.definition.digest)),
-          sizeBytes: newest.definition.sizeBytes,
-        },
+        // A damaged blob is no reason to take a definition away: it was examined when the bundle was published.
+        known.flatMap(({ definition, uid, name, publication }) =>
+          definition
+            ? {
+                ...{ bundleUid: uid, name, publishedAt: publication },
+                file: join(folder.blobs, hexOf(definition.digest)),
+                sizeBytes: definition.sizeBytes,
+              }
+            : [],
+        ),
       )
     } catch (error) {
       log.error({ err: error }, 'the definition of the newest bundle could not be taken over')
@@ -49,6 +54,17 @@ export function createAnnouncement({ folder, bundles, definitions, log }: Announ
 
   return {
     stale: () => void (isStale = true),
-    announce: () => lock(announceNow),
+    announce() {
+      const known = bundles()
+      if (isStale && known) {
+        isStale = false
+        isMade = true
+        const before = last
+        const now = tell(known)
+        last = before.then(() => now)
+      }
+      return last
+    },
+    isMade: () => isMade,
   }
 }

@@ -5,7 +5,7 @@
 export interface ContentDefinitions {
   /**
    * Examines the definition in a bundle before that is published.
-   * @param order the archive of the definition, and the bundle that it is in; `publishedAt` as in `NewestDefinition`
+   * @param order the archive of the definition, and the bundle that it is in; `publishedAt` as in `PublishedDefinition`
    * @throws AppError why the definition, and with it the bundle, is refused
    */
   examineBundled(order: {
@@ -14,8 +14,12 @@ export interface ContentDefinitions {
     readonly bundle: { readonly uid: string; readonly name: string; readonly publishedAt: number }
     readonly signal: AbortSignal
   }): Promise<ExaminedDefinition>
-  /** Called when the bundles may have changed. @param newest published bundle with a definition */
-  bundlesChanged(newest: NewestDefinition | undefined): Promise<void>
+  /**
+   * Called when the content has been opened, and when its bundles may have changed. What is given is known when the call returns.
+   * @param bundled all published bundles with a definition, the newest first
+   * @returns when what has changed was examined
+   */
+  bundlesChanged(bundled: readonly PublishedDefinition[]): Promise<void>
 }
 
 /** A definition of a bundle that is not published yet. */
@@ -26,7 +30,8 @@ export interface ExaminedDefinition {
   discard(): Promise<void>
 }
 
-export interface NewestDefinition {
+/** The definition of a published bundle. */
+export interface PublishedDefinition {
   readonly bundleUid: string
   /** Name of the bundle. */
   readonly name: string

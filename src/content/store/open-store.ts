@@ -68,6 +68,8 @@ export interface OpenStore extends ContentStore {
   isComplete(): boolean
   /** Whether the last use of the folder did not fail; true before `open`. */
   isUsable(): boolean
+  /** Whether the definitions were told of the bundles since the start. */
+  isAnnounced(): boolean
   /** Sums of the blobs; undefined before `open`. */
   totals(): Totals | undefined
   /**
@@ -122,7 +124,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
 
   async function open(): Promise<void> {
     // While the folder is being changed, it was looked at before.
-    if (!wasOpened || (changes === 0 && (await look()) !== seen)) await exclusively(async () => undefined)
+    if (!wasOpened || (changes === 0 && (await look()) !== seen)) await announced(async () => undefined)
   }
 
   /** Differs when another disk is mounted at the folder, and when a record is added or removed. */
@@ -131,12 +133,17 @@ export function createContentStore(options: StoreOptions): OpenStore {
     return found ? `${found.dev}-${found.ino}-${found.mtimeMs}` : ''
   }
 
-  /** Runs `work` on an open store while nothing else changes it. @throws AppError */
+  /** Runs `work` on an open store while nothing else changes it, and waits until the definitions follow. @throws AppError */
   function exclusively<T>(work: () => Promise<T>): Promise<T> {
     return locked(work).finally(announcement.announce)
   }
 
-  /** The same, without a wait for the definitions. */
+  /** The same, without that wait: the definitions know what is published, and may examine it for minutes. */
+  function announced<T>(work: () => Promise<T>): Promise<T> {
+    return locked(work).finally(() => void announcement.announce())
+  }
+
+  /** The same, for a caller that announces what it has changed, or that the opening has found. */
   function locked<T>(work: () => Promise<T>): Promise<T> {
     changes += 1
     return lock(async () => {
@@ -318,6 +325,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
     isComplete: () => isComplete,
     totals: () => totals,
     isUsable: () => isUsable,
+    isAnnounced: announcement.isMade,
     async stage() {
       await open()
       const uid = randomUUID()
@@ -372,7 +380,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
       }
     },
     remove: (uid, check) => exclusively(() => removeNow(uid, check)),
-    whileUnchanged: locked,
+    whileUnchanged: announced,
     async recover() {
       if (isUsable) return
       await exclusively(() => requireWritable(folder))

@@ -39,8 +39,11 @@ export interface Embedded {
    * @throws AppError NotReady if the daemon stops meanwhile
    */
   refresh(): Promise<void>
-  /** Reports the newest published bundle with a definition. Until the first call the definition of a bundle stays in its slot. */
-  setNewest(bundle: BundledDefinition | undefined): Promise<void>
+  /**
+   * Reports the published bundles with a definition, the newest first; they are known when the call returns. Until the first call the
+   * definition of a bundle stays in its slot.
+   */
+  setBundles(bundled: readonly BundledDefinition[]): Promise<void>
   /** Reports a bundle that was published, unless a newer one is known. */
   addBundle(bundle: BundledDefinition): Promise<void>
   /** The archive of a definition by its `source`; undefined if it is not known now, as that of a bundle before the bundles are read. */
@@ -61,8 +64,8 @@ const passing: readonly string[] = ['StorageFull', 'ENOENT']
 export function createEmbedded(options: EmbeddedOptions): Embedded {
   const { file, store, preparations, offered, hasCluster, version, record, log } = options
   const refusals = new Map<Origin['kind'], Refusal>()
-  /** Undefined until the room of the bundles has read them. */
-  let bundles: { readonly newest: Delivered | undefined } | undefined
+  /** The newest first; undefined until the room of the bundles has read them. */
+  let bundles: readonly Delivered[] | undefined
   let refreshing: Promise<void> | undefined
 
   const refuse = (
@@ -123,11 +126,12 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
   function ofBundles(held: Origin | undefined): Origin | undefined {
     const own = held?.kind === 'bundle' ? held : undefined
     if (!bundles) return own
-    const { newest } = bundles
-    if (!newest) refusals.delete('bundle')
-    if (!newest || !hasCluster() || newest.bundleUid === own?.bundleUid) return newest
-    return own && newest.at > own.at ? own : undefined
+    if (bundles.length === 0) refusals.delete('bundle')
+    return hasCluster() ? findBundle(own) : bundles[0]
   }
+
+  const findBundle = (held: Origin | undefined): Delivered | undefined =>
+    bundles?.find(({ bundleUid }) => bundleUid === held?.bundleUid)
 
   async function refreshEmbedded(): Promise<void> {
     const { source } = store.find('embedded') ?? {}
@@ -149,10 +153,10 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
   /** Offers the definition of each bundle once, so that one that was discarded or replaced does not come back. */
   async function refreshUpdate(): Promise<void> {
     if (!bundles) return
-    const { newest } = bundles
+    const [newest] = bundles
     const { source = '' } = store.find('update') ?? {}
     const own = source === '' ? undefined : originOf(source)
-    if (own && (!newest || newest.at < own.at)) {
+    if (own && !findBundle(own)) {
       // If the disk with the bundle was only not mounted, the bundle is new again; an older one is not.
       offered.set(own.at - 1)
       const removed = await store.remove('update')
@@ -170,8 +174,8 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
 
   const refresh = () => (refreshing ??= refreshNow().finally(() => (refreshing = undefined)))
 
-  async function setNewest(bundle: BundledDefinition | undefined): Promise<void> {
-    bundles = { newest: bundle && deliveredByBundle(bundle, version) }
+  async function setBundles(bundled: readonly BundledDefinition[]): Promise<void> {
+    bundles = bundled.map((bundle) => deliveredByBundle(bundle, version))
     // A refresh that is running may have read the state before.
     await refreshing?.catch(() => undefined)
     await refresh()
@@ -179,16 +183,18 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
 
   return {
     refresh,
-    setNewest,
+    setBundles,
     async addBundle(bundle) {
-      const newest = bundles?.newest
-      if (!newest || bundle.publishedAt >= newest.at) await setNewest(bundle)
+      const known = bundles ?? []
+      if (known.every(({ at }) => at < bundle.publishedAt))
+        bundles = [deliveredByBundle(bundle, version), ...known]
+      // One that was reported may be on its way into its slot.
+      await refreshing?.catch(() => undefined)
+      await refresh()
     },
     fileOf(source) {
-      const { kind, bundleUid } = originOf(source)
-      if (kind === 'file') return file
-      const newest = bundles?.newest
-      return newest?.bundleUid === bundleUid ? newest.file : undefined
+      const origin = originOf(source)
+      return origin.kind === 'file' ? file : findBundle(origin)?.file
     },
     problems: () => [...refusals.values()].flatMap(({ problems }) => problems),
   }

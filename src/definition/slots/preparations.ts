@@ -27,7 +27,6 @@ export interface Preparations {
    * @throws AppError why it is refused, NotReady if the daemon stops; ENOENT if its file is missing
    */
   prepare(delivered: Delivered, signal: AbortSignal | undefined): Promise<() => Promise<void>>
-  isPrepared(delivered: Delivered): boolean
   /** Puts a definition into a slot; examines it if it is not prepared. @throws what `prepare` throws */
   put(slot: SlotName, delivered: Delivered): Promise<SlotDefinition>
 }
@@ -71,7 +70,6 @@ export function createPreparations(options: PreparationsOptions): Preparations {
         await store.removeStaged(own.staged)
       }
     },
-    isPrepared: ({ source }) => prepared.has(source),
     async put(slot, delivered) {
       const { source, fileName } = delivered
       const known = prepared.get(source)

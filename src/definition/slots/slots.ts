@@ -141,10 +141,8 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
       if (file !== undefined) return { file, details: join(store.folder, uid, detailsFile), definition }
       throw new AppError(
         generalErrors.NotReady,
-        'the content bundle with this definition is not read yet; try again',
-        {
-          retryAfterSec: 5,
-        },
+        'the content bundle with this definition is not read yet; try again, or see why: journalctl -u edgehostd -g content',
+        { retryAfterSec: 5 },
       )
     },
     removeUpdate: () => store.remove('update'),

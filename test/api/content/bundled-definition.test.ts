@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
@@ -16,6 +16,7 @@ import { contentProgram, examineProgram } from '../../support/programs.ts'
 import { compressions, rawTar } from '../../support/tar-bytes.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 import { form } from '../../support/upload-server.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const uploadPath = '/v1/edge-mgmt/edgehosts/current/actions/upload-content'
 const bundlesPath = '/v1/edge-mgmt/content/bundles'
@@ -91,6 +92,24 @@ describe('a bundle with a definition', () => {
     expect(await remove(`${bundlesPath}/${uid}`)).toBe(204)
     expect(await slots()).toEqual([undefined, undefined])
     expect(await readdir(join(edge.stateDirectory, 'definitions'))).toEqual(['staging'])
+  })
+
+  it('after a start of the whole daemon its archive is there as soon as readyz says so, in both slots', async () => {
+    await publish('1.0.0')
+    const first = await details('embedded')
+    running = first.clusterProfileDetails
+    await publish('2.0.0')
+    await restart()
+    // The upkeep of pins opens the content before any request does.
+    await edge.daemon.start()
+    await waitFor(async () => expect((await edge.get('/readyz')).statusCode).toBe(200))
+    for (const slot of ['embedded', 'update']) {
+      const { archiveUploadPath } = await details(slot)
+      const { file } = await edge.definition.archiveOf(archiveUploadPath)
+      expect((await stat(file)).isFile(), slot).toBe(true)
+    }
+    expect(await slots()).toEqual(['1.0.0', '2.0.0'])
+    expect((await details('embedded')).uid).toBe(first.uid)
   })
 
   it('one with a bad definition is refused whole; bundle, blobs and slot are as before', async () => {

@@ -1,6 +1,7 @@
 import { mkdir, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { BundledDefinition } from '../../../src/definition/slots/delivered.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
 import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../../src/definition/schemas.ts'
 import { uploadErrors } from '../../../src/upload/codes.ts'
@@ -16,32 +17,41 @@ const hours = (count: number) => noon + count * 3_600_000
 
 let edge: TestEdge
 let token: string
+let made: BundledDefinition[]
 let running: readonly ClusterProfileDetail[] | undefined
 const options = () => ({ examineProgram: examineProgram(), running: () => running })
 beforeEach(async () => {
   running = undefined
+  made = []
   edge = await createTestEdge(options())
   token = (await edge.login('alice')).access
 })
 afterEach(() => edge.stop())
 
 /** A published bundle, as the room of the content reports it. Its blob has the version in it. */
-async function bundle(uid: string, publishedAt: number, content = definitionArchive({ version: uid })) {
+async function bundle(
+  uid: string,
+  publishedAt: number,
+  content = definitionArchive({ version: uid }),
+): Promise<BundledDefinition> {
   const folder = join(edge.stateDirectory, 'blobs')
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, uid), content)
   const blob = { file: join(folder, uid), sizeBytes: content.length }
-  return { bundleUid: uid, name: `bundle ${uid}`, publishedAt, ...blob }
+  made.push({ bundleUid: uid, name: `bundle ${uid}`, publishedAt, ...blob })
+  return made.at(-1)!
 }
-type TestBundle = Awaited<ReturnType<typeof bundle>>
-
 const prepare = (
-  { bundleUid: uid, name, publishedAt, file, sizeBytes }: TestBundle,
+  { bundleUid: uid, name, publishedAt, file, sizeBytes }: BundledDefinition,
   signal = new AbortController().signal,
 ) => edge.definition.examineBundled({ file, sizeBytes, bundle: { uid, name, publishedAt }, signal })
-const changed = (newest?: TestBundle) => edge.definition.bundlesChanged(newest)
+/** Reports a bundle as the newest, with the older ones of this test. */
+const changed = (newest?: BundledDefinition) => {
+  const older = made.filter(({ publishedAt }) => newest && publishedAt < newest.publishedAt)
+  return edge.definition.bundlesChanged(newest ? [newest, ...older.reverse()] : [])
+}
 /** As the room of the content does it: examined, published, placed, reported. */
-async function publish(each: TestBundle) {
+async function publish(each: BundledDefinition) {
   const prepared = await prepare(each)
   await prepared.place()
   await changed(each)
@@ -56,10 +66,7 @@ async function install(version: string, at: number, content = definitionArchive(
 
 const details = async (slot: string) =>
   (await edge.get(`${archivePath}/${slot}/details`, token)).json<ClusterConfigArchiveDetails>()
-const versionIn = async (slot: string) => {
-  const [profile] = (await details(slot)).clusterProfileDetails
-  return profile?.profileVersion
-}
+const versionIn = async (slot: string) => (await details(slot)).clusterProfileDetails[0]?.profileVersion
 /** The versions in the slots embedded and update. */
 const slots = async () => [await versionIn('embedded'), await versionIn('update')]
 const audits = () =>

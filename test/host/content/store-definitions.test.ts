@@ -1,9 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { contentErrors } from '../../../src/content/codes.ts'
-import type { ContentDefinitions, NewestDefinition } from '../../../src/content/store/definitions.ts'
+import type { ContentDefinitions, PublishedDefinition } from '../../../src/content/store/definitions.ts'
+import { createContentAccess } from '../../../src/content/store/find.ts'
 import type { OpenStore } from '../../../src/content/store/open-store.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
 import { hexOfBytes, publishInProcess, writeUpload } from '../../support/content-bundles.ts'
@@ -50,7 +51,7 @@ function gatedDefinitions(events: string[], gates: Readonly<Record<string, Promi
 }
 
 it('the definition of a bundle is examined before it is published, and the newest bundle with one is told', async () => {
-  const told: (NewestDefinition | undefined)[] = []
+  const told: (readonly PublishedDefinition[])[] = []
   const placed: string[] = []
   const definitions: ContentDefinitions = {
     async examineBundled({ file, bundle }) {
@@ -61,7 +62,7 @@ it('the definition of a bundle is examined before it is published, and the newes
         discard: async () => void placed.push(`not ${bundle.name}`),
       }
     },
-    bundlesChanged: async (newest) => void told.push(newest),
+    bundlesChanged: async (bundled) => void told.push(bundled),
   }
   start(definitions)
   await expect(
@@ -69,17 +70,18 @@ it('the definition of a bundle is examined before it is published, and the newes
   ).rejects.toThrow('a bad definition')
   const one = await publish({ name: 'one', blobs: [], definition: red, publishedAt: 10 })
   const { uid: bundleUid, name } = one.bundle
-  expect(told.at(-1)).toEqual({ bundleUid, name, publishedAt: 10, file: fileOf(red), sizeBytes: 3 })
+  expect(told.at(-1)).toEqual([{ bundleUid, name, publishedAt: 10, file: fileOf(red), sizeBytes: 3 }])
   const two = await publish({ name: 'two', blobs: [], definition: green, publishedAt: 20 })
-  expect(told.at(-1)).toMatchObject({ bundleUid: two.bundle.uid })
+  const both = [{ bundleUid: two.bundle.uid }, { bundleUid }]
+  expect(told.at(-1)).toMatchObject(both)
   // A definition whose blob is damaged is still that of the newest bundle.
   await store.setAside([hexOfBytes(green)])
   await publish({ name: 'three', blobs: [blue] })
-  expect(told.at(-1)).toMatchObject({ bundleUid: two.bundle.uid })
+  expect(told.at(-1)).toMatchObject(both)
   await store.remove(two.bundle.uid, () => undefined)
-  expect(told.at(-1)).toMatchObject({ bundleUid: one.bundle.uid })
+  expect(told.at(-1)).toMatchObject([{ bundleUid: one.bundle.uid }])
   await store.remove(one.bundle.uid, () => undefined)
-  expect(told.at(-1)).toBeUndefined()
+  expect(told.at(-1)).toEqual([])
   expect(placed).toEqual(['one', 'not one', 'two', 'not two'])
   expect(names()).toEqual(['three'])
 })
@@ -129,6 +131,57 @@ it('an upload whose bundle is removed before its turn becomes a bundle of its ow
   expect(await readFile(fileOf(red), 'utf8')).toBe('red')
 })
 
+it.each<[string, (again: OpenStore) => Promise<unknown>]>([
+  ['a read', (again) => again.open()],
+  ['pins', (again) => createContentAccess(again).renewPins('cluster', [])],
+  ['an upload', (again) => again.stage()],
+  ['the sweep', (again) => again.sweep()],
+])('the first opening by %s tells the definitions, and waits for no examination', async (what, open) => {
+  start()
+  const { bundle } = await publish({ name: 'one', blobs: [], definition: red })
+  await store.close()
+  const gate = Promise.withResolvers<undefined>()
+  const told: string[][] = []
+  start({
+    ...gatedDefinitions([], {}),
+    async bundlesChanged(bundled) {
+      told.push(bundled.map(({ bundleUid }) => bundleUid))
+      await gate.promise
+    },
+  })
+  expect(store.isAnnounced()).toBe(false)
+  const opened = open(store)
+  // What changes the store waits for the slots, and holds nothing else up.
+  if (what === 'the sweep') await waitFor(() => expect(store.isAnnounced()).toBe(true))
+  else await opened
+  expect(told).toEqual([[bundle.uid]])
+  await store.open()
+  expect(names()).toEqual(['one'])
+  expect(told).toHaveLength(1)
+  gate.resolve(undefined)
+  await opened
+})
+
+it('a store that cannot be opened at the start tells the definitions when it can', async () => {
+  start()
+  const { bundle } = await publish({ name: 'one', blobs: [], definition: red })
+  await store.close()
+  const bundles = join(folder, 'content', 'bundles')
+  await rename(bundles, `${bundles}.away`)
+  await writeFile(bundles, '')
+  const told: string[][] = []
+  start({
+    ...gatedDefinitions([], {}),
+    bundlesChanged: async (bundled) => void told.push(bundled.map(({ bundleUid }) => bundleUid)),
+  })
+  await expect(createContentAccess(store).renewPins('cluster', [])).rejects.toThrow()
+  expect(store.isAnnounced()).toBe(false)
+  await rm(bundles)
+  await rename(`${bundles}.away`, bundles)
+  await store.recover()
+  expect(told).toEqual([[bundle.uid]])
+})
+
 it('while the definition of an older bundle is examined again, bundles are published', async () => {
   const gate = Promise.withResolvers<undefined>()
   const events: string[] = []
@@ -136,7 +189,7 @@ it('while the definition of an older bundle is examined again, bundles are publi
   start(definitions)
   await publish({ name: 'one', blobs: [], definition: red, publishedAt: 10 })
   const two = await publish({ name: 'two', blobs: [], definition: green, publishedAt: 20 })
-  definitions.bundlesChanged = async (newest) => {
+  definitions.bundlesChanged = async ([newest]) => {
     events.push(`newest ${newest?.name}`)
     await gate.promise
   }
