@@ -22,8 +22,11 @@ export interface Bundles {
   entries(uid: string, query: ListQuery): Promise<Page<BundleEntry>>
   /** @throws AppError NotFound */
   planDeletion(uid: string): Promise<BundleDeletion>
-  /** @returns what was removed. @throws AppError NotFound, ContentInUse */
-  remove(uid: string): Promise<{ readonly uid: string; readonly name: string }>
+  /**
+   * @param signal ends it with its reason, before anything is removed
+   * @returns what was removed. @throws AppError NotFound, ContentInUse
+   */
+  remove(uid: string, signal: AbortSignal): Promise<{ readonly uid: string; readonly name: string }>
   usage(): Promise<ContentUsage>
   /** @throws AppError NotFound if nothing was published */
   last(): Promise<UploadedContentDetails>
@@ -61,10 +64,12 @@ export function createBundles(options: BundleStateOptions): Bundles {
       const plan = await planDeletion(store, bundle)
       return { uid, name: bundle.name, ...plan, holders: [...(stateOf(bundle)?.holders ?? [])] }
     },
-    async remove(uid) {
-      const removed = await store.remove(uid, (bundle) =>
-        requireUnused(bundle, stateOf(bundle)?.holders ?? []),
-      )
+    async remove(uid, signal) {
+      const removed = await store.remove(uid, (bundle) => {
+        // It may have waited for the publication of another bundle.
+        signal.throwIfAborted()
+        requireUnused(bundle, stateOf(bundle)?.holders ?? [])
+      })
       if (!removed) throw noBundle(uid)
       return removed
     },

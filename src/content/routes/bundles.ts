@@ -109,7 +109,7 @@ export const bundleRoutes: FastifyPluginAsyncTypebox<BundleRoutesOptions> = asyn
         request.auditNote = 'dry run, nothing is deleted'
         return reply.code(200).send(plan)
       }
-      request.auditResource = await bundles.remove(uid)
+      request.auditResource = await bundles.remove(uid, request.sessionEnd)
       return reply.code(204).send(null)
     },
   )

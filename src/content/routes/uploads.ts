@@ -131,7 +131,7 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
       },
     },
     async (request, reply) => {
-      const published = await blobUploads.publish(request.params.uid)
+      const published = await blobUploads.publish(request.params.uid, request.sessionEnd)
       request.auditResource = { name: published.bundle.name, uid: published.bundle.uid }
       return reply.code(published.isNew ? 201 : 200).send(showPublished(store, published))
     },
@@ -149,8 +149,8 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
         response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 409, 503) },
       },
     },
-    async ({ params: { uid } }, reply) => {
-      await blobUploads.remove(uid)
+    async ({ params: { uid }, sessionEnd }, reply) => {
+      await blobUploads.remove(uid, sessionEnd)
       return reply.code(204).send(null)
     },
   )
@@ -187,7 +187,7 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
           request.sessionEnd,
           async ({ signal }) => {
             const posted = await receiveIndex(formParts(request, indexField, signal), signingKey)
-            return { ...(await blobUploads.begin(posted)), name: posted.name }
+            return { ...(await blobUploads.begin(posted, signal)), name: posted.name }
           },
         )
         request.auditResource = { name, uid }

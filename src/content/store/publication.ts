@@ -185,6 +185,7 @@ export function createPublication(options: PublicationOptions) {
         await unlink(former).catch(missing)
         await link(published, former)
       }
+      // From here on it is published, even if the session of its client ends.
       await rename(record, published)
       isRenamed = true
       await syncFolder(folder.bundles)

@@ -52,8 +52,8 @@ export interface Begun {
 export interface BlobUploads {
   /** Opens the store and reads what a stopped daemon left; the other verbs wait for it. */
   ready(): Promise<void>
-  /** @throws AppError BundleInvalid, TooManyUploads, StorageFull */
-  begin(posted: PostedIndex): Promise<Begun>
+  /** @throws AppError BundleInvalid, TooManyUploads, StorageFull; the reason of the signal, before there is an upload */
+  begin(posted: PostedIndex, signal: AbortSignal): Promise<Begun>
   list(): Promise<readonly RunningUpload[]>
   /** @throws AppError NotFound, NotReady while held blobs are read again */
   missing(uid: string): Promise<Iterable<MissingBlob>>
@@ -65,10 +65,13 @@ export interface BlobUploads {
     readonly body: IncomingMessage
     readonly signal: AbortSignal
   }): Promise<number>
-  /** @throws AppError NotFound, BlobsMissing, and what the bundle is refused for */
-  publish(uid: string): Promise<Published>
-  /** @throws AppError NotFound, UploadBusy while it is published */
-  remove(uid: string): Promise<void>
+  /**
+   * @param signal ends the wait with its reason, and the publication unless another caller waits for it too; the upload then stays
+   * @throws AppError NotFound, BlobsMissing, and what the bundle is refused for
+   */
+  publish(uid: string, signal: AbortSignal): Promise<Published>
+  /** @throws AppError NotFound, UploadBusy while it is published; the reason of the signal, before anything is removed */
+  remove(uid: string, signal: AbortSignal): Promise<void>
   /** Removes uploads of which nothing has arrived for long. */
   forgetSilent(): Promise<void>
   /** Ends what is being received; what has arrived is kept. */
@@ -82,7 +85,14 @@ interface Entry {
   /** Undefined while what is held is read again after a restart of the host. */
   upload: BlobUpload | undefined
   phase: UploadPhase
-  publishing: Promise<Published> | undefined
+  publishing: Publication | undefined
+}
+
+/** A publication under way; it ends when the sessions of all who wait for it have ended. */
+interface Publication {
+  readonly published: Promise<Published>
+  readonly end: AbortController
+  readonly waiting: Set<AbortSignal>
 }
 
 // Memory: each holds up to a megabyte.
@@ -225,7 +235,10 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     for (const digest of await store.dropDamaged(staged)) upload.lose(digest)
   }
 
-  async function publishNow(entry: Entry & { readonly upload: BlobUpload }): Promise<Published> {
+  async function publishNow(
+    entry: Entry & { readonly upload: BlobUpload },
+    signal: AbortSignal,
+  ): Promise<Published> {
     const { staged, note, upload } = entry
     const { uid, folder } = staged
     const { name, indexDigest } = note
@@ -234,11 +247,11 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     if (missingBlobs > 0) throw blobsMissing(upload, missingBlobs, missingBytes)
     await upload.pause(busy())
     try {
+      signal.throwIfAborted()
       const publishedAt = now()
       entry.phase = 'checking'
       const file = { fileName: '', fileSizeBytes: 0, fileSha256: '' }
       const bundle = { uid, name, publishedAt, via: 'blobs' as const, ...file }
-      const { signal } = stopping
       const published = await store.publish(staged, {
         ...{ indexDigest, bundle, signal },
         async examine(facts) {
@@ -255,6 +268,15 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     }
   }
 
+  function beginPublication(entry: Entry & { readonly upload: BlobUpload }): Publication {
+    const end = new AbortController()
+    const published = publishNow(entry, AbortSignal.any([stopping.signal, end.signal])).finally(() => {
+      entry.publishing = undefined
+      entry.phase = 'receiving'
+    })
+    return { published, end, waiting: new Set() }
+  }
+
   async function removeEntry({ staged, upload }: Entry): Promise<void> {
     entries.delete(staged.uid)
     await upload?.pause(new AppError(generalErrors.NotFound, 'the upload was deleted'))
@@ -264,10 +286,11 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
 
   return {
     ready: load,
-    async begin(posted) {
+    async begin(posted, signal) {
       await load()
       const indexDigest = digestOf(posted.bytes)
       await store.open()
+      signal.throwIfAborted()
       const running = findByIndex(indexDigest)
       // An operator may have removed it, or another disk is mounted.
       if (running && !(await isThere(running.staged.folder))) await removeEntry(running)
@@ -300,20 +323,22 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
         )
       return upload.append(digest, range, body, signal)
     },
-    async publish(uid) {
+    async publish(uid, signal) {
       await load()
+      signal.throwIfAborted()
+      // One whose callers have gone is taken back first.
+      const ending = entries.get(uid)?.publishing
+      if (ending?.end.signal.aborted) await ending.published.catch(() => undefined)
       const bundle = entries.has(uid) ? undefined : store.findBundle(uid)
       // The reply to the first request may have been lost.
       if (bundle) return { bundle, isNew: false, addedBlobs: 0, damagedBlobs: 0 }
       const entry = findOpen(uid)
-      entry.publishing ??= publishNow(entry).finally(() => {
-        entry.publishing = undefined
-        entry.phase = 'receiving'
-      })
-      return entry.publishing
+      const publication = (entry.publishing ??= beginPublication(entry))
+      return waitWith(publication, signal)
     },
-    async remove(uid) {
+    async remove(uid, signal) {
       await load()
+      signal.throwIfAborted()
       const entry = findOpen(uid)
       if (entry.publishing) throw busy()
       await removeEntry(entry)
@@ -336,7 +361,7 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
       stopping.abort(reason)
       const all = [...entries.values()].flatMap(({ upload, publishing }) => [
         upload?.pause(reason),
-        publishing,
+        publishing?.published,
       ])
       await Promise.allSettled([...all, loaded, checking])
     },
@@ -357,6 +382,25 @@ function viewOf({ staged, note, upload, phase }: Entry): RunningUpload {
   return {
     ...{ ...same, receivedBytes, totalBytes, missingBytes, remainingSeconds },
     lastActivityAt: upload.lastActivityAt(),
+  }
+}
+
+/** Waits for a publication as long as the session of the caller lasts; the last caller whose session ends takes it along. */
+async function waitWith({ published, end, waiting }: Publication, signal: AbortSignal): Promise<Published> {
+  const leave = Promise.withResolvers<never>()
+  waiting.add(signal)
+  const onEnd = () => {
+    waiting.delete(signal)
+    if (waiting.size > 0) leave.reject(signal.reason as AppError)
+    // What it has done is taken back before the reply.
+    else end.abort(signal.reason)
+  }
+  signal.addEventListener('abort', onEnd, { once: true })
+  try {
+    return await Promise.race([published, leave.promise])
+  } finally {
+    signal.removeEventListener('abort', onEnd)
+    waiting.delete(signal)
   }
 }
 

@@ -1,5 +1,6 @@
 import { createSign, generateKeyPairSync } from 'node:crypto'
-import { readdir, readFile, rename, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
@@ -17,6 +18,7 @@ import {
   type TestEdge,
   type TestEdgeOptions,
 } from '../../support/test-edge.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 let edge: TestEdge
 let client: ContentClient
@@ -33,6 +35,59 @@ const errorOf = (reply: Awaited<ReturnType<ContentClient['publish']>>) => {
   const { code, details } = reply.json<ErrorReply & { details?: Record<string, unknown> }>()
   return { status: reply.statusCode, code, details }
 }
+
+describe('a publication whose session ends', () => {
+  let folder: string
+  const open = () => writeFile(join(folder, 'gate'), '')
+  beforeEach(async () => {
+    await edge.stop()
+    folder = await mkdtemp(join(tmpdir(), 'edgehostd-gate-'))
+    // Does nothing before the gate is open.
+    const program = join(folder, 'content.cjs')
+    await writeFile(
+      program,
+      `const cell = new Int32Array(new SharedArrayBuffer(4))
+      while (!require('fs').existsSync(__dirname + '/gate')) Atomics.wait(cell, 0, 0, 10)
+      require(${JSON.stringify(contentProgram())})\n`,
+    )
+    await start({ contentProgram: program })
+  })
+  afterEach(() => rm(folder, { recursive: true }))
+
+  const logOut = (token: string) =>
+    edge.post('/v1/users/default/logout', {}, { headers: { authorization: token } })
+  const phases = async () =>
+    (await client.list()).json<{ items: { phase: string }[] }>().items.map(({ phase }) => phase)
+
+  it('is refused, publishes nothing, and may be asked for again', async () => {
+    const layout = imageLayout(['one'])
+    const uid = await begin(layout.indexFile())
+    await client.sendAll(uid, layout)
+    const { access } = await edge.login('alice')
+    const asked = contentClient(edge, access).publish(uid)
+    await waitFor(async () => expect(await phases()).toEqual(['checking']))
+    await logOut(access)
+    expect(errorOf(await asked)).toMatchObject({ status: 401, code: 'Unauthenticated' })
+    expect(await readdir(content('bundles'))).toEqual([])
+    await open()
+    expect((await client.publish(uid)).statusCode).toBe(201)
+    expect(await readdir(content('bundles'))).toEqual([`${uid}.jsonl`])
+  })
+
+  it('goes on for another session that waits for it', async () => {
+    const layout = imageLayout(['one'])
+    const uid = await begin(layout.indexFile())
+    await client.sendAll(uid, layout)
+    const { access } = await edge.login('alice')
+    const asked = contentClient(edge, access).publish(uid)
+    const other = client.publish(uid)
+    await waitFor(async () => expect(await phases()).toEqual(['checking']))
+    await logOut(access)
+    expect(errorOf(await asked)).toMatchObject({ status: 401 })
+    await open()
+    expect((await other).statusCode).toBe(201)
+  })
+})
 
 describe('an upload blob by blob', () => {
   it('names of blobs become known as manifests arrive, and the bundle is published when none is missing', async () => {
