@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdtemp, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isMemoryMet, memoryReason, withBoundedMemory } from '../../system/bounded-memory.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import type { KubeadmWanted } from './kubeadm-config.ts'
 import { kubeadmFailure } from './kubeadm-failure.ts'
@@ -73,7 +74,12 @@ export function createKubeadmFiles({ folder, runner }: KubeadmFilesOptions): Kub
       const [given, made] = [join(scratch, 'given.yaml'), join(scratch, 'made.yaml')]
       await writeFile(given, text, { mode: 0o600 })
       const all = args.map((argument) => argument.replace('GIVEN', given).replace('MADE', made))
-      const result = await runner.run(kubeadm, all, { timeoutMs, ...(signal ? { signal } : {}) })
+      const result = await runner.run(...withBoundedMemory(kubeadm, all), {
+        timeoutMs,
+        ...(signal ? { signal } : {}),
+      })
+      if (result.exitCode !== 0 && isMemoryMet(result.stderr))
+        throw new Error(`kubeadm ${memoryReason}, to read the configuration of the pack`)
       if (result.exitCode !== 0) throw new Error(kubeadmFailure(result.stderr || result.stdout))
       return args.includes('MADE') ? await readFile(made, 'utf8') : result.stdout
     } finally {

@@ -64,6 +64,21 @@ describe.skipIf(isKitMissing())('manifests that are templates', () => {
   })
 
   it.each([
+    ['many objects', '{{- range until 400000000 }}{{- end }}'],
+    ['one text', 'a: {{ repeat 1900000000 "a" | quote }}'],
+  ])(
+    'that would take all memory are an error of their pack that names the limit: %s',
+    { timeout: 120_000 },
+    async (_, content) => {
+      const { problems } = await prepareAddOns([{ name: 'web', files: { 'manifests/web.yaml': content } }])
+      expect(problems).toMatchObject([{ code: 'ManifestInvalid', severity: 'error', pack: 'u1/web' }])
+      expect(problems[0]?.message).toContain(
+        'cannot be rendered: helm needs more memory than a program may take here, the limit of 2048 MiB',
+      )
+    },
+  )
+
+  it.each([
     ['a template that does not end', '{{ if .Values.a }}', 'unexpected EOF'],
     ['a value that is required', 'a: {{ required "name the host" .Values.host }}', 'name the host'],
     ['what is not YAML after rendering', '{{ "kind: [" }}', 'error converting YAML to JSON'],

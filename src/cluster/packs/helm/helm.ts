@@ -1,3 +1,4 @@
+import { isMemoryMet, memoryReason, withBoundedMemory } from '../../../system/bounded-memory.ts'
 import type { CommandRunner, CommandStreamer } from '../../../system/runner.ts'
 import { StepFailed } from '../../step.ts'
 import type { Revision } from './cure.ts'
@@ -62,7 +63,8 @@ export function createHelm({ runner, program, kubeconfig, home, release, namespa
 
   async function ask(command: string, ...more: readonly string[]) {
     const options = { timeoutMs: askMs, maxOutputBytes: maxObjectsBytes, environment }
-    return runner.run(program, args(command, release, '--output', 'json', ...more), options)
+    const [bounded, all] = withBoundedMemory(program, args(command, release, '--output', 'json', ...more))
+    return runner.run(bounded, all, options)
   }
 
   /** Runs a command that changes the release. Its standard output may contain secrets, as in the notes of a chart. */
@@ -73,17 +75,21 @@ export function createHelm({ runner, program, kubeconfig, home, release, namespa
     onLine: (line: string) => void = () => undefined,
   ): Promise<void> {
     const errors: string[] = []
-    const { exitCode, signal } = await runner.stream(program, command, {
+    let isBounded = false as boolean
+    const { exitCode, signal } = await runner.stream(...withBoundedMemory(program, command), {
       ...{ timeoutMs: timeoutMs + graceMs, environment },
       onLine(line, from) {
         if (from !== 'stderr') return
         onLine(line)
+        // The lines of each thread follow.
+        isBounded ||= isMemoryMet(line)
         errors.push(line)
         if (errors.length > 1_000) errors.shift()
       },
     })
     if (exitCode === 0) return
-    const reason = signal === undefined ? reasonOf(errors) : `helm was ended by ${signal}`
+    const failure = signal === undefined ? reasonOf(errors) : `helm was ended by ${signal}`
+    const reason = isBounded ? `helm ${memoryReason}` : failure
     throw new StepFailed(`the Helm release ${namespace}/${release} could not be ${what}: ${reason}`)
   }
 

@@ -1,4 +1,5 @@
 import { escapeInvisible } from '../../../base/printable.ts'
+import { isMemoryMet, memoryReason, withBoundedMemory } from '../../../system/bounded-memory.ts'
 import { CommandFailed, type CommandRunner } from '../../../system/runner.ts'
 
 /** What is rendered. */
@@ -49,10 +50,13 @@ export function createHelm(options: HelmOptions): Helm {
     args: readonly string[],
   ): Promise<{ readonly text: string } | { readonly refusal: string }> {
     try {
-      const { exitCode, stdout, stderr } = await runner.run('timeout', [...timeout, program, ...args], {
+      const [bounded, all] = withBoundedMemory(program, args)
+      const { exitCode, stdout, stderr } = await runner.run('timeout', [...timeout, bounded, ...all], {
         ...{ timeoutMs, maxOutputBytes, environment, signal },
       })
-      return exitCode === 0 ? { text: stdout } : { refusal: reasonIn(hide(stderr), exitCode) }
+      if (exitCode === 0) return { text: stdout }
+      if (isMemoryMet(stderr)) return { refusal: `cannot be rendered: helm ${memoryReason}` }
+      return { refusal: reasonIn(hide(stderr), exitCode) }
     } catch (error) {
       if (!(error instanceof CommandFailed) || signal.aborted) throw error
       if (error.reason === 'timed-out')

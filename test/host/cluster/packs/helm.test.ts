@@ -68,7 +68,7 @@ describe.skipIf(isKitMissing())('the action helm on a real API server', { timeou
             ...options,
             onStarted: (started) => (pid = started),
             onLine(line, from) {
-              if (args[0] === 'upgrade' && killAt?.test(line)) process.kill(pid, 'SIGKILL')
+              if (args.includes('upgrade') && killAt?.test(line)) process.kill(pid, 'SIGKILL')
               options.onLine(line, from)
             },
           })
