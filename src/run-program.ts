@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { program } from './base/program.ts'
 import type { CommandLine } from './config/command-line.ts'
@@ -11,6 +12,8 @@ import { StartError } from './errors/start-error.ts'
 import { defaultStateDirectory } from './program/config.ts'
 import { endProcess } from './program/end-process.ts'
 import { createFailedStarts } from './program/failed-starts.ts'
+import { isDamage, suspectDatabase } from './store/database.ts'
+import { databaseName } from './store/database-name.ts'
 import { createLog, type Logger } from './system/log.ts'
 import { OutputFailed, writeError, writeOutput } from './program/standard-output.ts'
 
@@ -163,6 +166,7 @@ function reportFailedStart(error: unknown, log: Logger, stateDirectory: string):
     )
     return exitCodes.badConfiguration
   }
+  if (isDamage(error)) suspectDatabase(join(stateDirectory, databaseName))
   const known = error instanceof StartError ? error : adviseOnStart(error, stateDirectory)
   if (known) {
     log.fatal(known.message)

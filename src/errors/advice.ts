@@ -9,6 +9,7 @@ const inTheWay = ['EEXIST', 'EISDIR', 'ELOOP']
 const unwritable = ['ENOSPC', 'EDQUOT', 'EROFS', 'EIO']
 const sqliteUnwritable = [8, 10, 13]
 const sqliteBusy = [5, 6]
+const sqliteDamaged = [11, 26]
 const sqliteCannotOpen = 14
 
 /**
@@ -36,6 +37,10 @@ export function adviseOnStart(error: unknown, stateDirectory: string): StartErro
   if (sqlite !== undefined && sqliteBusy.includes(sqlite))
     return because(
       `another process has the database, find it with fuser -v ${stateDirectory}/${program.folder}.db`,
+    )
+  if (sqlite !== undefined && sqliteDamaged.includes(sqlite))
+    return because(
+      `the database is damaged; the next start checks all of it, and systemd starts it again; check the disk with dmesg --level=err`,
     )
   return undefined
 }

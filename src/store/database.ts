@@ -1,7 +1,10 @@
-import { existsSync, renameSync } from 'node:fs'
+import { existsSync, openSync, closeSync, readSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { Logger } from 'pino'
+import { program } from '../base/program.ts'
 import { StartError } from '../errors/start-error.ts'
+import { differencesOf, missingTables, structureAt, structureOf } from './structure.ts'
+import { isUnwritable } from './unwritable.ts'
 
 /** The records of a program: one SQLite file in the state folder. */
 export interface Database {
@@ -21,45 +24,83 @@ export interface Database {
 /** The schema of a program, one entry a change, applied in order and never edited once released. */
 export type Migrations = readonly string[]
 
+export interface OpenOptions {
+  /** What happens with a damaged file: a host moves it aside and answers, a platform does not start. */
+  readonly onDamage?: 'moveAside' | 'refuse'
+  /** The oldest schema that is still upgraded, and the version of the program to install first for an older one. */
+  readonly oldest?: { readonly schema: number; readonly install: string }
+}
+
+/** The file of a database is damaged. */
+export class DatabaseDamaged extends Error {
+  override readonly name = 'DatabaseDamaged'
+}
+
+/** Files of SQLite that belong to a database. */
+const partsOf = (file: string) => ['', '-wal', '-shm'].map((suffix) => file + suffix)
+
+const suspectName = (file: string) => `${file}.suspect`
+
 /**
- * Opens the database, creates it if it is missing and migrates its schema. A damaged file is kept as `*.corrupt-<time>`
- * and reported, and an empty database replaces it: the host must still answer.
- * @throws when a newer version of the daemon wrote the file, or the file cannot be created
+ * Notes that SQLite has found damage in a database that was open: its next opening reads every index too, which takes ten times as long as
+ * the check at each start and sees what that does not.
  */
-export function openDatabase(file: string, log: Logger, migrations: Migrations): Database {
+export function suspectDatabase(file: string): void {
   try {
-    return open(file, migrations)
+    writeFileSync(suspectName(file), '')
+  } catch {
+    // A full or read-only disk; the next failure notes it.
+  }
+}
+
+/**
+ * Opens the database, creates it if it is missing and migrates its schema. Before that its pages are checked, and its structure is compared
+ * with what the migrations up to its number make. A damaged file is kept as `*.corrupt-<time>` and reported, and an empty database replaces
+ * it: the host must still answer. A file that is intact and that a migration fails on is left as it is: that is our fault, and another
+ * version of the program can read it.
+ * @throws StartError when a newer version of the daemon wrote the file, or one that is too old, or a migration fails; DatabaseDamaged with
+ *   `refuse`; and when the file cannot be created
+ */
+export function openDatabase(
+  file: string,
+  log: Logger,
+  migrations: Migrations,
+  options: OpenOptions = {},
+): Database {
+  try {
+    return open(file, log, migrations, options)
   } catch (error) {
-    if (!isDamage(error) || !existsSync(file)) throw error
+    if (!(error instanceof DatabaseDamaged) || options.onDamage === 'refuse') throw error
     const aside = `${file}.corrupt-${new Date().toISOString().replaceAll(':', '')}`
-    for (const suffix of ['', '-wal', '-shm']) {
-      if (existsSync(file + suffix)) renameSync(file + suffix, aside + suffix)
-    }
+    for (const part of partsOf(file)) if (existsSync(part)) renameSync(part, aside + part.slice(file.length))
+    rmSync(suspectName(file), { force: true })
     log.error(
       { err: error, aside },
       `the database was damaged; its file is kept and a new database is started; check the disk with dmesg --level=err, and recover what is left with sqlite3 ${aside} .recover`,
     )
-    return { ...open(file, migrations), aside }
+    return { ...open(file, log, migrations, options), aside }
   }
 }
 
-function open(file: string, migrations: Migrations): Database {
+function open(file: string, log: Logger, migrations: Migrations, { oldest }: OpenOptions): Database {
+  if (hasForeignFormat(file)) throw new DatabaseDamaged('its header names a format that SQLite does not have')
   const sql = new DatabaseSync(file)
   try {
-    // FULL: an acknowledged commit survives a power cut. It syncs the whole log, with all earlier commits.
-    sql.exec(
-      'PRAGMA busy_timeout = 2000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON',
-    )
-    const check = sql.prepare('PRAGMA quick_check(1)').get() as { quick_check: string }
-    if (check.quick_check !== 'ok')
-      throw Object.assign(new Error(check.quick_check), { errcode: sqliteCorrupt })
-    migrate(sql, migrations)
+    examined(() => {
+      // FULL: an acknowledged commit survives a power cut. It syncs the whole log, with all earlier commits.
+      sql.exec(
+        'PRAGMA busy_timeout = 2000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON',
+      )
+      checkPages(sql, file)
+    })
+    migrate(sql, migrations, oldest)
     // From now on a wait blocks every request, and no other process may write; see `lockState`.
     sql.exec(`PRAGMA busy_timeout = ${busyMs}`)
   } catch (error) {
     sql.close()
     throw error
   }
+  let isSuspect = false
   const [begin, commit] = [sql.prepare('BEGIN IMMEDIATE'), sql.prepare('COMMIT')]
   function transaction<T>(work: () => T): T {
     if (isOpen(sql)) return work()
@@ -71,6 +112,14 @@ function open(file: string, migrations: Migrations): Database {
     } catch (error) {
       // SQLite rolls back by itself on some errors, see sqlite3_get_autocommit.html.
       if (isOpen(sql)) sql.exec('ROLLBACK')
+      if (isDamage(error) && !isSuspect) {
+        isSuspect = true
+        suspectDatabase(file)
+        log.error(
+          { err: error, file },
+          `the database is damaged; the next start checks all of it: systemctl restart ${program.daemon}`,
+        )
+      }
       throw error
     }
   }
@@ -97,24 +146,104 @@ const busyMs = 5
 // A function, because the compiler assumes that a property does not change after a check.
 const isOpen = (sql: DatabaseSync) => sql.isTransaction
 
-/** Applies the numbered migrations that the file lacks; each one in its own transaction. */
-function migrate(sql: DatabaseSync, migrations: Migrations): void {
+function checkPages(sql: DatabaseSync, file: string): void {
+  const isSuspect = existsSync(suspectName(file))
+  const pragma = isSuspect ? 'integrity_check' : 'quick_check'
+  const [found] = Object.values(sql.prepare(`PRAGMA ${pragma}(1)`).get() ?? {})
+  if (found !== 'ok') throw new DatabaseDamaged(String(found))
+  if (isSuspect) rmSync(suspectName(file), { force: true })
+}
+
+/** Applies the numbered migrations that the file lacks, all in one transaction: where one fails, the file is as it was. */
+function migrate(sql: DatabaseSync, migrations: Migrations, oldest: OpenOptions['oldest']): void {
   const { user_version: version } = sql.prepare('PRAGMA user_version').get() as { user_version: number }
+  const known = structureAt(migrations, Math.min(version, migrations.length))
+  const found = examined(() => structureOf(sql))
   if (version > migrations.length) {
+    const [missing] = missingTables(found, known)
+    if (missing !== undefined)
+      throw new DatabaseDamaged(`its schema would be ${version}, and the ${missing} is missing`)
     throw new StartError(
       `the database has schema ${version}, this daemon knows up to ${migrations.length}: install the newer daemon again with dpkg --install`,
     )
   }
-  migrations.slice(version).forEach((statements, index) => {
-    sql.exec(`BEGIN IMMEDIATE; ${statements}; PRAGMA user_version = ${version + index + 1}; COMMIT`)
-  })
+  if (version < 0) throw new DatabaseDamaged(`its schema would be ${version}`)
+  const isNew = version === 0
+  if (oldest && !isNew && version < oldest.schema)
+    throw new StartError(
+      `the database has schema ${version}, this daemon upgrades those from ${oldest.schema} on: install version ${oldest.install} first and start it once, then this one. The file is kept as it is`,
+    )
+  const differences = differencesOf(found, known)
+  if (differences.length > 0) throw new DatabaseDamaged(differences.slice(0, 5).join(', '))
+  if (version === migrations.length) return
+  sql.exec('BEGIN IMMEDIATE')
+  for (const [index, statements] of migrations.entries()) {
+    if (index < version) continue
+    try {
+      sql.exec(statements)
+    } catch (error) {
+      throw failedMigration(sql, index + 1, error)
+    }
+  }
+  sql.exec(`PRAGMA user_version = ${migrations.length}; COMMIT`)
+}
+
+/** Tells damage, which this check does see, from a fault of ours. */
+function failedMigration(sql: DatabaseSync, schema: number, error: unknown): unknown {
+  if (sql.isTransaction) sql.exec('ROLLBACK')
+  if (isUnwritable(error)) return error
+  try {
+    examined(() => {
+      const { integrity_check: check } = sql.prepare('PRAGMA integrity_check(1)').get() as {
+        integrity_check: string
+      }
+      if (check !== 'ok') throw new DatabaseDamaged(check, { cause: error })
+      if (isDamage(error)) throw error
+    })
+  } catch (found) {
+    return found
+  }
+  return new StartError(
+    `the database is intact, and its change to schema ${schema} fails: ${(error as Error).message}. This is a fault of this version; nothing was changed: install the version from before again with dpkg --install, and report this line`,
+    { cause: error },
+  )
 }
 
 // Primary result codes of https://www.sqlite.org/rescode.html
+const sqliteError = 1
 const sqliteCorrupt = 11
+const sqliteFormat = 24
 const sqliteNotADatabase = 26
 
-function isDamage(error: unknown): boolean {
-  const code = (error as { errcode?: number }).errcode
-  return code !== undefined && [sqliteCorrupt, sqliteNotADatabase].includes(code & 0xff)
+const codeOf = (error: unknown) => ((error as { errcode?: number }).errcode ?? 0) & 0xff
+
+/** Whether an error of SQLite says that the file is damaged. */
+export const isDamage = (error: unknown): boolean =>
+  error instanceof DatabaseDamaged || [sqliteCorrupt, sqliteNotADatabase].includes(codeOf(error))
+
+/**
+ * Runs statements that no intact file refuses.
+ * @throws DatabaseDamaged where the file is at fault, other errors as they are
+ */
+function examined<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const isOfFile = isDamage(error) || [sqliteError, sqliteFormat].includes(codeOf(error))
+    if (error instanceof DatabaseDamaged || !isOfFile) throw error
+    throw new DatabaseDamaged((error as Error).message, { cause: error })
+  }
+}
+
+/** Whether the header asks for a format that SQLite does not have, https://www.sqlite.org/fileformat.html: it opens such a file for reads alone. */
+function hasForeignFormat(file: string): boolean {
+  if (!existsSync(file)) return false
+  const header = Buffer.alloc(20)
+  const descriptor = openSync(file, 'r')
+  try {
+    if (readSync(descriptor, header, 0, header.length, 0) < header.length) return false
+  } finally {
+    closeSync(descriptor)
+  }
+  return Math.max(header[18] ?? 0, header[19] ?? 0) > 2
 }

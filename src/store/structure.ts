@@ -1,0 +1,101 @@
+import { DatabaseSync } from 'node:sqlite'
+
+/** Each object of a database, as `table session`, and in the same words what it is made of; without what SQLite keeps for itself. */
+export type Structure = ReadonlyMap<string, string>
+
+/** The structure that a schema makes, and the names of all objects that any of its versions has. */
+export interface KnownStructure {
+  readonly expected: Structure
+  readonly ours: ReadonlySet<string>
+}
+
+// Statistics of ANALYZE and numbers of AUTOINCREMENT come and go.
+const isOfSqlite = (name: string) => name.startsWith('sqlite_') && !name.startsWith('sqlite_autoindex_')
+
+/**
+ * Reads the tables with their columns and foreign keys, the indexes with theirs, and the triggers by name. Not the SQL text: SQLite writes
+ * it again at a change, and each version in its own way.
+ * @throws the error of SQLite where the schema of the file cannot be read
+ */
+export function structureOf(sql: DatabaseSync): Structure {
+  const found = new Map<string, string[]>()
+  const add = (key: string, part: unknown) => {
+    const parts = found.get(key) ?? []
+    parts.push(JSON.stringify(part))
+    found.set(key, parts)
+  }
+  const all = (text: string) => sql.prepare(text).all() as Record<string, string | number | null>[]
+  for (const { name, type, wr, strict } of all("SELECT * FROM pragma_table_list WHERE schema = 'main'"))
+    add(`table ${name}`, [type, wr, strict])
+  for (const row of all(
+    `SELECT list.name AS of, item.name, item.type, item."notnull", item.dflt_value, item.pk, item.hidden
+     FROM pragma_table_list AS list, pragma_table_xinfo(list.name) AS item WHERE list.schema = 'main' ORDER BY list.name, item.cid`,
+  ))
+    add(`table ${row.of}`, [row.name, row.type, row.notnull, row.dflt_value, row.pk, row.hidden])
+  for (const row of all(
+    `SELECT list.name AS of, item."from", item."table", item."to", item.on_update, item.on_delete
+     FROM pragma_table_list AS list, pragma_foreign_key_list(list.name) AS item WHERE list.schema = 'main' ORDER BY list.name, item.id, item.seq`,
+  ))
+    add(`table ${row.of}`, [row.from, row.table, row.to, row.on_update, row.on_delete])
+  for (const row of all(
+    `SELECT list.name AS of, item.name AS name, item."unique" AS isUnique, item.partial, part.name AS "column", part."desc", part.coll, part.key
+     FROM pragma_table_list AS list, pragma_index_list(list.name) AS item, pragma_index_xinfo(item.name) AS part
+     WHERE list.schema = 'main' ORDER BY list.name, item.name, part.seqno`,
+  ))
+    add(`index ${row.name}`, [row.of, row.isUnique, row.partial, row.column, row.desc, row.coll, row.key])
+  for (const { name, tbl_name } of all("SELECT name, tbl_name FROM sqlite_schema WHERE type = 'trigger'"))
+    add(`trigger ${name}`, tbl_name)
+  return new Map(
+    [...found]
+      .filter(([key]) => !isOfSqlite(key.slice(key.indexOf(' ') + 1)))
+      .map(([key, parts]) => [key, parts.join(' ')]),
+  )
+}
+
+/**
+ * The structure that the migrations up to a number make, tried in memory.
+ * @param version how many of them
+ */
+export function structureAt(migrations: readonly string[], version: number): KnownStructure {
+  const sql = new DatabaseSync(':memory:')
+  try {
+    const ours = new Set<string>()
+    let expected: Structure = new Map()
+    const names = sql.prepare("SELECT type || ' ' || name AS name FROM sqlite_schema")
+    for (const [index, statements] of migrations.entries()) {
+      try {
+        sql.exec(statements)
+      } catch (error) {
+        // The one who applies it to the file says so.
+        if (index >= version) break
+        throw error
+      }
+      if (index + 1 === version) expected = structureOf(sql)
+      for (const { name } of names.all()) ours.add(String(name))
+    }
+    return { expected, ours }
+  } finally {
+    sql.close()
+  }
+}
+
+/**
+ * What of a structure is missing, or is not as it should be; empty where nothing is. Tables and indexes of others are no difference, as an
+ * administrator may have added them; an object of ours that belongs to another version is one.
+ */
+export function differencesOf(found: Structure, { expected, ours }: KnownStructure): string[] {
+  return [
+    ...[...expected].flatMap(([key, made]) => {
+      const present = found.get(key)
+      if (present === undefined) return [`the ${key} is missing`]
+      return present === made ? [] : [`the ${key} is not as it was made`]
+    }),
+    ...[...found.keys()]
+      .filter((key) => !expected.has(key) && ours.has(key))
+      .map((key) => `the ${key} does not belong to this schema`),
+  ]
+}
+
+/** The tables that a structure lacks of another one. */
+export const missingTables = (found: Structure, { expected }: KnownStructure): string[] =>
+  [...expected.keys()].filter((key) => key.startsWith('table ') && !found.has(key))
