@@ -73,6 +73,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const listTokens = createContinueTokens(secrets.derive('continue token'))
   const audit = createAudit({
     ...{ settings: config.audit, database, read, edgeHostId: record.id, listTokens, clock, log },
+    stateDirectory: state.directory,
     startMessage: `Start version ${version} in mode ${mode}`,
     onAnonymous: anonymousLog.reserve,
   })
@@ -140,6 +141,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const definition = await createDefinitions({
     ...{ settings: config.definitions, stateDirectory: state.directory, database, version, stopping },
     ...{ runner, program: edges.examineProgram, record: audit.record, clock, log },
+    isComplete: audit.isComplete,
     signingKey,
     hasCluster: () => (edges.running ? edges.running() !== undefined : cluster.hasCluster()),
     running: async () => (edges.running ? edges.running() : cluster.profiles()),
@@ -164,6 +166,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ stateDirectory: state.directory, hostId: record.id, definition, content, version, runner, stopping },
     ...{ listTokens, certificate: () => certificate.material().cert, architecture: edges.architecture },
     ...{ cores: edges.cores, asUnits: runtimeDirectory !== undefined, privileged, clock, log },
+    isComplete: audit.isComplete,
     problemOf: createBodyCheck(ClusterConfiguration),
     record: audit.record,
     programs: { step: edges.stepProgram, keeper: edges.keeperProgram, prepare: edges.prepareProgram },

@@ -1,8 +1,11 @@
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { program } from './base/program.ts'
 import { makeBackup } from './backup/make-backup.ts'
 import { BackupRefused, RestoredInPart } from './backup/refused.ts'
+import { beginAnew, recoverState } from './backup/replace-state.ts'
 import { restoreBackup, type Restored } from './backup/restore-backup.ts'
+import { findDamagedPair } from './certificate/self-signed.ts'
 import { ConfigInvalid } from './config/problem.ts'
 import { amount } from './ctl/amount.ts'
 import { confirm } from './ctl/confirm.ts'
@@ -17,6 +20,8 @@ import { migrations } from './platform/migrations.ts'
 import { changeSecret } from './platform/secret/change-secret.ts'
 import { removeOnSignal } from './program/remove-on-signal.ts'
 import { OutputFailed, writeError, writeOutput } from './program/standard-output.ts'
+import { isUsableSecret, secretFile } from './secrets/secret-file.ts'
+import { createSecret } from './secrets/secrets.ts'
 import { createLog } from './system/log.ts'
 
 // Set by the build.
@@ -31,7 +36,7 @@ interface Order {
 }
 
 /**
- * The process of `edgeplatformctl backup`, `restore` and `secret change`, which work on files of this machine: a backup is made while the
+ * The process of `edgeplatformctl backup`, `restore`, `recover`, `fresh-start` and `secret change`, which work on files of this machine: a backup is made while the
  * platform runs, the others while it does not.
  */
 async function main(): Promise<void> {
@@ -46,6 +51,8 @@ async function main(): Promise<void> {
   }
   const { config, configFile } = await load()
   if (positionals[0] === 'secret') await newSecret(order, config.state.directory)
+  else if (positionals[0] === 'recover') await recover(order, config.state.directory)
+  else if (positionals[0] === 'fresh-start') await freshStart(order, config.state.directory)
   else if (positionals[0] === 'restore') await restore(order, config.state.directory, configFile)
   else await backup(order, config, configFile)
 }
@@ -88,6 +95,54 @@ async function restore(
     ...{ now: Date.now(), log: createLog('error'), onBegin: removeOnSignal() },
   })
   writeOutput(describe(restored))
+}
+
+async function recover({ isConfirmed }: Order, stateDirectory: string): Promise<void> {
+  if (!isConfirmed)
+    confirm(createTerminal(), {
+      what: `What can be read of the state in ${stateDirectory} takes its place, and the present one is put aside. With a backup, restore it instead.`,
+      ask: 'Recover it?',
+      done: 'changed',
+    })
+  const { formerState, tables, isSecretNew, isPairNew } = await recoverState({
+    ...{ stateDirectory, migrations, now: Date.now(), log: createLog('error'), onBegin: removeOnSignal() },
+    isSecretUsable: (folder) => isUsableSecret(join(folder, secretFile), 32),
+    makeSecret: createSecret,
+    isPairUsable: async (folder) => (await findDamagedPair(folder)) === undefined,
+  })
+  for (const { table, rows, isWhole } of tables)
+    if (!isWhole) writeOutput(`Read in part: ${table}, ${plural(rows, 'row')}.\n`)
+  const whole = tables.filter(({ isWhole }) => isWhole)
+  writeOutput(
+    `Read: ${plural(whole.length, 'table')}, ${plural(
+      whole.reduce((sum, { rows }) => sum + rows, 0),
+      'row',
+    )}.\n`,
+  )
+  if (isSecretNew)
+    writeOutput(
+      'The secret is new: users log in again; values that were encrypted with the former one are SecretReplaced.\n',
+    )
+  if (isPairNew)
+    writeOutput(
+      'The next start makes a new certificate; hosts that pinned the former one are connected again.\n',
+    )
+  writeOutput(`The former state is in ${formerState}; remove it when all is well.\n`)
+  writeOutput(`Next: systemctl start ${program.daemon}.socket ${program.daemon}.service\n`)
+}
+
+async function freshStart({ isConfirmed }: Order, stateDirectory: string): Promise<void> {
+  if (!isConfirmed)
+    confirm(createTerminal(), {
+      what: `The platform begins with no users, projects and hosts; the state in ${stateDirectory} is put aside.`,
+      ask: 'Begin anew?',
+      done: 'changed',
+    })
+  const former = await beginAnew({
+    ...{ stateDirectory, now: Date.now(), log: createLog('error'), onBegin: removeOnSignal() },
+  })
+  writeOutput(`The former state is in ${former}; remove it when nothing of it is missed.\n`)
+  writeOutput(`Next: systemctl start ${program.daemon}.socket ${program.daemon}.service\n`)
 }
 
 async function newSecret({ isConfirmed }: Order, stateDirectory: string): Promise<void> {
@@ -135,11 +190,26 @@ async function choosePassphrase(file: string | undefined): Promise<string> {
   return passphrase
 }
 
+/** Bytes that are no UTF-8 must not be replaced by a sign for all of them: then another passphrase opens the backup. */
+function firstLine(bytes: Buffer, file: string): string {
+  const end = bytes.indexOf('\n')
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
+      bytes.subarray(0, end < 0 ? bytes.length : end),
+    )
+    return text.replace(/\r$/, '')
+  } catch {
+    throw new Failure(
+      'failed',
+      `${file}: the passphrase is not UTF-8; write it as such, for example with: iconv -f ISO-8859-1 -t UTF-8 ${file}. A backup that an earlier version made with this file opens with a file that has U+FFFD (the bytes EF BF BD) for each such byte. Nothing was changed`,
+    )
+  }
+}
+
 /** The first line of a file, or what is typed. */
 async function readPassphrase(file: string | undefined, question: string): Promise<string> {
   if (file !== undefined) {
-    const [first = ''] = readBody(file, '--passphrase-file').toString().split('\n')
-    return requirePassphrase(first.replace(/\r$/, ''))
+    return requirePassphrase(firstLine(readBody(file, '--passphrase-file'), file))
   }
   const typed = await createTerminal().askSecretly(question)
   if (typed === undefined)

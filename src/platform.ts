@@ -5,6 +5,7 @@ import { createAudit, type Audit } from './audit/audit.ts'
 import { requireFinishedRestore } from './backup/unfinished-restore.ts'
 import { clientOfAddress } from './base/client.ts'
 import { createCertificateRoom, type CertificateRoom } from './certificate/room.ts'
+import { findDamagedPair } from './certificate/self-signed.ts'
 import { createJobs } from './jobs/jobs.ts'
 import { createContinueTokens } from './lists/continue-token.ts'
 import { createMetrics } from './metrics/room.ts'
@@ -48,7 +49,8 @@ import { systemRoutes } from './platform/routes/system.ts'
 import { userRoutes } from './platform/routes/users.ts'
 import { rateRows } from './platform/routes/rates.ts'
 import { recordChange, requireFinishedChange } from './platform/secret/change-secret.ts'
-import { openTenant } from './platform/tenant.ts'
+import { hasTenant, hasTrail, openTenant, type Tenant } from './platform/tenant.ts'
+import { hasKeptFolders, notWhole, recordRecovery } from './platform/whole-state.ts'
 import { createUserParts, type UserParts } from './platform/users/create-users.ts'
 import { createPhases } from './phases.ts'
 import type { Room } from './room.ts'
@@ -89,18 +91,36 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   // The state folder, the tenant, and the audit trail.
   await requireFinishedRestore(config.state.directory)
   await requireFinishedChange(config.state.directory)
+  if (config.api.tls.certificateFile === undefined) {
+    const damaged = await findDamagedPair(join(config.state.directory, 'tls'))
+    if (damaged !== undefined) throw notWhole(damaged)
+  }
   // Twenty users who filter at once wait for each other, and none is refused.
-  const state = await openState({ settings: config.state, migrations, maximumWaiting: 64, clock, log })
+  let begun: Tenant | undefined
+  const state = await openState({
+    ...{ settings: config.state, migrations, maximumWaiting: 64, clock, log },
+    whole: {
+      hasFiles: hasKeptFolders,
+      isBegun: hasTenant,
+      isUsed: hasTrail,
+      begin(opened) {
+        begun = openTenant({ database: opened, clock })
+      },
+      refuse: notWhole,
+    },
+  })
   const { database, read, secrets } = state
-  const tenant = openTenant({ database, clock })
+  const tenant = begun ?? openTenant({ database, clock })
   const listTokens = createContinueTokens(secrets.derive('continue token'))
   const audit = createAudit({
     ...{ settings: config.audit, database, read, edgeHostId: tenant.uid, listTokens, clock, log },
+    stateDirectory: state.directory,
     startMessage: `Start version ${version}`,
     onAnonymous: anonymousLog.reserve,
   })
   for (const entry of [...state.auditEntries, ...tenant.auditEntries]) audit.record(entry)
   await recordChange(state.directory, audit.record)
+  await recordRecovery(state.directory, audit.record)
 
   const names = createOwnNames({ hostName: config.platform.hostName })
   const certificate = await createCertificateRoom({
@@ -137,12 +157,14 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   })
   const packs = await createPackParts({
     ...{ stateDirectory: state.directory, settings: config.platform.packs, database, read, secrets },
+    isComplete: audit.isComplete,
     ...{ worker: { runner, program: edges.examineProgram, log }, usesOf: clusterStore.using },
     madeOf: clusterStore.madeOf,
     ...{ requireProject, stopping, clock, log },
   })
   const clusters = await createClusterParts({
     ...{ stateDirectory: state.directory, settings: config.platform.packs, store: clusterStore, index },
+    isComplete: audit.isComplete,
     ...{ database, read, secrets, tenantUid: tenant.uid, hosts, packs, clock, log },
   })
   const clouds = await createCloudParts({

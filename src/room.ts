@@ -52,8 +52,8 @@ export interface Job {
 export interface Check {
   /** The journal uses this name when the check fails. */
   readonly name: string
-  /** `alive`: if it fails, a restart helps. `ready`: without it some work cannot be done. */
-  readonly kind: 'alive' | 'ready'
+  /** `alive`: if it fails, a restart helps. `ready`: without it some work cannot be done. `note`: all work is done, and it is shown in the status. */
+  readonly kind: 'alive' | 'ready' | 'note'
   readonly holds: () => boolean
 }
 

@@ -1,17 +1,17 @@
-import { access, constants, mkdir } from 'node:fs/promises'
+import { access, constants, mkdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SystemEntry } from './audit/own-entries.ts'
 import type { Room } from './room.ts'
 import { createSecret, createSecrets, type Secrets } from './secrets/secrets.ts'
-import { readOrMakeSecret, secretFile } from './secrets/secret-file.ts'
-import { databaseName } from './store/database-name.ts'
-import { openDatabase, type Database, type Migrations } from './store/database.ts'
+import { endedSecretFile, isUsableSecret, readOrMakeSecret, secretFile } from './secrets/secret-file.ts'
+import { databaseName, headName } from './store/database-name.ts'
+import { DatabaseDamaged, openDatabase, type Database, type Migrations } from './store/database.ts'
 import { createDiskReserve, type DiskReserve } from './store/disk-reserve.ts'
 import { createReader, type Reader } from './store/reader.ts'
 import { createStoreRoom } from './store/room.ts'
-import { lockState } from './store/state-lock.ts'
+import { lockState, StateInUse } from './store/state-lock.ts'
 import type { Clock } from './system/clock.ts'
-import { sweepTemporary } from './system/files.ts'
+import { isThere, sweepTemporary } from './system/files.ts'
 import type { Logger } from './system/log.ts'
 import { requireRegularIfPresent } from './system/regular-file.ts'
 
@@ -21,8 +21,24 @@ export interface StateOptions {
   readonly migrations: Migrations
   /** How many different reads may wait for the thread that makes them; by default that of the reader. */
   readonly maximumWaiting?: number
+  /** Given by a program that does not begin anew where there was a state; a host has none, since it must answer whatever is lost. */
+  readonly whole?: WholeState
   readonly clock: Clock
   readonly log: Logger
+}
+
+/** What tells the first start from a state that was lost in part. */
+export interface WholeState {
+  /** Whether there are files that were named by a database. */
+  hasFiles(stateDirectory: string): Promise<boolean>
+  /** Whether the database has the row that the first start writes. */
+  isBegun(database: Database): boolean
+  /** Whether the database has what is written only once there is a secret. */
+  isUsed(database: Database): boolean
+  /** Writes that row, unless it is there: the last step of a first start before the secret is made. */
+  begin(database: Database): void
+  /** The error that names the problem and the commands. */
+  refuse(problem: string): Error
 }
 
 /** The state that outlives the daemon: its folder, the database, and the secret from which all keys are derived. */
@@ -43,12 +59,13 @@ export interface State {
 
 /**
  * Opens the state folder, and creates it if it is missing.
- * @throws StateInUse when another daemon uses it
+ * @throws StateInUse when another daemon uses it; what `whole` says where a part of the state is lost
  */
 export async function openState({
   settings: { directory },
   migrations,
   maximumWaiting,
+  whole,
   clock,
   log,
 }: StateOptions): Promise<State> {
@@ -64,16 +81,36 @@ export async function openState({
   const databaseFile = join(directory, databaseName)
   // SQLite reports a pipe or a folder at this path with the same words.
   requireRegularIfPresent(databaseFile)
-  const database = openDatabase(databaseFile, log, migrations)
+  const secretPath = join(directory, secretFile)
+  const hadState =
+    whole !== undefined &&
+    ((await isUsableSecret(secretPath, secretBytes)) || (await whole.hasFiles(directory)))
+  if (whole && hadState && (await sizeOf(databaseFile)) === 0) {
+    lock.release()
+    throw whole.refuse(`the database ${databaseFile} is missing or empty, and there was a state`)
+  }
+  const database = openWhole()
   const reader = createReader(database.sql, maximumWaiting === undefined ? {} : { maximumWaiting })
   const made: SystemEntry[] = []
-  const secretPath = join(directory, secretFile)
-  const secret = await readOrMakeSecret(secretPath, 32, (isReplaced) => {
+  const endedPath = join(directory, endedSecretFile)
+  const isEnded = await isThere(endedPath)
+  // After the first row, so that a secret without one is a lost database.
+  const wasUsed = whole?.isUsed(database) ?? false
+  whole?.begin(database)
+  const secret = await readOrMakeSecret(secretPath, secretBytes, (isReplaced) => {
+    if (whole && wasUsed && !isEnded)
+      throw whole.refuse(`the secret ${secretPath} is ${isReplaced ? 'damaged' : 'missing'}`)
     if (isReplaced)
       log.warn({ file: secretPath }, 'the secret was damaged and is replaced: all users have to log in again')
     made.push({ action: 'create', kind: 'secret', message: 'Make the secret that all tokens depend on' })
     return createSecret()
+  }).catch((error: unknown) => {
+    database.close()
+    lock.release()
+    throw error
   })
+  if (isEnded) await rm(endedPath, { force: true })
+  const storeRoom = createStoreRoom({ directory, databaseFile, database, reserve, clock, log })
   return {
     directory,
     database,
@@ -81,11 +118,55 @@ export async function openState({
     secrets: createSecrets(secret),
     reserve,
     auditEntries: made,
-    room: createStoreRoom({ directory, databaseFile, database, reserve, clock, log }),
+    room: {
+      ...storeRoom,
+      jobs: [
+        ...(storeRoom.jobs ?? []),
+        { name: 'state lock', schedule: '31 * * * * *', stuckAfterMs: 300_000, run: checkLock },
+      ],
+    },
     async close() {
       await reader.close()
       database.close()
       lock.release()
     },
   }
+
+  /** Two daemons must not write one database: the one that has lost the folder ends at once, without another write. */
+  function checkLock(): void {
+    try {
+      lock.check()
+    } catch (error) {
+      if (!(error instanceof StateInUse)) throw error
+      setImmediate(() => {
+        throw error
+      })
+    }
+  }
+
+  function openWhole(): Database {
+    let opened: Database | undefined
+    try {
+      opened = openDatabase(databaseFile, log, migrations, {
+        beside: [join(directory, headName)],
+        ...(whole ? { onDamage: 'refuse' } : {}),
+      })
+      if (!whole || !hadState || whole.isBegun(opened)) return opened
+    } catch (error) {
+      lock.release()
+      if (!whole || !(error instanceof DatabaseDamaged)) throw error
+      throw whole.refuse(`the database ${databaseFile} is damaged: ${error.message}`)
+    }
+    opened.close()
+    lock.release()
+    throw whole.refuse(`the database ${databaseFile} is an empty one, and there was a state`)
+  }
 }
+
+const secretBytes = 32
+
+const sizeOf = (file: string) =>
+  stat(file).then(
+    ({ size }) => size,
+    () => 0,
+  )

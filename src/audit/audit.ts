@@ -1,5 +1,7 @@
+import { join } from 'node:path'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import type { FiguresOf, Room } from '../room.ts'
+import { headName } from '../store/database-name.ts'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
@@ -9,7 +11,8 @@ import { createBatch } from './batch.ts'
 import type { RetentionLimits } from './config.ts'
 import { downloadTrail } from './download.ts'
 import { createFlood } from './flood.ts'
-import { beginEntry, systemEntry, type SystemEntry } from './own-entries.ts'
+import { openHeadFile } from './head-file.ts'
+import { beginEntry, lossMark, systemEntry, type SystemEntry } from './own-entries.ts'
 import type { AuditAction } from './record.ts'
 import { createRequestAudit, type RequestAudit } from './request-audit.ts'
 import { retain } from './retention.ts'
@@ -22,6 +25,8 @@ import { verifyTrail } from './verification.ts'
 export interface AuditOptions {
   readonly settings: RetentionLimits
   readonly database: Database
+  /** The state folder, where the head of the trail is beside the database; absent for a database in memory. */
+  readonly stateDirectory?: string
   /** Identifies this host in each record of a list. */
   readonly edgeHostId: string
   readonly listTokens: ContinueTokens
@@ -54,6 +59,8 @@ export interface Audit extends Room {
   lastResource(kind: string, action: AuditAction): string | undefined
   /** Number of records since the start that are only in the journal. */
   unwritten(): number
+  /** Whether the database is known to have all commits of before: only then may what no row names be removed. */
+  readonly isComplete: boolean
   /** Writes the head to the journal, and removes records that are too old or too many; call it hourly. */
   enforceRetention(): Promise<void>
   /** Writes all waiting records and sums. */
@@ -64,7 +71,11 @@ export interface Audit extends Room {
 export function createAudit(options: AuditOptions): Audit {
   const { settings, database, read, clock, log, onAnonymous } = options
   const store = createTrailStore(database)
-  const trail = createTrail({ store, database, clock, log })
+  const headFile =
+    options.stateDirectory === undefined
+      ? undefined
+      : openHeadFile(join(options.stateDirectory, headName), log)
+  const trail = createTrail({ store, database, clock, log, ...(headFile ? { headFile } : {}) })
   const monotonic = () => clock.monotonic()
   const anonymous = createFlood({ trail, callers: 'without a session', monotonic, onAdmitted: onAnonymous })
   const users = createFlood({ trail, callers: 'of logged-in users', monotonic })
@@ -73,7 +84,13 @@ export function createAudit(options: AuditOptions): Audit {
   if (database.aside !== undefined) trail.append(beginEntry(database.aside))
   const audits: AuditAccess = {
     ...createSearch({ database, store, read, head: () => trail.head().seq, edgeHostId: options.edgeHostId }),
-    verify: (expected) => verifyTrail({ store, head: trail.head(), ...(expected ? { expected } : {}) }),
+    async verify(expected) {
+      const found = await verifyTrail({ store, head: trail.head(), ...(expected ? { expected } : {}) })
+      const loss = store.newest(lossMark.kind, lossMark.action)
+      return loss && found.isIntact
+        ? { ...found, isIntact: false, problem: { seq: loss.seq, message: loss.message } }
+        : found
+    },
     unwritten: trail.unwritten,
     download: () => downloadTrail(store, trail.head().seq),
   }
@@ -93,6 +110,8 @@ export function createAudit(options: AuditOptions): Audit {
     record,
     lastResource: (kind, action) => store.newest(kind, action)?.resourceUid,
     unwritten: trail.unwritten,
+    isComplete: trail.isComplete,
+    checks: [{ name: 'audit trail complete', kind: 'note', holds: () => !trail.isLost }],
     enforceRetention,
     flush,
     async routes(app) {
@@ -117,6 +136,7 @@ export function createAudit(options: AuditOptions): Audit {
       flush()
       record({ action: 'action', kind: 'daemon', message: 'Stop' })
       trail.announceHead()
+      headFile?.close()
     },
   }
 }

@@ -40,4 +40,18 @@ export const beginEntry = (aside: string): AuditEntry =>
     outcome: 'failed',
   })
 
+/** The entry for a database that lacks the last records that this daemon had written to the disk. */
+export const lossEntry = (expected: AuditHead, found: AuditHead): AuditEntry =>
+  systemEntry({
+    ...lossMark,
+    message:
+      found.seq < expected.seq
+        ? `the database lost its last commits: records ${found.seq + 1} to ${expected.seq} of the trail are missing, and with them what they tell of, such as ends of sessions; the newest was ${textOf(expected)}`
+        : `the database is not the one of the last start: record ${expected.seq} of the trail is not ${textOf(expected)}`,
+    outcome: 'failed',
+  })
+
+/** By what the entry of a loss is found again. */
+export const lossMark = { action: 'delete', kind: 'audit' } as const
+
 const textOf = ({ seq, hash }: AuditHead) => `${seq}:${hex(hash)}`

@@ -4,7 +4,8 @@ import { isDatabaseError } from '../store/unwritable.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import { createJournalCopy, jsonOf } from './journal-copy.ts'
-import { forkEntry, gapEntry } from './own-entries.ts'
+import type { HeadFile } from './head-file.ts'
+import { forkEntry, gapEntry, lossEntry } from './own-entries.ts'
 import { chainRecord, isSameHead, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
 import type { TrailStore } from './trail-store.ts'
 import { uuidAt } from '../base/uid.ts'
@@ -43,6 +44,10 @@ export interface Trail {
   head(): AuditHead
   /** Number of records since the start that are only in the journal. */
   unwritten(): number
+  /** Whether the database lacked records at the start that were on the disk. */
+  readonly isLost: boolean
+  /** Whether the database is known to have all commits of before; false also where no head was beside it. */
+  readonly isComplete: boolean
   /** Writes the head to the journal, which an attacker may not be able to alter. */
   announceHead(): void
 }
@@ -52,10 +57,12 @@ export interface TrailOptions {
   readonly database: Database
   readonly clock: Clock
   readonly log: Logger
+  /** The head beside the database; absent where that is in memory. */
+  readonly headFile?: HeadFile
 }
 
 /** Opens the trail. Changes that a killed daemon had begun become records with the outcome `unknown`. */
-export function createTrail({ store, database, clock, log }: TrailOptions): Trail {
+export function createTrail({ store, database, clock, log, headFile }: TrailOptions): Trail {
   const journal = createJournalCopy(log)
   const { sql, transaction } = database
   let head = store.head()
@@ -110,7 +117,10 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
       log.error({ expected: jsonOf(head), found: jsonOf(found) }, 'another program changed the audit trail')
     isHeadSure = true
     const newest = made.at(-1)
-    if (newest) head = { seq: newest.seq, hash: newest.hash }
+    if (newest) {
+      head = { seq: newest.seq, hash: newest.hash }
+      headFile?.write(head)
+    }
     for (const [uid] of late) unrecorded.delete(uid)
     if (missing > 0) log.info({ missing }, 'the audit trail can be written again')
     missing = 0
@@ -146,6 +156,20 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
 
   const newUid = () => uuidAt(clock.now())
 
+  const last = headFile?.last
+  const atLast = last && store.read(last.seq)
+  // Records that retention has removed cannot be compared.
+  const isLost =
+    last !== undefined && (last.seq > head.seq || (atLast !== undefined && !isSameHead(atLast, last)))
+  if (isLost) {
+    const entry = lossEntry(last, head)
+    log.error(
+      { expected: jsonOf(last), found: jsonOf(head) },
+      `${entry.message}; check the disk with dmesg --level=err`,
+    )
+    write([{ entry, uid: newUid(), isIntent: false }])
+  }
+
   const begun = store.intents()
   for (const { uid, entry } of begun) unrecorded.set(uid, { ...entry, outcome: 'unknown', status: null })
   if (begun.length > 0) write([])
@@ -171,6 +195,8 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     finish: (uid, entry) => writeOrMiss([{ entry, uid, isIntent: true }]),
     writeAll: (all) => writeOrMiss(all),
     newUid,
+    isLost,
+    isComplete: last !== undefined && !isLost,
     head: () => head,
     unwritten: () => unwritten,
     announceHead: () => journal.writeHead(head),

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile, realpath, rm, stat, statfs } from 'node:fs/promises'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { backup as copyDatabase, DatabaseSync } from 'node:sqlite'
 import { program } from '../base/program.ts'
 import { nextSecretFile, secretFile } from '../secrets/secret-file.ts'
 import { placeFile } from '../system/place-file.ts'
 import { FileRefused, readRegularFile, textFileBytes } from '../system/regular-file.ts'
-import { isThere, syncFolder } from '../system/files.ts'
+import { isThere, sweepTemporary, syncFolder } from '../system/files.ts'
 import { gone, packMembers, type Source } from './members.ts'
 import { BackupRefused } from './refused.ts'
 import { seal } from './sealed-file.ts'
-import { databaseName } from '../store/database-name.ts'
+import { asideName, databaseName, headName } from '../store/database-name.ts'
 import { reserveName } from '../store/disk-reserve.ts'
 import { lockName } from '../store/state-lock.ts'
 import { markName } from './unfinished-restore.ts'
@@ -45,7 +45,10 @@ const isLeftOut = (path: string) =>
     path === markName ||
     /^(packs|profiles|clusters)\/staging\//.test(path) ||
     [databaseName, `${databaseName}-wal`, `${databaseName}-shm`, `${databaseName}-journal`].includes(path) ||
-    path.startsWith(`${databaseName}.corrupt-`) ||
+    path.startsWith(`${databaseName}.`) ||
+    path === usingName ||
+    path === headName ||
+    path.startsWith(`${asideName}/`) ||
     /(^|\/)\.[^/]+\.[0-9a-f]{16}\.tmp(-\w+)?$/.test(path))
 // A backup of the database takes that much at most, and the platform needs some too.
 const spareBytes = 64 * 1_048_576
@@ -57,8 +60,19 @@ const allPages = 2 ** 30
  * @throws BackupRefused, and the system's error, for example `ENOSPC`; a former file at the path is then unchanged
  */
 export async function makeBackup(options: BackupOptions): Promise<BackupMade> {
-  const { file, stateDirectory, passphrase, programVersion, now, onBegin } = options
+  const { file, stateDirectory } = options
   await requireOutside(stateDirectory, file)
+  if (!(await isThere(join(stateDirectory, databaseName)))) return make(options)
+  const marked = await sweepUnfinished(stateDirectory, file)
+  try {
+    return await make(options)
+  } finally {
+    marked.close()
+  }
+}
+
+async function make(options: BackupOptions): Promise<BackupMade> {
+  const { file, stateDirectory, passphrase, programVersion, now, onBegin } = options
   const secret = await readSecret(stateDirectory)
   const database = join(stateDirectory, databaseName)
   const sizes = await Promise.all(
@@ -99,6 +113,7 @@ export async function makeBackup(options: BackupOptions): Promise<BackupMade> {
     let sizeBytes = 0
     await placeFile({
       path: file,
+      temporary: `.${basename(file)}.${randomBytes(8).toString('hex')}.tmp`,
       mode: 0o600,
       onBegin,
       async write(handle) {
@@ -113,6 +128,48 @@ export async function makeBackup(options: BackupOptions): Promise<BackupMade> {
     return { members: sources.length, sizeBytes }
   } finally {
     for (const suffix of ['', '-journal', '-wal', '-shm']) await rm(copy + suffix, { force: true })
+  }
+}
+
+/** Name of an empty file in the state folder that each backup locks with others. */
+const usingName = `.${databaseName}.backups`
+const unfinishedCopy = new RegExp(`^\\.${databaseName.replace('.', '\\.')}\\.[0-9a-f]{16}\\.tmp(-\\w+)?$`)
+
+/**
+ * Removes what killed backups have left: copies of the database in the state folder, and half written files beside the one that is to be
+ * made. Where another backup is being made, nothing is removed.
+ * @returns what marks this backup as one that is being made
+ */
+async function sweepUnfinished(stateDirectory: string, file: string): Promise<DatabaseSync> {
+  const path = join(stateDirectory, usingName)
+  const using = new DatabaseSync(path, { timeout: 2_000 })
+  try {
+    using.exec('PRAGMA journal_mode = MEMORY')
+    if (isAlone(path)) {
+      for (const name of await readdir(stateDirectory))
+        if (unfinishedCopy.test(name)) await rm(join(stateDirectory, name), { force: true })
+      await sweepTemporary(dirname(resolve(file)), basename(file))
+    }
+    // A shared lock, which the kernel lets go when the process ends in any way.
+    using.exec('BEGIN')
+    using.prepare('SELECT count(*) FROM sqlite_schema').get()
+    return using
+  } catch (error) {
+    using.close()
+    throw error
+  }
+}
+
+/** Whether no backup has the shared lock. */
+function isAlone(path: string): boolean {
+  const sql = new DatabaseSync(path, { timeout: 0 })
+  try {
+    sql.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; ROLLBACK')
+    return true
+  } catch {
+    return false
+  } finally {
+    sql.close()
   }
 }
 

@@ -102,7 +102,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
 }
 
 /** Where there is no state folder yet, there is nothing that could be locked. @returns whether there was none */
-const makeFolder = (stateDirectory: string): Promise<boolean> =>
+export const makeFolder = (stateDirectory: string): Promise<boolean> =>
   mkdir(stateDirectory, { mode: 0o700 }).then(
     () => true,
     (error: unknown) => {
@@ -111,7 +111,7 @@ const makeFolder = (stateDirectory: string): Promise<boolean> =>
     },
   )
 
-function lockForRestore(stateDirectory: string, log: Logger): StateLock {
+export function lockForRestore(stateDirectory: string, log: Logger): StateLock {
   try {
     return lockState(stateDirectory, log)
   } catch (error) {
@@ -123,7 +123,7 @@ function lockForRestore(stateDirectory: string, log: Logger): StateLock {
 }
 
 /** Whether no program has kept anything in a state folder. */
-const isUnused = async (stateDirectory: string): Promise<boolean> =>
+export const isUnused = async (stateDirectory: string): Promise<boolean> =>
   (await readdir(stateDirectory)).every((name) => name === lockName)
 
 /** Reads the file to its end. */
@@ -220,7 +220,7 @@ async function placeAll(
  * Both moves are made at once: a signal between them would have the new folder removed.
  * @param aside where the present folder goes
  */
-async function exchange(
+export async function exchange(
   stateDirectory: string,
   staging: string,
   aside: string,
@@ -242,13 +242,13 @@ async function exchange(
   await syncFolder(dirname(stateDirectory))
 }
 
-const formerName = (path: string, stamp: string) => `${path}.before-${stamp}`
+export const formerName = (path: string, stamp: string) => `${path}.before-${stamp}`
 
 /**
  * The time of the restore for the names of what is put aside. Has a number behind it where one of the names is taken, as by a restore that
  * was interrupted in the same second.
  */
-async function freeStamp(paths: readonly string[], now: number): Promise<string> {
+export async function freeStamp(paths: readonly string[], now: number): Promise<string> {
   const second = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')
   for (let attempt = 1; ; attempt += 1) {
     const stamp = attempt === 1 ? second : `${second}-${attempt}`
@@ -306,7 +306,7 @@ function checkDatabase(path: string, schemaVersion: number): void {
   }
 }
 
-async function ownTree(folder: string, { uid, gid }: Owner): Promise<void> {
+export async function ownTree(folder: string, { uid, gid }: Owner): Promise<void> {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
     await lchown(join(entry.parentPath, entry.name), uid, gid)
   await lchown(folder, uid, gid)

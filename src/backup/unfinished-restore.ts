@@ -37,7 +37,7 @@ export async function requireFinishedRestore(stateDirectory: string): Promise<vo
   const isBetween = stagings.length > 0 && !(await isThere(join(stateDirectory, databaseName)))
   if (!isBetween && !(await isThere(join(stateDirectory, markName)))) return
   throw new StartError(
-    `a restore of ${stateDirectory} was interrupted: run it again with ${program.ctl} restore, then systemctl start ${program.daemon}. Until then the daemon does not start, and nothing is lost`,
+    `a restore of ${stateDirectory} was interrupted: run it again with ${program.ctl} restore (or recover or fresh-start, whichever it was), then systemctl start ${program.daemon}. Until then the daemon does not start, and nothing is lost`,
   )
 }
 

@@ -95,6 +95,26 @@ export async function ensureSelfSigned(
   return pair
 }
 
+/**
+ * Looks for a file of the daemon's own pair that is there and cannot be used, and for a certificate whose key is gone.
+ * @returns what is wrong; undefined where nothing is, or where there is no pair
+ */
+export async function findDamagedPair(directory: string): Promise<string | undefined> {
+  const files = { certificateFile: join(directory, 'certificate.pem'), keyFile: join(directory, 'key.pem') }
+  const key = await readIfThere(files.keyFile)
+  const cert = await readIfThere(files.certificateFile)
+  if (key === undefined) return cert === undefined ? undefined : `the private key ${files.keyFile} is missing`
+  try {
+    const parsed = parseKey(key)
+    if (cert !== undefined) matchPair({ key, cert }, parsed, files)
+    return undefined
+  } catch (error) {
+    return error instanceof CertificateUnusable
+      ? error.message
+      : `the private key ${files.keyFile} cannot be used: ${reasonOf(error)}`
+  }
+}
+
 // Not recursive: Node loops forever where a parent cannot have subfolders, and the state folder exists.
 async function makeFolder(directory: string): Promise<void> {
   await mkdir(directory, { mode: 0o700 }).catch((error: unknown) => {

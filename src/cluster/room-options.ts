@@ -20,6 +20,8 @@ export interface ClusterOptions {
   readonly definitionSettings: DefinitionSettings
   readonly stateDirectory: string
   readonly database: Database
+  /** Whether folders that no row names may be removed. */
+  readonly isComplete: boolean
   readonly secrets: Secrets
   readonly listTokens: ContinueTokens
   /** Id of this host. */

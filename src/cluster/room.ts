@@ -8,6 +8,7 @@ import type { HostInCluster } from '../host/document.ts'
 import { createKubernetesClient } from '../kubernetes/create-client.ts'
 import type { Room } from '../room.ts'
 import { createHideOf } from '../definition/slots/secrets.ts'
+import { clearLeftovers } from '../store/leftovers.ts'
 import { sweepTemporary } from '../system/files.ts'
 import { createLastingRuns } from '../system/lasting/runs.ts'
 import { createAddEvent } from './add-event.ts'
@@ -141,6 +142,8 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
   /** Masks the sensitive values of the cluster in a text. */
   const hide = () => createHideOf(store.current()?.sensitive ?? [])
   const inTurn = createLock()
+  /** Whether the cluster that is on this host is the one of the database. */
+  let isKnown = true
   /** The generation that was active when the files were brought up to date last. */
   let keptUp: number | undefined
   const reconcile = createReconcile({
@@ -219,6 +222,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
   const { copies, copyTime } = createCopies(engine, revisions)
   const upkeep = createUpkeep({
     ...{ store, revisions, content, inTurn, log },
+    isComplete: () => options.isComplete && isKnown,
     followCopy: (record) => followCopy(record, revisions.find(record.generation)?.plain, sealed),
     copies,
   })
@@ -272,12 +276,15 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
   /** Removes folders of clusters that were not accepted, and what a kill of the daemon has left half written or half removed. */
   async function removeLeftovers(): Promise<void> {
     const current = store.current()?.uid
-    if (current === undefined) {
+    if (current === undefined && options.isComplete) {
       await rm(runsFolder, { recursive: true, force: true })
       await removePrograms()
     }
-    for (const name of await readdir(paths.folder))
-      if ((uidOf(name) !== undefined && name !== current) || isScratch(name)) await removeFiles(name)
+    await clearLeftovers({
+      ...{ folder: paths.folder, isComplete: options.isComplete, log },
+      isLeftover: (name) => uidOf(name) !== undefined && name !== current,
+    })
+    for (const name of await readdir(paths.folder)) if (isScratch(name)) await removeFiles(name)
     await sweepTemporary(paths.folder)
   }
 
@@ -349,7 +356,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
     // Before a request may create a cluster.
     async prepare() {
       const { folder, hostRecord } = paths
-      const isKnown = await adopt({
+      isKnown = await adopt({
         ...{ folder, hostRecord, database, store, revisions, steps, runs, parts, sealed, events, clock, log },
       })
       if (isKnown) await removeLeftovers()

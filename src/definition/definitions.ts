@@ -27,6 +27,8 @@ export interface DefinitionsOptions {
   readonly settings: DefinitionSettings
   readonly stateDirectory: string
   readonly database: Database
+  /** Whether folders that no row names may be removed. */
+  readonly isComplete: boolean
   readonly runner: CommandRunner
   /** Path of `examine.cjs`. */
   readonly program: string
@@ -116,6 +118,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
   const store = await openDefinitionStore({
     folder: join(options.stateDirectory, 'definitions'),
     table: createDefinitionTable(database),
+    isComplete: options.isComplete,
     log,
   })
   const examiner = createExaminer({ runner, program, settings: settings.check, log })

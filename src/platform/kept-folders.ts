@@ -1,8 +1,10 @@
-import { mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
+import { clearLeftovers } from '../store/leftovers.ts'
 import { syncFolder } from '../system/files.ts'
+import type { Logger } from '../system/log.ts'
 import { openStaging, type Staged, type Staging } from '../upload/staging.ts'
 
 /** Folders on the disk that rows of the database name, one for each row. What is in a folder never changes. */
@@ -22,25 +24,29 @@ export interface KeptFolders extends Staging {
 export const stagingName = 'staging'
 
 /**
- * Opens the folders, and removes what a killed daemon left: what was being received, and folders that no row names.
+ * Opens the folders, and clears away what a killed daemon left: what was being received, and folders that no row names.
  * @param options.named the uids that rows name
+ * @param options.isComplete see `LeftoverOptions`
  * @param options.onMissing called for a row without its folder, as after a restored backup that was made while the folder was removed
  */
 export async function openKeptFolders({
   folder,
   named,
+  isComplete,
   onMissing,
+  log,
 }: {
   readonly folder: string
   readonly named: readonly string[]
+  readonly isComplete: boolean
   readonly onMissing: (uid: string) => void
+  readonly log: Logger
 }): Promise<KeptFolders> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const staging = await openStaging(join(folder, stagingName))
   const known = new Set<string>([stagingName, ...named])
   for (const uid of named) if (!(await isFolder(join(folder, uid)))) onMissing(uid)
-  for (const name of await readdir(folder))
-    if (!known.has(name)) await rm(join(folder, name), { recursive: true, force: true })
+  await clearLeftovers({ folder, isLeftover: (name) => !known.has(name), isComplete, log })
 
   const remove = (uid: string) => rm(join(folder, uid), { recursive: true, force: true })
   return {

@@ -10,6 +10,13 @@ export interface Tenant {
   readonly auditEntries: readonly SystemEntry[]
 }
 
+/** Whether the database has a tenant: only one that began empty has none. */
+export const hasTenant = ({ sql }: Database): boolean =>
+  sql.prepare('SELECT 1 FROM tenant').get() !== undefined
+
+/** Whether a platform has run on the database: the first record of its trail comes after the tenant and the secret. */
+export const hasTrail = ({ sql }: Database): boolean => sql.prepare('SELECT 1 FROM audit').get() !== undefined
+
 /** Reads the tenant, and makes it at the first start. */
 export function openTenant({
   database: { sql },

@@ -1,9 +1,9 @@
 import { lstat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { lockState, StateInUse } from '../store/state-lock.ts'
-import { syncFolder } from '../system/files.ts'
+import { replaceFile, syncFolder } from '../system/files.ts'
 import type { Logger } from '../system/log.ts'
-import { secretFile } from '../secrets/secret-file.ts'
+import { endedSecretFile, secretFile } from '../secrets/secret-file.ts'
 
 /** The result of `endSessions`. */
 export interface SessionsEnded {
@@ -20,6 +20,8 @@ export interface SessionsEnded {
  */
 export async function endSessions(stateDirectory: string, log: Logger): Promise<SessionsEnded> {
   await lstat(stateDirectory)
+  // A platform starts without its secret only where that was meant.
+  await replaceFile(join(stateDirectory, endedSecretFile), '', 0o600)
   const wasThere = await unlink(join(stateDirectory, secretFile)).then(() => true, missing)
   await syncFolder(stateDirectory)
   // Checked afterwards: a daemon that started in between has created a new secret.

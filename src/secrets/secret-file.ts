@@ -8,6 +8,16 @@ export const secretFile = 'secret'
 /** Name of the file that has the new secret while everything is sealed with it. */
 export const nextSecretFile = 'secret.next'
 
+/** Name of the file that says that an administrator has removed the secret. */
+export const endedSecretFile = 'secret.ended'
+
+/** Whether the file has a secret that can be used. @param bytes its length */
+export const isUsableSecret = (file: string, bytes: number): Promise<boolean> =>
+  readRegularFile(file, textFileBytes).then(
+    (present) => present.bytes.length === bytes,
+    () => false,
+  )
+
 /**
  * Reads a secret of the state folder, and creates it on the first start: mode 0600, never empty.
  * @param make returns the bytes of a new secret; its argument tells whether it replaces a damaged one

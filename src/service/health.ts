@@ -40,7 +40,10 @@ export function createHealth({ checks: all, log }: { checks: readonly Check[]; l
   return {
     isAlive: answerOf('alive', alive),
     mayFeedWatchdog: () => failingOf(alive).length === 0,
-    isReady: answerOf('ready', all),
+    isReady: answerOf(
+      'ready',
+      all.filter(({ kind }) => kind !== 'note'),
+    ),
     failing: () => failingOf(all),
   }
 }

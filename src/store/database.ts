@@ -27,6 +27,8 @@ export type Migrations = readonly string[]
 export interface OpenOptions {
   /** What happens with a damaged file: a host moves it aside and answers, a platform does not start. */
   readonly onDamage?: 'moveAside' | 'refuse'
+  /** Files that tell of this database, and that are removed when it is moved aside. */
+  readonly beside?: readonly string[]
   /** The oldest schema that is still upgraded, and the version of the program to install first for an older one. */
   readonly oldest?: { readonly schema: number; readonly install: string }
 }
@@ -73,7 +75,7 @@ export function openDatabase(
     if (!(error instanceof DatabaseDamaged) || options.onDamage === 'refuse') throw error
     const aside = `${file}.corrupt-${new Date().toISOString().replaceAll(':', '')}`
     for (const part of partsOf(file)) if (existsSync(part)) renameSync(part, aside + part.slice(file.length))
-    rmSync(suspectName(file), { force: true })
+    for (const name of [suspectName(file), ...(options.beside ?? [])]) rmSync(name, { force: true })
     log.error(
       { err: error, aside },
       `the database was damaged; its file is kept and a new database is started; check the disk with dmesg --level=err, and recover what is left with sqlite3 ${aside} .recover`,

@@ -1,4 +1,5 @@
 import { program } from '../base/program.ts'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StartError } from '../errors/start-error.ts'
@@ -13,6 +14,12 @@ export class StateInUse extends StartError {
 }
 
 export interface StateLock {
+  /**
+   * Whether the locked file is still the one in the folder; without its name, another daemon could lock a new one. Where it is gone, a new
+   * one is locked.
+   * @throws StateInUse where another daemon has locked the one that is there now
+   */
+  check(): void
   release(): void
 }
 
@@ -23,6 +30,39 @@ export interface StateLock {
  * @throws StateInUse
  */
 export function lockState(directory: string, log: Logger): StateLock {
+  let held = takeLock(directory, log)
+  return {
+    check() {
+      if (!held || inodeOf(directory) === held.inode) return
+      const { sql } = held
+      const next = takeLock(directory, log)
+      // The former one is let go last: a second daemon may be about to start.
+      sql.close()
+      held = next
+      if (next)
+        log.warn(
+          { file: join(directory, lockName) },
+          'the lock of the state folder was removed while the daemon ran, and is made again; leave it there: without it, a second daemon could start',
+        )
+    },
+    release() {
+      held?.sql.close()
+      held = undefined
+    },
+  }
+}
+
+interface Held {
+  readonly sql: DatabaseSync
+  readonly inode: string | undefined
+}
+
+function inodeOf(directory: string): string | undefined {
+  const found = statSync(join(directory, lockName), { throwIfNoEntry: false })
+  return found && `${found.dev}:${found.ino}`
+}
+
+function takeLock(directory: string, log: Logger): Held | undefined {
   const sql = new DatabaseSync(join(directory, lockName), { open: false, timeout: 0 })
   try {
     sql.open()
@@ -41,9 +81,9 @@ export function lockState(directory: string, log: Logger): StateLock {
       { err: error, directory },
       'the state folder cannot be locked; a second daemon could start on it',
     )
-    return { release: () => undefined }
+    return undefined
   }
-  return { release: () => sql.close() }
+  return { sql, inode: inodeOf(directory) }
 }
 
 // SQLITE_BUSY of https://www.sqlite.org/rescode.html

@@ -4,6 +4,8 @@ import { dirname, join } from 'node:path'
 
 export interface PlaceFileOptions {
   readonly path: string
+  /** The random name under which it is written; by default one that does not tell of the file. */
+  readonly temporary?: string
   /** Permission bits; the umask applies, as to every new file. */
   readonly mode: number
   /** Called with the temporary name of the file before it is created, so that the caller can remove it when a signal ends the process. */
@@ -20,10 +22,16 @@ export interface PlaceFileOptions {
  * @throws what `write` throws, and the system's error, with advice where the folder is missing; the temporary file is then
  *   removed and a former file at the path is unchanged
  */
-export async function placeFile({ path, mode, onBegin, write }: PlaceFileOptions): Promise<void> {
+export async function placeFile({
+  path,
+  temporary: name = `.edgehost-${randomBytes(8).toString('hex')}.part`,
+  mode,
+  onBegin,
+  write,
+}: PlaceFileOptions): Promise<void> {
   const present = await stat(path).catch(() => undefined)
   if (present && !present.isFile()) throw notRegular(path)
-  const temporary = join(dirname(path), `.edgehost-${randomBytes(8).toString('hex')}.part`)
+  const temporary = join(dirname(path), name)
   onBegin(temporary)
   const file = await open(temporary, 'wx+', mode).catch((error: unknown) => {
     throw inWords(error, dirname(path))

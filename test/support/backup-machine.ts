@@ -105,13 +105,16 @@ export function backupMachine() {
 
 /** Everything below a folder, with modes, as one text. */
 export function picture(folder: string): string {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name !== 'lock')
-    .sort()
-    .map((name) => {
-      const stats = statSync(join(folder, name))
-      const content = stats.isFile() ? readFileSync(join(folder, name)).toString('base64') : ''
-      return `${name} ${stats.mode} ${content}`
-    })
-    .join('\n')
+  return (
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      // Empty files that are locked.
+      .filter((name) => name !== 'lock' && !name.endsWith('.db.backups'))
+      .sort()
+      .map((name) => {
+        const stats = statSync(join(folder, name))
+        const content = stats.isFile() ? readFileSync(join(folder, name)).toString('base64') : ''
+        return `${name} ${stats.mode} ${content}`
+      })
+      .join('\n')
+  )
 }

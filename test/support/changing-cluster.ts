@@ -161,6 +161,7 @@ export function createChangingCluster({
     onAccepted: () => void done.push('accepted'),
   })
   const upkeep = createUpkeep({
+    isComplete: () => true,
     ...{ store, revisions, content, inTurn, log },
     ...{ followCopy: async () => undefined, copies: async () => [] },
   })

@@ -1,7 +1,7 @@
-import { readdir, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import type { Lock } from '../../base/lock.ts'
 import type { ContentAccess } from '../../content/store/find.ts'
+import { clearLeftovers } from '../../store/leftovers.ts'
 import type { Logger } from '../../system/log.ts'
 import { isDeleting, type ClusterRecord, type ClusterStore } from '../cluster-store.ts'
 import { pinHolder } from '../creation.ts'
@@ -16,6 +16,8 @@ export interface UpkeepOptions {
   readonly followCopy: (record: ClusterRecord) => Promise<void>
   /** Generations to which a copy of Kubernetes can go back. */
   readonly copies: () => Promise<readonly number[]>
+  /** Whether the database is known to have every row: otherwise nothing is let go. */
+  readonly isComplete: () => boolean
   readonly inTurn: Lock
   readonly log: Logger
 }
@@ -34,7 +36,7 @@ const mostRevisions = 10
 const mostGood = 2
 
 export function createUpkeep(options: UpkeepOptions): Upkeep {
-  const { store, revisions, content, followCopy, copies, inTurn, log } = options
+  const { store, revisions, content, followCopy, copies, isComplete, inTurn, log } = options
 
   async function retain(record: ClusterRecord): Promise<void> {
     const all = revisions.list()
@@ -47,10 +49,10 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
       ...[record.generation, record.goodGeneration],
       ...(await copies()),
     ])
-    const folder = dirname(record.folder)
-    for (const name of await readdir(folder))
-      if (/^\d+(\.tmp)?$/.test(name) && !kept.has(Number(name)))
-        await rm(join(folder, name), { recursive: true, force: true })
+    await clearLeftovers({
+      ...{ folder: dirname(record.folder), isComplete: isComplete(), log },
+      isLeftover: (name) => /^\d+(\.tmp)?$/.test(name) && !kept.has(Number(name)),
+    })
     for (const { generation } of all) if (!kept.has(generation)) revisions.remove(generation)
   }
 
@@ -71,6 +73,8 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
         }
         // A cluster of an early version has not noted what it needs.
         if (record && !record.summary.content) return
+        // The content of a cluster that the database lost stays pinned.
+        if (!isComplete()) return
         const needed = record ? neededContent(revisions, record, await copies()) : []
         // A store that cannot be opened says so itself.
         await content.renewPins(pinHolder, needed).catch(() => undefined)

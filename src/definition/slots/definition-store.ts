@@ -1,5 +1,6 @@
-import { mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { clearLeftovers } from '../../store/leftovers.ts'
 import { syncFolder } from '../../system/files.ts'
 import type { Logger } from '../../system/log.ts'
 import { openStaging, type Staged, type Staging } from '../../upload/staging.ts'
@@ -28,16 +29,19 @@ export interface DefinitionStore extends Staging {
 const stagingName = 'staging'
 
 /**
- * Opens the store and removes what a killed daemon left: unfinished uploads, and definitions that are in no slot. A slot
+ * Opens the store and clears away what a killed daemon left: unfinished uploads, and definitions that are in no slot. A slot
  * whose files are missing is emptied.
  */
 export async function openDefinitionStore({
   folder,
   table,
+  isComplete,
   log,
 }: {
   readonly folder: string
   readonly table: DefinitionTable
+  /** See `LeftoverOptions`. */
+  readonly isComplete: boolean
   readonly log: Logger
 }): Promise<DefinitionStore> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -48,9 +52,7 @@ export async function openDefinitionStore({
     log.error({ slot, name }, 'the files of a definition are missing; upload it again')
   }
   const known = new Set<string>([stagingName, ...table.list().map(({ uid }) => uid)])
-  for (const name of await readdir(folder)) {
-    if (!known.has(name)) await rm(join(folder, name), { recursive: true, force: true })
-  }
+  await clearLeftovers({ folder, isLeftover: (name) => !known.has(name), isComplete, log })
 
   const removeFolder = async (definition: SlotDefinition | undefined): Promise<void> => {
     if (definition) await rm(join(folder, definition.uid), { recursive: true, force: true })

@@ -22,6 +22,8 @@ export interface ClusterPartsOptions {
   readonly store: ClusterStore
   readonly index: WantedIndex
   readonly database: Database
+  /** Whether folders that no row names may be removed. */
+  readonly isComplete: boolean
   readonly read: Reader['read']
   readonly secrets: Secrets
   readonly tenantUid: string
@@ -46,6 +48,7 @@ export async function createClusterParts(options: ClusterPartsOptions): Promise<
   const { tenantUid } = options
   const present = store.all()
   const folders = await openKeptFolders({
+    ...{ isComplete: options.isComplete, log },
     folder: join(stateDirectory, 'clusters'),
     named: present.flatMap(({ filesUid }) => (filesUid === '' ? [] : [filesUid])),
     onMissing(filesUid) {

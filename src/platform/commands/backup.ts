@@ -30,4 +30,20 @@ export const backup: Noun = [
     completes: 'file',
     load: async () => (await import('./run-backup.ts')).runRestore,
   }),
+  defineCommand({
+    name: 'recover',
+    summary: 'Take over what can still be read of a damaged state, where there is no backup',
+    details:
+      'Needs root, and a platform that does not run: systemctl stop edgeplatformd.socket edgeplatformd.service. Rows of the database that cannot be read are missing afterwards; where the secret or the certificate is damaged, a new one is made. The former state is put aside whole, and its folder is named. With a backup, restore it instead.',
+    options: { yes },
+    load: async () => (await import('./run-backup.ts')).runRecover,
+  }),
+  defineCommand({
+    name: 'fresh-start',
+    summary: 'Put the state aside and begin with no users, projects and hosts',
+    details:
+      'Needs root, and a platform that does not run: systemctl stop edgeplatformd.socket edgeplatformd.service. Nothing is removed: the former state is put aside whole, and its folder is named.',
+    options: { yes },
+    load: async () => (await import('./run-backup.ts')).runFreshStart,
+  }),
 ]

@@ -8,11 +8,22 @@ export const runBackup: Program<'passphrase-file'> = async (line) => run(line, '
 export const runRestore: Program<'passphrase-file' | 'yes'> = async (line) =>
   run(line, 'restore', line.options.yes === undefined ? [] : ['--yes'])
 
+/** A command that works on the state and names no file. */
+const onState =
+  (action: string): Program<'yes'> =>
+  async (line) => {
+    requireLocalRoot(line, whole)
+    become('backup.cjs', [action, ...(line.options.yes === undefined ? [] : ['--yes'])])
+  }
+
 /** `secret change`. */
-export const runSecretChange: Program<'yes'> = async (line) => {
-  requireLocalRoot(line, whole)
-  become('backup.cjs', ['secret', ...(line.options.yes === undefined ? [] : ['--yes'])])
-}
+export const runSecretChange = onState('secret')
+
+/** `recover`. */
+export const runRecover = onState('recover')
+
+/** `fresh-start`. */
+export const runFreshStart = onState('fresh-start')
 
 const whole = { does: 'works on', reason: 'the state of the daemon is for root' }
 

@@ -21,6 +21,8 @@ export interface PackPartsOptions {
   readonly stateDirectory: string
   readonly settings: PlatformSettings['packs']
   readonly database: Database
+  /** Whether folders that no row names may be removed. */
+  readonly isComplete: boolean
   readonly read: Reader['read']
   readonly secrets: Secrets
   readonly requireProject: RequireProject
@@ -58,6 +60,7 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
   const packStore = createPackStore(database)
   const profileStore = createProfileStore(database)
   const profileFolders = await openKeptFolders({
+    ...{ isComplete: options.isComplete, log },
     folder: join(stateDirectory, 'profiles'),
     named: profileStore.filesUids().map(({ filesUid }) => filesUid),
     onMissing(filesUid) {
@@ -68,6 +71,7 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
     },
   })
   const packFolders = await openKeptFolders({
+    ...{ isComplete: options.isComplete, log },
     folder: join(stateDirectory, 'packs'),
     named: packStore.uids(),
     onMissing(uid) {

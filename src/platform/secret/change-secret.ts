@@ -51,13 +51,13 @@ export async function changeSecret({
     const next = join(stateDirectory, nextSecretFile)
     const changed = join(stateDirectory, changedFile)
     const before = await readOrMakeSecret(present, secretBytes, () => {
-      throw new StartError(`${present} is damaged; start the platform, which makes a new one`)
+      throw new StartError(`${present} is damaged or missing: see ${program.ctl} recover`)
     })
     const after = await readOrMakeSecret(next, secretBytes, createSecret)
     // The daemon has an account of its own.
     const { uid, gid } = await stat(present)
     await chown(next, uid, gid)
-    const database = openDatabase(databaseFile, log, migrations)
+    const database = openDatabase(databaseFile, log, migrations, { onDamage: 'refuse' })
     try {
       const done = sealAnew(database, createSecrets(before), createSecrets(after))
       await replaceFile(changed, '', 0o600)

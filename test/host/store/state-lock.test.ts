@@ -90,4 +90,23 @@ describe('the state folder', () => {
     lock().release()
     expect(texts().at(-1)).toBe('the state folder cannot be locked; a second daemon could start on it')
   })
+
+  it('a lock that is removed is made again, and is not given to a second daemon', async () => {
+    const held = lock()
+    await rm(join(folder, 'lock'))
+    held.check()
+    expect(texts().at(-1)).toContain('the lock of the state folder was removed while the daemon ran')
+    expect(lock).toThrow(StateInUse)
+    held.check()
+    held.release()
+    lock().release()
+  })
+
+  it('the daemon whose lock was removed sees that another one has the folder', async () => {
+    const held = lock()
+    await rm(join(folder, 'lock'))
+    await holder()
+    expect(() => held.check()).toThrow(StateInUse)
+    held.release()
+  })
 })

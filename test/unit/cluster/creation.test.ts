@@ -105,6 +105,7 @@ function createWorld({ problems = [] as PreflightProblem[], endpoint = 'own' } =
     onAccepted: () => void done.push('accepted'),
   })
   const upkeep = createUpkeep({
+    isComplete: () => true,
     ...{ store, revisions, content, inTurn, log: captureLog().log },
     ...{ followCopy: async () => undefined, copies: async () => [] },
   })
