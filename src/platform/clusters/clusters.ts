@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { wantedFrame } from '../../definition/examination/wanted-archive.ts'
-import { allowsChange } from '../../api/etag.ts'
 import { setBackMs } from '../../base/time.ts'
 import { uuidAt } from '../../base/uid.ts'
 import { AppError } from '../../errors/app-error.ts'
@@ -160,7 +159,8 @@ export function createClusters(options: ClustersOptions): Clusters {
 
   function getFor({ uid, projectUid, ifMatch }: Target): ClusterRecord {
     const cluster = get(uid, projectUid)
-    if (!allowsChange(ifMatch, etagOf(cluster)))
+    const isMeant = ifMatch?.split(',').some((tag) => ['*', etagOf(cluster)].includes(tag.trim())) ?? true
+    if (!isMeant)
       throw new AppError(
         platformErrors.PreconditionFailed,
         'the cluster was changed since it was read; read it again, and change that',
