@@ -109,6 +109,7 @@ function createPool({ cores, maximumChildren, queueLength, onSleep }: PamSlotsOp
     if (working < cores && children < maximumChildren && queue.size === 0) {
       working += 1
       children += 1
+      queue.begin(waiter)
       return
     }
     await new Promise<void>((wake, reject) => {
@@ -135,6 +136,7 @@ function createPool({ cores, maximumChildren, queueLength, onSleep }: PamSlotsOp
         children -= 1
         if (slot.isWorking) rest()
         else admit()
+        queue.end(waiter)
       }
     },
     figures: (): PamFigures => ({ working, children, waiting: queue.size }),

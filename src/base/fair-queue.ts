@@ -19,15 +19,29 @@ export interface FairQueue<W extends Waiter> {
   add(waiter: W): W | undefined
   /** Removes a waiter that waits no longer. @returns whether it was still in the queue */
   remove(waiter: W): boolean
-  /** Removes and returns the next waiter. */
+  /** Removes and returns the next waiter; its turn begins. */
   next(): W | undefined
+  /** The turn of one that need not wait begins. A group that has a turn comes after those that have none, and so within each group. */
+  begin(waiter: Waiter): void
+  /** A turn ends, after `next` where its place goes to another. */
+  end(waiter: Waiter): void
   readonly size: number
 }
 
 export function createFairQueue<W extends Waiter>(maximum: number): FairQueue<W> {
   // Maps keep the order of insertion: a served group or member moves to the end.
   const groups = new Map<string, Map<string, W[]>>()
+  // Turns that have begun and not ended, of groups, and of members beside the name of their group.
+  const running = new Map<string, number>()
   let size = 0
+
+  function count(waiter: Waiter, change: 1 | -1): void {
+    for (const key of [waiter.group, memberKey(waiter.group, waiter.member)]) {
+      const now = (running.get(key) ?? 0) + change
+      if (now > 0) running.set(key, now)
+      else running.delete(key)
+    }
+  }
 
   function put(waiter: W): void {
     const members = groups.get(waiter.group) ?? new Map<string, W[]>()
@@ -73,14 +87,38 @@ export function createFairQueue<W extends Waiter>(maximum: number): FairQueue<W>
       return take(group, member, 'pop')
     },
     next() {
-      const [group, members] = groups.entries().next().value ?? []
-      const member = members?.keys().next().value
-      return group === undefined || member === undefined ? undefined : take(group, member, 'shift')
+      const group = least(groups.keys(), (each) => running.get(each) ?? 0)
+      if (group === undefined) return undefined
+      const members = groups.get(group)?.keys() ?? []
+      const member = least(members, (each) => running.get(memberKey(group, each)) ?? 0)
+      const taken = member === undefined ? undefined : take(group, member, 'shift')
+      if (taken) count(taken, 1)
+      return taken
+    },
+    begin(waiter) {
+      count(waiter, 1)
+    },
+    end(waiter) {
+      count(waiter, -1)
     },
     get size() {
       return size
     },
   }
+}
+
+const memberKey = (group: string, member: string) => JSON.stringify([group, member])
+
+/** The first of the keys with the least of a number. */
+function least(keys: Iterable<string>, numberOf: (key: string) => number): string | undefined {
+  let found: string | undefined
+  let fewest = Infinity
+  for (const key of keys) {
+    const number = numberOf(key)
+    if (number < fewest) [found, fewest] = [key, number]
+    if (fewest === 0) break
+  }
+  return found
 }
 
 /**

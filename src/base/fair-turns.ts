@@ -35,11 +35,15 @@ export function createFairTurns({ atOnce, waiting, refusal }: FairTurnsOptions):
         } finally {
           signal?.removeEventListener('abort', leave)
         }
-      } else running += 1
+      } else {
+        running += 1
+        queue.begin(waiter)
+      }
       try {
         return await work()
       } finally {
         const next = queue.next()
+        queue.end(waiter)
         // The place goes to the next one.
         if (next) next.resolve(undefined)
         else running -= 1
