@@ -3,7 +3,7 @@ export type JsonObject = Readonly<Record<string, unknown>>
 
 /** Whether a value of parsed JSON is an object. */
 export const isRecord = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+  typeof value === 'object' && value !== null && !Array.isArray(value) && exactDigitsOf(value) === undefined
 
 /**
  * Parses JSON that may be anything. The error of JSON.parse has a part of the text, which may be a secret, so there is none.
@@ -15,6 +15,37 @@ export function parseJson(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** What JavaScript knows of numbers that it has none for; not yet among the types. https://tc39.es/proposal-json-parse-with-source/ */
+const exact = JSON as unknown as {
+  rawJSON(text: string): object
+  isRawJSON(value: unknown): value is { readonly rawJSON: string }
+  parse(text: string, revive: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
+}
+
+/** A number that JSON.stringify writes with exactly these digits: whole numbers of Kubernetes have 64 bits, those of JavaScript 53. */
+export const exactNumber = (digits: string): unknown => exact.rawJSON(digits)
+
+/** The digits of an `exactNumber`; undefined for any other value. */
+export const exactDigitsOf = (value: unknown): string | undefined =>
+  exact.isRawJSON(value) ? value.rawJSON : undefined
+
+/**
+ * JSON.parse, with each whole number that has no exact one in JavaScript as an `exactNumber`.
+ * @throws SyntaxError as JSON.parse
+ */
+export function parseExactJson(text: string): unknown {
+  // To look at each value takes several times as long; hardly any text has such a number.
+  if (!/[0-9]{16}/.test(text)) return JSON.parse(text)
+  return exact.parse(text, (_key, value, { source }) =>
+    typeof value === 'number' &&
+    !Number.isSafeInteger(value) &&
+    source !== undefined &&
+    /^-?[0-9]+$/.test(source)
+      ? exactNumber(source)
+      : value,
+  )
 }
 
 /**

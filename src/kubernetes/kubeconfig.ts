@@ -22,7 +22,8 @@ export interface ApiAccess {
 export async function parseKubeconfig(text: string): Promise<ApiAccess> {
   // Loaded here, since a host without a cluster does not need it.
   const { parseDocument } = await import('yaml')
-  const document = parseDocument(text, { prettyErrors: false, logLevel: 'error' })
+  // The library would compare each key with every other one.
+  const document = parseDocument(text, { prettyErrors: false, logLevel: 'error', uniqueKeys: false })
   const [problem] = document.errors
   if (problem !== undefined) throw new Error(`the kubeconfig is not YAML: ${problem.message}`)
   const config: unknown = document.toJS()

@@ -1,8 +1,7 @@
-import { parseAllDocuments, stringify } from 'yaml'
 import { isRecord } from '../../base/json.ts'
 import type { Wanted } from '../wanted.ts'
 import { criSocket } from './paths.ts'
-import { controlPlaneEndpoint, mapAt, type PackConfig, type YamlMap } from './pack-config.ts'
+import { controlPlaneEndpoint, documentsOf, mapAt, type PackConfig, type YamlMap } from './pack-config.ts'
 
 // The files of kubeadm: https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/
 const kubeadmGroup = 'kubeadm.k8s.io'
@@ -117,7 +116,7 @@ export function nodeNameIn(text: string): string {
 
 /** Whether a cluster has an address or a network of IPv6. @param text of `kubeadmConfig` */
 export function usesIPv6(text: string): boolean {
-  const values = parseAllDocuments(text).map((each) => each.toJS() as YamlMap)
+  const values = documentsOf(text)
   const { podSubnet, serviceSubnet } = Object.assign(
     {},
     ...values.map((each) => mapAt(each, 'networking')),
@@ -128,7 +127,9 @@ export function usesIPv6(text: string): boolean {
   )
 }
 
-const documents = (values: readonly YamlMap[]) => values.map((value) => stringify(value)).join('---\n')
+/** JSON, which kubeadm reads as YAML: there, texts such as `no`, `y` and `1_0` have to be in quotes by rules of its own. */
+const documents = (values: readonly YamlMap[]) =>
+  values.map((value) => `${JSON.stringify(value, null, 2)}\n`).join('---\n')
 
 function endpointOf({ node }: KubeadmWanted, init: YamlMap): YamlMap {
   return { ...mapAt(init, 'localAPIEndpoint'), advertiseAddress: node.address }
@@ -147,7 +148,7 @@ const argumentsWithout = (given: unknown, names: readonly string[]) =>
   argumentsOf(given).filter(({ name }) => !names.includes(name))
 
 function parseMigrated(text: string, { initConfiguration }: PackConfig) {
-  const values = parseAllDocuments(text).map((each) => each.toJS() as YamlMap)
+  const values = documentsOf(text)
   const ofKind = (kind: string) => values.find((each) => each.kind === kind) ?? {}
   return {
     // The migration makes a token of its own; without one, kubeadm makes it later.

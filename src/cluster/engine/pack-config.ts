@@ -1,6 +1,6 @@
-import { parseDocument } from 'yaml'
 import { addressWithPort } from '../../base/address.ts'
 import { isRecord } from '../../base/json.ts'
+import { readPlain } from '../../definition/rules/plain-values.ts'
 import type { Wanted, WantedKubernetes } from '../wanted.ts'
 
 export type YamlMap = Readonly<Record<string, unknown>>
@@ -32,12 +32,20 @@ export function mapAt(value: YamlMap, ...path: readonly string[]): YamlMap {
   return isRecord(found) ? found : {}
 }
 
-/** @throws Error that names the part and says what is wrong with it */
+/** The documents of a file for kubeadm, or of what kubeadm prints, as kubeadm reads them. What cannot be read has none. */
+export const documentsOf = (text: string): readonly YamlMap[] =>
+  readPlain(text).documents.filter((each) => isRecord(each))
+
+/**
+ * Reads it as kubeadm and the kubelet do: `no` and `off` are false, `0x1A2B` is 6699.
+ * @throws Error that names the part and says what is wrong with it
+ */
 export function parsePackConfig({ config }: Pick<WantedKubernetes, 'config'>): PackConfig {
-  const document = parseDocument(config, { merge: true, prettyErrors: false, logLevel: 'silent' })
-  const [error] = document.errors
-  if (error) throw new Error(`it is not valid YAML: ${error.message}`)
-  const value = (document.toJS({ maxAliasCount: 100 }) ?? {}) as unknown
+  const { documents, problems } = readPlain(config)
+  const [problem] = problems
+  if (problem !== undefined) throw new Error(`it ${problem}`)
+  if (documents.length > 1) throw new Error('it is several documents of YAML')
+  const value = documents[0] ?? {}
   if (!isRecord(value)) throw new Error('it is not a map of YAML')
   const part = (name: (typeof parts)[number]): YamlMap => {
     const given = value[name] ?? {}

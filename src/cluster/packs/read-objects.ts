@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { parseExactJson } from '../../base/json.ts'
 import { isObject } from '../../kubernetes/json.ts'
 import type { KubernetesObject } from '../../kubernetes/client.ts'
 import type { InventoryEntry } from '../../kubernetes/inventory.ts'
@@ -14,7 +15,7 @@ export async function readObjects(file: string, word = ''): Promise<readonly Kub
   const lines = (await readFile(file, 'utf8')).split('\n')
   return lines.flatMap((line, index) => {
     if (line.trim() === '' || !line.includes(word)) return []
-    const object: unknown = JSON.parse(line)
+    const object = parseExactJson(line)
     if (isObject(object)) return [object]
     throw new StepFailed(
       `object ${index + 1} of ${file} lacks apiVersion, kind or metadata.name; correct the manifest of the pack, and create the cluster again`,

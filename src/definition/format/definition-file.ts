@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
-import { parseDocument } from 'yaml'
 import { checkShape } from './check-shape.ts'
 import { DefinitionFile, formatVersion } from './format.ts'
+import { parseYaml } from './parse-yaml.ts'
 import type { ArchiveLimits } from '../../archive/limits.ts'
 import { refuse, showName } from '../../archive/refusal.ts'
 
@@ -75,18 +75,14 @@ export function parseDefinitionFile(text: string, limits: ArchiveLimits): Defini
 }
 
 function parseHead(text: string): unknown {
-  const document = parseDocument(text, { merge: false, prettyErrors: true, logLevel: 'silent' })
-  const [error] = [...document.errors, ...document.warnings]
-  if (error !== undefined) throw unreadable(`is not valid YAML: ${firstLine(error.message)}`)
-  let value: unknown
-  try {
-    value = document.toJS({ maxAliasCount: 20 })
-  } catch (cause) {
-    throw unreadable(`is not usable YAML: ${firstLine((cause as Error).message)}`)
+  const { value, problems } = parseYaml(definitionFile, text)
+  const [problem] = problems
+  if (problem !== undefined) {
+    const where = problem.place.slice(definitionFile.length).replace(/^[:#]/, '')
+    throw unreadable(firstLine(where === '' ? problem.message : `${where} ${problem.message}`))
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw unreadable('is not a YAML mapping; see docs/definition-format.md')
-  if (Object.hasOwn(value, '__proto__')) throw unreadable('contains the key __proto__; remove it')
   return value
 }
 

@@ -42,6 +42,16 @@ export function parsePlain(text: string): string | number | boolean | null {
   return Number.isFinite(value) ? value : text
 }
 
+/** The decimal digits of plain text that is a whole number of 64 bits, to the same readers; undefined for any other text. */
+export function exactDigits(text: string): string | undefined {
+  const [, sign = '', number = ''] = /^([-+]?)([0-9][0-9a-zA-Z]*)$/.exec(text.replaceAll('_', '')) ?? []
+  const literal = /^0[0-7]+$/.test(number) ? `0o${number.slice(1)}` : number
+  if (!/^(?:[0-9]+|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+)$/.test(literal) || literal.length > 80)
+    return undefined
+  const value = BigInt(literal) * (sign === '-' ? -1n : 1n)
+  return value < -(1n << 63n) || value >= 1n << 64n ? undefined : String(value)
+}
+
 /** Why a text needs quotes in YAML; undefined if it does not. @param isInFlow inside [] or {} */
 export function refusePlain(text: string, isInFlow: boolean): string | undefined {
   if (/[\r\n]/.test(text)) return 'a line break'

@@ -1,4 +1,4 @@
-import { isMap, isScalar, isSeq, parseDocument, type Document } from 'yaml'
+import { isMap, isScalar, isSeq, type Document, type YAMLMap } from 'yaml'
 import { printable } from '../../base/printable.ts'
 import type { Definition, Pack } from '../definition.ts'
 import { textOf } from './pack-values.ts'
@@ -6,6 +6,7 @@ import { createPatterns, type Patterns } from './pattern.ts'
 import type { Report } from './problem-list.ts'
 import type { OnDocument } from './source-texts.ts'
 import { parseTemplate, type ValueTemplate } from './value-template.ts'
+import { readYaml } from './yaml-text.ts'
 
 interface Rule {
   readonly path: string
@@ -58,6 +59,7 @@ export function createValueSchemas({ profiles, packs }: Definition, report: Repo
         `${printable(path)} ${printable(message)}`,
         own.isGiven ? 'error' : 'warning',
       )
+    let before: { readonly document: Document | undefined } | undefined
     for (const { path, template } of own.rules) {
       const found = valuesAt(document.contents, path.split('.'))
       const texts = found.flatMap((node) => (isScalar(node) && node.value !== null ? [textOf(node)] : []))
@@ -68,7 +70,11 @@ export function createValueSchemas({ profiles, packs }: Definition, report: Repo
         const refusal = template.refuse(text, work)
         if (refusal !== undefined) say(path, `${refusal} (schema.yaml of the pack)`)
       }
-      if (template.isReadOnly && own.isGiven && isChanged(own.folder, path, texts.map(unmask)))
+      if (
+        template.isReadOnly &&
+        own.isGiven &&
+        isChanged((before ??= parsed(own.folder)).document, path, texts.map(unmask))
+      )
         say(path, 'may not be changed (schema.yaml of the pack)')
     }
   }
@@ -99,8 +105,9 @@ function readSchema(
   })
 }
 
-function isChanged({ values = '' }: Pack, path: string, texts: readonly string[]): boolean {
-  const document = parse(values)
+const parsed = ({ values = '' }: Pack) => ({ document: parse(values) })
+
+function isChanged(document: Document | undefined, path: string, texts: readonly string[]): boolean {
   if (!document) return false
   const before = valuesAt(document.contents, path.split('.')).flatMap((node) =>
     isScalar(node) ? [textOf(node)] : [],
@@ -109,8 +116,24 @@ function isChanged({ values = '' }: Pack, path: string, texts: readonly string[]
 }
 
 function parse(content: string): Document | undefined {
-  const document = parseDocument(content, { merge: false, uniqueKeys: false, logLevel: 'silent' })
-  return document.errors.length > 0 ? undefined : document
+  const documents: Document[] = []
+  const { problems } = readYaml(content, [], (document) => documents.push(document))
+  return problems.some(({ code }) => code !== 'YamlKeyTwice') || documents.length > 1
+    ? undefined
+    : documents[0]
+}
+
+const pairs = new WeakMap<YAMLMap, ReadonlyMap<string, unknown>>()
+
+/** The value of each key, of equal keys the first: a schema may name as many paths as a mapping has keys. */
+function pairsOf(map: YAMLMap): ReadonlyMap<string, unknown> {
+  const known = pairs.get(map)
+  if (known) return known
+  const found = new Map(
+    map.items.toReversed().flatMap(({ key, value }) => (isScalar(key) ? [[textOf(key), value ?? null]] : [])),
+  )
+  pairs.set(map, found)
+  return found
 }
 
 /** The nodes at a path; `$[]` is each item of a list. A key may contain dots; the shortest key that matches is taken. */
@@ -122,8 +145,8 @@ function valuesAt(node: unknown, segments: readonly string[]): unknown[] {
   if (!isMap(node)) return []
   for (let end = 1; end <= segments.length; end += 1) {
     const name = segments.slice(0, end).join('.')
-    const pair = node.items.find(({ key }) => isScalar(key) && textOf(key) === name)
-    if (pair) return valuesAt(pair.value, segments.slice(end))
+    const value = pairsOf(node).get(name)
+    if (value !== undefined) return valuesAt(value, segments.slice(end))
   }
   return []
 }

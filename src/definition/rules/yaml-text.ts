@@ -1,5 +1,5 @@
-import { Composer, isAlias, isCollection, isMap, isNode, isPair, isScalar, Parser } from 'yaml'
-import type { Alias, Document, Node, Pair, Scalar } from 'yaml'
+import { Composer, isAlias, isCollection, isMap, isNode, isPair, isScalar, Lexer, Parser } from 'yaml'
+import type { Alias, CST, Document, Node, Pair, Scalar } from 'yaml'
 import type { Macro, Masked } from './macro.ts'
 import { toStrictYaml } from './lenient-yaml.ts'
 import { maskMacros } from './macro.ts'
@@ -37,6 +37,9 @@ const problemLimit = 20
 const unreadable = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u
 // A hundred times the nodes of the largest manifests.
 const nodeLimit = 5_000_000
+// Words, marks and line ends. Each costs up to 7 microseconds, so that a text of any size takes at most 5 s of CPU; the 4 MB of all definitions of
+// a large operator have half as many.
+const tokenLimit = 700_000
 
 /**
  * Parses YAML 1.2 with the extensions of Helm and kubectl: any number of documents, with each macro as a word. The
@@ -65,7 +68,7 @@ export function readYaml(
   // Duplicate keys are found below, because the library compares each key with every other one.
   const composer = new Composer({ prettyErrors: false, uniqueKeys: false, merge: false, logLevel: 'silent' })
   try {
-    for (const document of composer.compose(new Parser().parse(strict.text), false, strict.text.length)) {
+    for (const document of composer.compose(parse(strict.text), false, strict.text.length)) {
       // Its warnings concern unknown tags and versions, which other readers ignore.
       const { errors } = document
       for (const { message, pos } of errors)
@@ -74,6 +77,14 @@ export function readYaml(
       if (errors.length === 0) onDocument(document, masked)
     }
   } catch (error) {
+    if (error instanceof TooManyTokens) {
+      const message = `has more than ${tokenLimit} words and marks; divide it into several files`
+      return {
+        problems: [{ code: 'YamlTooLarge', offset: strict.originalOf(error.offset), message }],
+        sites,
+        masked,
+      }
+    }
     // The library recurses; no real text is nested so deeply.
     if (!(error instanceof RangeError)) throw error
     say({ code: 'YamlInvalid', offset: 0, message: tooDeep })
@@ -81,6 +92,27 @@ export function readYaml(
   if (problems.length === 0 && strict.tab !== undefined)
     say({ code: 'YamlInvalid', offset: strict.tab, message: 'has a tab where only spaces are allowed' })
   return { problems, sites, masked }
+}
+
+class TooManyTokens extends Error {
+  readonly offset: number
+  constructor(offset: number) {
+    super('too many tokens')
+    this.offset = offset
+  }
+}
+
+/** `Parser.parse`, up to `tokenLimit`. @throws TooManyTokens */
+function* parse(text: string): Generator<CST.Token> {
+  const parser = new Parser()
+  let [count, offset] = [0, 0]
+  for (const lexeme of new Lexer().lex(text)) {
+    count += 1
+    if (count > tokenLimit) throw new TooManyTokens(Math.min(offset, text.length))
+    offset += lexeme.length
+    yield* parser.next(lexeme)
+  }
+  yield* parser.end()
 }
 
 const tooDeep = 'is nested too deeply'
@@ -116,10 +148,11 @@ function walk(root: unknown, { macros, sites, say, originalOf }: Walk): void {
     }
     if (isAlias(node)) expanded += followAlias(node, anchors, say)
     if (isScalar(node)) findSite(node, isKey, isInFlow, macros, sites)
-    if (leaving === undefined) expanded += 1
+    if (leaving === undefined) expanded += weightOf(node)
     const anchor = isScalar(node) || isCollection(node) ? node.anchor : undefined
     if (leaving !== undefined || isScalar(node)) {
-      if (anchor !== undefined) anchors.set(anchor, leaving === undefined ? 1 : expanded - leaving)
+      if (anchor !== undefined)
+        anchors.set(anchor, leaving === undefined ? weightOf(node) : expanded - leaving)
     } else if (isCollection(node)) {
       if (anchor !== undefined) anchors.set(anchor, 'open')
       if (isMap(node)) findKeysTwice(node.items, originalOf, say)
@@ -140,6 +173,10 @@ function walk(root: unknown, { macros, sites, say, originalOf }: Walk): void {
     }
   }
 }
+
+/** What a node adds to the values of its document; a long text counts as many, since aliases multiply it too. */
+const weightOf = (node: unknown): number =>
+  isScalar(node) && typeof node.value === 'string' ? 1 + (node.value.length >>> 6) : 1
 
 /** The number of values that an alias expands to. */
 function followAlias(

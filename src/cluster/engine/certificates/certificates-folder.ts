@@ -6,8 +6,8 @@ const usual = kubernetesFiles.certificates
 export async function certificatesFolderIn(config: string): Promise<string> {
   // The parser of YAML is loaded only where there is something to read.
   if (!config.includes('certificatesDir')) return usual
-  const { parseAllDocuments } = await import('yaml')
-  const folders = parseAllDocuments(config, { logLevel: 'silent' }).map((each) => each.get('certificatesDir'))
+  const { documentsOf } = await import('../pack-config.ts')
+  const folders = documentsOf(config).map(({ certificatesDir }) => certificatesDir)
   const given = folders.find((each) => typeof each === 'string' && each !== '')
   return typeof given === 'string' ? given : usual
 }

@@ -2,8 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
-import { parseAllDocuments } from 'yaml'
-import { mapAt, type YamlMap } from '../pack-config.ts'
+import { documentsOf, mapAt } from '../pack-config.ts'
 import { certificatesFolder } from './fixed-settings.ts'
 
 /** A certificate that has to be made anew. */
@@ -24,7 +23,7 @@ const serving = [
 
 /** @param file for `kubeadm init` @returns the certificates of servers that lack a name of it, and those that are not there */
 export async function staleCertificates(file: string): Promise<readonly StaleCertificate[]> {
-  const documents = parseAllDocuments(await readFile(file, 'utf8')).map((each) => each.toJS() as YamlMap)
+  const documents = documentsOf(await readFile(file, 'utf8'))
   const clusterConfiguration = documents.find(({ kind }) => kind === 'ClusterConfiguration') ?? {}
   const folder = certificatesFolder({ clusterConfiguration })
   const found = await Promise.all(

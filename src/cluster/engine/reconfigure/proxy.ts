@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseAllDocuments } from 'yaml'
 import { commands } from '../commands.ts'
 import { kubectl } from '../kubectl.ts'
+import { documentsOf } from '../pack-config.ts'
 import type { ClusterPaths } from '../paths.ts'
 import { currentProgram } from '../programs.ts'
 import { runKubeadm } from '../run-kubeadm.ts'
@@ -26,8 +26,8 @@ export async function isProxyOther(paths: ClusterPaths): Promise<boolean> {
 
 /** The configuration of kube-proxy in what `kubeadm init phase addon kube-proxy --print-manifest` prints. */
 export function proxyConfiguration(manifest: string): string | undefined {
-  const objects = parseAllDocuments(manifest).map((each) => each.toJS() as ProxyObject | null)
-  const map = objects.find((each) => each?.kind === 'ConfigMap' && each.metadata?.name === 'kube-proxy')
+  const objects = documentsOf(manifest) as readonly ProxyObject[]
+  const map = objects.find((each) => each.kind === 'ConfigMap' && each.metadata?.name === 'kube-proxy')
   return map?.data?.['config.conf']
 }
 

@@ -1,5 +1,4 @@
-import { parseAllDocuments, stringify } from 'yaml'
-import { mapAt, type YamlMap } from '../pack-config.ts'
+import { documentsOf, mapAt } from '../pack-config.ts'
 import { kubernetesFiles } from '../paths.ts'
 
 /** What of the file for `kubeadm init` an upgrade needs to know. */
@@ -12,8 +11,8 @@ export interface InitFile {
 
 /** @param text of the file for `kubeadm init`. Pure. */
 export function readInitFile(text: string): InitFile {
-  const documents = parseAllDocuments(text).map((each) => each.toJS() as YamlMap | null)
-  const ofKind = (kind: string) => documents.find((each) => each?.kind === kind) ?? {}
+  const documents = documentsOf(text)
+  const ofKind = (kind: string) => documents.find((each) => each.kind === kind) ?? {}
   const cluster = ofKind('ClusterConfiguration')
   const textAt = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
   const { endpoints } = mapAt(cluster, 'etcd', 'external')
@@ -29,13 +28,23 @@ export function readInitFile(text: string): InitFile {
  */
 export function upgradeConfiguration(version: string, { patches }: Pick<InitFile, 'patches'>): string {
   const kubernetesVersion = `v${version}`
-  return stringify({
-    apiVersion: 'kubeadm.k8s.io/v1beta4',
-    kind: 'UpgradeConfiguration',
-    apply: {
-      ...{ kubernetesVersion, certificateRenewal: true, etcdUpgrade: true, imagePullPolicy: 'IfNotPresent' },
-      ...(patches === undefined ? {} : { patches: { directory: patches } }),
+  // JSON: kubeadm reads it as YAML.
+  return `${JSON.stringify(
+    {
+      apiVersion: 'kubeadm.k8s.io/v1beta4',
+      kind: 'UpgradeConfiguration',
+      apply: {
+        ...{
+          kubernetesVersion,
+          certificateRenewal: true,
+          etcdUpgrade: true,
+          imagePullPolicy: 'IfNotPresent',
+        },
+        ...(patches === undefined ? {} : { patches: { directory: patches } }),
+      },
+      plan: { kubernetesVersion, etcdUpgrade: true },
     },
-    plan: { kubernetesVersion, etcdUpgrade: true },
-  })
+    null,
+    2,
+  )}\n`
 }

@@ -76,7 +76,7 @@ export const createReleaseAction =
 /** The objects as the chart wants them, JSON, one object a line. */
 async function wantedObjects(helm: Helm): Promise<string> {
   // Only here YAML is read: the start of an action would be slower with it.
-  const { readPlain } = await import('../../prepare/program/plain.ts')
+  const { readPlain } = await import('../../../definition/rules/plain-values.ts')
   const { documents } = readPlain(await helm.manifest())
   return documents.map((document) => `${JSON.stringify(document)}\n`).join('')
 }

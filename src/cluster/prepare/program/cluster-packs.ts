@@ -4,7 +4,8 @@ import { folderKey, foldersByKey, textsOfPack } from '../../../definition/rules/
 import { isRecord } from '../../../base/json.ts'
 import { packIdOf } from '../../wanted.ts'
 import { readPackSettings, type PackSettings } from './pack-settings.ts'
-import { readPlain, type Mapping } from './plain.ts'
+import { readPlain } from '../../../definition/rules/plain-values.ts'
+import { type Mapping } from './plain.ts'
 
 /** A pack of a profile with its texts, in which all macros are resolved. */
 export interface ClusterPack {

@@ -1,6 +1,7 @@
 import type { KubernetesObject } from '../../../kubernetes/client.ts'
 import { isRecord } from '../../../base/json.ts'
-import { readPlain, textOf, valueAt } from './plain.ts'
+import { readPlain } from '../../../definition/rules/plain-values.ts'
+import { textOf, valueAt } from './plain.ts'
 
 /** The objects of a YAML text that is ready to be applied. */
 export interface ReadObjects {

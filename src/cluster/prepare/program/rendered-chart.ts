@@ -1,7 +1,8 @@
 import { isRecord } from '../../../base/json.ts'
 import { installedObject, type InstalledObject } from './installed-objects.ts'
 import { itemsOf } from './objects.ts'
-import { readPlain, textOf, valueAt, type PlainText } from './plain.ts'
+import { readPlain, type PlainText } from '../../../definition/rules/plain-values.ts'
+import { textOf, valueAt } from './plain.ts'
 
 /** What is read of a rendered chart. */
 export interface RenderedChart {

@@ -1,5 +1,6 @@
 import { isRecord } from '../../../base/json.ts'
-import { mappingAt, readPlain, textOf, valueAt, type Mapping } from './plain.ts'
+import { readPlain } from '../../../definition/rules/plain-values.ts'
+import { mappingAt, textOf, valueAt, type Mapping } from './plain.ts'
 
 /**
  * What `stages` of the values of an infrastructure pack would make on the host: absolute paths of files and folders, and sysctls as

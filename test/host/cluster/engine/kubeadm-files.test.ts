@@ -61,10 +61,24 @@ joinConfiguration: {discovery: {}}
 `
     const text = await make(await program(), wantedOf(version, config))
     await validate(await program(), text)
-    expect(text).toMatch(/name: audit-log-maxage\s+value: "30"/)
-    expect(text).toMatch(/name: event-qps\s+value: "0"/)
-    expect(text).toContain('controlPlaneComponentHealthCheck: 10m0s')
-    expect(text).not.toMatch(/advertise-address|0\.0\.0\.0$|bootstrapTokens/m)
+    expect(text).toMatch(/"name": "audit-log-maxage",\s+"value": "30"/)
+    expect(text).toMatch(/"name": "event-qps",\s+"value": "0"/)
+    expect(text).toContain('"controlPlaneComponentHealthCheck": "10m0s"')
+    expect(text).not.toMatch(/advertise-address|0\.0\.0\.0"|bootstrapTokens/)
+  })
+
+  it('takes names and texts that its YAML would read as another type without quotes', async () => {
+    const { make, validate } = files()
+    const wanted = wantedOf(
+      version,
+      'clusterConfiguration: {apiServer: {extraArgs: [{name: profiling, value: "off"}, {name: event-ttl, value: "1_0"}]}}',
+    )
+    const node = {
+      ...{ ...wanted.node, name: 'y' },
+      taints: [{ key: 'gpu', value: 'yes', effect: 'NoSchedule' as const }],
+    }
+    const text = await make(await program(), { ...wanted, name: 'no', node })
+    await validate(await program(), text)
   })
 
   it('refuses a field that it does not know, with the reason in one line', async () => {

@@ -71,3 +71,13 @@ it.each([
   const subnet = parseSubnet(text)
   expect(subnet && spellSubnet(networkOf(subnet))).toBe(network)
 })
+
+it('the configuration of a pack is read by the rules of kubeadm and the kubelet', () => {
+  const config =
+    'kubeletConfiguration:\n  failSwapOn: no\n  failCgroupV1: off\ninitConfiguration:\n  localAPIEndpoint: {bindPort: 0x1A2B}\n'
+  expect(kubernetesSettings(config)).toMatchObject({
+    failsOnSwap: false,
+    failsOnCgroupV1: false,
+    apiPort: 6699,
+  })
+})

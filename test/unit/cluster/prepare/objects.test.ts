@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { apiVersionsIn, imagesIn, readObjects } from '../../../../src/cluster/prepare/program/objects.ts'
-import { readPlain } from '../../../../src/cluster/prepare/program/plain.ts'
+import { parseExactJson } from '../../../../src/base/json.ts'
+import { readPlain } from '../../../../src/definition/rules/plain-values.ts'
 
 describe('objects to be applied', () => {
   it('are the documents of a text, and the items of its lists', () => {
@@ -50,4 +51,26 @@ describe('custom resource definitions', () => {
       ...['shop.example/v1', 'shop.example/v1/Till', 'shop.example/v1beta1', 'shop.example/v1beta1/Till'],
     ])
   })
+})
+
+it('whole numbers of 64 bits have their digits in what is applied, and are read back so', () => {
+  const quota =
+    'apiVersion: plant.example/v1\nkind: Quota\nmetadata: {name: big}\nspec: {maxBytes: 9223372036854775807, seen: -9007199254740993, hex: 0x7fffffffffffffff, most: 1_8446744073709551615, small: 1}\n'
+  const line = JSON.stringify(readObjects(quota).objects[0])
+  expect(line).toContain(
+    '"spec":{"maxBytes":9223372036854775807,"seen":-9007199254740993,"hex":9223372036854775807,"most":18446744073709551615,"small":1}',
+  )
+  expect(JSON.stringify(parseExactJson(line))).toBe(line)
+})
+
+it.each([
+  ['a: .inf', 'line 1:4: is .inf, for which JSON has no value'],
+  ['a: [-.INF]', 'is -.INF'],
+  ['a: .nan', 'is .nan'],
+  ['a: !!binary aGFsbG8=', 'has the tag !!binary'],
+  ['a: !!set {x}', 'has the tag !!set'],
+  ['a: !!timestamp 2020-01-01', 'has the tag !!timestamp'],
+  ['a:\n  !!omap [x: 1]', 'has the tag !!omap'],
+])('%j is refused with its place, since JSON has no value for it', (text, message) => {
+  expect(readPlain(text).problems[0]?.replace('line 1 4', 'line 1:4')).toContain(message)
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { compareOrder } from '../../../../src/cluster/prepare/program/cluster-packs.ts'
 import { readPackSettings } from '../../../../src/cluster/prepare/program/pack-settings.ts'
-import { readPlain } from '../../../../src/cluster/prepare/program/plain.ts'
+import { readPlain } from '../../../../src/definition/rules/plain-values.ts'
 import { stagesIn } from '../../../../src/cluster/prepare/program/stages.ts'
 import { profilePack } from '../../../support/definitions.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readPlain } from '../../../../src/cluster/prepare/program/plain.ts'
+import { readPlain } from '../../../../src/definition/rules/plain-values.ts'
 
 // Made by test/fixtures/helm/record-yaml.ts: what a real helm reads.
 const texts = JSON.parse(

@@ -99,23 +99,19 @@ describe('the file for kubeadm upgrade', () => {
       '1.34.4',
       readInitFile(init('', 'patches: {directory: /etc/patches}\n')),
     )
-    expect(text).toBe(
-      [
-        'apiVersion: kubeadm.k8s.io/v1beta4',
-        'kind: UpgradeConfiguration',
-        'apply:',
-        '  kubernetesVersion: v1.34.4',
-        '  certificateRenewal: true',
-        '  etcdUpgrade: true',
-        '  imagePullPolicy: IfNotPresent',
-        '  patches:',
-        '    directory: /etc/patches',
-        'plan:',
-        '  kubernetesVersion: v1.34.4',
-        '  etcdUpgrade: true',
-        '',
-      ].join('\n'),
-    )
+    // JSON, which kubeadm reads as YAML.
+    expect(JSON.parse(text)).toEqual({
+      apiVersion: 'kubeadm.k8s.io/v1beta4',
+      kind: 'UpgradeConfiguration',
+      apply: {
+        kubernetesVersion: 'v1.34.4',
+        certificateRenewal: true,
+        etcdUpgrade: true,
+        imagePullPolicy: 'IfNotPresent',
+        patches: { directory: '/etc/patches' },
+      },
+      plan: { kubernetesVersion: 'v1.34.4', etcdUpgrade: true },
+    })
   })
 
   it('an etcd outside of the cluster has no folder; others have that of the pack or of kubeadm', () => {

@@ -1,0 +1,148 @@
+import { isAlias, isCollection, isMap, isScalar, isSeq, type Node, type Scalar, type YAMLMap } from 'yaml'
+import { exactNumber, isRecord } from '../../base/json.ts'
+import { exactDigits } from './plain-scalar.ts'
+import { createTextPlaces } from './text-places.ts'
+import { nameOf, readYaml, scalarOf, type YamlProblem } from './yaml-text.ts'
+
+/** The documents of a YAML text as plain values, which JSON can write. */
+export interface PlainText {
+  /** Without empty documents; none if there is a problem. */
+  readonly documents: readonly unknown[]
+  /** Why the text cannot be read, each as the end of a sentence. */
+  readonly problems: readonly string[]
+}
+
+/**
+ * Reads YAML as helm, kubectl and kubeadm do: with the scalars of sigs.k8s.io/yaml, merge keys, and the last of two equal keys. A whole
+ * number of 64 bits that JavaScript has no number for is an `exactNumber`. What JSON has no value for is a problem. Never throws.
+ */
+export function readPlain(text: string): PlainText {
+  const { documents, problems } = readValues(text, kubernetesValue)
+  const at = createTextPlaces('line', text)
+  const errors = problems
+    .filter(({ code }) => code !== 'YamlKeyTwice')
+    .map(({ code, offset, message }) => `${words(code)}: ${at(offset).replace(':', ' ')}: ${message}`)
+  if (errors.length > 0) return { documents: [], problems: errors }
+  return { documents: documents.map(({ value }) => value).filter((value) => value !== null), problems: [] }
+}
+
+/** A problem of the YAML, or a value that JSON does not have. */
+export interface ValueProblem extends Omit<YamlProblem, 'code'> {
+  readonly code: YamlProblem['code'] | 'YamlNoJson'
+}
+
+/** What a text with a problem is, as the end of a sentence. */
+export const words = (code: ValueProblem['code']): string =>
+  code === 'YamlInvalid' || code === 'YamlKeyTwice' ? 'is not valid YAML' : 'is not usable YAML'
+
+/** A document as a plain value, and the place where it begins. */
+export interface PlainDocument {
+  readonly value: unknown
+  readonly offset: number
+}
+
+/** All documents of a text, each alias as the same value as its anchor, with merge keys. Never throws. */
+export function readValues(
+  text: string,
+  valueOf: (scalar: Scalar) => unknown,
+): { readonly documents: readonly PlainDocument[]; readonly problems: readonly ValueProblem[] } {
+  const documents: PlainDocument[] = []
+  const refused: ValueProblem[] = []
+  const { problems } = readYaml(text, [], ({ contents, range }) => {
+    const reader = new ValueReader(valueOf)
+    documents.push({ value: reader.read(contents), offset: range?.[0] ?? 0 })
+    refused.push(...reader.problems)
+  })
+  return { documents, problems: [...problems, ...refused].slice(0, problemLimit) }
+}
+
+const problemLimit = 20
+// Each of n mappings may merge the one before it, which makes n * n / 2 entries; real files have a few thousand.
+const mergeLimit = 500_000
+// A merge key of YAML 1.1, which kubectl and helm know.
+const mergeKey = '<<'
+const standard = 'tag:yaml.org,2002:'
+const tagsWithoutJson = new Set(['binary', 'timestamp', 'set', 'omap', 'pairs'])
+
+class ValueReader {
+  readonly problems: ValueProblem[] = []
+  readonly #anchors = new Map<string, unknown>()
+  readonly #valueOf: (scalar: Scalar) => unknown
+  #merged = 0
+
+  constructor(valueOf: (scalar: Scalar) => unknown) {
+    this.#valueOf = valueOf
+  }
+
+  read(node: unknown): unknown {
+    if (isAlias(node)) return this.#anchors.get(node.source) ?? null
+    if (!isScalar(node) && !isCollection(node)) return null
+    const tag = node.tag?.startsWith(standard) === true ? node.tag.slice(standard.length) : ''
+    if (tagsWithoutJson.has(tag)) {
+      this.#say(
+        'YamlNoJson',
+        node,
+        `has the tag !!${tag}, for which JSON has no value; write a text in quotes`,
+      )
+      return null
+    }
+    const value = isScalar(node)
+      ? this.#scalar(node)
+      : isSeq(node)
+        ? node.items.map((item) => this.read(item))
+        : isMap(node)
+          ? this.#map(node)
+          : null
+    if (node.anchor !== undefined) this.#anchors.set(node.anchor, value)
+    return value
+  }
+
+  #scalar(node: Scalar): unknown {
+    const value = this.#valueOf(node)
+    if (typeof value !== 'number' || Number.isFinite(value)) return value
+    this.#say(
+      'YamlNoJson',
+      node,
+      `is ${node.source ?? 'a number'}, for which JSON has no value; write a text in quotes`,
+    )
+    return null
+  }
+
+  #map({ items }: YAMLMap): unknown {
+    const own = new Map<string, unknown>()
+    const merged = new Map<string, unknown>()
+    for (const { key, value } of items) {
+      const plain = this.read(value)
+      if (!isScalar(key)) continue
+      if (key.type === 'PLAIN' && key.source === mergeKey) this.#merge(merged, plain, key)
+      else own.set(nameOf(key), plain)
+    }
+    // Unlike an assignment, this makes a property of a key such as `__proto__`.
+    return Object.fromEntries([...[...merged].filter(([name]) => !own.has(name)), ...own])
+  }
+
+  #merge(into: Map<string, unknown>, plain: unknown, key: Scalar): void {
+    if (this.#merged > mergeLimit) return
+    for (const each of [plain].flat().filter(isRecord)) {
+      const entries = Object.entries(each)
+      if (this.#merged <= mergeLimit && this.#merged + entries.length > mergeLimit)
+        this.#say('YamlTooLarge', key, `merges more than ${mergeLimit} values`)
+      this.#merged += entries.length + 1
+      if (this.#merged > mergeLimit) return
+      for (const [name, inherited] of entries) if (!into.has(name)) into.set(name, inherited)
+    }
+  }
+
+  #say(code: ValueProblem['code'], node: unknown, message: string): void {
+    if (this.problems.length < problemLimit)
+      this.problems.push({ code, offset: (node as Node).range?.[0] ?? 0, message })
+  }
+}
+
+/** The value of a scalar for helm, kubectl and kubeadm, all 64 bits of a whole number included. */
+function kubernetesValue(node: Scalar): unknown {
+  const value = scalarOf(node)
+  if (typeof value !== 'number' || Number.isSafeInteger(value) || node.type !== 'PLAIN') return value
+  const digits = exactDigits(node.source ?? '')
+  return digits === undefined ? value : exactNumber(digits)
+}
