@@ -1,7 +1,8 @@
 import type { KubernetesObject } from '../../../kubernetes/client.ts'
+import { listsWithKeyTwice } from '../../../kubernetes/list-keys.ts'
 import { isRecord } from '../../../base/json.ts'
 import { readPlain } from '../../../definition/rules/plain-values.ts'
-import { textOf, valueAt } from './plain.ts'
+import { mappingAt, textOf, valueAt } from './plain.ts'
 
 /** The objects of a YAML text that is ready to be applied. */
 export interface ReadObjects {
@@ -36,7 +37,12 @@ function refuseObject(value: unknown, index: number): string[] {
   const missing = ['apiVersion', 'kind'].find((field) => !isText(value[field]))
   if (missing !== undefined) return [`${at} without ${missing}`]
   const what = `${at}, a ${String(value.kind)},`
-  if (isText(valueAt(value, 'metadata', 'name'))) return []
+  const { name } = mappingAt(value, 'metadata')
+  if (isText(name))
+    return listsWithKeyTwice(value).map(
+      ({ path, key }) =>
+        `${what} ${String(name)}, whose list ${path} has ${key} twice; Kubernetes applies no such list, so leave one out`,
+    )
   return isText(valueAt(value, 'metadata', 'generateName'))
     ? [`${what} with generateName; it cannot be applied again, so give it a name`]
     : [`${what} without metadata.name`]
