@@ -109,7 +109,7 @@ export function kubeadmConfig(wanted: KubeadmWanted, config: PackConfig, migrate
 
 /** The name of the node. @param text of `kubeadmConfig` */
 export function nodeNameIn(text: string): string {
-  const values = parseAllDocuments(text).map((each) => each.toJS() as YamlMap)
+  const values = documentsOf(text)
   const init = values.find(({ kind }) => kind === 'InitConfiguration') ?? {}
   return String(mapAt(init, 'nodeRegistration').name)
 }
