@@ -83,7 +83,7 @@ export function createFacts(options: FactsOptions): Facts {
     }),
     memory: fact('memory', 'minutes', () => readTotalMemory(files)),
     mounts,
-    network: fact('network', 'network', () => readNetwork(files, ipv4Addresses)),
+    network: fact('network', 'network', () => readNetwork(files, ipv4Addresses, runner)),
     nvidia: fact('nvidia', 'minutes', () => readNvidia(files, privileged), {
       problemsOf: ({ problems }) => problems,
     }),

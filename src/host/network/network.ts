@@ -1,5 +1,8 @@
 import { networkInterfaces } from 'node:os'
 import { addressOfHex } from '../../base/address.ts'
+import { isRecord } from '../../base/json.ts'
+import type { CommandRunner } from '../../system/runner.ts'
+import { ask } from '../ask.ts'
 import { kernelTableBytes, type HostFiles } from '../files.ts'
 import type { Nic as WireNic } from '../schemas.ts'
 import { isEndOfAnother, readLinks, readMac, type Link } from './links.ts'
@@ -48,10 +51,15 @@ export const readIpv4Addresses: Ipv4Addresses = () => {
   return found
 }
 
-/** Reads interfaces from /sys/class/net, addresses and routes from /proc/net. */
-export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses): Promise<Network> {
+/** Reads interfaces from /sys/class/net, addresses and routes from /proc/net; what these do not have is asked of ip(8). */
+export async function readNetwork(
+  files: HostFiles,
+  ipv4: Ipv4Addresses,
+  runner: CommandRunner,
+): Promise<Network> {
   const routes = (await files.text('/proc/net/route', kernelTableBytes)) ?? ''
-  const ipv4Routes = parseIpv4DefaultRoutes(routes)
+  const mainRoutes = parseIpv4DefaultRoutes(routes)
+  const ipv4Routes = mainRoutes.length > 0 ? mainRoutes : await askOtherTables(runner)
   const ipv6Routes = parseIpv6DefaultRoutes(
     (await files.text('/proc/net/ipv6_route', kernelTableBytes)) ?? '',
   )
@@ -66,6 +74,7 @@ export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses): Promis
     const local = parseLocalAddresses((await files.text('/proc/net/fib_trie', kernelTableBytes)) ?? '')
     for (const each of quietAddresses(connected, local, ipv4Addresses)) ipv4Addresses.set(...each)
   }
+  const identifying = await createChoice(files, runner, ipv4Addresses)
   const routed = new Set([...ipv4Routes, ...ipv6Routes].map(({ nicName }) => nicName))
   const links = await readLinks(files, new Set([...routed, ...ipv4Addresses.keys(), ...ipv6Addresses.keys()]))
   const hasHardware = links.some(({ kind }) => kind === 'hardware')
@@ -81,14 +90,15 @@ export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses): Promis
 
   const toNic = async (link: Link): Promise<Nic> => {
     const { ipv4, ipv6 } = addressesOf(link.name)
+    const address = identifying(ipv4) ?? identifying(ipv6)
     // The gateway is of the same family as the address, where there is a choice.
-    const tables = ipv4.length === 0 && ipv6.length > 0 ? [ipv6Routes] : [ipv4Routes, ipv6Routes]
+    const tables = address !== undefined && !ipv4.includes(address) ? [ipv6Routes] : [ipv4Routes, ipv6Routes]
     const gateway = gatewayOf(link.name, tables)
     const macAddr = await readMac(files, link)
     return {
       ...(gateway ? { gateway } : {}),
       index: link.index,
-      ...(ipv4[0] ?? ipv6[0]),
+      ...address,
       isDefault: link.name === chosen,
       ...(macAddr ? { macAddr } : {}),
       nicName: link.name,
@@ -97,6 +107,68 @@ export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses): Promis
   return {
     nics: await Promise.all(shown.map(toNic)),
     addresses: shown.flatMap(({ name }) => Object.values(addressesOf(name)).flat()).map(({ ip }) => ip),
+  }
+}
+
+/** The unit that holds the virtual address of a cluster on this host; the room `cluster` writes it. */
+export const addressUnit = 'edgehostd-vip.service'
+
+/**
+ * Which address of an interface is that of the host: the first one that is not held for a cluster; one with a network before one
+ * without (/32, /128), as keepalived adds them; a preferred one before a deprecated one.
+ * @returns undefined for an interface that has none
+ */
+async function createChoice(
+  files: HostFiles,
+  runner: CommandRunner,
+  ipv4: ReadonlyMap<string, readonly Address[]>,
+): Promise<(addresses: readonly Address[]) => Address | undefined> {
+  const unit = await files.text(`/etc/systemd/system/${addressUnit}`)
+  const held = / address replace (\S+)\/\d+ dev /.exec(unit ?? '')?.[1]
+  const hasNetwork = ({ subnet }: Address) => subnet !== '255.255.255.255' && subnet !== '128'
+  // Neither /proc nor Node tells a deprecated IPv4 address; the order of IPv6 addresses has it already.
+  const mustAsk = [...ipv4.values()].some((addresses) => addresses.filter(hasNetwork).length > 1)
+  const passed = mustAsk ? await askDeprecated(runner) : new Set<string>()
+  return (addresses) => {
+    const own = addresses.filter(({ ip }) => ip !== held)
+    return own.find((each) => hasNetwork(each) && !passed.has(each.ip)) ?? own.find(hasNetwork) ?? own[0]
+  }
+}
+
+/** IPv4 addresses whose preferred lifetime is over; none where ip(8) is missing. */
+async function askDeprecated(runner: CommandRunner): Promise<ReadonlySet<string>> {
+  const links = await askIp(runner, ['address', 'show', 'deprecated'])
+  const infos = links.flatMap(({ addr_info: list }) => (Array.isArray(list) ? (list as unknown[]) : []))
+  return new Set(infos.filter(isRecord).flatMap(({ local }) => (typeof local === 'string' ? [local] : [])))
+}
+
+/** Default routes of other tables than the main one, which ip-rule(8) chooses and /proc/net/route does not show; lowest metric first. */
+async function askOtherTables(runner: CommandRunner): Promise<readonly DefaultRoute[]> {
+  const routes = await askIp(runner, ['route', 'show', 'table', 'all', 'default'])
+  return routes
+    .flatMap(({ dst, dev, gateway, metric, type = 'unicast' }): DefaultRoute[] =>
+      dst === 'default' && typeof dev === 'string' && type === 'unicast'
+        ? [
+            {
+              ...{ nicName: dev, metric: Number(metric ?? 0) },
+              ...(typeof gateway === 'string' ? { gateway } : {}),
+            },
+          ]
+        : [],
+    )
+    .sort((a, b) => a.metric - b.metric)
+}
+
+async function askIp(
+  runner: CommandRunner,
+  args: readonly string[],
+): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const answer = await ask(runner, 'ip', ['-json', '-4', ...args], 3_000)
+  try {
+    const list: unknown = 'stdout' in answer ? JSON.parse(answer.stdout || '[]') : []
+    return Array.isArray(list) ? list.filter(isRecord) : []
+  } catch {
+    return []
   }
 }
 

@@ -1,7 +1,12 @@
 import { expect, it } from 'vitest'
-import { readNetwork, type Nic } from '../../../src/host/network/network.ts'
+import { readNetwork as read, type Ipv4Addresses, type Nic } from '../../../src/host/network/network.ts'
 import { parseIpv4DefaultRoutes, parseIpv6DefaultRoutes } from '../../../src/host/network/routing-table.ts'
+import { programs } from '../../fixtures/host/edges.ts'
 import { machine } from '../../fixtures/host/tree.ts'
+import type { HostFiles } from '../../../src/host/files.ts'
+
+const readNetwork = (files: HostFiles, ipv4: Ipv4Addresses, { runner } = programs()) =>
+  read(files, ipv4, runner)
 
 const ipv4 = (addresses: Record<string, [ip: string, subnet: string][]>) => () =>
   new Map(
@@ -185,4 +190,58 @@ IFINDEX=4
     }),
   )
   expect(nics.map(({ nicName }) => nicName)).toEqual(['docker7', 'br-0123456789ab', 'tap0'])
+})
+
+const unitOf = (address: string) => `/etc/systemd/system/edgehostd-vip.service <<
+ExecStartPre=/bin/sh -c 'exec ip address replace ${address} dev eth0'
+>>
+`
+const addressOf = async (changes: string, addresses: [string, string][], answers = programs()) => {
+  const { nics } = await readNetwork(machine('single-board', changes), ipv4({ eth0: addresses }), answers)
+  return nics.find(({ nicName }) => nicName === 'eth0')?.ip
+}
+
+it('an address with a network comes before one without, which counts where there is no other', async () => {
+  const single: [string, string] = ['192.0.2.50', '255.255.255.255']
+  expect(await addressOf('', [single, ['192.0.2.10', '255.255.255.0']])).toBe('192.0.2.10')
+  expect(await addressOf('', [single])).toBe('192.0.2.50')
+})
+
+it('the address that is held for the cluster is never that of the host', async () => {
+  const changes = unitOf('192.0.2.50/32')
+  expect(await addressOf(changes, [['192.0.2.50', '255.255.255.255']])).toBeUndefined()
+  expect(
+    await addressOf(changes, [
+      ['192.0.2.50', '255.255.255.0'],
+      ['192.0.2.7', '255.255.255.255'],
+    ]),
+  ).toBe('192.0.2.7')
+})
+
+it('a preferred address comes before a deprecated one, and ip is asked only where there is a choice', async () => {
+  const deprecated = JSON.stringify([{ ifname: 'eth0', addr_info: [{ local: '192.0.2.9' }, {}] }])
+  const answers = programs({ 'ip -json -4 address show deprecated': deprecated })
+  const [old, present]: [string, string][] = [
+    ['192.0.2.9', '255.255.255.0'],
+    ['192.0.2.10', '255.255.255.0'],
+  ]
+  expect(await addressOf('', [old!, present!], answers)).toBe('192.0.2.10')
+  expect(answers.ran.filter((line) => line.includes('address'))).toHaveLength(1)
+  expect(await addressOf('', [old!], answers)).toBe('192.0.2.9')
+  expect(answers.ran.filter((line) => line.includes('address'))).toHaveLength(1)
+})
+
+it('a default route of another table counts where the main table has none', async () => {
+  const answers = programs({
+    'ip -json -4 route show table all default': JSON.stringify([
+      { type: 'unreachable', dst: 'default', dev: 'lo', table: '7' },
+      { dst: 'default', gateway: '192.0.2.2', dev: 'wlan0', table: '101', metric: 20 },
+      { dst: 'default', gateway: '192.0.2.1', dev: 'eth0', table: '100', metric: 10 },
+    ]),
+  })
+  const files = machine('single-board', '/proc/net/route <<\n>>\n/proc/net/ipv6_route <<\n>>\n')
+  const { nics } = await readNetwork(files, ipv4({ eth0: [['192.0.2.10', '255.255.255.0']] }), answers)
+  expect(nics.filter(({ isDefault }) => isDefault)).toMatchObject([
+    { nicName: 'eth0', ip: '192.0.2.10', gateway: '192.0.2.1' },
+  ])
 })

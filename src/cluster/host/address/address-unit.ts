@@ -3,9 +3,6 @@ import { isAddress } from '../../../base/address.ts'
 import { units } from '../../engine/paths.ts'
 import { spellSubnet, subnetOfOne } from '../subnet.ts'
 
-/** The unit that holds the virtual address of the control plane. */
-export const addressUnit = 'edgehostd-vip.service'
-
 /** A virtual address and the interface that has it. */
 export interface HeldAddress {
   readonly address: string

@@ -4,7 +4,8 @@ import { replaceFile } from '../../../system/files.ts'
 import { CommandFailed, type CommandRunner } from '../../../system/runner.ts'
 import { unitFolder } from '../../engine/paths.ts'
 import { StepFailed } from '../../step.ts'
-import { addressUnit, addressUnitText, heldPrefix, type HeldAddress } from './address-unit.ts'
+import { addressUnit } from '../../../host/network/network.ts'
+import { addressUnitText, heldPrefix, type HeldAddress } from './address-unit.ts'
 
 const timeoutMs = 30_000
 
