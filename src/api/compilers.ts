@@ -1,7 +1,8 @@
-import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
+import { Ajv, type ErrorObject, type Options, type SchemaValidateFunction, type ValidateFunction } from 'ajv'
 import fastJsonStringify from 'fast-json-stringify'
 import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
+import { refusalOf, type Refusal } from '../base/field-stance.ts'
 import { printable } from '../base/printable.ts'
 
 /**
@@ -10,8 +11,11 @@ import { printable } from '../base/printable.ts'
  *
  * A schema is compiled by the first request that needs it: compiling all of them takes longer than the rest of the
  * start. Our own schemas are not validated against the meta-schema for the same reason; a test does that.
+ *
+ * @param isEntered whether bodies come from a client: fields that are declared as refused are refused then. What was accepted once, before
+ *   a field was refused, stays accepted.
  */
-export function createValidatorCompiler(): FastifySchemaCompiler<TSchema> {
+export function createValidatorCompiler({ isEntered = true } = {}): FastifySchemaCompiler<TSchema> {
   const options: Options = {
     strict: false,
     allErrors: false,
@@ -24,7 +28,10 @@ export function createValidatorCompiler(): FastifySchemaCompiler<TSchema> {
     // each format that it does not know.
     formats: { 'date-time': true },
   }
-  const bodies = once(() => new Ajv({ ...options, coerceTypes: false, useDefaults: false }))
+  const bodies = once(() => {
+    const ajv = new Ajv({ ...options, coerceTypes: false, useDefaults: false })
+    return isEntered ? ajv.addKeyword({ keyword: 'x-refused', errors: true, validate: requireAccepted }) : ajv
+  })
   const texts = once(() => new Ajv({ ...options, coerceTypes: false, useDefaults: true }))
   return ({ schema, httpPart }) => {
     const isText = httpPart !== 'body'
@@ -44,12 +51,30 @@ export function createValidatorCompiler(): FastifySchemaCompiler<TSchema> {
 
 const booleans: Readonly<Record<string, boolean>> = { true: true, false: false }
 
-/** Checks bodies that did not come over HTTP, by the same rules. @returns what is wrong with one; undefined for nothing */
+/** The keyword `x-refused` of a field, see `base/field-stance.ts`: its value would change what is done, and cannot. */
+const requireAccepted: SchemaValidateFunction = (
+  refusal: Refusal,
+  value: unknown,
+  _schema?: unknown,
+  { instancePath = '' }: { readonly instancePath?: string } = {},
+) => {
+  const found = refusalOf(refusal, value)
+  if (!found) return true
+  const below = found.path.map((part) => `/${part.replaceAll('~', '~0').replaceAll('/', '~1')}`)
+  requireAccepted.errors = [
+    { keyword: 'x-refused', instancePath: instancePath + below.join(''), message: found.message, params: {} },
+  ]
+  return false
+}
+
+/** Checks bodies that were accepted by another program before, by the same rules. @returns what is wrong with one; undefined for nothing */
 export function createBodyCheck(schema: TSchema): (body: unknown) => string | undefined {
-  const validate = createValidatorCompiler()({ schema, method: '', url: '', httpPart: 'body' }) as ((
-    body: unknown,
-  ) => boolean) &
-    Partial<ValidateFunction>
+  const validate = createValidatorCompiler({ isEntered: false })({
+    schema,
+    method: '',
+    url: '',
+    httpPart: 'body',
+  }) as ((body: unknown) => boolean) & Partial<ValidateFunction>
   return (body) => {
     if (validate(body)) return undefined
     const [problem] = validate.errors ?? []

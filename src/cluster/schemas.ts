@@ -1,15 +1,19 @@
 import { Type, type Static, type TProperties } from 'typebox'
+import { ignored, refused, type FieldStance } from '../base/field-stance.ts'
 
 // Wire names as the published API spells them. phase, problems, steps and some others are additions of ours.
 
 const text = (description: string) => Type.String({ description })
-const maybe = (description: string) => Type.Optional(Type.String({ description }))
-const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
+const maybe = (about: string | FieldStance) => Type.Optional(Type.String(optionsOf(about)))
+const flag = (about: string | FieldStance) => Type.Optional(Type.Boolean(optionsOf(about)))
+const integer = (about: string | FieldStance) => Type.Optional(Type.Integer(optionsOf(about)))
+const optionsOf = (about: string | FieldStance) =>
+  typeof about === 'string' ? { description: about } : about
 const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
 const group = <Properties extends TProperties>(properties: Properties) =>
   Type.Optional(Type.Object(properties))
-const words = (description: string) =>
-  Type.Optional(Type.Record(Type.String(), Type.String(), { description }))
+const words = (about: string | FieldStance) =>
+  Type.Optional(Type.Record(Type.String(), Type.String(), optionsOf(about)))
 
 export const MetaData = Type.Object({
   name: maybe('Name of the cluster: lower-case letters, digits and hyphens, at most 63.'),
@@ -22,14 +26,16 @@ export const MetaData = Type.Object({
   lastModifiedTimestamp: time('When what is wanted changed last; given by the host.'),
 })
 
+const asTheHostHasIt = 'As the interface has it, or empty: a cluster does not change the network of its host.'
+
 const Nic = Type.Object({
   nicName: maybe('Name of the interface; empty: that of the default route.'),
-  ip: maybe('Ignored.'),
-  subnet: maybe('Ignored.'),
-  gateway: maybe('Ignored.'),
-  macAddr: maybe('Ignored.'),
-  isDefault: flag('Ignored.'),
-  dns: Type.Optional(Type.Array(Type.String(), { description: 'Ignored.' })),
+  ip: maybe(asTheHostHasIt),
+  subnet: maybe(asTheHostHasIt),
+  gateway: maybe(asTheHostHasIt),
+  macAddr: maybe(asTheHostHasIt),
+  isDefault: flag('Has to be false or absent where the interface has not the default route.'),
+  dns: Type.Optional(Type.Array(Type.String(), { description: asTheHostHasIt })),
 })
 
 const EdgeHost = Type.Object(
@@ -43,9 +49,10 @@ const EdgeHost = Type.Object(
     ),
     nic: Type.Optional(Nic),
     nicName: maybe('Like networkInfo[0].nicName.'),
-    staticIP: maybe('Ignored; the addresses of the host are used as they are.'),
-    caCert: maybe('Ignored.'),
-    IsCandidateCaption: flag('Ignored: this host is the only one.'),
+    nodeInfo: Type.Optional(Type.Unknown(ignored('what a reply says of the node'))),
+    staticIP: maybe('Like networkInfo[0].ip.'),
+    caCert: maybe(refused('authorities are given to the host itself')),
+    IsCandidateCaption: flag(refused('needs linked hosts')),
     twoNodeCandidatePriority: maybe('Needs linked hosts.'),
     tags: Type.Optional(Type.Unknown({ description: 'For people and programs.' })),
   },
@@ -56,8 +63,30 @@ const Taint = Type.Object({
   key: maybe('Name of the taint.'),
   value: maybe('May be empty.'),
   effect: Type.Optional(Type.Enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute', ''])),
-  timeAdded: maybe('Ignored.'),
+  timeAdded: maybe(ignored('Kubernetes sets it')),
 })
+
+/** Fields of a pool that both APIs have, and that have one meaning at most for the one host of a pool. */
+export const poolOfOneHost = {
+  labels: Type.Optional(Type.Array(Type.String(), ignored('marks of the role, which isControlPlane names'))),
+  size: integer('1 or absent; 0 means absent.'),
+  minSize: integer(refused('the pool has one host', 1)),
+  maxSize: integer(refused('the pool has one host', 1)),
+  updateStrategy: group({
+    type: maybe(
+      refused('the one host is updated in its place', ...['RollingUpdateScaleOut', 'RollingUpdateScaleIn']),
+    ),
+    maxSurge: maybe(refused('the one host is updated in its place')),
+    maxUnavailable: maybe(refused('the one host is updated in its place')),
+  }),
+  nodeRepaveInterval: integer(refused('a node is not made anew')),
+  skipK8sUpgrade: maybe(
+    refused(
+      'the one pool is the control plane; take a definition with the Kubernetes that shall stay',
+      'disabled',
+    ),
+  ),
+}
 
 export const EdgeMachinePoolConfig = Type.Object(
   {
@@ -67,29 +96,29 @@ export const EdgeMachinePoolConfig = Type.Object(
     useControlPlaneAsWorker: flag(
       'Whether workloads run on the control plane; the only pool needs true or nothing.',
     ),
-    labels: Type.Optional(Type.Array(Type.String(), { description: 'Marks of the role, ignored.' })),
+    ...poolOfOneHost,
     additionalLabels: words('Labels of the nodes.'),
     additionalTags: words('For people and programs.'),
     taints: Type.Optional(Type.Array(Taint, { description: 'Taints of the nodes.' })),
-    size: Type.Optional(Type.Integer({ description: '1 or absent; 0 means absent.' })),
-    minSize: Type.Optional(Type.Integer({ description: 'Ignored: the pool has one host.' })),
-    maxSize: Type.Optional(Type.Integer({ description: 'Ignored: the pool has one host.' })),
     machinePoolProperties: group({ archType: maybe('amd64 or arm64, as this host is, or empty.') }),
-    updateStrategy: group({ type: maybe('Ignored: the pool has one host.') }),
-    nodeRepaveInterval: Type.Optional(Type.Integer({ description: 'Ignored.' })),
-    osType: maybe('Ignored.'),
-    skipK8sUpgrade: maybe('Ignored.'),
+    osType: maybe(refused('hosts run Linux', 'linux', 'Linux')),
   },
   { title: 'EdgeMachinePoolConfig' },
 )
 export type EdgeMachinePoolConfig = Static<typeof EdgeMachinePoolConfig>
 
+const ownMetadata = ignored('the metadata of the cluster counts')
 const ObjectMeta = Type.Object({
-  name: maybe('Ignored.'),
-  namespace: maybe('Ignored.'),
-  uid: maybe('Ignored.'),
-  labels: words('Ignored.'),
-  annotations: words('Ignored.'),
+  name: maybe(ownMetadata),
+  namespace: maybe(ownMetadata),
+  uid: maybe(ownMetadata),
+  labels: words(ownMetadata),
+  annotations: words(ownMetadata),
+  creationTimestamp: maybe(ownMetadata),
+  deletionTimestamp: maybe(ownMetadata),
+  lastModifiedTimestamp: maybe(ownMetadata),
+  resourceVersion: maybe(ownMetadata),
+  selfLink: maybe(ownMetadata),
 })
 
 export const ProfileVariables = Type.Array(
@@ -144,7 +173,7 @@ export const ClusterConfiguration = Type.Object(
                       description: 'Public keys of OpenSSH, without options, for logins at the host.',
                     }),
                   ),
-                  staticIp: flag('Ignored; the addresses of the host are used as they are.'),
+                  staticIp: flag(ignored('the addresses of the host are used as they are, static or not')),
                 }),
                 machinePoolConfig: Type.Optional(
                   Type.Array(EdgeMachinePoolConfig, { description: 'One pool, the control plane.' }),

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { ignored } from '../base/field-stance.ts'
 import { variableFields } from './variable-fields.ts'
 
 // Wire names as the published API spells them. The fields uid, images, problems, diff and some others are additions of ours.
@@ -177,7 +178,7 @@ export type ClusterConfigArchiveDetails = Static<typeof ClusterConfigArchiveDeta
 export const ValidateVariables = Type.Object(
   {
     archiveUploadPath: Type.String({ minLength: 1, description: 'From the details of the archive.' }),
-    metadata: Type.Optional(Type.Object({}, { description: 'Ignored.' })),
+    metadata: Type.Optional(Type.Object({}, ignored('no cluster is needed to judge values'))),
     variables: Type.Optional(
       Type.Array(
         Type.Object({

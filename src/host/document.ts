@@ -7,7 +7,7 @@ import type { LinkServers } from './network/link-dns.ts'
 import type { Network } from './network/network.ts'
 import type { Ntp } from './time/ntp.ts'
 import type { OperatingSystem } from './operating-system.ts'
-import type { EdgeHostInfo } from './schemas.ts'
+import type { EdgeHostInfo, Nic } from './schemas.ts'
 import { settingsOf } from './settings.ts'
 import { bytesToText } from './storage/mounts.ts'
 import type { Space } from './storage/space.ts'
@@ -79,6 +79,14 @@ export interface Failure {
 /** The reply without its metadata. */
 export type HostDocument = Pick<EdgeHostInfo, 'spec' | 'status'>
 
+/** The interfaces, with the name servers that are asked over them. */
+export const shownNics = ({ network, linkDns, dns }: HostFacts): readonly Nic[] =>
+  (network?.nics ?? []).map(({ index, ...nic }) => ({
+    ...nic,
+    // The servers of the whole host are asked over the default interface, unless that has its own.
+    dns: [...(linkDns?.get(index) ?? (nic.isDefault ? (dns?.nameservers ?? []) : []))],
+  }))
+
 /** Makes the reply from the facts. A fact that is not known is absent or an empty list. */
 export function toDocument(
   facts: HostFacts,
@@ -106,11 +114,7 @@ export function toDocument(
       managementMode: settingsOf(settings.mode).managementMode,
       nodeRole: settings.cluster.nodeRole,
       ...(url === undefined ? {} : { platformEndpointURL: url }),
-      networkInfo: (facts.network?.nics ?? []).map(({ index, ...nic }) => ({
-        ...nic,
-        // The servers of the whole host are asked over the default interface, unless that has its own.
-        dns: facts.linkDns?.get(index) ?? (nic.isDefault ? dns.nameservers : []),
-      })),
+      networkInfo: [...shownNics(facts)],
     },
     status: {
       agentVersion: settings.agentVersion,

@@ -6,6 +6,7 @@ import { archTypeOf } from './cpu.ts'
 import {
   notApplicable,
   outOfCluster,
+  shownNics,
   toDocument,
   type HostDocument,
   type HostInCluster,
@@ -14,8 +15,7 @@ import {
 import type { FactReading } from './fact.ts'
 import { createFacts, type FactsOptions, type HostHardware, type RefreshScope } from './facts.ts'
 import type { HostRecord } from './identity/host-record.ts'
-import type { Nic } from './network/network.ts'
-import type { EdgeHostInfo } from './schemas.ts'
+import type { EdgeHostInfo, Nic } from './schemas.ts'
 
 /** The reply as it is sent. */
 export interface SnapshotReply {
@@ -195,7 +195,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    nics: () => facts.values().network?.nics ?? [],
+    nics: () => shownNics(facts.values()),
     readings: facts.readings,
     hardware: facts.hardware,
     stop: () => void (isStopped = true),

@@ -1,4 +1,5 @@
 import { canonicalAddress, isAddress } from '../../base/address.ts'
+import { isUnset } from '../../base/field-stance.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { clusterErrors } from '../codes.ts'
 import { changedFixedSettings } from '../engine/reconfigure/fixed-settings.ts'
@@ -25,7 +26,7 @@ export function refuseFixed(
     if ((given ?? '') !== '' && given !== (present ?? ''))
       throw refuse(field, `stays ${JSON.stringify(present)}`)
   }
-  if (isSet(next.status)) throw refuse('status', 'is what the host says; leave it out')
+  if (!isUnset(next.status)) throw refuse('status', 'is what the host says; leave it out')
   stays('metadata.name', metadata.name, shown.metadata?.name)
   stays('metadata.id', metadata.id, shown.metadata?.id)
   const { creationTimestamp: created = '' } = metadata
@@ -42,6 +43,10 @@ export function refuseFixed(
   const [host] = pool?.hosts ?? []
   stays(`${poolPath}.name`, pool?.name, node.poolName)
   stays(`${poolPath}.hosts[0].hostName`, host?.hostName, node.name)
+  const [was] = shown.spec?.cloudConfig?.spec?.machinePoolConfig?.[0]?.hosts ?? []
+  for (const field of ['networkInfo', 'nic', 'nicName', 'staticIP'] as const)
+    if (!isUnset(host?.[field]) && JSON.stringify(host?.[field]) !== JSON.stringify(was?.[field]))
+      throw refuse(`${poolPath}.hosts[0].${field}`, `stays as the cluster was created, at ${node.address}`)
   stays(`${poolPath}.hosts[0].hostAddress`, host?.hostAddress && canonical(host.hostAddress), node.address)
 }
 
@@ -49,9 +54,6 @@ const endpointIn = ({ spec }: ClusterConfiguration) =>
   canonical(spec?.cloudConfig?.spec?.clusterConfig?.controlPlaneEndpoint?.host ?? '')
 
 const canonical = (text: string) => (isAddress(text.trim()) ? canonicalAddress(text.trim()) : text.trim())
-
-const isSet = (value: unknown) =>
-  value !== undefined && value !== null && !(typeof value === 'object' && Object.keys(value).length === 0)
 
 const refuse = (field: string, reason: string) =>
   new AppError(clusterErrors.CannotChange, `${field} cannot be changed: it ${reason}`, { details: { field } })

@@ -7,6 +7,7 @@ import { clusterErrors } from '../codes.ts'
 import type { PreflightProblem } from '../problem.ts'
 import type { ClusterConfiguration, EdgeMachinePoolConfig } from '../schemas.ts'
 import type { Taint, WantedNode, WantedSettings } from '../wanted.ts'
+import { prefixLengthOf } from '../host/subnet.ts'
 import { readHostSettings } from './host-settings.ts'
 
 /** Name of the pool of a cluster where none is given. */
@@ -26,6 +27,11 @@ export interface HostFacts {
 export interface HostNic {
   readonly nicName: string
   readonly ip?: string
+  /** IPv4: dotted mask. IPv6: length of the prefix. */
+  readonly subnet?: string
+  readonly gateway?: string
+  readonly macAddr?: string
+  readonly dns?: readonly string[]
   readonly isDefault: boolean
 }
 
@@ -205,31 +211,85 @@ function taintOf(
   return { key, value, effect }
 }
 
+type GivenHost = EdgeMachinePoolConfig['hosts'][number]
+type GivenNic = NonNullable<GivenHost['nic']>
+
 /** The address of this host for Kubernetes: that which is given, or that of the given interface or of the default route. */
 function addressOf(pool: EdgeMachinePoolConfig, facts: HostFacts, problems: PreflightProblem[]): string {
   const host = pool.hosts[0] ?? {}
-  const { hostAddress = '' } = host
   const error = (path: string, message: string) =>
     void problems.push({ code: 'AddressInvalid', severity: 'error', path, message })
-  const own = new Set(facts.addresses.map(canonicalAddress))
-  if (hostAddress !== '') {
-    if (isAddress(hostAddress) && own.has(canonicalAddress(hostAddress))) return canonicalAddress(hostAddress)
-    error(
-      `${hostPath}.hostAddress`,
-      `hostAddress is no address of this host; it has: ${[...own].join(', ') || 'none'}`,
-    )
-  }
-  const nicName = host.networkInfo?.[0]?.nicName || host.nic?.nicName || host.nicName || ''
+  const { networkInfo: [first = {}, ...others] = [], nic: second = {}, nicName: third = '' } = host
+  const nicName = first.nicName || second.nicName || third
   const named = facts.nics.find((nic) => nic.nicName === nicName && nic.ip !== undefined)
   if (nicName !== '' && !named)
     error(hostPath, `the interface ${JSON.stringify(nicName)} does not exist on this host, or has no address`)
   const withAddress = facts.nics.filter(({ ip }) => ip !== undefined)
   const nic = named ?? withAddress.find(({ isDefault }) => isDefault) ?? withAddress[0]
-  if (!nic?.ip) {
-    error(hostPath, 'this host has no address for Kubernetes; give one to an interface')
-    return ''
+
+  const own = new Set(facts.addresses.map(canonicalAddress))
+  const given = Object.entries({
+    hostAddress: host.hostAddress ?? '',
+    'networkInfo[0].ip': first.ip ?? '',
+    'nic.ip': second.ip ?? '',
+    staticIP: host.staticIP ?? '',
+  }).flatMap(([field, text]) => (text === '' ? [] : [{ field, address: plainAddress(text) }]))
+  for (const { field, address } of given)
+    if (!own.has(address))
+      error(
+        `${hostPath}.${field}`,
+        `${field} is no address of this host; it has: ${[...own].join(', ') || 'none'}`,
+      )
+    else if (address !== given[0]?.address)
+      error(`${hostPath}.${field}`, `${field} differs from ${given[0]?.field}; send one of both`)
+  if (nic) {
+    requireAsIs(first, nic, `${hostPath}.networkInfo[0]`, error)
+    requireAsIs(second, nic, `${hostPath}.nic`, error)
   }
-  return nic.ip
+  others.forEach((entry, index) => {
+    const other = facts.nics.find((each) => each.nicName === entry.nicName)
+    if (other) requireAsIs(entry, other, `${hostPath}.networkInfo[${index + 1}]`, error)
+  })
+  const [chosen] = given
+  if (chosen && own.has(chosen.address)) return chosen.address
+  if (nic?.ip) return nic.ip
+  error(hostPath, 'this host has no address for Kubernetes; give one to an interface')
+  return ''
+}
+
+/** What is given for an interface has to be as it is, but for its address, since nothing here would change it. */
+function requireAsIs(
+  given: GivenNic,
+  nic: HostNic,
+  path: string,
+  error: (path: string, message: string) => void,
+): void {
+  const say = (field: string, is: string) =>
+    error(
+      `${path}.${field}`,
+      `${field} of the interface ${nic.nicName} is ${is || 'not set'} on this host, and a cluster does not change that; send it so, or leave it out`,
+    )
+  const fields = {
+    subnet: prefixLengthOf,
+    gateway: plainAddress,
+    macAddr: (text: string) => text.toLowerCase(),
+  } as const
+  for (const [field, spell] of Object.entries(fields) as [keyof typeof fields, (text: string) => string][]) {
+    const text = given[field] ?? ''
+    const is = nic[field] ?? ''
+    if (text !== '' && spell(text) !== spell(is)) say(field, is)
+  }
+  const { dns = [] } = nic
+  const servers = new Set(dns.map(plainAddress))
+  if ((given.dns ?? []).some((server) => server !== '' && !servers.has(plainAddress(server))))
+    say('dns', dns.join(', '))
+  if (given.isDefault === true && !nic.isDefault) say('isDefault', 'false')
+}
+
+/** An address without the length of its prefix, in its one spelling. */
+function plainAddress(text: string): string {
+  const [address = ''] = text.trim().split('/')
+  return isAddress(address) ? canonicalAddress(address) : address
 }
 
 /** The address that was posted for the control plane; empty stands for that of this host. */

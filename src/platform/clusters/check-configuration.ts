@@ -20,16 +20,18 @@ export function configurationProblems(
 ): ClusterProblem[] {
   const { clusterConfig, machinePoolConfig } = configuration.spec.cloudConfig.spec
   const [{ hosts, ...whole }] = machinePoolConfig
-  const [node] = hosts
-  const facts = host ? factsOf(host) : factsOfNone(node)
+  const [{ nic, staticIP, ...named }] = hosts
+  // An interface is judged as a whole, and only where it is known.
+  const node = host ? { ...named, ...(nic ? { nic } : {}), ...(staticIP ? { staticIP } : {}) } : named
+  const facts = host ? factsOf(host) : factsOfNone(named)
   const { machinePoolProperties, ...rest } = whole
   const pool = host ? { machinePoolProperties, ...rest } : rest
   const parts: ClusterConfiguration[] = [
     { metadata: { name: configuration.metadata.name }, spec: definition },
     ...partsOf(clusterConfig).map((part) => withSpec({ clusterConfig: part })),
     ...partsOf(pool).map((part) => withSpec({ machinePoolConfig: [{ hosts: [], ...part }] })),
-    ...partsOf(node).map((part) => withSpec({ machinePoolConfig: [{ hosts: [part] }] })),
-    withSpec({ machinePoolConfig: [{ hosts: [...hosts] }] }),
+    ...partsOf(named).map((part) => withSpec({ machinePoolConfig: [{ hosts: [part] }] })),
+    withSpec({ machinePoolConfig: [{ hosts: [node] }] }),
   ]
   const found = [
     ...parts.flatMap((part) => problemsOf(part, facts)),
@@ -123,8 +125,8 @@ const asSent = (text: string) =>
 
 function factsOf({ hostUid, name, reported }: HostRecord): HostFacts {
   const { archType = '', nics: known = [] } = reported.device
-  const nics = known.map(({ nicName = '', ip, isDefault = false }) => ({
-    ...{ nicName, isDefault },
+  const nics = known.map(({ nicName = '', ip, isDefault = false, ...rest }) => ({
+    ...{ ...rest, nicName, isDefault },
     // As hosts report it, with the length of the prefix or without.
     ...(ip === undefined || ip === '' ? {} : { ip: ip.replace(/\/\d+$/, '') }),
   }))

@@ -1,4 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite'
+import type { EdgeMachinePoolConfig } from '../../cluster/schemas.ts'
 import type { GivenVariable } from '../../definition/rules/variables.ts'
 import type { Database } from '../../store/database.ts'
 import type { UsingCluster } from '../profiles/profile-list.ts'
@@ -30,7 +31,14 @@ export interface Configuration {
 export interface Pool extends Readonly<Record<string, unknown>> {
   readonly name?: string
   readonly hosts: readonly [
-    { readonly hostUid: string; readonly hostName?: string; readonly nicName?: string },
+    {
+      readonly hostUid: string
+      readonly hostName?: string
+      readonly nicName?: string
+      /** Only what the host has as it is. */
+      readonly nic?: NonNullable<EdgeMachinePoolConfig['hosts'][number]['nic']>
+      readonly staticIP?: string
+    },
   ]
 }
 

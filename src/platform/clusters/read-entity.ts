@@ -1,3 +1,4 @@
+import { isUnset } from '../../base/field-stance.ts'
 import type { ClusterProblem, EdgeNativeClusterEntity } from '../schemas/clusters.ts'
 import type { Configuration, Pool } from './cluster-store.ts'
 
@@ -38,7 +39,7 @@ export function toConfiguration({ metadata, spec }: EdgeNativeClusterEntity, hos
 
 function toPool({ poolConfig = {}, cloudConfig }: PoolEntity, hostUid: string): Pool {
   const [named] = cloudConfig?.edgeHosts ?? []
-  const { hostName = '', nic, nicName = '', twoNodeCandidatePriority = '' } = named ?? {}
+  const { hostName = '', nic, nicName = '', staticIP = '', twoNodeCandidatePriority = '' } = named ?? {}
   const interfaceName = nicName || nic?.nicName || ''
   return {
     ...poolConfig,
@@ -47,6 +48,9 @@ function toPool({ poolConfig = {}, cloudConfig }: PoolEntity, hostUid: string): 
         hostUid,
         ...(hostName === '' ? {} : { hostName }),
         ...(interfaceName === '' ? {} : { nicName: interfaceName }),
+        // Compared with what the host has.
+        ...(nic && !isUnset({ ...nic, nicName: '' }) ? { nic } : {}),
+        ...(staticIP === '' ? {} : { staticIP }),
         ...(twoNodeCandidatePriority === '' ? {} : { twoNodeCandidatePriority }),
       },
     ],

@@ -1,3 +1,4 @@
+import { isUnset } from '../../base/field-stance.ts'
 import type {
   ClusterProblem,
   ClusterValidatorResponse,
@@ -34,13 +35,6 @@ export function correctedEndpoint(
   )
   return isRefused && (heartbeat?.number ?? 0) === 0 && !isUnset(given) ? given : undefined
 }
-
-/** Empty text, objects and lists mean: not set, and so does false. */
-const isUnset = (value: unknown): boolean =>
-  value === undefined ||
-  value === '' ||
-  value === false ||
-  (typeof value === 'object' && Object.values(value ?? {}).every(isUnset))
 
 /** The problems of a wish in the published shape, and as they are. */
 export function toValidation(

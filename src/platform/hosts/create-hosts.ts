@@ -55,7 +55,7 @@ export interface HostParts {
   findByOwnId(hostUid: string): HostRecord | undefined
   readonly beat: Heartbeats['beat']
   /**
-   * Replaces what a host reported of itself.
+   * Replaces what a host reported of itself, with the labels that it names, and adds or replaces annotations.
    * @throws AppError NotFound, BadRequest for another `hostUid`
    */
   report(uid: string, facts: EdgeHostFacts): void
@@ -71,6 +71,8 @@ export interface HostParts {
   readonly metadata: SqlList<EdgeHostMeta>
   /** The condition of both lists for a scope. */
   inScope(projectUid: string): SqlCondition
+  /** Those of a scope without a cluster. */
+  unusedIn(projectUid: string): SqlCondition
   /** @throws AppError NotFound for a host of another scope too */
   get(uid: string, projectUid: string): HostRecord
   /** @throws AppError NotFound, HostInUse */
@@ -160,7 +162,11 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
           throw refusedField('spec.host.hostUid', `cannot be changed; it is ${host.hostUid}`)
         requireUnchanged({ metadata: metadata ?? {} }, toDevice(host))
         const { hostAddress, macAddress, hostChecksum } = reported
-        change(host, { reported: { device, service, hostAddress, macAddress, hostChecksum } })
+        const { labels = host.labels, annotations } = metadata ?? {}
+        change(host, {
+          ...{ labels, annotations: changedAnnotations(host.annotations, annotations) },
+          reported: { device, service, hostAddress, macAddress, hostChecksum },
+        })
       })
     },
     describe(uid, projectUid, { metadata, status }) {
@@ -192,6 +198,10 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
       toItem: (row) => toMetadata(row, clusterOn(String(row.uid)) !== undefined),
     }),
     inScope: store.counts.condition,
+    unusedIn: (projectUid) => ({
+      sql: 'project_uid = ? AND uid NOT IN (SELECT host_uid FROM cluster)',
+      values: [projectUid],
+    }),
     remove(uid, projectUid) {
       const { name } = get(uid, projectUid)
       const cluster = clusterOn(uid)

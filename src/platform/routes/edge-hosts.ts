@@ -35,6 +35,7 @@ export interface EdgeHostRoutesOptions {
   readonly hosts: HostParts
   readonly index: ClusterParts['index']
   readonly downloads: ClusterParts['downloads']
+  readonly reports: Pick<ClusterParts['reports'], 'ofHost'>
   readonly listTokens: ContinueTokens
 }
 
@@ -51,6 +52,9 @@ const ResolveQuery = Type.Object({
     }),
   ),
 })
+const OfType = {
+  type: Type.Optional(Type.Enum(['edge-native', ''], { description: 'Every host has this one type.' })),
+}
 const isDryRun = (query: unknown) => (query as { readonly dryRun?: unknown } | null)?.dryRun === true
 
 const Params = Type.Object({ uid: Uid })
@@ -63,12 +67,18 @@ const resource = ({ params }: { readonly params: unknown }) => ({
 /** Edge hosts: their registration and login, and what users see of them. */
 export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = async (
   app,
-  { hosts, index, downloads, listTokens },
+  { hosts, index, downloads, reports, listTokens },
 ) => {
   const sender = createFileSender()
   const shown = ({ host, isShown }: Registered) => {
     const device = hosts.toDevice(host)
     return isShown ? device : { aclmeta: device.aclmeta, metadata: { uid: host.uid } }
+  }
+  const withPacks = (device: EdgeHostDevice): EdgeHostDevice => {
+    const cluster = index.clusterOn(device.metadata.uid)
+    if (!cluster) return device
+    const { packs } = reports.ofHost(cluster.uid, device.metadata.uid)
+    return { ...device, status: { ...device.status, packs: [...packs] } }
   }
   const tags = ['edgehosts']
   const writable = (request: FastifyRequest) => {
@@ -162,7 +172,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
         operationId: 'listEdgeHosts',
         tags,
         summary: 'List the hosts of the scope, the newest first',
-        querystring: listParameters(hostList),
+        querystring: Type.Object({ ...listParameters(hostList).properties, ...OfType }),
         response: { 200: listOf(EdgeHostDevice), ...errorReplies(400, 401, 403, 404, 503) },
       },
     },
@@ -184,8 +194,9 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
         summary: 'List what a table of the hosts of the scope shows, the newest first',
         querystring: Type.Object({
           ...listParameters(hostMetadataList).properties,
-          type: Type.Optional(
-            Type.Enum(['edge-native', ''], { description: 'Every host has this one type.' }),
+          ...OfType,
+          quickFilter: Type.Optional(
+            Type.Enum(['unusedEdgeHosts', ''], { description: 'Only the hosts without a cluster.' }),
           ),
         }),
         response: {
@@ -199,11 +210,13 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
     },
     async (request) => {
       const projectUid = scopeOf(request)
+      const { quickFilter = '' } = request.query
       const query = parseListQuery(request.query, hostMetadataList, {
         tokens: listTokens,
-        bound: [projectUid],
+        bound: [projectUid, quickFilter],
       })
-      const { items, listmeta } = await hosts.metadata.page(query, hosts.inScope(projectUid))
+      const condition = quickFilter === '' ? hosts.inScope(projectUid) : hosts.unusedIn(projectUid)
+      const { items, listmeta } = await hosts.metadata.page(query, condition)
       return { edgeHosts: items, listmeta }
     },
   )
@@ -224,7 +237,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       },
     },
     async (request, reply) => {
-      const device = hosts.toDevice(hosts.get(request.params.uid, scopeOf(request)))
+      const device = withPacks(hosts.toDevice(hosts.get(request.params.uid, scopeOf(request))))
       if (request.query.resolvePackValues !== true) return device
       const { uid } = device.metadata
       const seesValues = isAtLeast(callerOf(request).role, 'operator')

@@ -1,6 +1,13 @@
 import { Type, type Static } from 'typebox'
 import { Uid } from '../../base/uid.ts'
-import { AnnotationsEntity, Expiry, LabelsEntity, ObjectMeta, ResourceName } from './metadata.ts'
+import {
+  AnnotationsEntity,
+  Expiry,
+  LabelsEntity,
+  ObjectMeta,
+  ResourceName,
+  timesOfReply,
+} from './metadata.ts'
 
 const KeyExpiry = Expiry('When the key ends; at most ten years ahead.')
 
@@ -10,6 +17,7 @@ const KeyMetadata = Type.Object({
   annotations: Type.Optional(AnnotationsEntity),
   uid: Type.Optional(Type.String({ maxLength: 64, description: 'Cannot be changed.' })),
   creationTimestamp: Type.Optional(Type.String({ maxLength: 64, description: 'Cannot be changed.' })),
+  ...timesOfReply,
 })
 
 export const ApiKeyEntity = Type.Object({

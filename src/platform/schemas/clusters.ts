@@ -1,21 +1,26 @@
 import { Type, type Static, type TProperties } from 'typebox'
+import { ignored, refused, type FieldStance } from '../../base/field-stance.ts'
+import { poolOfOneHost } from '../../cluster/schemas.ts'
 import { variableFields } from '../../definition/variable-fields.ts'
 import { ClusterCondition, ClusterStep, PacksStatus } from './cluster-reports.ts'
-import { AnnotationsEntity, LabelsEntity, ObjectMeta } from './metadata.ts'
+import { AnnotationsEntity, LabelsEntity, ObjectMeta, timesOfReply } from './metadata.ts'
 
 // Wire types of clusters on hosts, as the published API spells them. number, problems, steps and some others are additions of ours.
 
 const text = (description: string) => Type.String({ description })
-const maybe = (description: string) => Type.Optional(Type.String({ description }))
-const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
+const optionsOf = (about: string | FieldStance) =>
+  typeof about === 'string' ? { description: about } : about
+const maybe = (about: string | FieldStance) => Type.Optional(Type.String(optionsOf(about)))
+const flag = (about: string | FieldStance) => Type.Optional(Type.Boolean(optionsOf(about)))
 const given = (maxLength = 256) => Type.Optional(Type.String({ maxLength }))
 const group = <Properties extends TProperties>(properties: Properties) =>
   Type.Optional(Type.Object(properties))
 const texts = (description: string, maxItems = 256) =>
   Type.Optional(Type.Array(Type.String({ maxLength: 8_192 }), { description, maxItems }))
-const ignored = 'Ignored.'
 
 const nicName = maybe('Name of the interface for Kubernetes; empty: that of the default route.')
+
+const asReported = 'As the host reports it, or empty: a cluster does not change the network of its host.'
 
 /** The network of a cluster and the settings of its host. */
 export const EdgeNativeClusterConfig = Type.Object(
@@ -32,23 +37,39 @@ export const EdgeNativeClusterConfig = Type.Object(
       enable: flag('A cluster has one host: false or absent.'),
     }),
     sshKeys: texts('Public keys of OpenSSH, without options, for logins at the host.'),
-    staticIp: flag('Ignored; the addresses of the host are used as they are.'),
+    staticIp: flag(ignored('the addresses of the host are used as they are, static or not')),
   },
   { title: 'EdgeNativeClusterConfig' },
 )
 export type EdgeNativeClusterConfig = Static<typeof EdgeNativeClusterConfig>
 
+const anything = (about: FieldStance) => Type.Optional(Type.Unknown(about))
+
+/** Further fields of `spec.clusterConfig` that clients are known to send. */
+const foreignClusterConfig = [
+  ['clusterRbac', 'objects of Kubernetes belong into a pack'],
+  ['clusterResourceBindings', 'objects of Kubernetes belong into a pack'],
+  ['hostClusterConfig', 'a cluster hosts no other ones'],
+  ['machineHealthConfig', 'the host judges its own health'],
+  ['machineManagementConfig', 'the operating system is not patched by the platform'],
+  ['resources', 'objects of Kubernetes belong into a pack'],
+] as const
+
 const Taint = Type.Object({
   effect: Type.Optional(Type.Enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute', ''])),
   key: given(),
-  timeAdded: maybe(ignored),
+  timeAdded: maybe(ignored('Kubernetes sets it')),
   value: given(),
 })
 
 /** What is said of the pool of a cluster, but for its hosts. */
 export const poolFields = {
+  ...poolOfOneHost,
   additionalAnnotations: Type.Optional(
-    Type.Record(Type.String(), Type.String(), { description: ignored, maxProperties: 64 }),
+    Type.Record(Type.String(), Type.String(), {
+      ...refused('a node gets labels, in additionalLabels, and no annotations'),
+      maxProperties: 64,
+    }),
   ),
   additionalLabels: Type.Optional(
     Type.Record(Type.String(), Type.String(), { description: 'Labels of the node.', maxProperties: 64 }),
@@ -57,18 +78,14 @@ export const poolFields = {
     Type.Record(Type.String(), Type.String(), { description: 'For people and programs.', maxProperties: 64 }),
   ),
   isControlPlane: flag('The only pool is the control plane: true or absent.'),
-  labels: Type.Optional(
-    Type.Array(Type.String(), { description: 'Marks of the role, ignored.', maxItems: 64 }),
-  ),
   machinePoolProperties: group({ archType: maybe('amd64 or arm64, as the host is, or empty.') }),
-  maxSize: Type.Optional(Type.Integer({ description: ignored })),
-  minSize: Type.Optional(Type.Integer({ description: ignored })),
   name: maybe('Name of the pool; empty: control-plane-pool.'),
-  nodeRepaveInterval: Type.Optional(Type.Integer({ description: ignored })),
-  size: Type.Optional(Type.Integer({ description: '1, 0 or absent.' })),
-  skipK8sUpgrade: maybe(ignored),
+  overrideClusterAPIConfig: maybe(refused('no Cluster API makes the host')),
+  overrideHealthCheckConfiguration: maybe(refused('hosts have health checks of their own')),
+  overrideKubeadmConfiguration: maybe(
+    refused('the values of the pack of Kubernetes, cluster.config, say how kubeadm makes the cluster'),
+  ),
   taints: Type.Optional(Type.Array(Taint, { description: 'Taints of the node.', maxItems: 64 })),
-  updateStrategy: group({ type: maybe('Ignored: the pool has one host.') }),
   useControlPlaneAsWorker: flag('Workloads run on the only node: true or absent.'),
 }
 
@@ -106,9 +123,21 @@ export const EdgeNativeClusterEntity = Type.Object(
         description: 'Lower-case letters, digits and hyphens, at most 63; once in its scope.',
       }),
       uid: maybe('Set by the platform.'),
+      ...timesOfReply,
     }),
     spec: Type.Object({
       cloudConfig: Type.Optional(EdgeNativeClusterConfig),
+      clusterConfig: group({
+        clusterMetaAttribute: maybe(ignored('a note for user interfaces; annotations hold such')),
+        controlPlaneHealthCheckTimeout: maybe(refused('the host judges the health of its control plane')),
+        lifecycleConfig: anything(refused('a cluster is not paused')),
+        location: anything(refused('the platform knows no places; labels may name one')),
+        timezone: maybe(refused('the host has its own time zone')),
+        updateWorkerPoolsInParallel: flag(ignored('there is one pool')),
+        ...Object.fromEntries(foreignClusterConfig.map(([name, why]) => [name, anything(refused(why))])),
+      }),
+      clusterTemplate: anything(refused('name the cluster profiles in spec.profiles')),
+      policies: anything(refused('backups and scans of clusters are not made by the platform')),
       machinepoolconfig: Type.Optional(
         Type.Array(
           Type.Object({
@@ -120,9 +149,19 @@ export const EdgeNativeClusterEntity = Type.Object(
                     maxLength: 128,
                     description: 'The uid of the host, or the id that it gives itself.',
                   }),
-                  nic: group({ nicName }),
+                  nic: group({
+                    nicName,
+                    ip: maybe(asReported),
+                    subnet: maybe(asReported),
+                    gateway: maybe(asReported),
+                    macAddr: maybe(asReported),
+                    isDefault: flag(
+                      'Has to be false or absent where the interface has not the default route.',
+                    ),
+                    dns: texts(asReported, 16),
+                  }),
                   nicName,
-                  staticIP: maybe(ignored),
+                  staticIP: maybe('Like nic.ip.'),
                   twoNodeCandidatePriority: maybe('Has to be empty.'),
                 }),
                 { maxItems: 64 },

@@ -1,10 +1,13 @@
 import { Type, type Static } from 'typebox'
+import { ignored, refused, type FieldStance } from '../../base/field-stance.ts'
+import { PacksStatus } from './cluster-reports.ts'
 import { ClusterTemplate } from './clusters.ts'
-import { AnnotationsEntity, LabelsEntity, ObjectMeta } from './metadata.ts'
+import { AnnotationsEntity, LabelsEntity, ObjectMeta, timesOfReply } from './metadata.ts'
 
 // Wire types of hosts, used by the platform and by the hosts that connect to it. Sizes and counts are whole numbers.
 
-const text = (maxLength = 256) => Type.Optional(Type.String({ maxLength }))
+const text = (maxLength = 256, about: FieldStance | object = {}) =>
+  Type.Optional(Type.String({ ...about, maxLength }))
 // The database gives back only numbers that are exact.
 const count = (description?: string) =>
   Type.Optional(
@@ -96,8 +99,28 @@ const HostUid = Type.String({
 })
 const ServiceSpec = Type.Object({ name: text(64), version: text(64) })
 
+const setByPlatform = ignored('the platform sets it')
+const fieldsOfReply = {
+  aclmeta: Type.Optional(Type.Unknown(setByPlatform)),
+  status: Type.Optional(Type.Unknown(ignored('heartbeats and reports say how a host is'))),
+}
+const specOfReply = {
+  cloudProperties: Type.Optional(Type.Unknown(refused('a host belongs to no cloud'))),
+  clusterProfileTemplates: Type.Optional(Type.Unknown(ignored('the cluster of a host has them'))),
+  properties: Type.Optional(Type.Unknown(refused('labels and annotations hold further properties'))),
+  type: Type.Optional(Type.Enum(['edge-native', ''], { description: 'Every host has this one type.' })),
+  version: text(64, ignored('spec.service.version is the version')),
+}
+const hostOfReply = {
+  disableAutoRegister: Type.Optional(Type.Boolean(refused('a host that shall not register has no platform'))),
+  hostPairingKey: text(256, refused('hosts prove themselves by their key')),
+  project: Type.Optional(Type.Unknown(refused('the registration token names the project'))),
+  remoteSsh: text(64, refused('the platform opens no shell on hosts', 'disabled')),
+}
+
 /** A host in the body of a registration. */
 export const EdgeHostRegistration = Type.Object({
+  ...fieldsOfReply,
   metadata: Type.Object({
     name: Type.String({
       pattern: '^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$',
@@ -105,17 +128,24 @@ export const EdgeHostRegistration = Type.Object({
     }),
     labels: Type.Optional(LabelsEntity),
     annotations: Type.Optional(AnnotationsEntity),
+    creationTimestamp: Type.Optional(Type.Unknown(setByPlatform)),
+    uid: Type.Optional(Type.Unknown(setByPlatform)),
+    ...timesOfReply,
   }),
   spec: Type.Object({
+    ...specOfReply,
     device: Type.Optional(DeviceSpec),
     host: Type.Object({
+      ...hostOfReply,
       hostUid: HostUid,
       hostAddress: Type.String({ maxLength: 64 }),
       macAddress: text(64),
       hostAuthToken: Type.String({ maxLength: 256, description: 'The registration token.' }),
       hostChecksum: text(128),
       hostIdentity: Type.Object({
+        caCert: text(16_384, refused('a host proves itself by its key')),
         mode: Type.Literal('signature'),
+        socketPath: text(4_096, refused('a host proves itself by its key')),
         publicKey: Type.String({
           pattern: '^[A-Za-z0-9_-]{43}$',
           accepts: 'the 32 bytes of an Ed25519 key as base64url',
@@ -130,10 +160,24 @@ export type EdgeHostRegistration = Static<typeof EdgeHostRegistration>
 /** What a host reports of itself after its registration. */
 export const EdgeHostFacts = Type.Object(
   {
-    metadata: Type.Optional(Type.Object({ name: text(), uid: text(64) })),
+    ...fieldsOfReply,
+    metadata: Type.Optional(
+      Type.Object({
+        name: text(),
+        uid: text(64),
+        labels: Type.Optional(LabelsEntity),
+        annotations: Type.Optional(AnnotationsEntity),
+        creationTimestamp: text(64),
+        ...timesOfReply,
+      }),
+    ),
     spec: Type.Object({
+      ...specOfReply,
       device: DeviceSpec,
       host: Type.Object({
+        ...hostOfReply,
+        hostAuthToken: text(256, ignored('a host that is registered needs no token')),
+        hostIdentity: Type.Optional(Type.Unknown(ignored('the key stays that of the registration'))),
         hostUid: Type.Optional(HostUid),
         hostAddress: Type.String({ maxLength: 64 }),
         macAddress: text(64),
@@ -205,6 +249,11 @@ export const EdgeHostDevice = Type.Object(
           description: 'The cluster of the host.',
         }),
       ),
+      packs: Type.Optional({
+        ...PacksStatus.properties.packs,
+        description:
+          'How far the packs of its cluster are, as the host reports it; of one host only, not in lists.',
+      }),
       isDuplicate: Type.Optional(
         Type.Boolean({
           description: 'Two hosts have this key: its logins are refused until an administrator chooses.',

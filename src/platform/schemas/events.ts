@@ -1,9 +1,11 @@
 import { Type, type Static } from 'typebox'
 import { Uid } from '../../base/uid.ts'
-import { Expiry } from './metadata.ts'
+import { ignored } from '../../base/field-stance.ts'
+import { Expiry, timesOfReply } from './metadata.ts'
 
 // Wire types of events, used by the platform and by the hosts that connect to it.
 
+const noMetadata = ignored('an event is known by its uid')
 const severities = ['Normal', 'Warning', 'Error'] as const
 const text = (maxLength: number) => Type.Optional(Type.String({ maxLength }))
 const involvedObject = { kind: text(64), name: text(256), uid: text(64) }
@@ -15,10 +17,19 @@ export const EventEntity = Type.Object({
   metadata: Type.Object({
     creationTimestamp: Expiry('When it happened, by the clock of the host.'),
     uid: Uid,
+    annotations: Type.Optional(Type.Unknown(noMetadata)),
+    labels: Type.Optional(Type.Unknown(noMetadata)),
+    name: Type.Optional(Type.Unknown(noMetadata)),
+    ...timesOfReply,
   }),
   reason: Type.String({ minLength: 1, maxLength: 128 }),
   severity: Type.Enum(severities),
-  source: Type.Optional(Type.Object({ component: text(64) })),
+  source: Type.Optional(
+    Type.Object({
+      component: text(64),
+      host: Type.Optional(Type.Unknown(ignored('the host that reports is the source'))),
+    }),
+  ),
 })
 export type EventEntity = Static<typeof EventEntity>
 

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { ignored } from '../../base/field-stance.ts'
 
 const Texts = (description: string) => Type.Record(Type.String(), Type.String(), { description })
 
@@ -23,6 +24,14 @@ export const CreatedUid = Type.Object({ uid: Type.String() }, { title: 'Uid' })
 
 // Keys and values as Kubernetes bounds them: kubernetes.io/docs/concepts/overview/working-with-objects/labels
 const labelText = '^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$'
+
+const setByPlatform = ignored('the platform sets it')
+
+/** Times that a reply has, in the metadata of a request. */
+export const timesOfReply = {
+  deletionTimestamp: Type.Optional(Type.Unknown(setByPlatform)),
+  lastModifiedTimestamp: Type.Optional(Type.Unknown(setByPlatform)),
+}
 
 /** Labels in a request. */
 export const LabelsEntity = Type.Record(

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
+import { refused } from '../../base/field-stance.ts'
 import { Uid } from '../../base/uid.ts'
-import { AnnotationsEntity, LabelsEntity, ObjectMeta, ResourceName } from './metadata.ts'
+import { AnnotationsEntity, LabelsEntity, ObjectMeta, ResourceName, timesOfReply } from './metadata.ts'
 import { RoleUid } from './users.ts'
 
 /** Roles of a user in one project. */
@@ -17,9 +18,11 @@ export const ProjectEntity = Type.Object({
     annotations: Type.Optional(AnnotationsEntity),
     uid: Type.Optional(Type.String({ maxLength: 64, description: 'Cannot be changed.' })),
     creationTimestamp: Type.Optional(Type.String({ maxLength: 64, description: 'Cannot be changed.' })),
+    ...timesOfReply,
   }),
   spec: Type.Optional(
     Type.Object({
+      logoUid: Type.Optional(Type.String(refused('projects have no logos'))),
       users: Type.Optional(
         Type.Array(UserRoleMap, {
           maxItems: 1_000,

@@ -1,6 +1,13 @@
 import { Type, type Static } from 'typebox'
 import { Uid } from '../../base/uid.ts'
-import { AnnotationsEntity, Expiry, LabelsEntity, ObjectMeta, ResourceName } from './metadata.ts'
+import {
+  AnnotationsEntity,
+  Expiry,
+  LabelsEntity,
+  ObjectMeta,
+  ResourceName,
+  timesOfReply,
+} from './metadata.ts'
 
 const TokenMetadata = Type.Object({
   name: ResourceName,
@@ -8,6 +15,7 @@ const TokenMetadata = Type.Object({
   annotations: Type.Optional(AnnotationsEntity),
   uid: Type.Optional(Type.String({ maxLength: 64, description: 'Cannot be changed.' })),
   creationTimestamp: Type.Optional(Type.String({ maxLength: 64, description: 'Cannot be changed.' })),
+  ...timesOfReply,
 })
 
 const MaximumHosts = Type.Optional(

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
-import { AnnotationsEntity, LabelsEntity, ObjectMeta } from './metadata.ts'
+import { ignored, refused } from '../../base/field-stance.ts'
+import { AnnotationsEntity, LabelsEntity, ObjectMeta, timesOfReply } from './metadata.ts'
 
 /** The roles of the platform; their uids are their names. */
 export const RoleUid = Type.Enum(['admin', 'operator', 'viewer'], {
@@ -27,12 +28,21 @@ export const NewPassword = Type.String({
 
 export const UserEntity = Type.Object({
   metadata: Type.Optional(
-    Type.Object({ labels: Type.Optional(LabelsEntity), annotations: Type.Optional(AnnotationsEntity) }),
+    Type.Object({
+      labels: Type.Optional(LabelsEntity),
+      annotations: Type.Optional(AnnotationsEntity),
+      creationTimestamp: Type.Optional(Type.Unknown(ignored('the platform sets it'))),
+      name: Type.Optional(Type.Unknown(ignored('the e-mail address is the name'))),
+      uid: Type.Optional(Type.Unknown(ignored('the platform sets it'))),
+      ...timesOfReply,
+    }),
   ),
   spec: Type.Object({
     emailId: EmailAddress,
     firstName: Type.Optional(PersonName),
     lastName: Type.Optional(PersonName),
+    loginMode: Type.Optional(Type.String(refused('users sign in with their password alone'))),
+    teams: Type.Optional(Type.Array(Type.String(), refused('roles are given to users, in spec.roles'))),
     roles: Type.Optional(
       Type.Array(RoleUid, {
         maxItems: 3,

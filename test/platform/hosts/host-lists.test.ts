@@ -123,8 +123,11 @@ describe('the metadata of hosts', () => {
     const next = await get(`limit=2&orderBy=metadata.name=1&fields=name&continue=${first.listmeta.continue}`)
     expect(next.edgeHosts).toEqual([{ name: 'press-3' }, { name: 'press-4' }])
     expect((await get('filters=metadata.labels.hall=3')).edgeHosts).toHaveLength(1)
-    const refused = await ask('GET', '/v1/edgehosts/metadata?type=vm')
-    expect([refused.status, refused.json.details?.field]).toEqual([400, 'type'])
+    for (const url of ['/v1/edgehosts', '/v1/edgehosts/metadata']) {
+      expect((await ask('GET', `${url}?type=edge-native`)).status).toBe(200)
+      const refused = await ask('GET', `${url}?type=vsphere`)
+      expect([refused.status, refused.json.details?.field]).toEqual([400, 'type'])
+    }
   })
 
   it('shows the last heartbeat', async () => {

@@ -210,3 +210,42 @@ describe('sensitive values', () => {
     expect(sensitiveValues({ variables, derived: [] })).toEqual(['of-p1', 'by default'])
   })
 })
+
+describe('the network of the host', () => {
+  const nics = [
+    {
+      ...{ nicName: 'eth0', ip: '192.0.2.7', subnet: '255.255.255.0', gateway: '192.0.2.1' },
+      ...{ macAddr: '02:fc:00:00:00:01', dns: ['192.0.2.53'], isDefault: true },
+    },
+    { nicName: 'eth1', ip: '198.51.100.7', subnet: '255.255.255.0', isDefault: false },
+  ]
+  const found = (given: NonNullable<EdgeMachinePoolConfig['hosts'][number]>) =>
+    readConfiguration(bodyOf(host(given)), { ...facts, nics })
+  const hostPath = 'spec.cloudConfig.spec.machinePoolConfig[0].hosts[0]'
+
+  it('may be named as it is, in any spelling', () => {
+    const nic = { ...nics[0]!, ip: '192.0.2.7/24', macAddr: '02:FC:00:00:00:01', subnet: '24' }
+    for (const given of [
+      { nic },
+      { networkInfo: [nic, { ...nics[1]! }] },
+      { nicName: 'eth0', staticIP: '192.0.2.7' },
+    ])
+      expect(found(given as never).problems).toEqual([])
+    expect(found({ staticIP: '198.51.100.7' }).node.address).toBe('198.51.100.7')
+  })
+
+  it.each([
+    [{ nic: { ip: '192.0.2.99' } }, 'nic.ip'],
+    [{ staticIP: '192.0.2.99' }, 'staticIP'],
+    [{ hostAddress: '192.0.2.7', staticIP: '198.51.100.7' }, 'staticIP'],
+    [{ nic: { subnet: '255.255.0.0' } }, 'nic.subnet'],
+    [{ nic: { gateway: '192.0.2.2' } }, 'nic.gateway'],
+    [{ nic: { nicName: 'eth1', gateway: '192.0.2.1' } }, 'nic.gateway'],
+    [{ networkInfo: [{ macAddr: '02:fc:00:00:00:09' }] }, 'networkInfo[0].macAddr'],
+    [{ networkInfo: [{}, { nicName: 'eth1', subnet: '8' }] }, 'networkInfo[1].subnet'],
+    [{ nic: { dns: ['192.0.2.53', '192.0.2.54'] } }, 'nic.dns'],
+    [{ nic: { nicName: 'eth1', isDefault: true } }, 'nic.isDefault'],
+  ])('is not changed: %j is refused with its path', (given, field) => {
+    expect(found(given).problems).toMatchObject([{ code: 'AddressInvalid', path: `${hostPath}.${field}` }])
+  })
+})

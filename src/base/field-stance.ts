@@ -1,0 +1,51 @@
+/**
+ * What becomes of a field of the published API that is not honoured. Beside the schema of the field, in its options:
+ * `Type.String(refused('…'))`. A field with neither is honoured. `test/unit/api/published-fields.test.ts` holds both APIs to the published lists.
+ */
+export type FieldStance = { readonly description: string } & (
+  { readonly 'x-ignored': string } | { readonly 'x-refused': Refusal }
+)
+
+export interface Refusal {
+  /** Why, and what to do instead; ends a sentence. */
+  readonly why: string
+  /** Values beside the empty ones that mean what is done anyway, as the published default: clients send them. */
+  readonly except: readonly unknown[]
+}
+
+/** A field that may have any value, since none would change what is done. @param why it would not */
+export const ignored = (why: string) => ({ 'x-ignored': why, description: `Ignored: ${why}.` })
+
+/** A field whose value would change what is done, which this host or platform cannot: empty, absent or one of `except`. */
+export const refused = (why: string, ...except: readonly unknown[]) => ({
+  'x-refused': { why, except } satisfies Refusal,
+  description: `Has to be ${acceptedOf(except)}: ${why}.`,
+})
+
+const acceptedOf = (except: readonly unknown[]) => [...except.map(String), 'empty or absent'].join(', ')
+
+/** Empty text, objects and lists mean: not set, and so do false, 0 and null. */
+export const isUnset = (value: unknown): boolean =>
+  value === undefined ||
+  value === '' ||
+  value === false ||
+  value === 0 ||
+  (typeof value === 'object' && Object.values(value ?? {}).every(isUnset))
+
+/** @returns the path below a refused field to what is set in it, and why that is refused; undefined for a value that is accepted. Pure. */
+export function refusalOf(
+  { why, except }: Refusal,
+  value: unknown,
+): { readonly path: readonly string[]; readonly message: string } | undefined {
+  if (isUnset(value) || except.includes(value)) return undefined
+  const path: string[] = []
+  let at = value
+  while (typeof at === 'object' && at !== null) {
+    const [name, inner] = Object.entries(at).find(([, each]) => !isUnset(each)) ?? []
+    if (name === undefined) break
+    path.push(name)
+    at = inner
+  }
+  const accepted = path.length > 0 ? 'empty or absent' : acceptedOf(except)
+  return { path, message: `has to be ${accepted}: ${why}` }
+}
