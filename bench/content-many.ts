@@ -82,7 +82,7 @@ export interface LoopStops {
 }
 
 /** Those since the last call. */
-export async function readStops({ pid }: ContentDaemon, file: string): Promise<LoopStops> {
+export async function readStops({ pid }: Pick<ContentDaemon, 'pid'>, file: string): Promise<LoopStops> {
   rmSync(file, { force: true })
   process.kill(pid, 'SIGUSR2')
   while (!existsSync(file)) await sleep(5)

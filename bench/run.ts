@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { measureAttacks } from './attacks.ts'
 import { measureCluster } from './cluster.ts'
 import { measureClusterChange } from './cluster-change.ts'
 import { measureClusterDiff } from './cluster-diff.ts'
@@ -33,6 +34,7 @@ import { measureUpload } from './upload.ts'
 
 const figures: Readonly<Record<string, Measure>> = {
   reads: measureReads,
+  attacks: measureAttacks,
   start: measureStart,
   'ctl-start': measureCtlStart,
   login: measureLogin,

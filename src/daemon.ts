@@ -158,7 +158,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       },
     },
     ...{ bootId: edges.bootId, record: audit.record, listTokens, clock, log },
-    ...{ certificate, clientOf: host.clientOf, anonymousLog },
+    ...{ certificate, clientOf: host.clientOf, feeder: api.feeder, anonymousLog },
   })
 
   const cluster: ClusterRoom = await createCluster({

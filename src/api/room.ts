@@ -14,6 +14,7 @@ import type { Authorize, Identify, IsGone } from './access.ts'
 import type { RequestAudit } from './audit-hook.ts'
 import type { ApiSettings } from './config.ts'
 import type { DiskSpace } from './full-disk.ts'
+import { createFeeder, type Feeder } from './connection/feeder.ts'
 import { createHttpsServer } from './connection/https-server.ts'
 import type { KeptSettings } from './connection/kept-connections.ts'
 import { listen } from './connection/listen.ts'
@@ -59,6 +60,8 @@ export interface ApiOptions {
 export interface Api extends Room {
   /** The rooms add their routes to it. */
   readonly app: FastifyInstance
+  /** That of this process, for its other servers. */
+  readonly feeder: Feeder
   /** All routes. */
   readonly table: RouteTable
   /** Sets the certificate for new connections. */
@@ -80,11 +83,12 @@ const drainMs = 10_000
 export function createApi(options: ApiOptions): Api {
   const { settings, clientOf, log, anonymousLog, clock } = options
   const isProxy = createNetworks(settings.trustedProxies)
+  const feeder = createFeeder()
   const https = createHttpsServer({
-    ...{ ...settings, material: options.material, clientOf, isProxy, log, anonymousLog },
+    ...{ ...settings, feeder, material: options.material, clientOf, isProxy, log, anonymousLog },
     connections: { ...settings.connections, kept: options.keptConnections },
   })
-  const local = createLocalServer({ path: settings.socket.path, timeouts: settings.timeouts, log })
+  const local = createLocalServer({ path: settings.socket.path, timeouts: settings.timeouts, feeder, log })
   const { app, routes, requests, endRequests, recheckRequests, rateRefusals } = createServer({
     log,
     anonymousLog,
@@ -114,6 +118,7 @@ export function createApi(options: ApiOptions): Api {
 
   return {
     app,
+    feeder,
     table: routes,
     useCertificate: https.useCertificate,
     endSessions(isGone) {

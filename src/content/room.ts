@@ -15,7 +15,12 @@ import { createBundles } from './bundles.ts'
 import type { ContentSettings } from './config.ts'
 import { createContentProgram } from './program/content-program.ts'
 import { createStoredImages, type StoredImages } from './reads/stored-images.ts'
-import { createRegistry, type Registry, type RegistryCertificate } from './registry/registry.ts'
+import {
+  createRegistry,
+  type Registry,
+  type RegistryCertificate,
+  type RegistryOptions,
+} from './registry/registry.ts'
 import { bundleRoutes } from './routes/bundles.ts'
 import { registryRoutes } from './routes/registry.ts'
 import { signingKeyRoutes } from './routes/signing-key.ts'
@@ -53,6 +58,8 @@ export interface ContentOptions {
   readonly certificate: RegistryCertificate
   /** The client that an address belongs to. */
   readonly clientOf: ClientOf
+  /** That of all servers of this process; the default is one of the registry's own. */
+  readonly feeder?: RegistryOptions['feeder']
   /** Aborted when a stop of the daemon begins. */
   readonly stopping: AbortSignal
   readonly clock: Clock
@@ -109,7 +116,7 @@ export function createContent(options: ContentOptions): ContentRoom {
       program,
     },
     ...{ certificate: options.certificate, clientOf: options.clientOf, stopping },
-    ...{ log, anonymousLog: options.anonymousLog },
+    ...{ feeder: options.feeder, log, anonymousLog: options.anonymousLog },
   })
   // The store has logged why it could not be opened.
   const open = () => store.open().catch(() => undefined)

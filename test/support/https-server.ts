@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
-import { createServer, type Server } from 'node:https'
 import { connect as connectTcp, type AddressInfo, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { createLog } from '../../src/system/log.ts'
 import { generateKey, signCertificate } from '../../src/certificate/certificate.ts'
-import { applyTimeouts, serverOptions, type Timeouts } from '../../src/api/connection/timeouts.ts'
-import { tlsOptions, type TlsMaterial } from '../../src/system/tls-options.ts'
+import { FedServer } from '../../src/api/connection/fed-server.ts'
+import type { Timeouts } from '../../src/api/connection/timeouts.ts'
+import type { TlsMaterial } from '../../src/system/tls-options.ts'
 
 export const generous: Timeouts = {
   handshakeMs: 60_000,
@@ -34,11 +34,10 @@ export async function startServer(
   material: TlsMaterial,
   handler: RequestListener,
   timeouts: Timeouts = generous,
-): Promise<{ server: Server; port: number; stop: () => Promise<void> }> {
-  const server = createServer({ ...tlsOptions(material), ...serverOptions(timeouts) }, handler)
-  applyTimeouts(server, timeouts)
+): Promise<{ server: FedServer; port: number; stop: () => Promise<void> }> {
+  const server = new FedServer({ material, timeouts }, handler)
   const raws = new Set<Duplex>()
-  server.on('connection', (raw) => raws.add(raw))
+  server.outer.on('connection', (raw: Duplex) => raws.add(raw))
   server.listen(0, '::')
   await once(server, 'listening')
   return {

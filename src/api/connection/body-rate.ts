@@ -1,17 +1,16 @@
 import type { ApiSettings } from '../config.ts'
-import type { Server as HttpServer, ServerResponse } from 'node:http'
-import type { Server } from 'node:https'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { AppError } from '../../errors/app-error.ts'
 import { apiErrors } from '../codes.ts'
 import { refuseBody } from '../body-refusal.ts'
 import type { Replies } from '../replies.ts'
 import { requestIdOf } from '../request-id.ts'
-import type { GatheredRequest } from './gathered-request.ts'
+import { FedSocket } from './fed-socket.ts'
 
 export type BodyRate = Omit<ApiSettings['body'], 'limitBytes'>
 
 interface Body {
-  readonly request: GatheredRequest
+  readonly request: IncomingMessage
   readonly response: ServerResponse
   /** Monotonic milliseconds and bytes of the connection at the start of the window. */
   since: number
@@ -27,7 +26,7 @@ interface Body {
  * @returns a function that stops watching
  */
 export function watchBodyRate(
-  server: Server<typeof GatheredRequest> | HttpServer<typeof GatheredRequest>,
+  server: Server,
   { minimumBytesPerSecond, windowSeconds }: BodyRate,
   { headers, errorType, errorBody }: Replies,
 ): () => void {
@@ -36,7 +35,7 @@ export function watchBodyRate(
   const message = `the body arrived below ${minimumBytesPerSecond} bytes a second over ${windowSeconds} seconds; send it faster`
   let timer: NodeJS.Timeout | undefined
 
-  function onRequest(request: GatheredRequest, response: ServerResponse): void {
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
     if (encoding === undefined && (length === undefined || Number(length) === 0)) return
     const body = {
@@ -63,7 +62,7 @@ export function watchBodyRate(
         request.socket.destroy()
       } else if (request.complete || request.destroyed) {
         bodies.delete(body)
-      } else if (request.waitingBytes > 0) {
+      } else if (waitingBytes(request) > 0) {
         beginWindow(body, now)
       } else if (now - body.since >= windowMs) {
         const needed = (minimumBytesPerSecond * (now - body.since)) / 1_000
@@ -107,4 +106,12 @@ export function watchBodyRate(
     clearInterval(timer)
     timer = undefined
   }
+}
+
+/** Bytes that have arrived, and that the host has not read yet. */
+function waitingBytes({ readableLength, socket }: IncomingMessage): number {
+  return (
+    readableLength +
+    ((socket as unknown) instanceof FedSocket ? (socket as unknown as FedSocket).heldBytes : 0)
+  )
 }

@@ -1,14 +1,13 @@
 import type { ApiSettings } from '../config.ts'
-import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http'
-import { Server } from 'node:https'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { TLSSocket } from 'node:tls'
 import { canonicalAddress } from '../../base/address.ts'
 import { networkFactor, type Client, type ClientOf } from '../../base/client.ts'
 import type { Logger } from '../../system/log.ts'
 import type { Lines } from '../../system/anonymous-log.ts'
 import { createTally } from '../../base/tally.ts'
 import type { Caller, IsGone } from '../access.ts'
+import type { FedServer } from './fed-server.ts'
 import { createKeptConnections, type KeptSettings } from './kept-connections.ts'
 
 export type ConnectionLimits = ApiSettings['connections'] & {
@@ -46,7 +45,7 @@ export interface Connections {
 
 interface Connection {
   readonly raw: Socket
-  /** The socket of its requests; that of TLS is set after the handshake. */
+  /** The socket of its requests (`fed-socket.ts`); set after the handshake of TLS. */
   socket: Socket | undefined
   /** Undefined for a trusted proxy, whose connections are those of many clients: only the limit of all connections applies to them. */
   readonly client: Client | undefined
@@ -83,7 +82,7 @@ interface Group {
  * on until one without a valid token.
  */
 export function limitConnections(
-  server: Server | HttpServer,
+  server: FedServer,
   {
     maximum,
     maximumPerAddress,
@@ -138,7 +137,6 @@ export function limitConnections(
     byTuple.set(connection.key, connection)
     offer(connection)
     raw.once('close', () => remove(connection))
-    if (!(server instanceof Server)) useSocket(connection, raw)
   }
 
   function remove(connection: Connection): void {
@@ -222,12 +220,10 @@ export function limitConnections(
     return found
   }
 
-  function onSecureConnection(socket: TLSSocket): void {
+  /** It is ready for requests. */
+  function onReady(socket: Socket): void {
     const connection = byTuple.get(tupleOf(socket))
-    if (connection) useSocket(connection, socket)
-  }
-
-  function useSocket(connection: Connection, socket: Socket): void {
+    if (!connection) return
     connection.socket = socket
     bySocket.set(socket, connection)
   }
@@ -256,10 +252,11 @@ export function limitConnections(
   }
 
   server.once('listening', () => ({ port } = server.address() as AddressInfo))
-  server.on('connection', onConnection)
-  server.on('secureConnection', onSecureConnection)
+  // Before the server, which hands over connections of plain HTTP with this event.
+  server.outer.prependListener('connection', onConnection)
+  server.on('connection', onReady)
   server.on('request', onRequest)
-  server.on('tlsClientError', onTlsClientError)
+  server.outer.on('tlsClientError', onTlsClientError)
   return {
     markAuthenticated(socket, caller, response) {
       const connection = bySocket.get(socket)
@@ -290,10 +287,10 @@ export function limitConnections(
       }
     },
     stop() {
-      server.off('connection', onConnection)
-      server.off('secureConnection', onSecureConnection)
+      server.outer.off('connection', onConnection)
+      server.off('connection', onReady)
       server.off('request', onRequest)
-      server.off('tlsClientError', onTlsClientError)
+      server.outer.off('tlsClientError', onTlsClientError)
       closed.stop()
     },
   }
@@ -305,7 +302,7 @@ const nameOf = ({ uid, userName }: Caller) => uid ?? userName
 const isFull = ({ size, maximum }: Group) => size >= maximum
 
 /**
- * A key that a raw socket and the TLS socket around it share; Node links the two only by private fields.
+ * A key that a raw socket and the socket of its requests share; Node links the one of TLS between them only by private fields.
  * The local address is a part of it, since a client may use one port for connections to two addresses of this host.
  */
 function tupleOf({ remoteAddress = '', remotePort = 0, localAddress = '' }: Socket): string {

@@ -1,9 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 
 /** Returns a function that finds the current reply on a socket of a server: the first one that has not ended. */
-export function watchReplies(server: Server | HttpsServer): (socket: Socket) => ServerResponse | undefined {
+export function watchReplies(server: Server): (socket: Socket) => ServerResponse | undefined {
   const replies = new WeakMap<Socket, Set<ServerResponse>>()
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     const known = replies.get(socket)

@@ -1,17 +1,18 @@
-import { createServer as createHttpServer, type Server as HttpServer, type ServerResponse } from 'node:http'
-import { createServer, Server } from 'node:https'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyServerFactory } from 'fastify'
 import type { Logger } from 'pino'
 import type { Lines } from '../../system/anonymous-log.ts'
+import { canonicalAddress, isLoopback } from '../../base/address.ts'
 import type { ClientOf } from '../../base/client.ts'
 import type { Caller, IsGone } from '../access.ts'
 import { apiReplies, type Replies } from '../replies.ts'
 import { watchBodyRate, type BodyRate } from './body-rate.ts'
 import { limitConnections, type ConnectionLimits, type Connections } from './connections.ts'
-import { applyTimeouts, httpOptions, serverOptions, type Timeouts } from './timeouts.ts'
+import { FedServer } from './fed-server.ts'
+import type { Feeder } from './feeder.ts'
+import type { Timeouts } from './timeouts.ts'
 import { tlsOptions, type TlsMaterial } from '../../system/tls-options.ts'
-import { leaveUnreadBodies } from './unread-body.ts'
 
 export interface HttpsServerOptions {
   readonly timeouts: Timeouts
@@ -23,6 +24,8 @@ export interface HttpsServerOptions {
   readonly body: BodyRate
   /** Without it the server is one of plain HTTP, which may listen on loopback only. */
   readonly material: TlsMaterial | undefined
+  /** That of all servers of this process; the default is one of its own. */
+  readonly feeder?: Feeder | undefined
   /** How its app replies; the default is the form of the service API. */
   readonly replies?: Replies
   readonly log: Logger
@@ -64,23 +67,24 @@ export function createHttpsServer({
   anonymousLog,
   clientOf,
   isProxy,
+  feeder,
   replies = apiReplies,
 }: HttpsServerOptions): HttpsServer {
-  let made: { server: Server | HttpServer; limits: Connections; stopRate: () => void } | undefined
+  // Those of a proxy are of many clients. On this machine each address has turns of its own: all of them are one client elsewhere.
+  const turnNameOf = ({ remoteAddress }: Socket): string | undefined => {
+    const address = canonicalAddress(remoteAddress ?? '')
+    if (isProxy?.(address) === true) return undefined
+    return isLoopback(address) ? `address ${address}` : `client ${clientOf(address).name}`
+  }
+  let made: { server: FedServer; limits: Connections; stopRate: () => void } | undefined
   return {
     serverFactory(handler) {
-      const server = material
-        ? createServer({ ...tlsOptions(material), ...serverOptions(timeouts) }, handler)
-        : createHttpServer(httpOptions, handler)
-      applyTimeouts(server, timeouts)
-      leaveUnreadBodies(server)
+      const server = new FedServer({ timeouts, material, turnNameOf, ...(feeder ? { feeder } : {}) }, handler)
       const limits = limitConnections(server, { ...connections, clientOf, isProxy, log, anonymousLog })
       made = { server, limits, stopRate: watchBodyRate(server, body, replies) }
       return server
     },
-    useCertificate(next) {
-      if (made?.server instanceof Server) made.server.setSecureContext(tlsOptions(next))
-    },
+    useCertificate: (next) => made?.server.setSecureContext(tlsOptions(next)),
     markAuthenticated: (socket, caller, response) => made?.limits.markAuthenticated(socket, caller, response),
     markUnauthenticated: (isGone) => made?.limits.markUnauthenticated(isGone),
     connections: () => made?.limits.count() ?? 0,

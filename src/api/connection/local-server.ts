@@ -1,21 +1,25 @@
 import { lstat, mkdir, unlink } from 'node:fs/promises'
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { StartError } from '../../errors/start-error.ts'
 import type { Logger } from '../../system/log.ts'
 import { createParserErrorReply } from '../errors.ts'
 import { apiReplies } from '../replies.ts'
+import { localAddress } from '../../base/address.ts'
 import { localPeer } from './peer.ts'
 import { watchReplies } from './current-reply.ts'
-import { applyTimeouts, httpOptions, type Timeouts } from './timeouts.ts'
-import { leaveUnreadBodies } from './unread-body.ts'
+import { FedServer } from './fed-server.ts'
+import type { Feeder } from './feeder.ts'
+import type { Timeouts } from './timeouts.ts'
 
 export interface LocalServerOptions {
   /** Path of the socket; empty for no socket. */
   readonly path: string
   readonly timeouts: Timeouts
+  /** That of all servers of this process; the default is one of its own. */
+  readonly feeder?: Feeder
   readonly log: Logger
 }
 
@@ -40,14 +44,12 @@ export interface LocalServer {
 // connect(2) needs write permission.
 const othersNothing = 0o177
 
-export function createLocalServer({ path, timeouts, log }: LocalServerOptions): LocalServer {
+export function createLocalServer({ path, timeouts, feeder, log }: LocalServerOptions): LocalServer {
   const open = new Set<Socket>()
   const accepted = new WeakSet<Socket>()
-  const server = createServer(httpOptions)
+  const server = new FedServer({ timeouts, turnNameOf: () => localAddress, ...(feeder ? { feeder } : {}) })
   const replyOn = watchReplies(server)
   let isClosing = false
-  applyTimeouts(server, timeouts)
-  leaveUnreadBodies(server)
   server.on('connection', (socket: Socket) => {
     accepted.add(socket)
     open.add(socket)

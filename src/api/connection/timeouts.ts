@@ -1,8 +1,5 @@
 import type { ApiSettings } from '../config.ts'
-import type { Server as HttpServer, ServerOptions as HttpOptions } from 'node:http'
-import type { Server, ServerOptions } from 'node:https'
-import type { TLSSocket } from 'node:tls'
-import { GatheredRequest } from './gathered-request.ts'
+import type { Server, ServerOptions } from 'node:http'
 import { LingeringResponse } from './unread-body.ts'
 
 /** The section `api.timeouts` of the configuration, in milliseconds. */
@@ -18,24 +15,15 @@ export const httpOptions = {
   // Reads have no body: without the events of an empty stream they cost a tenth less. See unread-body.ts for requests with
   // a content type but no body.
   optimizeEmptyRequests: true,
-  IncomingMessage: GatheredRequest,
   ServerResponse: LingeringResponse,
-} as const satisfies HttpOptions
+} as const satisfies ServerOptions
 
-/** Options for the creation of an HTTPS server: `https.createServer({ ...tlsOptions(…), ...serverOptions(…) })`. */
-export function serverOptions({ handshakeMs }: Timeouts): ServerOptions {
-  return { ...httpOptions, handshakeTimeout: handshakeMs }
-}
-
-/** Sets the other timeouts of a server. To be called after Fastify has created the server, since Fastify sets its own values. */
-export function applyTimeouts(server: Server | HttpServer, { headersMs, idleMs, stalledMs }: Timeouts): void {
+/** Sets the timeouts of a server but the one of handshakes. To be called after Fastify has created the server, since Fastify sets its own values. */
+export function applyTimeouts(server: Server, { headersMs, idleMs, stalledMs }: Timeouts): void {
   server.headersTimeout = headersMs
   // No limit on the total time: an upload may last an hour. `watchBodyRate` refuses slow bodies.
   server.requestTimeout = 0
   // Node sends this value to the client and waits a second longer, so that the client closes first.
   server.keepAliveTimeout = idleMs
   server.timeout = stalledMs
-  // Node also emits `clientError` for a failed or timed-out handshake, and a listener that replies there would wait for
-  // the handshake for ever.
-  server.on('tlsClientError', (_error: Error, socket: TLSSocket) => socket.destroy())
 }

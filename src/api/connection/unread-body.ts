@@ -1,5 +1,4 @@
 import { ServerResponse, type IncomingMessage, type Server } from 'node:http'
-import type { Server as HttpsServer } from 'node:https'
 
 /** Up to this many bytes of an unread body are read and thrown away after the reply, and the connection stays open. */
 export const drainedBytes = 65_536
@@ -71,7 +70,7 @@ function readSome(request: IncomingMessage): void {
  * - `100 Continue` is sent when a handler begins to read the body; a refusal is sent instead of it.
  * - A request with neither length nor encoding has no body (RFC 9112, 6.3), whatever its content type.
  */
-export function leaveUnreadBodies(server: Server | HttpsServer): void {
+export function leaveUnreadBodies(server: Server): void {
   server.prependListener('request', onRequest)
   // A listener of this event has to emit `request` itself.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Server } from 'node:https'
+import type { FedServer } from '../../../src/api/connection/fed-server.ts'
 import { fastify } from 'fastify'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { watchBodyRate } from '../../../src/api/connection/body-rate.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
   material = await makeMaterial()
 })
 
-let server: Server
+let server: FedServer
 let port: number
 let stop: () => Promise<void>
 let handle: (request: IncomingMessage, response: ServerResponse) => void

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Server } from 'node:https'
+import type { FedServer } from '../../../src/api/connection/fed-server.ts'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller } from '../../../src/api/access.ts'
 import { limitConnections, type Connections } from '../../../src/api/connection/connections.ts'
@@ -27,7 +27,7 @@ beforeAll(async () => {
   material = await makeMaterial()
 })
 
-let server: Server
+let server: FedServer
 let port: number
 let stop: () => Promise<void>
 let connections: Connections

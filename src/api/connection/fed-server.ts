@@ -1,0 +1,108 @@
+import { Server as HttpServer, type RequestListener } from 'node:http'
+import {
+  createServer as createNetServer,
+  type Server as NetServer,
+  type AddressInfo,
+  type Socket,
+} from 'node:net'
+import {
+  createServer as createTlsServer,
+  Server as TlsServer,
+  type TLSSocket,
+  type TlsOptions,
+} from 'node:tls'
+import { tlsOptions, type TlsMaterial } from '../../system/tls-options.ts'
+import { FedSocket } from './fed-socket.ts'
+import { createFeeder, type Feeder } from './feeder.ts'
+import { applyTimeouts, httpOptions, type Timeouts } from './timeouts.ts'
+import { leaveUnreadBodies } from './unread-body.ts'
+
+export interface FedServerOptions {
+  readonly timeouts: Timeouts
+  /** Without it the server is one of plain HTTP. */
+  readonly material?: TlsMaterial | undefined
+  /** That of all servers of this process; the default is one of its own. */
+  readonly feeder?: Feeder
+  /** Connections with the same name take turns with each other; by default each has a turn of its own. */
+  readonly turnNameOf?: (socket: Socket) => string | undefined
+}
+
+let connectionCount = 0
+
+/**
+ * An HTTP server whose parsers get the bytes of their connections by a feeder. `outer` listens, accepts and decrypts; each of its connections is
+ * handed over by the event `connection`, for which Node documents any `Duplex`. So `connection` of this server is the event of a connection that
+ * is ready for requests, and that of `outer` the one of an accepted socket.
+ */
+export class FedServer extends HttpServer {
+  readonly outer: NetServer
+
+  constructor(
+    { timeouts, material, feeder = createFeeder(), turnNameOf = () => undefined }: FedServerOptions,
+    handler?: RequestListener,
+  ) {
+    super(httpOptions, handler)
+    const usual = { noDelay: true }
+    this.outer = material
+      ? createTlsServer({ ...tlsOptions(material), ...usual, handshakeTimeout: timeouts.handshakeMs })
+      : createNetServer(usual)
+    // An accessor of Node's own, which a class may not override by another one in TypeScript.
+    Object.defineProperty(this, 'listening', { get: () => this.outer.listening })
+    applyTimeouts(this, timeouts)
+    leaveUnreadBodies(this)
+    this.prependListener('request', (request, response) => {
+      const { socket } = request as { socket: Socket | FedSocket }
+      if (socket instanceof FedSocket) socket.owe(request, response)
+    })
+    this.outer.on('listening', () => this.emit('listening'))
+    this.outer.on('error', (error) => this.emit('error', error))
+    this.outer.on('tlsClientError', (_error: Error, socket: TLSSocket) => socket.destroy())
+    this.outer.on(material ? 'secureConnection' : 'connection', (socket: Socket) => {
+      // At a limit of connections it is closed before.
+      if (socket.destroyed) return
+      // The client may end its half of the connection before its requests are parsed; but not during the handshake of TLS.
+      socket.allowHalfOpen = true
+      connectionCount += 1
+      const turnName = turnNameOf(socket) ?? `connection ${connectionCount}`
+      this.emit('connection', new FedSocket(socket, feeder, turnName))
+    })
+  }
+
+  /** Sets the certificate for new connections. */
+  setSecureContext(options: TlsOptions): void {
+    if (this.outer instanceof TlsServer) this.outer.setSecureContext(options)
+  }
+
+  override listen(...given: unknown[]): this {
+    Reflect.apply(this.outer.listen.bind(this.outer), undefined, given)
+    return this
+  }
+
+  override address(): AddressInfo | string | null {
+    return this.outer.address()
+  }
+
+  override getConnections(callback: (error: Error | null, count: number) => void): this {
+    this.outer.getConnections(callback)
+    return this
+  }
+
+  override close(callback?: (error?: Error) => void): this {
+    this.closeIdleConnections()
+    this.outer.close((error) => {
+      // It stops the timer for times of header fields, and emits `close`.
+      super.close(() => callback?.(error))
+    })
+    return this
+  }
+
+  override ref(): this {
+    this.outer.ref()
+    return this
+  }
+
+  override unref(): this {
+    this.outer.unref()
+    return this
+  }
+}

@@ -1,0 +1,286 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import type { Fed, Feeder } from './feeder.ts'
+
+/** Bytes that are parsed at once where they may be requests: at most 57 of them. */
+export const pieceBytes = 1_024
+/** The same within a body that is being read. No request begins there, and TLS gives no more at once. */
+export const bodyPieceBytes = 16_384
+/** The same where nothing but the parser knows the end of the body; requests may follow it in the same piece. */
+export const chunkedPieceBytes = 4_096
+/** No more requests of a connection are parsed while it is owed so many replies. */
+export const mostOwed = 16
+/** After so many refusals in a row a connection ends with its next reply. */
+export const mostRefusals = 100
+/** Bytes that are encrypted at once: a copy of a whole reply would wait beside it for a client that does not read. */
+const writtenBytes = 65_536
+
+interface Body {
+  readonly request: IncomingMessage
+  readonly isChunked: boolean
+  /** Bytes that may still be of this body. */
+  left: number
+}
+
+type Written = (error?: Error | null) => void
+
+/**
+ * The connection that an HTTP parser sees in the place of its socket: the parser gets the bytes in pieces, when the feeder says so and not while
+ * the connection is owed too many replies. What it does not get stays in the socket and with the client.
+ *
+ * It has what is used of a `net.Socket`: addresses, times, `destroySoon` and the counts of bytes.
+ */
+export class FedSocket extends Duplex implements Fed {
+  /** The connection itself. */
+  readonly outer: Socket
+  readonly turnName: string
+  private readonly feeder: Feeder
+  private held: Buffer | undefined
+  private isOuterEnded = false
+  private isEndTaken = false
+  private isLast = false
+  private body: Body | undefined
+  private owed = 0
+  private refusals = 0
+  /** Whether requests had to wait for replies since none was owed. */
+  private hasWaited = false
+
+  constructor(outer: Socket, feeder: Feeder, turnName: string) {
+    // A body whose reader has not begun waits as what one piece has of it: `IncomingMessage` takes its limit from here.
+    super({ allowHalfOpen: true, decodeStrings: false, readableHighWaterMark: 1 })
+    this.outer = outer
+    this.feeder = feeder
+    this.turnName = turnName
+    outer.on('data', (chunk: Buffer) => {
+      this.held = this.held ? Buffer.concat([this.held, chunk]) : chunk
+      feeder.arrived(this)
+      // Not before: pausing and resuming a socket costs more than most requests.
+      if (this.heldBytes > 0) outer.pause()
+    })
+    outer.on('end', () => {
+      this.isOuterEnded = true
+      feeder.arrived(this)
+    })
+    outer.on('timeout', () => this.emit('timeout'))
+    outer.on('error', (error) => this.destroy(error))
+    outer.on('close', () => this.destroy())
+  }
+
+  /** Replies that are not sent yet. */
+  get owedReplies(): number {
+    return this.owed
+  }
+
+  /** Bytes that have arrived and are not parsed yet, without those in the socket. */
+  get heldBytes(): number {
+    return this.held?.length ?? 0
+  }
+
+  /** Called for each request before its handler. */
+  owe(request: IncomingMessage, response: ServerResponse): void {
+    this.owed += 1
+    this.body = bodyOf(request)
+    if (this.refusals >= mostRefusals) {
+      this.isLast = true
+      response.setHeader('connection', 'close')
+    }
+    response.once('close', () => {
+      this.owed -= 1
+      if (this.owed === 0 && this.held === undefined && !this.isOuterEnded) this.hasWaited = false
+      this.refusals = response.statusCode >= 400 ? this.refusals + 1 : 0
+      if (this.held || this.isOuterEnded) this.feeder.offer(this)
+    })
+  }
+
+  isReady(): boolean {
+    if (this.destroyed || this.isEndTaken) return false
+    // Node ends the connection with its requests: the replies that are owed would be lost. Where none of its requests had to wait the client is
+    // most likely gone, and its requests end with it.
+    if (this.held === undefined) return this.isOuterEnded && (this.owed <= 1 || !this.hasWaited)
+    if (this.owed >= mostOwed) this.hasWaited = true
+    return this.owed < mostOwed && !this.isLast && !this.isPaused() && this.readableLength === 0
+  }
+
+  takePiece(): void {
+    const { held } = this
+    if (held === undefined) {
+      this.isEndTaken = true
+      this.push(null)
+      return
+    }
+    const length = Math.min(held.length, this.nextLength())
+    this.held = length < held.length ? held.subarray(length) : undefined
+    this.push(length < held.length ? held.subarray(0, length) : held)
+    if (this.held === undefined && this.outer.isPaused()) this.outer.resume()
+  }
+
+  private nextLength(): number {
+    const { body } = this
+    if (!body) return pieceBytes
+    if (body.request.complete || body.left <= 0) {
+      this.body = undefined
+      return pieceBytes
+    }
+    if (!isBeingRead(body.request)) return this.countOff(body, pieceBytes)
+    if (body.isChunked) return chunkedPieceBytes
+    return this.countOff(body, Math.min(bodyPieceBytes, Math.max(pieceBytes, body.left)))
+  }
+
+  private countOff(body: Body, length: number): number {
+    body.left -= Math.min(length, this.heldBytes)
+    return length
+  }
+
+  override _read(): void {
+    if (this.held) this.feeder.offer(this)
+  }
+
+  override resume(): this {
+    super.resume()
+    // Node resumes from within the parser, which must not be entered again.
+    if (this.held) this.feeder.offer(this)
+    return this
+  }
+
+  override _write(chunk: Buffer | string, encoding: BufferEncoding, done: Written): void {
+    if (chunk.length <= writtenBytes) this.outer.write(chunk, encoding, done)
+    else this.writePart(typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk, done)
+  }
+
+  private writePart(bytes: Buffer, done: Written): void {
+    if (bytes.length <= writtenBytes) {
+      this.outer.write(bytes, done)
+      return
+    }
+    this.outer.write(bytes.subarray(0, writtenBytes), (error) => {
+      if (error) done(error)
+      else this.writePart(bytes.subarray(writtenBytes), done)
+    })
+  }
+
+  override _writev(chunks: { chunk: Buffer | string; encoding: BufferEncoding }[], done: Written): void {
+    if (this.writableLength > writtenBytes) {
+      this.writeEach(chunks, 0, done)
+      return
+    }
+    const { outer } = this
+    outer.cork()
+    chunks.forEach(({ chunk, encoding }, index) => {
+      if (index === chunks.length - 1) outer.write(chunk, encoding, done)
+      else outer.write(chunk, encoding)
+    })
+    outer.uncork()
+  }
+
+  private writeEach(
+    chunks: readonly { chunk: Buffer | string; encoding: BufferEncoding }[],
+    index: number,
+    done: Written,
+  ): void {
+    const next = chunks[index]
+    if (!next) {
+      done()
+      return
+    }
+    this._write(next.chunk, next.encoding, (error) => {
+      if (error) done(error)
+      else this.writeEach(chunks, index + 1, done)
+    })
+  }
+
+  override _final(done: Written): void {
+    if (this.outer.destroyed) done()
+    else this.outer.end(() => done())
+  }
+
+  override _destroy(error: Error | null, done: Written): void {
+    this.held = undefined
+    this.outer.destroy()
+    done(error)
+  }
+
+  /** Ends the connection when all that was written is sent. */
+  destroySoon(): void {
+    if (this.writable) this.end()
+    if (this.writableFinished) this.destroy()
+    else this.once('finish', () => this.destroy())
+  }
+
+  setTimeout(milliseconds: number, listener?: () => void): this {
+    if (listener) this.once('timeout', listener)
+    this.outer.setTimeout(milliseconds)
+    return this
+  }
+
+  /** As set by `setTimeout`, milliseconds. */
+  get timeout(): number | undefined {
+    return this.outer.timeout
+  }
+
+  setNoDelay(isOn?: boolean): this {
+    this.outer.setNoDelay(isOn)
+    return this
+  }
+
+  setKeepAlive(isOn?: boolean, delayMs?: number): this {
+    this.outer.setKeepAlive(isOn, delayMs)
+    return this
+  }
+
+  ref(): this {
+    this.outer.ref()
+    return this
+  }
+
+  unref(): this {
+    this.outer.unref()
+    return this
+  }
+
+  address(): AddressInfo | object {
+    return this.outer.address()
+  }
+
+  get encrypted(): boolean {
+    return 'encrypted' in this.outer
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.outer.remoteAddress
+  }
+
+  get remotePort(): number | undefined {
+    return this.outer.remotePort
+  }
+
+  get remoteFamily(): string | undefined {
+    return this.outer.remoteFamily
+  }
+
+  get localAddress(): string | undefined {
+    return this.outer.localAddress
+  }
+
+  get localPort(): number | undefined {
+    return this.outer.localPort
+  }
+
+  /** Bytes that have arrived from the client. */
+  get bytesRead(): number {
+    return this.outer.bytesRead
+  }
+
+  get bytesWritten(): number {
+    return this.outer.bytesWritten
+  }
+}
+
+function bodyOf(request: IncomingMessage): Body | undefined {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers
+  if (encoding !== undefined) return { request, isChunked: true, left: Infinity }
+  return Number(length) > 0 ? { request, isChunked: false, left: Number(length) } : undefined
+}
+
+const isBeingRead = (request: IncomingMessage): boolean =>
+  request.readableFlowing === true || request.listenerCount('readable') > 0
