@@ -39,6 +39,7 @@ export function createTransientUnitRunner(options: TransientUnitOptions): Comman
     `--description=edgehostd: ${description}`,
     // The unit gets the manager's environment, and its output is parsed.
     '--setenv=LC_ALL=C',
+    '--property=SyslogIdentifier=edgehostd',
     `--property=${limit}=${Math.ceil(timeoutMs / 1_000)}`,
     ...properties.map((property) => `--property=${property}`),
   ]

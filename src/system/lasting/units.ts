@@ -30,6 +30,7 @@ export function createUnits(
         '--quiet',
         // systemd-run returns once the keeper was executed.
         '--service-type=exec',
+        '--property=SyslogIdentifier=edgehostd',
         // SIGTERM goes to the keeper alone, which passes it on; processes that remain after its end are killed.
         '--property=KillMode=mixed',
         '--property=TimeoutStopSec=20',
