@@ -35,7 +35,7 @@ export interface HostFacts {
   readonly networkConfigs: readonly string[]
   /** Values of `protectedSysctls` that this kernel has. */
   readonly sysctls: ReadonlyMap<string, string>
-  /** Chains of the firewall that drop what no rule of them accepts. */
+  /** Chains of the firewall that drop or reject what no rule of them accepts. */
   readonly droppingChains: readonly string[]
 }
 

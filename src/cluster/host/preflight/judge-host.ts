@@ -283,7 +283,7 @@ function judgeFirewall(
     [
       'FirewallDrops',
       'warning',
-      `the firewall of this host drops what it does not accept (${droppingChains.join(', ')}): let the packets of pods${from} pass, and those to the TCP ports ${apiPort} and 10250 of this host, otherwise pods reach neither the API server nor each other`,
+      `the firewall of this host drops or rejects what it does not accept (${droppingChains.join(', ')}): let the packets of pods${from} pass, and those to the TCP ports ${apiPort} and 10250 of this host, otherwise pods reach neither the API server nor each other`,
     ],
   ]
 }

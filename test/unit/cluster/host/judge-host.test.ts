@@ -244,7 +244,7 @@ it('a firewall that drops is named with the network of the pods, and only warned
       code: 'FirewallDrops',
       severity: 'warning',
       message:
-        'the firewall of this host drops what it does not accept (chain input of table inet plantwall, chain FORWARD of table ip filter): let the packets of pods from and to 10.244.0.0/16 and fd00:244::/56 pass, and those to the TCP ports 6443 and 10250 of this host, otherwise pods reach neither the API server nor each other',
+        'the firewall of this host drops or rejects what it does not accept (chain input of table inet plantwall, chain FORWARD of table ip filter): let the packets of pods from and to 10.244.0.0/16 and fd00:244::/56 pass, and those to the TCP ports 6443 and 10250 of this host, otherwise pods reach neither the API server nor each other',
     },
   ])
 })

@@ -1,0 +1,196 @@
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { expect, it } from 'vitest'
+import {
+  parseLegacyChains,
+  parseNftChains,
+  readDroppingChains,
+} from '../../../src/cluster/host/preflight/dropping-chains.ts'
+import { CommandFailed, type CommandRunner } from '../../../src/system/runner.ts'
+
+const rooms = join(import.meta.dirname, '../../../src')
+
+// Printed by nft 1.0.6.
+const chains =
+  '{"nftables": [{"metainfo": {"version": "1.0.6", "release_name": "Lester Gooch #5", "json_schema_version": 1}}, {"chain": {"family": "ip", "table": "filter", "name": "FORWARD", "handle": 2, "type": "filter", "hook": "forward", "prio": 0, "policy": "drop"}}, {"chain": {"family": "inet", "table": "plantwall", "name": "input", "handle": 1, "type": "filter", "hook": "input", "prio": 0, "policy": "drop"}}, {"chain": {"family": "inet", "table": "plantwall", "name": "output", "handle": 3, "type": "filter", "hook": "output", "prio": 0, "policy": "drop"}}, {"chain": {"family": "inet", "table": "plantwall", "name": "services", "handle": 4}}, {"chain": {"family": "ip", "table": "nat", "name": "INPUT", "handle": 2, "type": "nat", "hook": "input", "prio": 100, "policy": "accept"}}]}'
+
+it('chains for incoming and forwarded packets with the policy drop are named, of nft and of both variants of iptables', () => {
+  expect(parseNftChains(chains)).toEqual([
+    'chain FORWARD of table ip filter',
+    'chain input of table inet plantwall',
+  ])
+  expect(
+    parseLegacyChains('*filter\n:INPUT DROP [3:180]\n:FORWARD ACCEPT [0:0]\n:ufw-x - [0:0]\nCOMMIT\n'),
+  ).toEqual(['chain INPUT of iptables-legacy'])
+})
+
+const nft = (...rules: readonly (readonly [chain: string, ...expr: readonly object[]])[]) =>
+  parseNftChains(
+    JSON.stringify({
+      nftables: [
+        ...['INPUT', 'FORWARD'].map((name) => ({
+          chain: {
+            ...{ family: 'ip', table: 'filter', name, type: 'filter', policy: 'accept' },
+            hook: name.toLowerCase(),
+          },
+        })),
+        ...['own', 'last'].map((name) => ({ chain: { family: 'ip', table: 'filter', name } })),
+        ...rules.map(([chain, ...expr]) => ({ rule: { family: 'ip', table: 'filter', chain, expr } })),
+      ],
+    }),
+  )
+const [accept, drop, jump] = [{ accept: null }, { drop: null }, { jump: { target: 'own' } }]
+const match = { match: { op: 'in', left: { ct: { key: 'state' } }, right: 'established' } }
+const counter = { counter: { packets: 0, bytes: 0 } }
+const xt = (type: string, name: string) => ({ xt: { type, name } })
+const input = ['chain INPUT of table ip filter']
+
+it.each([
+  [
+    'drop',
+    [
+      ['INPUT', match, accept],
+      ['INPUT', drop],
+    ],
+    input,
+  ],
+  ['reject', [['INPUT', counter, { log: null }, { reject: { type: 'icmpx' } }]], input],
+  ['REJECT of iptables', [['INPUT', counter, xt('target', 'REJECT')]], input],
+  ['drop with a comment', [['INPUT', xt('match', 'comment'), counter, drop]], input],
+  [
+    'jump to a chain that drops',
+    [
+      ['INPUT', jump],
+      ['own', match, accept],
+      ['own', drop],
+    ],
+    input,
+  ],
+  [
+    'jump to a chain that goes to one that drops',
+    [
+      ['INPUT', jump],
+      ['own', { goto: { target: 'last' } }],
+      ['last', drop],
+    ],
+    input,
+  ],
+  [
+    'jump that comes back before a drop',
+    [
+      ['INPUT', jump],
+      ['own', { return: null }],
+      ['own', accept],
+      ['INPUT', drop],
+    ],
+    input,
+  ],
+  [
+    'drop with a condition',
+    [
+      ['INPUT', match, drop],
+      ['INPUT', xt('match', 'conntrack'), drop],
+    ],
+    [],
+  ],
+  [
+    'accept before the drop',
+    [
+      ['INPUT', accept],
+      ['INPUT', drop],
+    ],
+    [],
+  ],
+  [
+    'jump to a chain that accepts',
+    [
+      ['INPUT', jump],
+      ['own', accept],
+      ['INPUT', drop],
+    ],
+    [],
+  ],
+  [
+    'goto that does not come back to the drop',
+    [
+      ['INPUT', { goto: { target: 'own' } }],
+      ['INPUT', drop],
+    ],
+    [],
+  ],
+  ['drop in a chain that none reaches', [['own', drop]], []],
+  [
+    'loop of jumps',
+    [
+      ['INPUT', jump],
+      ['own', jump],
+    ],
+    [],
+  ],
+] as const)('the end of a chain by rules: %s', (_, rules, expected) => {
+  expect(nft(...rules)).toEqual(expected)
+})
+
+it('rules of the old iptables count as those of nft', () => {
+  const rules = (...lines: readonly string[]) =>
+    parseLegacyChains(
+      [
+        '*filter',
+        ':INPUT ACCEPT [0:0]',
+        ':FORWARD ACCEPT [0:0]',
+        ':own - [0:0]',
+        ...lines,
+        'COMMIT',
+        '',
+      ].join('\n'),
+    )
+  const forward = ['chain FORWARD of iptables-legacy']
+  expect(
+    rules('-A FORWARD -m comment --comment "a \\"b\\" c" -j REJECT --reject-with icmp-host-prohibited'),
+  ).toEqual(forward)
+  expect(rules('-A FORWARD -j own', '-A own -p tcp -j ACCEPT', '-A own -j DROP')).toEqual(forward)
+  expect(rules('-A FORWARD -p tcp -j DROP', '-A FORWARD -j LOG', '-A FORWARD -j ACCEPT')).toEqual([])
+})
+
+it.skipIf(process.getuid?.() !== 0)(
+  'a firewall of a real kernel that ends in REJECT is found, with iptables and with nft',
+  async () => {
+    const program = `
+      const { createRunner } = await import('${rooms}/system/runner.ts')
+      const { readDroppingChains } = await import('${rooms}/cluster/host/preflight/dropping-chains.ts')
+      console.log(JSON.stringify(await readDroppingChains(createRunner())))`
+    const script = `set -e
+      iptables -A INPUT -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT
+      iptables -A INPUT -p tcp --dport 22 -j ACCEPT
+      iptables -A INPUT -j REJECT --reject-with icmp-host-prohibited
+      iptables -A FORWARD -j REJECT --reject-with icmp-host-prohibited
+      nft 'table inet site {
+        chain open { type filter hook input priority 0
+          tcp dport 9 drop
+        }
+        chain rest { counter reject with icmpx admin-prohibited
+        }
+        chain shut { type filter hook forward priority 0
+          ct state established accept
+          jump rest
+        }
+      }'
+      "$0" --input-type=module --eval "$1"`
+    const { stdout } = await execa('unshare', ['--net', 'bash', '-c', script, process.execPath, program])
+    expect(JSON.parse(stdout)).toEqual([
+      'chain INPUT of table ip filter',
+      'chain FORWARD of table ip filter',
+      'chain shut of table inet site',
+    ])
+  },
+)
+
+it.each(['', 'nonsense', '{}'])('an answer %j names none', (text) => {
+  expect(parseNftChains(text)).toEqual([])
+  expect(parseLegacyChains(text)).toEqual([])
+})
+
+it('a host without these programs, or whose programs fail, has none', async () => {
+  const failing: CommandRunner = { run: () => Promise.reject(new CommandFailed('nft', 'not-started', '')) }
+  expect(await readDroppingChains(failing)).toEqual([])
+})
