@@ -212,7 +212,7 @@ it('hosts register with a token of a command, and are listed, shown, accepted an
   await press.logIn()
 
   const list = await ok(['hosts', 'list'])
-  expect(list).toMatch(/^press-7 +south +192\.0\.2\.7 +amd64 +never seen +\S+$/m)
+  expect(list).toMatch(/^press-7 +south +192\.0\.2\.7 +amd64 +never seen +- +\S+$/m)
   expect(list).toMatch(/^mill-7 +- /m)
   expect(await ok(['hosts', 'list', '--project=south'])).not.toContain('mill-7')
   expect(await ok(['hosts', 'list', '--filter=metadata.name=mill-7'])).not.toContain('press-7')
