@@ -103,8 +103,8 @@ it('many requests of one asker do not keep others waiting', async () => {
   const others = [ofPack('ben 0', 'ben'), ofPack('ben 1', 'ben')]
   begin(undefined)
   await Promise.all(others)
-  expect(examined.slice(0, 4)).toEqual(['anna 0', 'anna 1', 'ben 0', 'anna 2'])
-  expect(examined.indexOf('ben 1')).toBe(4)
+  // The turn that began at once counts too.
+  expect(examined.slice(0, 4)).toEqual(['anna 0', 'ben 0', 'anna 1', 'ben 1'])
   const refused = (await Promise.all(numbers)).flatMap((each, at) => (each instanceof Error ? [at] : []))
   expect(refused).toEqual([15, 16])
 })
