@@ -35,8 +35,9 @@ import {
 import { contentProgram } from '../support/programs.ts'
 import { form } from '../support/upload-server.ts'
 
+const hostPath = '/v1/edge-mgmt/edgehosts/current'
 const archivePath = '/v1/edge-mgmt/clusters/archive'
-const actions = '/v1/edge-mgmt/edgehosts/current/actions'
+const actions = `${hostPath}/actions`
 const uploadPath = `${actions}/upload-clusterconfig`
 const keyPath = `${actions}/content/signing-public-key`
 const contentPath = '/v1/edge-mgmt/content'
@@ -177,6 +178,8 @@ it('the examples of the API document are what the edge replies', async () => {
 
   await succeed('ping', 'GET', '/v1/ping')
   await succeed('getHealth', 'GET', '/healthz')
+  // The host is ready when the definitions of its content are known; the first request for it opens the content.
+  await ask('GET', `${contentPath}/bundles`)
   await succeed('getReadiness', 'GET', '/readyz')
   const login = await succeed('login', 'POST', loginPath, { username: 'alice', password: 'alice pass' })
   const { Token } = login.json<LoginReply>()
@@ -188,32 +191,20 @@ it('the examples of the API document are what the edge replies', async () => {
   })
   await succeed('getCurrentUser', 'GET', currentPath)
   await succeed('listSessions', 'GET', sessionsPath)
-  await succeed('getCurrentEdgeHost', 'GET', '/v1/edge-mgmt/edgehosts/current')
+  await succeed('getCurrentEdgeHost', 'GET', hostPath)
   await succeed('getSettings', 'GET', '/v1/edge-mgmt/settings')
   expect((await ask('GET', '/v1/edge-mgmt/platform')).json()).toMatchObject({ mode: 'airgap' })
   keep('operations', 'getPlatformLink', { reply: platformLink })
   const admin = { authorization: Token.Authorization }
-  const status = await succeed(
-    'getServiceStatus',
-    'GET',
-    '/v1/edge-mgmt/edgehosts/current/status',
-    undefined,
-    admin,
-  )
+  const status = await succeed('getServiceStatus', 'GET', `${hostPath}/status`, undefined, admin)
   // They differ with each host and time.
   const example = serviceStatus('airgap')
   expect(Object.keys(status.json())).toEqual(Object.keys(example))
   keep('operations', 'getServiceStatus', { reply: example })
-  await succeed(
-    'getCurrentEdgeHostInventory',
-    'GET',
-    '/v1/edge-mgmt/edgehosts/current/inventory',
-    undefined,
-    admin,
-  )
-  await succeed('listAudits', 'GET', '/v1/edge-mgmt/edgehosts/current/audits?limit=2', undefined, admin)
-  await succeed('getAuditFilters', 'GET', '/v1/edge-mgmt/edgehosts/current/audits/filters', undefined, admin)
-  await succeed('verifyAudits', 'GET', '/v1/edge-mgmt/edgehosts/current/audits/verify', undefined, admin)
+  await succeed('getCurrentEdgeHostInventory', 'GET', `${hostPath}/inventory`, undefined, admin)
+  await succeed('listAudits', 'GET', `${hostPath}/audits?limit=2`, undefined, admin)
+  await succeed('getAuditFilters', 'GET', `${hostPath}/audits/filters`, undefined, admin)
+  await succeed('verifyAudits', 'GET', `${hostPath}/audits/verify`, undefined, admin)
   const upload = async (content: Buffer) => {
     const signature = createSign('sha256').update(content).sign(privateKey)
     const file = { name: 'uploadFile', fileName: 'factory.tgz', content }
@@ -259,13 +250,7 @@ it('the examples of the API document are what the edge replies', async () => {
   keep('operations', 'getLifecycleEvents', {
     reply: { clusterEvents: [condition], edgeHostEvents: [], expectedOrder: expectedOrder.slice(0, 2) },
   })
-  await succeed(
-    'listErrorLogs',
-    'GET',
-    '/v1/edge-mgmt/edgehosts/current/error-logs?logCount=1',
-    undefined,
-    admin,
-  )
+  await succeed('listErrorLogs', 'GET', `${hostPath}/error-logs?logCount=1`, undefined, admin)
   keep('operations', 'listErrorLogs', { reply: { items: [errorLog] } })
   const bundlePath = `${contentPath}/bundles/${bundleUid}`
   await succeed('listBundles', 'GET', `${contentPath}/bundles`)
@@ -292,11 +277,7 @@ it('the examples of the API document are what the edge replies', async () => {
   const health = await ask('GET', `${registryPath}/health`)
   expect(Object.keys(health.json())).toEqual(Object.keys(registryHealth))
   keep('operations', 'getRegistryHealth', { reply: registryHealth })
-  await succeed(
-    'getUploadedContentDetails',
-    'GET',
-    '/v1/edge-mgmt/edgehosts/current/uploaded-content/details',
-  )
+  await succeed('getUploadedContentDetails', 'GET', `${hostPath}/uploaded-content/details`)
   await succeed('deleteBundle', 'DELETE', `${bundlePath}?dryRun=true`, undefined, admin)
   const content = contentClient(edge, Token.Authorization)
   const signed = (bytes: Buffer) => ({
