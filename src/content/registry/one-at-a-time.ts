@@ -3,13 +3,9 @@ import type { Socket } from 'node:net'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** Requests of one connection that wait for those before them. Clients of registries wait for each reply. */
-const mostWaiting = 64
-
 /**
- * Handles the requests of each connection one after the other. Node hands over at once all that a client sends without waiting: each
- * would hold an open file and a buffer until its turn comes, and a megabyte of requests would use up all files of the daemon. A
- * connection on which more wait is closed.
+ * Handles the requests of each connection one after the other. A client may send many without waiting: each would hold an
+ * open file and a buffer until its turn comes. How many may wait is bounded for all servers by `api/connection/fed-socket.ts`.
  */
 export function oneAtATime(handler: Handler): Handler {
   const waitingOn = new WeakMap<Socket, (() => void)[]>()
@@ -30,7 +26,6 @@ export function oneAtATime(handler: Handler): Handler {
     if (!waiting) {
       waitingOn.set(socket, [])
       handle(request, response)
-    } else if (waiting.length < mostWaiting) waiting.push(() => handle(request, response))
-    else socket.destroy()
+    } else waiting.push(() => handle(request, response))
   }
 }
