@@ -175,7 +175,7 @@ describe('a database that cannot be written', () => {
     const status = async (path: string) => (await host.http('GET', path)).status
     await host.sh(`
       systemctl stop edgehostd
-      cp -a /var/lib/edgehostd /root/state
+      cp -a /var/lib/edgehostd /root/state; rm -f /root/state/reserve
       mount -t tmpfs -o size=4m,mode=700 none /var/lib/edgehostd
       cp -a /root/state/. /var/lib/edgehostd
       systemctl start edgehostd`)

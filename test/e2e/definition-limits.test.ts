@@ -141,7 +141,7 @@ describe('a disk that is full', () => {
     await host.write('/etc/edgehostd/config.d/full.yaml', `definitions: {upload: {reserveBytes: ${MB}}}\n`)
     await host.sh(`
       systemctl stop edgehostd
-      cp -a /var/lib/edgehostd /root/state
+      cp -a /var/lib/edgehostd /root/state; rm -f /root/state/reserve
       mount -t tmpfs -o size=16m,mode=700 none /var/lib/edgehostd
       cp -a /root/state/. /var/lib/edgehostd
       systemctl start edgehostd`)
