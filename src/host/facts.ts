@@ -11,7 +11,7 @@ import { createFact, type FactOptions, type FactReading, type RefreshClass } fro
 import type { HostFiles } from './files.ts'
 import { readDisplayControllers, toDisplays, toGpus, type Display } from './graphics/gpus.ts'
 import { readTotalMemory } from './memory.ts'
-import { readIpv4Addresses, readNetwork, type Ipv4Addresses } from './network/network.ts'
+import { createAskIp, readIpv4Addresses, readNetwork, type Ipv4Addresses } from './network/network.ts'
 import { readNvidia } from './graphics/nvidia.ts'
 import { readNtp } from './time/ntp.ts'
 import { readHostName, readOperatingSystem } from './operating-system.ts'
@@ -71,6 +71,7 @@ export function createFacts(options: FactsOptions): Facts {
     rest: Partial<FactOptions<T>> = {},
   ) => createFact({ name, refreshClass, read, log, deadlineMs, monotonic: () => clock.monotonic(), ...rest })
 
+  const askIp = createAskIp(runner, () => clock.monotonic())
   const mounts = fact('mounts', 'mounts', () => readMounts(files))
   const facts = {
     cores: fact('cores', 'minutes', () => readCores(files)),
@@ -83,7 +84,7 @@ export function createFacts(options: FactsOptions): Facts {
     }),
     memory: fact('memory', 'minutes', () => readTotalMemory(files)),
     mounts,
-    network: fact('network', 'network', () => readNetwork(files, ipv4Addresses, runner)),
+    network: fact('network', 'network', () => readNetwork(files, ipv4Addresses, askIp)),
     nvidia: fact('nvidia', 'minutes', () => readNvidia(files, privileged), {
       problemsOf: ({ problems }) => problems,
     }),

@@ -52,14 +52,10 @@ export const readIpv4Addresses: Ipv4Addresses = () => {
 }
 
 /** Reads interfaces from /sys/class/net, addresses and routes from /proc/net; what these do not have is asked of ip(8). */
-export async function readNetwork(
-  files: HostFiles,
-  ipv4: Ipv4Addresses,
-  runner: CommandRunner,
-): Promise<Network> {
+export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses, askIp: AskIp): Promise<Network> {
   const routes = (await files.text('/proc/net/route', kernelTableBytes)) ?? ''
   const mainRoutes = parseIpv4DefaultRoutes(routes)
-  const ipv4Routes = mainRoutes.length > 0 ? mainRoutes : await askOtherTables(runner)
+  const ipv4Routes = mainRoutes.length > 0 ? mainRoutes : await askOtherTables(askIp, routes)
   const ipv6Routes = parseIpv6DefaultRoutes(
     (await files.text('/proc/net/ipv6_route', kernelTableBytes)) ?? '',
   )
@@ -74,7 +70,7 @@ export async function readNetwork(
     const local = parseLocalAddresses((await files.text('/proc/net/fib_trie', kernelTableBytes)) ?? '')
     for (const each of quietAddresses(connected, local, ipv4Addresses)) ipv4Addresses.set(...each)
   }
-  const identifying = await createChoice(files, runner, ipv4Addresses)
+  const identifying = await createChoice(files, askIp, ipv4Addresses)
   const routed = new Set([...ipv4Routes, ...ipv6Routes].map(({ nicName }) => nicName))
   const links = await readLinks(files, new Set([...routed, ...ipv4Addresses.keys(), ...ipv6Addresses.keys()]))
   const hasHardware = links.some(({ kind }) => kind === 'hardware')
@@ -120,15 +116,15 @@ export const addressUnit = 'edgehostd-vip.service'
  */
 async function createChoice(
   files: HostFiles,
-  runner: CommandRunner,
+  askIp: AskIp,
   ipv4: ReadonlyMap<string, readonly Address[]>,
 ): Promise<(addresses: readonly Address[]) => Address | undefined> {
   const unit = await files.text(`/etc/systemd/system/${addressUnit}`)
   const held = / address replace (\S+)\/\d+ dev /.exec(unit ?? '')?.[1]
   const hasNetwork = ({ subnet }: Address) => subnet !== '255.255.255.255' && subnet !== '128'
   // Neither /proc nor Node tells a deprecated IPv4 address; the order of IPv6 addresses has it already.
-  const mustAsk = [...ipv4.values()].some((addresses) => addresses.filter(hasNetwork).length > 1)
-  const passed = mustAsk ? await askDeprecated(runner) : new Set<string>()
+  const several = [...ipv4].filter(([, addresses]) => addresses.filter(hasNetwork).length > 1)
+  const passed = several.length > 0 ? await askDeprecated(askIp, JSON.stringify(several)) : new Set<string>()
   return (addresses) => {
     const own = addresses.filter(({ ip }) => ip !== held)
     return own.find((each) => hasNetwork(each) && !passed.has(each.ip)) ?? own.find(hasNetwork) ?? own[0]
@@ -136,15 +132,15 @@ async function createChoice(
 }
 
 /** IPv4 addresses whose preferred lifetime is over; none where ip(8) is missing. */
-async function askDeprecated(runner: CommandRunner): Promise<ReadonlySet<string>> {
-  const links = await askIp(runner, ['address', 'show', 'deprecated'])
+async function askDeprecated(askIp: AskIp, about: string): Promise<ReadonlySet<string>> {
+  const links = await askIp(['address', 'show', 'deprecated'], about)
   const infos = links.flatMap(({ addr_info: list }) => (Array.isArray(list) ? (list as unknown[]) : []))
   return new Set(infos.filter(isRecord).flatMap(({ local }) => (typeof local === 'string' ? [local] : [])))
 }
 
 /** Default routes of other tables than the main one, which ip-rule(8) chooses and /proc/net/route does not show; lowest metric first. */
-async function askOtherTables(runner: CommandRunner): Promise<readonly DefaultRoute[]> {
-  const routes = await askIp(runner, ['route', 'show', 'table', 'all', 'default'])
+async function askOtherTables(askIp: AskIp, about: string): Promise<readonly DefaultRoute[]> {
+  const routes = await askIp(['route', 'show', 'table', 'all', 'default'], about)
   return routes
     .flatMap(({ dst, dev, gateway, metric, type = 'unicast' }): DefaultRoute[] =>
       dst === 'default' && typeof dev === 'string' && type === 'unicast'
@@ -159,15 +155,38 @@ async function askOtherTables(runner: CommandRunner): Promise<readonly DefaultRo
     .sort((a, b) => a.metric - b.metric)
 }
 
-async function askIp(
-  runner: CommandRunner,
-  args: readonly string[],
-): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const answer = await ask(runner, 'ip', ['-json', '-4', ...args], 3_000)
+type IpObjects = readonly Readonly<Record<string, unknown>>[]
+
+/**
+ * Asks ip(8) about IPv4, with its words; none where it is missing or fails.
+ * @param about what of /proc and of the addresses the question is about: it is asked again when that has changed, or after ten minutes, since
+ *   the network is read at each change of a pod
+ */
+export type AskIp = (words: readonly string[], about: string) => Promise<IpObjects>
+
+const askAgainMs = 600_000
+
+/** @param now monotonic milliseconds */
+export function createAskIp(runner: CommandRunner, now: () => number): AskIp {
+  const answers = new Map<string, { about: string; at: number; found: Promise<IpObjects> }>()
+  return (words, about) => {
+    const line = words.join(' ')
+    const last = answers.get(line)
+    if (last?.about === about && now() - last.at < askAgainMs) return last.found
+    const found = ask(runner, 'ip', ['-json', '-4', ...words], 3_000).then((answer) =>
+      parseIp('stdout' in answer ? answer.stdout : ''),
+    )
+    answers.set(line, { about, at: now(), found })
+    return found
+  }
+}
+
+function parseIp(text: string): IpObjects {
   try {
-    const list: unknown = 'stdout' in answer ? JSON.parse(answer.stdout || '[]') : []
+    const list: unknown = JSON.parse(text)
     return Array.isArray(list) ? list.filter(isRecord) : []
   } catch {
+    // It prints nothing where there is nothing to show.
     return []
   }
 }

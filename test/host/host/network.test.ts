@@ -5,9 +5,9 @@ import { expect, it } from 'vitest'
 const rooms = join(import.meta.dirname, '../../../src')
 const program = `
 const { createHostFiles } = await import('${rooms}/host/files.ts')
-const { readNetwork, readIpv4Addresses } = await import('${rooms}/host/network/network.ts')
+const { createAskIp, readNetwork, readIpv4Addresses } = await import('${rooms}/host/network/network.ts')
 const { createRunner } = await import('${rooms}/system/runner.ts')
-const { nics } = await readNetwork(createHostFiles(), readIpv4Addresses, createRunner())
+const { nics } = await readNetwork(createHostFiles(), readIpv4Addresses, createAskIp(createRunner(), () => 0))
 console.log(JSON.stringify(nics.find(({ nicName }) => nicName === 'eth7')))`
 
 /** Reads the network of a machine whose only interface was set up by these commands of ip(8). */

@@ -1,12 +1,21 @@
 import { expect, it } from 'vitest'
-import { readNetwork as read, type Ipv4Addresses, type Nic } from '../../../src/host/network/network.ts'
+import {
+  createAskIp,
+  readNetwork as read,
+  type Ipv4Addresses,
+  type Nic,
+} from '../../../src/host/network/network.ts'
 import { parseIpv4DefaultRoutes, parseIpv6DefaultRoutes } from '../../../src/host/network/routing-table.ts'
 import { programs } from '../../fixtures/host/edges.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 import type { HostFiles } from '../../../src/host/files.ts'
 
 const readNetwork = (files: HostFiles, ipv4: Ipv4Addresses, { runner } = programs()) =>
-  read(files, ipv4, runner)
+  read(
+    files,
+    ipv4,
+    createAskIp(runner, () => 0),
+  )
 
 const ipv4 = (addresses: Record<string, [ip: string, subnet: string][]>) => () =>
   new Map(
@@ -244,4 +253,17 @@ it('a default route of another table counts where the main table has none', asyn
   expect(nics.filter(({ isDefault }) => isDefault)).toMatchObject([
     { nicName: 'eth0', ip: '192.0.2.10', gateway: '192.0.2.1' },
   ])
+})
+
+it('ip is asked again when what the question is about has changed, or after ten minutes', async () => {
+  let now = 0
+  const { runner, ran } = programs({ ip: '[]' })
+  const askIp = createAskIp(runner, () => now)
+  const asked = async (about: string) => {
+    await askIp(['address', 'show', 'deprecated'], about)
+    return ran.length
+  }
+  expect([await asked('a'), await asked('a'), await asked('b'), await asked('b')]).toEqual([1, 1, 2, 2])
+  now = 600_000
+  expect([await asked('b'), await asked('b')]).toEqual([3, 3])
 })
