@@ -1,5 +1,5 @@
 /**
- * The memory that a program of others may take while it reads what anybody may have sent: a chart of some hundred bytes makes helm take
+ * The memory that a program of others may take while it reads what any author may have sent: a chart of some hundred bytes makes helm take
  * all that the machine has. 2 GiB of addresses, which is what the kernel can bound for one process without a unit; helm and kubeadm map
  * about half of that when they do their usual work.
  */
