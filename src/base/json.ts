@@ -27,6 +27,26 @@ const exact = JSON as unknown as {
 /** A number that JSON.stringify writes with exactly these digits: whole numbers of Kubernetes have 64 bits, those of JavaScript 53. */
 export const exactNumber = (digits: string): unknown => exact.rawJSON(digits)
 
+/**
+ * JSON that go-yaml reads as it is: helm, kubeadm and the kubelet read JSON as YAML, which takes none of the characters that are escaped here,
+ * or folds them to a space.
+ * @param indent spaces of a level
+ */
+export const jsonForYaml = (value: unknown, indent = 0): string =>
+  escapeForYaml(JSON.stringify(value, null, indent))
+
+const notAsIs = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/
+
+/** Whether go-yaml reads a text as it is only where `escapeForYaml` has been over it, in double quotes. */
+export const needsEscapes = (text: string): boolean => notAsIs.test(text)
+
+/** @param text of JSON, or of YAML in which these characters are in double quotes only */
+export const escapeForYaml = (text: string): string =>
+  text.replace(
+    new RegExp(notAsIs, 'g'),
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+
 /** The digits of an `exactNumber`; undefined for any other value. */
 export const exactDigitsOf = (value: unknown): string | undefined =>
   exact.isRawJSON(value) ? value.rawJSON : undefined

@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/json.ts'
+import { isRecord, jsonForYaml } from '../../base/json.ts'
 import type { Wanted } from '../wanted.ts'
 import { criSocket } from './paths.ts'
 import { controlPlaneEndpoint, documentsOf, mapAt, type PackConfig, type YamlMap } from './pack-config.ts'
@@ -129,7 +129,7 @@ export function usesIPv6(text: string): boolean {
 
 /** JSON, which kubeadm reads as YAML: there, texts such as `no`, `y` and `1_0` have to be in quotes by rules of its own. */
 const documents = (values: readonly YamlMap[]) =>
-  values.map((value) => `${JSON.stringify(value, null, 2)}\n`).join('---\n')
+  values.map((value) => `${jsonForYaml(value, 2)}\n`).join('---\n')
 
 function endpointOf({ node }: KubeadmWanted, init: YamlMap): YamlMap {
   return { ...mapAt(init, 'localAPIEndpoint'), advertiseAddress: node.address }

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import { join } from 'node:path'
-import { stringify } from 'yaml'
 import { withDefaults } from '../../archive/limits.ts'
 import { printable } from '../../base/printable.ts'
 import { createDiskRoom } from '../../upload/disk-room.ts'
@@ -12,6 +11,7 @@ import { DefinitionFile, formatVersion } from '../format/format.ts'
 import { parseExport } from '../read/read-export.ts'
 import { displayNameKey, type ExportedProfile, type ReadProfile } from '../read/read-profile.ts'
 import { resolvePacks } from '../read/resolve-packs.ts'
+import { writeYaml } from '../rules/plain-values.ts'
 import { checkComposition } from '../rules/composition.ts'
 import { variableDetails } from '../slots/details.ts'
 import { createHide } from '../slots/secrets.ts'
@@ -134,7 +134,7 @@ function partsOf({ metadata, spec, ...rest }: ExportedProfile) {
     // The end of `spec` is left open for its variables.
     const others = JSON.stringify(rest).slice(1, -1)
     const json = `${others === '' ? '' : `${others},`}"spec":${JSON.stringify(ofSpec).slice(0, -1)}`
-    const yaml = stringify({ ...rest, spec: ofSpec }, { lineWidth: 0, aliasDuplicateObjects: false })
+    const yaml = writeYaml({ ...rest, spec: ofSpec })
     return { ...beside, json, yaml }
   } catch (error) {
     if (error instanceof RangeError) refuseOne('JsonInvalid', 'nests too deep')

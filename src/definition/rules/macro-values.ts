@@ -19,6 +19,8 @@ export interface MacroValue {
   /** Undefined if it is not known, yet or ever. */
   readonly text: string | undefined
   readonly kind: ValueKind | undefined
+  /** Whether it is a fact such as the name of the cluster: text in every place. */
+  readonly isFact?: boolean
   /** Why there is no value. */
   readonly problem?: MacroProblem
 }
@@ -115,7 +117,7 @@ export function createMacroValues(edges: MacroEdges) {
       }
       case 'system': {
         const known = system.find(profile, name)
-        if (known?.by === 'host') return { text: known.text, kind: 'text' }
+        if (known?.by === 'host') return { text: known.text, kind: 'text', isFact: true }
         if (known) return platformOnly(source, `only the platform knows ${printable(name)}`)
         return problem(
           'MacroSystemUnknown',

@@ -3,7 +3,7 @@ import type { Definition, Problem, Profile } from '../definition.ts'
 import { findFormat } from './formats.ts'
 import { replaceMacros, type Macro } from './macro.ts'
 import { createMacroValues, type MacroProblem, type MacroValue } from './macro-values.ts'
-import { checkPlacements, findOutside } from './placements.ts'
+import { checkPlacements, factsToQuote, findOutside } from './placements.ts'
 import { createProblemList, type Report } from './problem-list.ts'
 import { parseSourceTexts, type SourceText } from './source-texts.ts'
 import type { SystemFacts } from './system-macros.ts'
@@ -60,9 +60,15 @@ export function renderDefinition(
     if (profile === undefined) return []
     const isTemplate = isForHelm(source, profile)
     const written = (text: string | undefined) => (isTemplate ? text?.replaceAll('{{', '{{ "{{" }}') : text)
+    const valueIn = (macro: Macro) => reading.valueOf(source, macro)
+    const inQuotes = factsToQuote(source, valueIn)
+    const textIn = (macro: Macro) => {
+      const { text } = valueIn(macro)
+      return inQuotes.has(macro) ? JSON.stringify(text) : text
+    }
     const rendered = reading.isTooLong(source)
       ? content
-      : replaceMacros(content, macros, (macro) => written(reading.valueOf(source, macro).text))
+      : replaceMacros(content, macros, (macro) => written(textIn(macro)))
     return [...displayNames].map((displayName) => ({
       ...{ place, profileUid: profile.uid, packName, displayName, role, isTemplate },
       content: rendered,

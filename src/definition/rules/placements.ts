@@ -84,6 +84,35 @@ function asPlaced(site: MacroSite, macro: Macro, value: MacroValue): MacroValue 
   return value.text === undefined ? value : { ...value, text: value.text.trim() }
 }
 
+/**
+ * The macros of a text whose values are written in double quotes: a fact alone and without quotes that readers would take for another type,
+ * as the name of a cluster `no` or `1e3`.
+ */
+export function factsToQuote(
+  { macros, yaml, isTemplate, content }: SourceText,
+  valueOf: (macro: Macro) => MacroValue,
+): ReadonlySet<Macro> {
+  const alone = isTemplate
+    ? macros.filter((macro) => isAloneInLine(content, macro))
+    : yaml.sites.flatMap((site) => {
+        const macro = macros[site.first]
+        const isWhole = site.style === 'plain' && site.first === site.last
+        return isWhole && macro && isAlone(site, macro) ? [macro] : []
+      })
+  return new Set(alone.filter((macro) => isOtherType(valueOf(macro))))
+}
+
+const isOtherType = ({ isFact, text }: MacroValue) =>
+  isFact === true && text !== undefined && text !== '' && plainKind(text) !== 'text'
+
+/** Whether a macro in a template of helm, which is no YAML yet, is the whole value of a field or an item. */
+function isAloneInLine(content: string, { start, end }: Macro): boolean {
+  const before = content.slice(content.lastIndexOf('\n', start - 1) + 1, start)
+  const next = content.indexOf('\n', end)
+  const after = content.slice(end, next === -1 ? content.length : next)
+  return /(?:[:-])[ \t]+$/.test(before.slice(-20)) && /^[ \t]*\r?$/.test(after.slice(0, 20))
+}
+
 function isAlone({ style, start, end }: MacroSite, macro: Macro): boolean {
   const quotes = style === 'plain' ? 0 : 1
   return macro.start === start + quotes && macro.end === end - quotes
@@ -160,6 +189,8 @@ function checkPlain(
     return
   }
   const [kind, expected] = [plainKind(text), isWhole ? values[0]?.kind : 'text']
+  // It is written in quotes.
+  if (isWhole && values[0] && isOtherType(values[0])) return
   if (!site.isKey && expected === 'text' && kind !== 'text')
     report(
       'MacroTypeChanged',

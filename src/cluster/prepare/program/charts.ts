@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 import { readChartFile } from '../../../archive/chart-archive.ts'
+import { jsonForYaml } from '../../../base/json.ts'
 import { AppError } from '../../../errors/app-error.ts'
 import type { WantedChart } from '../../wanted.ts'
 import type { ClusterPack } from './cluster-packs.ts'
@@ -66,7 +67,7 @@ export async function prepareCharts(
     const { namespace } = clusterPack.settings
     const release = releaseOf(clusterPack, name, edges)
     const valuesFile = join(place, 'charts', `${pathPartOf(name)}-${wanted.length}.values.yaml`)
-    const valuesSum = await workspace.write(valuesFile, JSON.stringify(valuesOf(clusterPack, name)))
+    const valuesSum = await workspace.write(valuesFile, jsonForYaml(valuesOf(clusterPack, name)))
     // The archive of a folder contains the time when it was packed.
     const sum = packedFrom
       ? await sumOfFolder(join(workspace.folder, packedFrom))

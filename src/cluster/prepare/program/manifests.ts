@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { jsonForYaml } from '../../../base/json.ts'
 import type { WantedManifest } from '../../wanted.ts'
 import type { ClusterPack, ManifestText } from './cluster-packs.ts'
 import type { Helm } from './helm.ts'
@@ -79,9 +80,9 @@ async function renderTemplate(
   }
   const chart = { apiVersion: 'v2', name: pathPartOf(pack.name), version: '0.0.0' }
   const valuesFile = join(folder, 'values.json')
-  await workspace.write(join(folder, 'chart', 'Chart.yaml'), JSON.stringify(chart))
+  await workspace.write(join(folder, 'chart', 'Chart.yaml'), jsonForYaml(chart))
   await workspace.write(join(folder, 'chart', 'templates', 'manifest.yaml'), content)
-  await workspace.write(valuesFile, JSON.stringify(mappingAt(values, 'manifests', name)))
+  await workspace.write(valuesFile, jsonForYaml(mappingAt(values, 'manifests', name)))
   const result = await helm.render({
     release: releaseFor(pack.name),
     namespace: settings.namespace,
