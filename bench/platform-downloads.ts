@@ -125,9 +125,9 @@ async function createClusters(rig: Rig, platform: PlatformRig, megabytes: number
   const program = join(dirname(rig.entry), 'edgeplatformctl.cjs')
   const ctl = (...args: readonly string[]) =>
     execFileSync(process.execPath, [program, '--socket', platform.socketPath, ...args], { stdio: 'pipe' })
-  for (const [name] of layers) ctl('packs', 'upload', join(folder, name))
-  ctl('profiles', 'import', join(folder, 'profile.json'))
-  ctl('clusters', 'create', '--name', 'c-0', '--edge-host', uidOf(0), '--profile', 'bench@1.0.0')
+  for (const [name] of layers) ctl('pack', 'upload', join(folder, name))
+  ctl('profile', 'import', join(folder, 'profile.json'))
+  ctl('cluster', 'create', '--name', 'c-0', '--edge-host', uidOf(0), '--profile', 'bench@1.0.0')
   await server.stop()
   const sql = new DatabaseSync(join(platform.state, 'edgeplatform.db'))
   const row = sql.prepare('SELECT * FROM cluster').get()

@@ -46,10 +46,10 @@ export const ofPlatform: ManualTexts = {
   comparison: 'matches the one that sudo edgeplatformctl status shows on the machine of the platform',
   examples: [
     ['sudo edgeplatformctl status', 'Show the state of the platform.'],
-    ['sudo edgeplatformctl users create --admin you@plant.example', 'Make the first administrator.'],
+    ['sudo edgeplatformctl user create --admin you@plant.example', 'Make the first administrator.'],
     ['edgeplatformctl --host platform.plant.example login you@plant.example', 'Log in on the platform.'],
     [
-      'edgeplatformctl --host platform.plant.example tokens create north --project=north > token',
+      'edgeplatformctl --host platform.plant.example token create north --project=north > token',
       'Make a token with which hosts are registered.',
     ],
     [

@@ -35,7 +35,7 @@ async function disconnect(options: DisconnectOptions): Promise<void> {
     say(
       'This host is disconnected. Its record on the platform stays until an administrator removes it there:',
     )
-    say('  edgeplatformctl hosts delete HOST')
+    say('  edgeplatformctl host delete HOST')
   } else {
     // A disconnect that was cut off may have left files, and a daemon that does not know it yet.
     await removeFiles(places)

@@ -15,7 +15,7 @@ export function readToken(file: string): string {
   const token = readBody(file, '--token-file').toString().trim()
   const refuse = (reason: string) => new Failure('usage', `--token-file: ${printable(file)} ${reason}`)
   if (token === '')
-    throw refuse('is empty; write the token that edgeplatformctl tokens create has printed into it')
+    throw refuse('is empty; write the token that edgeplatformctl token create has printed into it')
   if (token.length > longestToken)
     throw refuse(`has more than ${longestToken} characters, as no registration token has`)
   if (!/^[\x21-\x7e]+$/.test(token))

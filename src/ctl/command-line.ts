@@ -22,8 +22,11 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
   // The list that words belong to until the next option.
   let list: string[] | undefined
   for (const token of parseTokens(argv, table)) {
-    if (token.kind === 'positional') (list ?? words).push(token.value)
-    else list = undefined
+    if (token.kind === 'positional') {
+      const isNoun = words.length === 0 || (words.length === 1 && words[0] === 'help')
+      if (list) list.push(token.value)
+      else words.push(isNoun ? nounOf(token.value, table) : token.value)
+    } else list = undefined
     if (token.kind !== 'option') continue
     const { name, rawName, inlineValue } = token
     // In this mode Node takes the next option as the value. No option begins with a digit, so -2h in --since -2h is a value.
@@ -70,6 +73,17 @@ const lineOf = (
   words: readonly string[],
   options: Readonly<Partial<Record<string, string>>>,
 ): CommandLine => ({ command, arguments: words, options: options as CommandLine['options'] })
+
+/** The first word of a command: nouns are singular, and their plural means the same, `users` as `user`. */
+const nounOf = (word: string, table: CommandTable): string =>
+  pluralsOf(table).includes(word) ? word.slice(0, -1) : word
+
+/** The plurals of the nouns. */
+export const pluralsOf = ({ commands }: CommandTable): string[] => [
+  ...new Set(
+    commands.map(({ name }) => name.split(' ')).flatMap(([noun = '', next]) => (next ? `${noun}s` : [])),
+  ),
+]
 
 /** The commands of a group such as `audit` or `content registry`; empty where the words name no group. */
 export const groupOf = (words: readonly string[], { commands }: CommandTable): Command[] =>

@@ -1,6 +1,6 @@
 import { program } from '../base/program.ts'
 import { writeOutput } from '../program/standard-output.ts'
-import { nextWords } from './command-line.ts'
+import { nextWords, pluralsOf } from './command-line.ts'
 import type { CommandTable, Program } from './command.ts'
 import { globalNames, optionsOf } from './command-table.ts'
 
@@ -53,6 +53,10 @@ ${values.join('\n')}
     case $each in
     ${valued.flatMap(({ spelled }) => spelled).join(' | ')}) skip=yes ;;
     -*) ;;
+    ${pluralsOf(table).join(' | ')})
+      [[ $command && $command != help ]] || each=\${each%s}
+      command+=\${command:+ }$each
+      ;;
     *) command+=\${command:+ }$each ;;
     esac
   done

@@ -101,7 +101,7 @@ const flagLines = (options: Options, width: number): string[] =>
     width,
   )
 
-/** A command with its arguments, for example `sessions revoke UID`. */
+/** A command with its arguments, for example `session revoke UID`. */
 export const synopsis = ({ name, arguments: words = [] }: Command): string => [name, ...words].join(' ')
 
 /** An option as it is typed, for example `-o, --output=FORMAT`. */

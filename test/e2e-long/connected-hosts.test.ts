@@ -113,7 +113,7 @@ describe('kill -9 of either side', () => {
   const unregister = async () => {
     const { edgeHostUid } = await first.link()
     await first.output(['systemctl', 'stop', 'edgehostd'])
-    await plant.platform.output(['edgeplatformctl', 'hosts', 'delete', edgeHostUid!, '--yes'])
+    await plant.platform.output(['edgeplatformctl', 'host', 'delete', edgeHostUid!, '--yes'])
     await first.sh(`rm -r ${stateFolder}; mkdir -m 700 ${stateFolder}`)
     await first.write(`${stateFolder}/registration-token`, await plant.makeToken(), 0o600)
   }
@@ -364,7 +364,7 @@ describe('a platform that was restored', () => {
       const { platform } = plant
       const [kept, late] = [plant.hosts[0]!, plant.hosts[1]!]
       const { edgeHostUid: lateUid } = await late.link()
-      await platform.output(['edgeplatformctl', 'hosts', 'delete', lateUid!, '--yes'])
+      await platform.output(['edgeplatformctl', 'host', 'delete', lateUid!, '--yes'])
       await late.sh(`systemctl stop edgehostd; rm -r ${stateFolder} /etc/edgehostd/config.d/50-platform.yaml`)
       await platform.write('/root/passphrase', 'correct horse battery staple\n', 0o600)
       const option = ['--passphrase-file', '/root/passphrase']

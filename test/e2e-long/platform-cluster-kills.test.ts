@@ -112,14 +112,14 @@ describe.skipIf(isKitMissing())('clusters of the platform', () => {
     )
     await platform.write('/root/large/pack.json', JSON.stringify(described))
     await platform.write('/root/large/values.yaml', 'pack: {namespace: large}\n')
-    await platform.output(['edgeplatformctl', 'packs', 'upload', '/root/large'], { timeoutMs: 300_000 })
-    const exported = await platform.output(['edgeplatformctl', 'profiles', 'export', profileUid])
+    await platform.output(['edgeplatformctl', 'pack', 'upload', '/root/large'], { timeoutMs: 300_000 })
+    const exported = await platform.output(['edgeplatformctl', 'profile', 'export', profileUid])
     const profile = JSON.parse(exported) as { spec: { version: string; template: { packs: object[] } } }
     profile.spec.version = '2.0.0'
     const layer = { layer: 'addon', tag: '1.0.0', type: 'spectro', values: 'pack: {namespace: large}\n' }
     profile.spec.template.packs.push({ name: 'large', ...layer })
     await platform.write('/root/large.json', JSON.stringify(profile))
-    const uidOfLarge = await platform.output(['edgeplatformctl', 'profiles', 'import', '/root/large.json'])
+    const uidOfLarge = await platform.output(['edgeplatformctl', 'profile', 'import', '/root/large.json'])
     // 20 MB in a second, so that it lasts.
     await output('nsenter', [
       ...['-t', String(second.host.clientNamespace()), '-n', 'tc', 'qdisc', 'add', 'dev', 'edge0', 'root'],

@@ -23,14 +23,14 @@ const setGreeting = (value: string) =>
 /** Imports another version of the profile, with other values of the pack `web`. @returns its uid */
 async function importVersion(version: string, change: (values: string) => string): Promise<string> {
   const { platform, profileUid } = plant
-  const exported = await platform.output(['edgeplatformctl', 'profiles', 'export', profileUid])
+  const exported = await platform.output(['edgeplatformctl', 'profile', 'export', profileUid])
   const profile = JSON.parse(exported) as {
     spec: { version: string; template: { packs: { name: string; values: string }[] } }
   }
   profile.spec.version = version
   for (const pack of profile.spec.template.packs) if (pack.name === 'web') pack.values = change(pack.values)
   await platform.write('/root/version.json', JSON.stringify(profile))
-  return (await platform.output(['edgeplatformctl', 'profiles', 'import', '/root/version.json'])).trim()
+  return (await platform.output(['edgeplatformctl', 'profile', 'import', '/root/version.json'])).trim()
 }
 const replaceProfile = (from: string, to: string) =>
   plant.ask('PUT', path('/profiles'), { profiles: [{ uid: from, replaceWithProfile: to }] })
@@ -75,7 +75,7 @@ describe.skipIf(isKitMissing())('a cluster of the platform on a connected host',
 
   it('changes with its values, and a watch ends when the host has applied them', async () => {
     await setGreeting('good evening')
-    const shown = await plant.platform.run(['edgeplatformctl', 'clusters', 'watch', 'plant'], {
+    const shown = await plant.platform.run(['edgeplatformctl', 'cluster', 'watch', 'plant'], {
       timeoutMs: comesMs,
     })
     expect([shown.exitCode, shown.stdout]).toEqual([0, expect.stringContaining('Applied')])
@@ -101,7 +101,7 @@ describe.skipIf(isKitMissing())('a cluster of the platform on a connected host',
       values.replace(/^( {4}image: ).*$/m, '$1docker.io/edge/network:1'),
     )
     await replaceProfile(plant.profileUid, broken)
-    const watched = await plant.platform.run(['edgeplatformctl', 'clusters', 'watch', 'plant'], {
+    const watched = await plant.platform.run(['edgeplatformctl', 'cluster', 'watch', 'plant'], {
       timeoutMs: comesMs,
     })
     expect([watched.exitCode, watched.stderr]).toEqual([
@@ -136,7 +136,7 @@ describe.skipIf(isKitMissing())('a cluster of the platform on a connected host',
     await platform.output(['systemctl', 'start', 'edgeplatformd.socket', 'edgeplatformd.service'])
     await plant.untilWanted(uid, 'NewerOnHost')
     expect(await askWorkload(host)).toBe('good night')
-    await platform.output(['edgeplatformctl', 'clusters', 'apply', 'plant', '--yes'])
+    await platform.output(['edgeplatformctl', 'cluster', 'apply', 'plant', '--yes'])
     await says('good evening')
     await plant.untilWanted(uid, 'Applied')
   }, 1_800_000)
@@ -149,7 +149,7 @@ describe.skipIf(isKitMissing())('a cluster of the platform on a connected host',
     await host.connect()
     await plant.untilWanted(uid, 'DeletedOnHost')
     expect(await cluster.details()).toBeUndefined()
-    await plant.platform.output(['edgeplatformctl', 'clusters', 'apply', 'plant', '--yes'])
+    await plant.platform.output(['edgeplatformctl', 'cluster', 'apply', 'plant', '--yes'])
     await plant.untilWanted(uid, 'Applied')
     await says('good evening')
   }, 1_800_000)

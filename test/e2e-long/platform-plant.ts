@@ -91,7 +91,7 @@ export async function bootPlatformPlant(count: number): Promise<PlatformPlant> {
     }
     await writePlant(join(folder, 'plant'), hosts[0]!.kit)
     await cp(join(folder, 'plant'), `/proc/${platform.leader}/root/root/plant`, { recursive: true })
-    await platform.sh('for pack in /root/plant/packs/*/; do edgeplatformctl packs upload "$pack"; done')
+    await platform.sh('for pack in /root/plant/packs/*/; do edgeplatformctl pack upload "$pack"; done')
     const imported = await platform.output([
       'edgeplatformctl',
       'profiles',
@@ -216,7 +216,7 @@ async function connected(
   const name = `hall-${known.length + 1}`
   // All are booted on one machine, whose id they would have.
   await host.configure('identity', `host: {id: ${name}}\n`)
-  const token = (await platform.output(['edgeplatformctl', 'tokens', 'create', name])).trim()
+  const token = (await platform.output(['edgeplatformctl', 'token', 'create', name])).trim()
   await host.write('/root/token', `${token}\n`, 0o600)
   await host.write('/root/ca.pem', await platform.read('/var/lib/edgeplatform/tls/certificate.pem'))
   const connect = async () => {

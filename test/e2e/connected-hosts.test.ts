@@ -58,7 +58,7 @@ const answersOf = (host: PlantHost) =>
 describe('a host that cannot be connected', () => {
   it('says why: an authority that did not sign, a name that the certificate has not, a token that is over; nothing is changed', async () => {
     const over = await plant.makeToken('--expiry', '+15s')
-    const { items } = await plant.ask<{ items: { spec: { expiry: string } }[] }>('tokens', 'list')
+    const { items } = await plant.ask<{ items: { spec: { expiry: string } }[] }>('token', 'list')
     const end = Date.parse(items[0]!.spec.expiry)
     await output('openssl', [
       ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
@@ -201,7 +201,7 @@ describe('a host that was deleted on the platform', () => {
     'says so: on its console, by its status, and in its journal once',
     { timeout: 2.5 * minutes },
     async () => {
-      await plant.platform.output(['edgeplatformctl', 'hosts', 'delete', 'edge-2', '--yes'])
+      await plant.platform.output(['edgeplatformctl', 'host', 'delete', 'edge-2', '--yes'])
       expect(await namesOf('metadata.name=edge-2')).toEqual([])
       // With its next heartbeat.
       const link = await second.untilLink(
@@ -236,7 +236,7 @@ describe('a disk that was copied', () => {
     // The other one hears of it with its next heartbeat.
     await first.untilLink(({ registrationStatus }) => registrationStatus === 'duplicate', 1.5 * minutes)
     expect((await device('edge-1')).status.isDuplicate).toBe(true)
-    expect(await plant.platform.output(['edgeplatformctl', 'hosts', 'list'])).toMatch(
+    expect(await plant.platform.output(['edgeplatformctl', 'host', 'list'])).toMatch(
       /^edge-1 .*exists twice/m,
     )
     for (const host of [first, second]) {
@@ -253,7 +253,7 @@ describe('a disk that was copied', () => {
     async () => {
       await second.write('/etc/edgehostd/config.d/10-id.yaml', 'host: {id: edge-copy}\n')
       await second.sh('systemctl stop edgehostd; rm /var/lib/edgehostd/platform/host-key.pem')
-      await plant.platform.output(['edgeplatformctl', 'hosts', 'accept', 'edge-1', '--yes'])
+      await plant.platform.output(['edgeplatformctl', 'host', 'accept', 'edge-1', '--yes'])
       await first.output(['systemctl', 'restart', 'edgehostd'])
       await first.untilLink(({ isConnected }) => isConnected, 30_000)
       expect((await device('edge-1')).status.isDuplicate).toBeUndefined()
@@ -296,7 +296,7 @@ describe('a host that had no network for three minutes', () => {
     await eventually(async () => {
       expect((await device('edge-3')).status).toMatchObject({ health: { state: 'healthy' } })
       const { items } = await plant.ask<{ items: { reason: string; message: string; severity: string }[] }>(
-        ...(['events', 'list', '--filter', 'reason=PlatformUnreachable'] as const),
+        ...(['event', 'list', '--filter', 'reason=PlatformUnreachable'] as const),
       )
       expect(items).toHaveLength(1)
       expect(items[0]).toMatchObject({

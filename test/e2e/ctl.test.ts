@@ -33,7 +33,7 @@ const logIn = async (user: string): Promise<Ended> =>
 const online: readonly (readonly [string, RegExp])[] = [
   ['status', /^ *State: running$/m],
   ['host show', /^ *Processors: \d+$/m],
-  ['sessions list', /^UID +USER +ROLE/],
+  ['session list', /^UID +USER +ROLE/],
   ['audit list --limit=3', /^TIME +WHO[^\n]*\n(20[^\n]*\n){3}$/],
   ['audit verify', /^ *Trail: whole and unaltered$/m],
   ['audit download --file=/tmp/audit.tar', /^$/],
@@ -53,7 +53,7 @@ describe('on the host, as root', () => {
     ['version', /^edgehostctl \d+\.\d+\.\d+\n$/],
     ['--version', /^edgehostctl \d/],
     ['help', /Exit codes:\n {2}0/],
-    ['sessions list --help', /^Usage: edgehostctl sessions list/],
+    ['session list --help', /^Usage: edgehostctl session list/],
     ['completion bash', /^complete -F _edgehostctl edgehostctl$/m],
     ['config check', /^the configuration is good$/m],
   ])('on the host, a local command: %s', async (line, shown) => {
@@ -203,24 +203,24 @@ describe('from another host', () => {
     }
   })
 
-  it('sessions revoke ends the session of another user', async () => {
+  it('session revoke ends the session of another user', async () => {
     const login = ['edgehostctl', 'api', 'post', '/v1/users/default/login', '--data', '-']
     const body = JSON.stringify({ username: 'guest', password: right })
     expect(await host.run(login, { input: body })).toMatchObject({ exitCode: 0 })
-    const list = JSON.parse((await there('sessions', 'list', '-o', 'json')).stdout) as {
+    const list = JSON.parse((await there('session', 'list', '-o', 'json')).stdout) as {
       items: { uid: string; userName: string }[]
     }
     const { uid } = list.items.find(({ userName }) => userName === 'guest')!
-    expect(await there('sessions', 'revoke', uid)).toMatchObject({ exitCode: 0 })
-    expect((await there('sessions', 'list')).stdout).not.toContain(uid)
+    expect(await there('session', 'revoke', uid)).toMatchObject({ exitCode: 0 })
+    expect((await there('session', 'list')).stdout).not.toContain(uid)
   })
 
-  it('sessions revoke ends one session, and its owner has to log in again', async () => {
-    const list = JSON.parse((await there('sessions', 'list', '-o', 'json')).stdout) as {
+  it('session revoke ends one session, and its owner has to log in again', async () => {
+    const list = JSON.parse((await there('session', 'list', '-o', 'json')).stdout) as {
       items: { uid: string; isCurrent: boolean }[]
     }
     const { uid } = list.items.find(({ isCurrent }) => isCurrent)!
-    expect(await here('sessions', 'revoke', uid)).toMatchObject({ exitCode: 0 })
+    expect(await here('session', 'revoke', uid)).toMatchObject({ exitCode: 0 })
     const ended = await there('status')
     expect(ended).toMatchObject({ exitCode: 4, stdout: '' })
     expect(ended.stderr).toMatch(/not logged in.*login/)

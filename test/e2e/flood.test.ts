@@ -86,9 +86,9 @@ describe('a state folder that was restored', () => {
     expect(await host.statusOf(ended.token)).toBe(200)
   })
 
-  it('a restored state folder brings back no session after edgehostctl sessions revoke-all', async () => {
+  it('a restored state folder brings back no session after edgehostctl session revoke-all', async () => {
     await host.sh(`${stop} ${restore}`)
-    const revoked = await host.run(['edgehostctl', 'sessions', 'revoke-all'])
+    const revoked = await host.run(['edgehostctl', 'session', 'revoke-all'])
     expect(revoked).toMatchObject({ exitCode: 0, stderr: '' })
     expect(revoked.stdout).toMatch(/every session ends .*\n.*systemctl start edgehostd\.service\n$/)
     await host.sh(start)
@@ -96,7 +96,7 @@ describe('a state folder that was restored', () => {
     expect((await host.renew(ended.refreshToken)).status).toBe(401)
     expect(await host.sh('stat -c %a /var/lib/edgehostd/secret')).toBe('600\n')
     const { token } = await host.openSession('chief', right)
-    const again = await host.run(['edgehostctl', 'sessions', 'revoke-all'])
+    const again = await host.run(['edgehostctl', 'session', 'revoke-all'])
     expect(again.exitCode).toBe(0)
     expect(again.stdout).toContain('systemctl restart edgehostd.service')
     expect(await host.statusOf(token)).toBe(200)
@@ -105,9 +105,9 @@ describe('a state folder that was restored', () => {
   })
 
   it('revoke-all is refused to other users, and does not exist over the network', async () => {
-    const user = await host.run(['runuser', '-u', 'chief', '--', 'edgehostctl', 'sessions', 'revoke-all'])
+    const user = await host.run(['runuser', '-u', 'chief', '--', 'edgehostctl', 'session', 'revoke-all'])
     expect(user).toMatchObject({ exitCode: 4, stderr: expect.stringContaining('sudo edgehostctl') as string })
-    const elsewhere = await host.run(['edgehostctl', '--host', 'box', 'sessions', 'revoke-all'])
+    const elsewhere = await host.run(['edgehostctl', '--host', 'box', 'session', 'revoke-all'])
     expect(elsewhere).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('ssh root@box') as string,

@@ -57,7 +57,7 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   },
   'source <(edgehostctl completion bash)': { after: 'complete -p edgehostctl' },
   'sudo edgehostctl support': { shows: /\.tar\.zst holds \d+ files/ },
-  'edgeplatformctl tokens create hall-b --maximum-hosts 3 > token': ofPlatform,
+  'edgeplatformctl token create hall-b --maximum-hosts 3 > token': ofPlatform,
   'sudo edgeplatformctl status': ofPlatform,
   'sudo edgehostctl platform connect https://platform.plant.example --token-file token --fingerprint AB:CD:…':
     ofPlatform,
@@ -139,7 +139,7 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
     with: { 'passwd <user>': `printf '%s\\n' '${right}' '${right}' | passwd anna` },
   },
   'systemctl status edgehostd': { shows: /active \(running\)/ },
-  'edgehostctl sessions revoke-all': {
+  'edgehostctl session revoke-all': {
     before: 'systemctl stop edgehostd.socket edgehostd.service',
     after: `test ! -e /var/lib/edgehostd/secret; ${start}`,
   },

@@ -70,7 +70,7 @@ describe('the package of the platform in a minimal Debian', () => {
 
   it('root makes the first administrator by a command; the user sets a password by the link, and logs in', async () => {
     expect(await platform.output(['edgeplatformctl', 'status'])).toMatch(/State: ready/)
-    const made = await platform.output(['edgeplatformctl', 'users', 'create', '--admin', 'you@plant.example'])
+    const made = await platform.output(['edgeplatformctl', 'user', 'create', '--admin', 'you@plant.example'])
     const link = made.trim()
     const { pathname } = new URL(link)
     expect(link).toBe(`https://a.example${pathname}`)
@@ -89,13 +89,13 @@ describe('the package of the platform in a minimal Debian', () => {
     await platform.output(['useradd', '--create-home', 'carol'])
     const asCarol = (command: string, ...args: string[]) =>
       platform.run(['su', '-s', '/bin/sh', 'carol', '-c', command, '--', ...args])
-    expect(await asCarol('edgeplatformctl users list')).toMatchObject({
+    expect(await asCarol('edgeplatformctl user list')).toMatchObject({
       exitCode: 4,
       stderr: expect.stringContaining('only root may open /run/edgeplatform/edgeplatform.sock') as string,
     })
     const login = `printf '%s' '${password}' | edgeplatformctl --host localhost --fingerprint ${status.certificate.fingerprint} login you@plant.example --password-stdin`
     expect(await asCarol(login)).toMatchObject({ exitCode: 0 })
-    const list = await asCarol('edgeplatformctl --host localhost users list')
+    const list = await asCarol('edgeplatformctl --host localhost user list')
     expect([list.exitCode, list.stdout]).toEqual([
       0,
       expect.stringMatching(/^you@plant\.example +admin +active/m),
@@ -109,7 +109,7 @@ describe('the package of the platform in a minimal Debian', () => {
     await platform.sh('mkdir /root/pack')
     await platform.write('/root/pack/pack.json', JSON.stringify(pack))
     await platform.write('/root/pack/values.yaml', 'pack: {}\n')
-    await platform.output(['edgeplatformctl', 'packs', 'upload', '/root/pack'])
+    await platform.output(['edgeplatformctl', 'pack', 'upload', '/root/pack'])
     const spec = {
       version: '1.0.0',
       template: {
@@ -119,7 +119,7 @@ describe('the package of the platform in a minimal Debian', () => {
       variables: [{ name: 'hall', displayName: 'Hall', format: 'string', regex: '^[a-z]+$' }],
     }
     await platform.write('/root/profile.json', JSON.stringify({ metadata: { name: 'hall' }, spec }))
-    const uid = await platform.output(['edgeplatformctl', 'profiles', 'import', '/root/profile.json'])
+    const uid = await platform.output(['edgeplatformctl', 'profile', 'import', '/root/profile.json'])
     expect(uid.trim()).toMatch(/^[0-9a-f-]{36}$/)
   })
 

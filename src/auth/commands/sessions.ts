@@ -4,19 +4,19 @@ import { filter, limit } from '../../ctl/options.ts'
 
 export const sessions: Noun = [
   defineCommand({
-    name: 'sessions list',
+    name: 'session list',
     summary: 'List your sessions; an administrator sees those of all users',
     options: { limit, filter },
     load: onHost(async () => (await import('./open-sessions.ts')).listSessions),
   }),
   defineCommand({
-    name: 'sessions revoke',
+    name: 'session revoke',
     arguments: ['UID'],
     summary: 'End a session',
     load: onHost(async () => (await import('./open-sessions.ts')).revokeSession),
   }),
   defineCommand({
-    name: 'sessions revoke-all',
+    name: 'session revoke-all',
     summary: 'End every session of this host, also after its state was restored from a backup',
     details:
       'Needs root, but no running daemon. A restored database brings back sessions that had ended. This removes the secret in the state folder that all tokens depend on; the next start of the daemon creates a new one, and all users have to log in again. If the daemon runs, restart it.',

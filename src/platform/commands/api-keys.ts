@@ -5,13 +5,13 @@ import { expiry } from './shared-options.ts'
 
 export const apiKeys: Noun = [
   defineCommand({
-    name: 'apikeys list',
+    name: 'apikey list',
     summary: 'List the API keys',
     options: { limit, filter },
     load: onHost(async () => (await import('./manage-api-keys.ts')).listKeys),
   }),
   defineCommand({
-    name: 'apikeys create',
+    name: 'apikey create',
     arguments: ['NAME'],
     summary: 'Make an API key for scripts, and print it; it is shown only once',
     details: 'It has the roles of its user, makes no keys and changes no password.',
@@ -26,14 +26,14 @@ export const apiKeys: Noun = [
   }),
   ...(['enable', 'disable'] as const).map((verb) =>
     defineCommand({
-      name: `apikeys ${verb}`,
+      name: `apikey ${verb}`,
       arguments: ['KEY'],
       summary: verb === 'enable' ? 'Let an API key be used again' : 'Refuse an API key until it is enabled',
       load: onHost(async () => (await import('./manage-api-keys.ts')).setState(verb === 'enable')),
     }),
   ),
   defineCommand({
-    name: 'apikeys delete',
+    name: 'apikey delete',
     arguments: ['KEY'],
     summary: 'Delete an API key',
     options: { yes },

@@ -7,7 +7,7 @@ const path = '/v1/audits'
 
 export const audits: Noun = [
   defineCommand({
-    name: 'audits list',
+    name: 'audit list',
     summary: 'Show the audit trail, newest first; the last 50 records without --limit',
     options: {
       ...recordOptions,
@@ -16,5 +16,5 @@ export const audits: Noun = [
     },
     load: onHost(async () => (await import('./list-audits.ts')).listAudits(path)),
   }),
-  ...trailCommands('audits', path),
+  ...trailCommands('audit', path),
 ]

@@ -75,7 +75,7 @@ export async function clusterProfiles(context: Context<'project'>): Promise<unde
   const { client, line, output } = context
   const words = line.lists?.profile
   if (words === undefined && hasValues(line))
-    throw new Failure('usage', '--set and --set-file are for a change: add --profile, or use clusters values')
+    throw new Failure('usage', '--set and --set-file are for a change: add --profile, or use cluster values')
   const { scope, item, pathOf } = await findCluster(client, line.arguments[0] ?? '', line.options.project)
   const path = pathOf('/profiles')
   if (words === undefined) {

@@ -15,19 +15,19 @@ const credentials = {
 
 export const clouds: Noun = [
   defineCommand({
-    name: 'cloudaccounts list',
+    name: 'cloudaccount list',
     summary: 'List the accounts of the cloud, those of every project without --project',
     options: { project, limit, filter },
     load: onHost(async () => (await import('./manage-clouds.ts')).listAccounts),
   }),
   defineCommand({
-    name: 'cloudaccounts validate',
+    name: 'cloudaccount validate',
     summary: 'Ask the cloud whether it accepts credentials; nothing is kept',
     options: { project, ...credentials },
     load: onHost(async () => (await import('./manage-clouds.ts')).validateAccount),
   }),
   defineCommand({
-    name: 'cloudaccounts create',
+    name: 'cloudaccount create',
     arguments: ['NAME'],
     summary: 'Keep an account whose credentials the cloud accepts; print its uid',
     details: 'Without --project it is for the whole tenant: cloud configurations of each project may use it.',
@@ -35,20 +35,20 @@ export const clouds: Noun = [
     load: onHost(async () => (await import('./manage-clouds.ts')).createAccount),
   }),
   defineCommand({
-    name: 'cloudaccounts delete',
+    name: 'cloudaccount delete',
     arguments: ['ACCOUNT'],
     summary: 'Delete an account that no cloud configuration uses',
     options: { project, yes },
     load: onHost(async () => (await import('./manage-clouds.ts')).deleteAccount),
   }),
   defineCommand({
-    name: 'cloudconfigs list',
+    name: 'cloudconfig list',
     summary: 'List the cloud configurations, those of every project without --project',
     options: { project, limit, filter },
     load: onHost(async () => (await import('./manage-clouds.ts')).listConfigs),
   }),
   defineCommand({
-    name: 'cloudconfigs create',
+    name: 'cloudconfig create',
     arguments: ['NAME'],
     summary: 'Name pools of servers of an account; print the uid',
     details:
@@ -68,14 +68,14 @@ export const clouds: Noun = [
     load: onHost(async () => (await import('./manage-clouds.ts')).createConfig),
   }),
   defineCommand({
-    name: 'cloudconfigs machines',
+    name: 'cloudconfig machines',
     arguments: ['CONFIG', 'POOL'],
     summary: 'List the servers of a pool',
     options: { project, limit, filter },
     load: onHost(async () => (await import('./manage-clouds.ts')).listMachines),
   }),
   defineCommand({
-    name: 'cloudconfigs delete',
+    name: 'cloudconfig delete',
     arguments: ['CONFIG'],
     summary: 'Delete a cloud configuration; nothing changes in the cloud',
     options: { project, yes },

@@ -70,13 +70,13 @@ export type Verdict =
 const endsOf: Readonly<Record<string, string>> = {
   Refused: 'the host has refused it',
   ContentMissing: 'content is missing on the host',
-  NewerOnHost: 'the host has something newer; to take it back: clusters apply',
-  DeletedOnHost: 'the cluster was deleted on the host; to make it again: clusters apply',
+  NewerOnHost: 'the host has something newer; to take it back: cluster apply',
+  DeletedOnHost: 'the cluster was deleted on the host; to make it again: cluster apply',
   ClusterExists: 'the host has another cluster',
 }
 
 const newerThanDeletion =
-  'the host has something newer, and leaves the deletion; to have it deleted all the same: clusters delete, to keep it: clusters apply --cancel-deletion'
+  'the host has something newer, and leaves the deletion; to have it deleted all the same: cluster delete, to keep it: cluster apply --cancel-deletion'
 
 /** Whether what is wanted of a cluster has come to an end. Pure. */
 export function verdictOf(cluster: SpectroCluster): Verdict {

@@ -38,21 +38,21 @@ const ofEntity =
 /** Clusters on edge hosts. */
 export const clusters: Noun = [
   defineCommand({
-    name: 'clusters list',
+    name: 'cluster list',
     summary: 'List the clusters, those of every project without --project',
     details: 'For example --filter status.state=Error, or --filter metadata.labels.hall=3.',
     options: { project, limit, filter },
     load: onHost(async () => (await import('./manage-clusters.ts')).listClusters),
   }),
   defineCommand({
-    name: 'clusters show',
+    name: 'cluster show',
     arguments: ['CLUSTER'],
     summary: 'Show a cluster, named by its name or uid: what it shall be, and what its host says of it',
     options: { project },
     load: onHost(async () => (await import('./manage-clusters.ts')).showCluster),
   }),
   defineCommand({
-    name: 'clusters validate',
+    name: 'cluster validate',
     arguments: ['[FILE]'],
     summary: 'Make all checks of a creation, and create nothing; ends with 1 where it is not possible',
     details: ofEntity,
@@ -61,7 +61,7 @@ export const clusters: Noun = [
     load: onHost(async () => (await import('./create-clusters.ts')).validateCluster),
   }),
   defineCommand({
-    name: 'clusters create',
+    name: 'cluster create',
     arguments: ['[FILE]'],
     summary: 'Create a cluster on an edge host; print its uid',
     details: `${ofEntity} A refusal lists all problems.`,
@@ -70,7 +70,7 @@ export const clusters: Noun = [
     load: onHost(async () => (await import('./create-clusters.ts')).createCluster),
   }),
   defineCommand({
-    name: 'clusters values',
+    name: 'cluster values',
     arguments: ['CLUSTER'],
     summary: 'Show the variables of a cluster with their values, or set some of them',
     details: 'Sensitive values are ********. Values that are not named stay.',
@@ -78,7 +78,7 @@ export const clusters: Noun = [
     load: onHost(async () => (await import('./change-clusters.ts')).clusterValues),
   }),
   defineCommand({
-    name: 'clusters profiles',
+    name: 'cluster profiles',
     arguments: ['CLUSTER'],
     summary: 'Show the cluster profiles of a cluster, or replace them, for example by other versions',
     details:
@@ -87,7 +87,7 @@ export const clusters: Noun = [
     load: onHost(async () => (await import('./change-clusters.ts')).clusterProfiles),
   }),
   defineCommand({
-    name: 'clusters settings',
+    name: 'cluster settings',
     arguments: ['CLUSTER'],
     summary: 'Show the NTP servers and SSH keys of a cluster, or replace both as a whole',
     details:
@@ -96,7 +96,7 @@ export const clusters: Noun = [
     load: onHost(async () => (await import('./change-clusters.ts')).clusterSettings),
   }),
   defineCommand({
-    name: 'clusters apply',
+    name: 'cluster apply',
     arguments: ['CLUSTER'],
     summary: 'Have the host take what is wanted once more, as after NewerOnHost or DeletedOnHost',
     details:
@@ -111,7 +111,7 @@ export const clusters: Noun = [
     load: onHost(async () => (await import('./manage-clusters.ts')).applyCluster),
   }),
   defineCommand({
-    name: 'clusters watch',
+    name: 'cluster watch',
     arguments: ['CLUSTER'],
     summary: 'Show what its host does with a cluster, step by step, until it is as it is wanted',
     details:
@@ -120,7 +120,7 @@ export const clusters: Noun = [
     load: onHost(async () => (await import('./watch-clusters.ts')).watchCluster),
   }),
   defineCommand({
-    name: 'clusters kubeconfig',
+    name: 'cluster kubeconfig',
     arguments: ['CLUSTER'],
     summary: 'Write the kubeconfig of the administrator of Kubernetes; for administrators',
     details:
@@ -129,7 +129,7 @@ export const clusters: Noun = [
     load: onHost(async () => (await import('./manage-clusters.ts')).clusterKubeconfig),
   }),
   defineCommand({
-    name: 'clusters delete',
+    name: 'cluster delete',
     arguments: ['CLUSTER'],
     summary: 'Delete a cluster; its host does, and then the platform forgets it',
     options: {

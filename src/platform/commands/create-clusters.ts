@@ -23,7 +23,7 @@ interface Order {
   readonly entity: object
 }
 
-const hostKind = { noun: 'host', list: 'hosts list', path: '/v1/edgehosts' } as const
+const hostKind = { noun: 'host', list: 'host list', path: '/v1/edgehosts' } as const
 
 export async function validateCluster(context: EntityContext): Promise<'failed' | undefined> {
   const { query, entity } = await readOrder(context)

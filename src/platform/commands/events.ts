@@ -5,7 +5,7 @@ import { project } from './shared-options.ts'
 
 export const events: Noun = [
   defineCommand({
-    name: 'events list',
+    name: 'event list',
     summary:
       'Show what hosts have reported, newest first; the last 50 events without --limit, those of every project without --project',
     options: { project, limit, filter },

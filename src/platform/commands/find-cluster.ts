@@ -4,7 +4,7 @@ import type { SpectroCluster } from '../schemas/clusters.ts'
 import { findItem, type Found } from './find-version.ts'
 import { findScopes } from './scopes.ts'
 
-export const clusterKind = { noun: 'cluster', list: 'clusters list', path: '/v1/spectroclusters' } as const
+export const clusterKind = { noun: 'cluster', list: 'cluster list', path: '/v1/spectroclusters' } as const
 
 /** The cluster that a word names, by its uid or its name. @throws Failure */
 export async function findCluster(

@@ -9,10 +9,10 @@ export interface VersionedKind extends Pick<Kind, 'noun' | 'list' | 'path'> {
 }
 
 export const packKind: VersionedKind = {
-  ...{ noun: 'pack', list: 'packs list', path: '/v1/packs', version: 'spec.version' },
+  ...{ noun: 'pack', list: 'pack list', path: '/v1/packs', version: 'spec.version' },
 }
 export const profileKind: VersionedKind = {
-  ...{ noun: 'cluster profile', list: 'profiles list', path: '/v1/clusterprofiles', version: 'spec.version' },
+  ...{ noun: 'cluster profile', list: 'profile list', path: '/v1/clusterprofiles', version: 'spec.version' },
 }
 
 interface Named {

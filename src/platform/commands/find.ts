@@ -16,15 +16,15 @@ export interface Kind {
   readonly field: string
 }
 
-export const users: Kind = { noun: 'user', list: 'users list', path: '/v1/users', field: 'spec.emailId' }
+export const users: Kind = { noun: 'user', list: 'user list', path: '/v1/users', field: 'spec.emailId' }
 export const projects: Kind = {
-  ...{ noun: 'project', list: 'projects list', path: '/v1/projects', field: 'metadata.name' },
+  ...{ noun: 'project', list: 'project list', path: '/v1/projects', field: 'metadata.name' },
 }
 export const apiKeys: Kind = {
-  ...{ noun: 'API key', list: 'apikeys list', path: '/v1/apiKeys', field: 'metadata.name' },
+  ...{ noun: 'API key', list: 'apikey list', path: '/v1/apiKeys', field: 'metadata.name' },
 }
 export const tokens: Kind = {
-  ...{ noun: 'token', list: 'tokens list', path: '/v1/edgehosts/tokens', field: 'metadata.name' },
+  ...{ noun: 'token', list: 'token list', path: '/v1/edgehosts/tokens', field: 'metadata.name' },
 }
 
 interface Named {

@@ -5,7 +5,7 @@ import { project } from './shared-options.ts'
 
 export const hosts: Noun = [
   defineCommand({
-    name: 'hosts list',
+    name: 'host list',
     summary: 'List the edge hosts, those of every project without --project',
     details:
       'For example --filter status.health.state=unhealthy, or --filter spec.device.archType=arm64ANDspec.device.os.family=debian.',
@@ -13,14 +13,14 @@ export const hosts: Noun = [
     load: onHost(async () => (await import('./manage-hosts.ts')).listHosts),
   }),
   defineCommand({
-    name: 'hosts show',
+    name: 'host show',
     arguments: ['HOST'],
     summary: 'Show an edge host, named by its name or uid',
     options: { project },
     load: onHost(async () => (await import('./manage-hosts.ts')).showHost),
   }),
   defineCommand({
-    name: 'hosts accept',
+    name: 'host accept',
     arguments: ['HOST'],
     summary: 'Of two hosts with one key, let the one in that logs in next; the other is refused from then on',
     details: 'After a disk was copied. Switch the copy off first, or give it a key of its own.',
@@ -28,7 +28,7 @@ export const hosts: Noun = [
     load: onHost(async () => (await import('./manage-hosts.ts')).acceptHost),
   }),
   defineCommand({
-    name: 'hosts delete',
+    name: 'host delete',
     arguments: ['HOST'],
     summary: 'Remove an edge host from the platform; it is told so at its next login',
     options: { project, yes },

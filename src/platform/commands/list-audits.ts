@@ -19,7 +19,7 @@ const layout: readonly Column<Audit>[] = [
 const whoOf = ({ user, serviceName, actorType }: Audit['spec']['actor']): string =>
   (user?.emailId ?? serviceName) || (actorType === 'service' ? 'host' : actorType)
 
-/** `audits list`. */
+/** `audit list`. */
 export const listAudits =
   (path: string): HostProgram<RecordOption | 'by' | 'project'> =>
   async (context) => {

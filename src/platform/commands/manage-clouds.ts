@@ -16,10 +16,10 @@ import { findItem } from './find-version.ts'
 import { findScopes, queryOf, showScopes, type Scope, type ScopeRow } from './scopes.ts'
 
 const accountKind = {
-  ...{ noun: 'cloud account', list: 'cloudaccounts list', path: '/v1/cloudaccounts/vendor' },
+  ...{ noun: 'cloud account', list: 'cloudaccount list', path: '/v1/cloudaccounts/vendor' },
 }
 const configKind = {
-  ...{ noun: 'cloud configuration', list: 'cloudconfigs list', path: '/v1/cloudconfigs/vendorke' },
+  ...{ noun: 'cloud configuration', list: 'cloudconfig list', path: '/v1/cloudconfigs/vendorke' },
 }
 
 const accountLayout: readonly Column<ScopeRow<VendorAccount>>[] = [

@@ -145,7 +145,7 @@ export async function applyCluster(
   if (isDeletion && !isCancelling)
     throw new Failure(
       'failed',
-      `the cluster ${name} is to be deleted, as number ${item.spec.number}, so it is not applied; to have its host told of the deletion again: clusters delete, to take the deletion back: clusters apply --cancel-deletion`,
+      `the cluster ${name} is to be deleted, as number ${item.spec.number}, so it is not applied; to have its host told of the deletion again: cluster delete, to take the deletion back: cluster apply --cancel-deletion`,
     )
   const cancelled = isDeletion
     ? 'is not to be deleted any more; where its host has begun to delete it unseen, it makes it anew'

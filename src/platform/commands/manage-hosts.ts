@@ -118,7 +118,7 @@ async function findHost(client: Client, word: string, project: string | undefine
   const filters = `${equals('metadata.uid', word)}OR${equals('metadata.name', word)}`
   const { items } = await listScopes<EdgeHostDevice>(client, scopes, { path, query: { filters }, limit: 0 })
   const uid = onlyOne(
-    { noun: 'host', list: 'hosts list' },
+    { noun: 'host', list: 'host list' },
     word,
     items.map(({ item }) => item.metadata.uid),
   )

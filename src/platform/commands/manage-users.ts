@@ -50,7 +50,7 @@ export async function createUser({ client, line, output }: Context<CreateOptions
   if (activationLink === undefined) {
     await output.show({ uid }, () => '')
     output.note(
-      `The user ${oneLine(emailId)} is made. The link to set a password is shown only after a login with a password: ${program.ctl} users activation ${oneLine(emailId)}`,
+      `The user ${oneLine(emailId)} is made. The link to set a password is shown only after a login with a password: ${program.ctl} user activation ${oneLine(emailId)}`,
     )
     return undefined
   }

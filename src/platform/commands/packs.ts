@@ -5,21 +5,21 @@ import { project } from './shared-options.ts'
 
 export const packs: Noun = [
   defineCommand({
-    name: 'packs list',
+    name: 'pack list',
     summary: 'List the packs, those of every project without --project',
     details: 'For example --filter spec.layer=addon, or --filter spec.name=web.',
     options: { project, limit, filter },
     load: onHost(async () => (await import('./manage-packs.ts')).listPacks),
   }),
   defineCommand({
-    name: 'packs show',
+    name: 'pack show',
     arguments: ['PACK'],
     summary: 'Show a pack, named by NAME, NAME@VERSION or its uid',
     options: { project },
     load: onHost(async () => (await import('./manage-packs.ts')).showPack),
   }),
   defineCommand({
-    name: 'packs upload',
+    name: 'pack upload',
     arguments: ['FOLDER'],
     summary: 'Upload a pack: its folder, or an archive of it (.tar, .tar.gz, .tar.zst); print its uid',
     details:
@@ -29,7 +29,7 @@ export const packs: Noun = [
     load: onHost(async () => (await import('./upload-pack.ts')).uploadPack),
   }),
   defineCommand({
-    name: 'packs delete',
+    name: 'pack delete',
     arguments: ['PACK'],
     summary: 'Delete a pack that no profile and no cluster uses',
     options: { project, yes },

@@ -5,21 +5,21 @@ import { project } from './shared-options.ts'
 
 export const profiles: Noun = [
   defineCommand({
-    name: 'profiles list',
+    name: 'profile list',
     summary: 'List the cluster profiles, those of every project without --project',
     details: 'For example --filter status.isPublished=true.',
     options: { project, limit, filter },
     load: onHost(async () => (await import('./manage-profiles.ts')).listProfiles),
   }),
   defineCommand({
-    name: 'profiles show',
+    name: 'profile show',
     arguments: ['PROFILE'],
     summary: 'Show a cluster profile, named by NAME, NAME@VERSION or its uid',
     options: { project },
     load: onHost(async () => (await import('./manage-profiles.ts')).showProfile),
   }),
   defineCommand({
-    name: 'profiles import',
+    name: 'profile import',
     arguments: ['FILE'],
     summary: 'Import a cluster profile as a platform exports it, JSON or YAML; print its uid',
     details:
@@ -29,7 +29,7 @@ export const profiles: Noun = [
     load: onHost(async () => (await import('./move-profiles.ts')).importProfile),
   }),
   defineCommand({
-    name: 'profiles export',
+    name: 'profile export',
     arguments: ['PROFILE'],
     summary: 'Print a cluster profile as it was imported, with its sensitive values',
     details: 'As JSON, or with --output yaml as YAML. Each export is in the audit trail.',
@@ -37,7 +37,7 @@ export const profiles: Noun = [
     load: onHost(async () => (await import('./move-profiles.ts')).exportProfile),
   }),
   defineCommand({
-    name: 'profiles variables',
+    name: 'profile variables',
     arguments: ['PROFILE'],
     summary: 'Show the variables of a cluster profile, or replace them with --set-from',
     details:
@@ -53,7 +53,7 @@ export const profiles: Noun = [
     load: onHost(async () => (await import('./manage-profiles.ts')).profileVariables),
   }),
   defineCommand({
-    name: 'profiles delete',
+    name: 'profile delete',
     arguments: ['PROFILE'],
     summary: 'Delete a cluster profile that no cluster uses',
     options: { project, yes },

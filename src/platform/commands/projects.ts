@@ -4,25 +4,25 @@ import { filter, limit, yes } from '../../ctl/options.ts'
 
 export const projects: Noun = [
   defineCommand({
-    name: 'projects list',
+    name: 'project list',
     summary: 'List the projects',
     options: { limit, filter },
     load: onHost(async () => (await import('./manage-projects.ts')).listProjects),
   }),
   defineCommand({
-    name: 'projects create',
+    name: 'project create',
     arguments: ['NAME'],
     summary: 'Make a project, and print its uid',
     load: onHost(async () => (await import('./manage-projects.ts')).createProject),
   }),
   defineCommand({
-    name: 'projects roles',
+    name: 'project roles',
     arguments: ['PROJECT', 'USER', 'ROLES'],
     summary: 'Set the roles of a user in a project: admin, operator, viewer, several with commas, or none',
     load: onHost(async () => (await import('./manage-projects.ts')).setProjectRoles),
   }),
   defineCommand({
-    name: 'projects delete',
+    name: 'project delete',
     arguments: ['PROJECT'],
     summary: 'Delete a project that no host is in',
     options: { yes },

@@ -5,13 +5,13 @@ import { expiry, project } from './shared-options.ts'
 
 export const tokens: Noun = [
   defineCommand({
-    name: 'tokens list',
+    name: 'token list',
     summary: 'List the tokens with which hosts are registered',
     options: { limit, filter },
     load: onHost(async () => (await import('./manage-tokens.ts')).listTokens),
   }),
   defineCommand({
-    name: 'tokens create',
+    name: 'token create',
     arguments: ['NAME'],
     summary: 'Make a token with which hosts are registered, and print it; it is shown only once',
     details: 'Without --expiry it ends in seven days.',
@@ -24,7 +24,7 @@ export const tokens: Noun = [
   }),
   ...(['enable', 'disable'] as const).map((verb) =>
     defineCommand({
-      name: `tokens ${verb}`,
+      name: `token ${verb}`,
       arguments: ['TOKEN'],
       summary:
         verb === 'enable'
@@ -34,7 +34,7 @@ export const tokens: Noun = [
     }),
   ),
   defineCommand({
-    name: 'tokens delete',
+    name: 'token delete',
     arguments: ['TOKEN'],
     summary: 'Delete a token; hosts that were registered with it stay',
     options: { yes },

@@ -4,13 +4,13 @@ import { filter, limit, yes } from '../../ctl/options.ts'
 
 export const users: Noun = [
   defineCommand({
-    name: 'users list',
+    name: 'user list',
     summary: 'List the users of the platform',
     options: { limit, filter },
     load: onHost(async () => (await import('./manage-users.ts')).listUsers),
   }),
   defineCommand({
-    name: 'users create',
+    name: 'user create',
     arguments: ['EMAIL'],
     summary: 'Make a user, and print the link by which the user sets a password',
     details:
@@ -28,19 +28,19 @@ export const users: Noun = [
     load: onHost(async () => (await import('./manage-users.ts')).createUser),
   }),
   defineCommand({
-    name: 'users roles',
+    name: 'user roles',
     arguments: ['USER', 'ROLES'],
     summary: 'Set the roles of a user for the tenant: admin, operator, viewer, several with commas, or none',
     load: onHost(async () => (await import('./manage-users.ts')).setRoles),
   }),
   defineCommand({
-    name: 'users activation',
+    name: 'user activation',
     arguments: ['USER'],
     summary: 'Print a new link by which the user sets a password; an earlier link ends',
     load: onHost(async () => (await import('./manage-users.ts')).renewLink),
   }),
   defineCommand({
-    name: 'users delete',
+    name: 'user delete',
     arguments: ['USER'],
     summary: 'Delete a user; its tokens end',
     options: { yes },

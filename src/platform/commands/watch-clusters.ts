@@ -15,7 +15,7 @@ import { findCluster } from './find-cluster.ts'
 const lookEveryMs = 3_000
 const longestPauseMs = 30_000
 
-/** `edgeplatformctl clusters watch`. */
+/** `edgeplatformctl cluster watch`. */
 export async function watchCluster(context: Context<'project'>): Promise<undefined> {
   const { client, line, output } = context
   const { item, pathOf } = await findCluster(client, line.arguments[0] ?? '', line.options.project)

@@ -44,7 +44,7 @@ export class RecordInTheWay extends AppError {
   constructor(record: HostRecord, message: string) {
     super(
       platformErrors.HostAlreadyRegistered,
-      `${message}; where this host is the right one, an administrator of the platform deletes that record: edgeplatformctl hosts delete ${record.uid}`,
+      `${message}; where this host is the right one, an administrator of the platform deletes that record: edgeplatformctl host delete ${record.uid}`,
     )
     this.record = record
   }

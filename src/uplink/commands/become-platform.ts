@@ -8,7 +8,7 @@ export const connectPlatform: Program<'token-file' | 'ca-file' | 'proxy'> = asyn
   if (token === undefined)
     throw new Failure(
       'usage',
-      'platform connect needs --token-file FILE, with what edgeplatformctl tokens create has printed; - is standard input',
+      'platform connect needs --token-file FILE, with what edgeplatformctl token create has printed; - is standard input',
     )
   if (authorities !== undefined && fingerprint !== undefined)
     throw new Failure('usage', '--ca-file and --fingerprint exclude each other')

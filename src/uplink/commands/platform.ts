@@ -13,8 +13,7 @@ export const platform: Noun = [
     options: {
       'token-file': {
         value: 'FILE',
-        summary:
-          'The registration token that edgeplatformctl tokens create has printed; - is standard input.',
+        summary: 'The registration token that edgeplatformctl token create has printed; - is standard input.',
         completes: 'file',
       },
       'ca-file': {

@@ -22,7 +22,7 @@ export interface LinkShown {
   readonly events: { readonly waiting: number; readonly dropped: number }
 }
 
-/** A host as `edgeplatformctl hosts list -o json` shows it, as far as the tests look at it. */
+/** A host as `edgeplatformctl host list -o json` shows it, as far as the tests look at it. */
 export interface DeviceShown {
   readonly metadata: { readonly uid: string; readonly name: string }
   readonly spec: {
@@ -73,7 +73,7 @@ export interface Plant {
   ask<T>(...args: readonly string[]): Promise<T>
   fingerprint(): Promise<string>
   makeToken(...more: readonly string[]): Promise<string>
-  /** What `hosts list` shows, with a filter if one is given. */
+  /** What `host list` shows, with a filter if one is given. */
   devices(filter?: string): Promise<readonly DeviceShown[]>
   unplug(): Promise<void>
 }
@@ -115,7 +115,7 @@ export async function bootPlant({ hosts: lowers, others = [] }: PlantOptions): P
     let tokens = 0
     const makeToken = async (...more: readonly string[]) =>
       (
-        await platform.output(['edgeplatformctl', 'tokens', 'create', `token-${(tokens += 1)}`, ...more])
+        await platform.output(['edgeplatformctl', 'token', 'create', `token-${(tokens += 1)}`, ...more])
       ).trim()
 
     const hosts: PlantHost[] = []
@@ -163,7 +163,7 @@ export async function bootPlant({ hosts: lowers, others = [] }: PlantOptions): P
       ),
       async devices(filter) {
         const more = filter === undefined ? [] : ['--filter', filter]
-        return (await ask<{ items: DeviceShown[] }>('hosts', 'list', ...more)).items
+        return (await ask<{ items: DeviceShown[] }>('host', 'list', ...more)).items
       },
       unplug,
     }

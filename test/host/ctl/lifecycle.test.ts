@@ -33,13 +33,13 @@ afterAll(() => {
 
 it('both command lines warn once in a command, on standard error', async () => {
   const [host, platform] = programs
-  const ended = await host?.run(['--socket', socket, 'sessions', 'list', '-o', 'json'])
+  const ended = await host?.run(['--socket', socket, 'session', 'list', '-o', 'json'])
   expect(ended?.exitCode).toBe(0)
   expect(JSON.parse(ended?.stdout ?? '')).toMatchObject({ items: [] })
   expect(ended?.stderr).toBe(
     'edgehostctl: warning: the host says that GET /v1/users/sessions is deprecated since 2026-01-31; see /v2/users\n',
   )
-  expect((await platform?.run(['--socket', socket, 'users', 'list']))?.stderr).toBe(
+  expect((await platform?.run(['--socket', socket, 'user', 'list']))?.stderr).toBe(
     'edgeplatformctl: warning: the platform says that GET /v1/users is deprecated since 2026-01-31; see /v2/users\n',
   )
   expect((await host?.run(['--socket', socket, 'api', 'get', '/v2/users']))?.stderr).toBe('')

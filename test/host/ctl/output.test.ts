@@ -27,7 +27,7 @@ const commands = [
   'status -o json',
   'status -o yaml',
   'host show',
-  'sessions list',
+  'session list',
   'audit list --limit=5',
   'audit verify',
   'audit download --file=-',

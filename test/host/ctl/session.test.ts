@@ -123,7 +123,7 @@ describe('a login', () => {
     const ended = await logIn('wrong\n')
     expect(ended).toMatchObject({ exitCode: 4, stdout: '' })
     expect(ended.stderr).toContain('no\\u001b[31m (InvalidCredentials)')
-    expect(await run('sessions', 'list')).toMatchObject({ exitCode: 4 })
+    expect(await run('session', 'list')).toMatchObject({ exitCode: 4 })
   })
 
   it('a login with an expired password names the command to type when there is no terminal', async () => {
@@ -150,17 +150,17 @@ describe('a session', () => {
   it('a session is renewed automatically', async () => {
     await logIn()
     accounts.age()
-    expect(await run('sessions', 'list', '--limit=1')).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(await run('session', 'list', '--limit=1')).toMatchObject({ exitCode: 0, stderr: '' })
     expect(kept()).toContain('refresh-1')
   })
 
   it('a session is renewed once by concurrent invocations, and none of them loses it', async () => {
     await logIn()
     accounts.age()
-    const ended = await Promise.all(Array.from({ length: 4 }, () => run('sessions', 'list', '--limit=1')))
+    const ended = await Promise.all(Array.from({ length: 4 }, () => run('session', 'list', '--limit=1')))
     expect(ended.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(ended.map(() => [0, '']))
     expect(accounts.renewals).toEqual(['refresh-0'])
-    expect(await run('sessions', 'list', '--limit=1')).toMatchObject({ exitCode: 0 })
+    expect(await run('session', 'list', '--limit=1')).toMatchObject({ exitCode: 0 })
   })
 
   it('a session that has ended is exit code 4 with the command to type, and its tokens are removed', async () => {
@@ -175,8 +175,8 @@ describe('a session', () => {
 
   it('a session of another account than --user is not used', async () => {
     await logIn()
-    expect(await run('--user=bob', 'sessions', 'list')).toMatchObject({ exitCode: 4 })
-    expect(await run('--user=alice', 'sessions', 'list')).toMatchObject({ exitCode: 0 })
+    expect(await run('--user=bob', 'session', 'list')).toMatchObject({ exitCode: 4 })
+    expect(await run('--user=alice', 'session', 'list')).toMatchObject({ exitCode: 0 })
   })
 
   it('a session is removed by a logout', async () => {
@@ -204,7 +204,7 @@ describe('a session', () => {
 describe('a list', () => {
   it('a list contains the items of all its pages', async () => {
     await logIn()
-    const { stdout } = await run('sessions', 'list', '-o', 'json')
+    const { stdout } = await run('session', 'list', '-o', 'json')
     const { items, listmeta } = JSON.parse(stdout) as { items: { uid: string }[]; listmeta: object }
     expect(items.map(({ uid }) => uid)).toEqual(Array.from({ length: 120 }, (_, index) => `s${index}`))
     expect(listmeta).toEqual({ continue: '', count: 120, limit: 120, offset: 120 })
@@ -212,8 +212,8 @@ describe('a list', () => {
 
   it('a list ends at --limit', async () => {
     await logIn()
-    const { stdout } = await run('sessions', 'list', '--limit=70', '-o', 'json')
+    const { stdout } = await run('session', 'list', '--limit=70', '-o', 'json')
     expect((JSON.parse(stdout) as { items: unknown[] }).items).toHaveLength(70)
-    expect(await run('sessions', 'list', '--limit=few')).toMatchObject({ exitCode: 2 })
+    expect(await run('session', 'list', '--limit=few')).toMatchObject({ exitCode: 2 })
   })
 })

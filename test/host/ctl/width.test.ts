@@ -24,7 +24,7 @@ const wordsOf = (text: string) => text.split(/\s+/).filter((word) => word !== ''
 describe.each([
   'status',
   'host show',
-  'sessions list',
+  'session list',
   'audit list',
   'audit verify',
   'definition inspect d.tgz',

@@ -37,55 +37,55 @@ function secretFile(text: string): string {
 it('accounts and cloud configurations are made, listed and deleted, and machines are shown', async () => {
   world.cloud.servers = manyServers(60, ['cluster=line-4', 'worker'])
   const given = ['--id', 'right-id', '--secret-file', secretFile(`${rightSecret}\n`)]
-  await ok('cloudaccounts', 'validate', ...given)
-  await ok('projects', 'create', 'north')
-  await ok('cloudaccounts', 'create', 'plant', ...given)
-  expect(await ok('cloudaccounts', 'list')).toMatch(/^plant +- +right-id/m)
+  await ok('cloudaccount', 'validate', ...given)
+  await ok('project', 'create', 'north')
+  await ok('cloudaccount', 'create', 'plant', ...given)
+  expect(await ok('cloudaccount', 'list')).toMatch(/^plant +- +right-id/m)
   const uid = await ok(
-    ...['cloudconfigs', 'create', 'line-4', '--project', 'north', '--account', 'plant'],
+    ...['cloudconfig', 'create', 'line-4', '--project', 'north', '--account', 'plant'],
     ...['--pool', 'workers=cluster=line-4,worker', '--pool', 'none=cluster=none'],
   )
-  expect(await ok('cloudconfigs', 'list')).toMatch(
+  expect(await ok('cloudconfig', 'list')).toMatch(
     new RegExp(`^line-4 +north +plant +workers, none +${uid.trim()}$`, 'm'),
   )
-  const shown = await ok('cloudconfigs', 'machines', 'line-4', 'workers')
+  const shown = await ok('cloudconfig', 'machines', 'line-4', 'workers')
   expect(shown).toMatch(/^server-60 +Running +small/m)
   expect(shown.trim().split('\n')).toHaveLength(61)
   const filtered = ['--filter', 'metadata.name=server-7', '-o', 'json']
-  const { items } = JSON.parse(await ok('cloudconfigs', 'machines', 'line-4', 'workers', ...filtered)) as {
+  const { items } = JSON.parse(await ok('cloudconfig', 'machines', 'line-4', 'workers', ...filtered)) as {
     items: object[]
   }
   expect(items).toHaveLength(1)
-  expect(await refused('cloudaccounts', 'delete', 'plant', '--yes')).toEqual([
+  expect(await refused('cloudaccount', 'delete', 'plant', '--yes')).toEqual([
     1,
     expect.stringContaining('plant is used by the cloud configuration line-4'),
   ])
-  await ok('cloudconfigs', 'delete', 'line-4', '--yes')
-  await ok('cloudaccounts', 'delete', 'plant', '--yes')
+  await ok('cloudconfig', 'delete', 'line-4', '--yes')
+  await ok('cloudaccount', 'delete', 'plant', '--yes')
 })
 
 it('wrong words and credentials are refused, and no message has the secret', async () => {
   const wrong = ['--id', 'right-id', '--secret-file', secretFile('a-wrong-secret')]
-  expect(await refused('cloudaccounts', 'validate', ...wrong)).toEqual([
+  expect(await refused('cloudaccount', 'validate', ...wrong)).toEqual([
     1,
     expect.stringContaining('the cloud refuses these credentials'),
   ])
-  expect((await refused('cloudaccounts', 'validate', ...wrong)).join()).not.toContain('a-wrong-secret')
-  expect(await refused('cloudaccounts', 'create', 'a', '--id', 'right-id')).toEqual([
+  expect((await refused('cloudaccount', 'validate', ...wrong)).join()).not.toContain('a-wrong-secret')
+  expect(await refused('cloudaccount', 'create', 'a', '--id', 'right-id')).toEqual([
     2,
     expect.stringContaining('name both --id and --secret-file'),
   ])
   const empty = ['--id', 'a', '--secret-file', secretFile('\n')]
-  expect(await refused('cloudaccounts', 'create', 'a', ...empty)).toEqual([
+  expect(await refused('cloudaccount', 'create', 'a', ...empty)).toEqual([
     2,
     expect.stringContaining('the file is empty'),
   ])
   for (const pool of ['workers', '=a', 'workers=', 'workers=a,,b'])
-    expect(await refused('cloudconfigs', 'create', 'a', '--account', 'b', '--pool', pool)).toEqual([
+    expect(await refused('cloudconfig', 'create', 'a', '--account', 'b', '--pool', pool)).toEqual([
       2,
       expect.stringContaining('--pool must be NAME=TAG,…'),
     ])
-  expect(await refused('cloudconfigs', 'create', 'a')).toEqual([
+  expect(await refused('cloudconfig', 'create', 'a')).toEqual([
     2,
     expect.stringContaining('name an --account, and one --pool or more'),
   ])

@@ -80,7 +80,7 @@ describe('what a look at a cluster means', () => {
       { reason: 'NewerOnHost', number: 2, isDeletionRequested: true },
       {
         failure: expect.stringMatching(
-          /^the host .*clusters delete, .*clusters apply --cancel-deletion: why/,
+          /^the host .*cluster delete, .*cluster apply --cancel-deletion: why/,
         ) as string,
         exitName: 'failed',
       },

@@ -54,7 +54,7 @@ function elsewhere() {
 }
 
 it('the first administrator is made by root, sets a password by the link, and logs in from elsewhere', async () => {
-  const link = (await ok(['users', 'create', 'you@plant.example', '--admin'])).trim()
+  const link = (await ok(['user', 'create', 'you@plant.example', '--admin'])).trim()
   expect(link).toMatch(/^https:\/\/platform\.example:?\d*\/v1\/auth\/password\/[\w-]+\/activate$/)
   const you = elsewhere()
   const short = await you.at(['activate', link, '--password-stdin'], 'short\n')
@@ -62,19 +62,17 @@ it('the first administrator is made by root, sets a password by the link, and lo
   await ok(['activate', link, '--password-stdin'], `${password}\n`, you.at)
   expect(await you.at(['activate', link, '--password-stdin'], `${password}\n`)).toMatchObject({ exitCode: 1 })
 
-  expect(await you.at(['users', 'list'])).toMatchObject({
+  expect(await you.at(['user', 'list'])).toMatchObject({
     exitCode: 4,
     stderr: `edgeplatformctl: not logged in on ${remote}: edgeplatformctl --host ${remote} login\n`,
   })
   const wrong = await you.at(['login', 'you@plant.example', '--password-stdin'], 'wrong password\n')
   expect(wrong).toMatchObject({ exitCode: 4 })
   await ok(['login', 'you@plant.example', '--password-stdin'], `${password}\n`, you.at)
-  expect(await ok(['users', 'list'], undefined, you.at)).toMatch(
-    /^you@plant\.example +admin +active +\d{4}-/m,
-  )
+  expect(await ok(['user', 'list'], undefined, you.at)).toMatch(/^you@plant\.example +admin +active +\d{4}-/m)
 
   await ok(['logout'], undefined, you.at)
-  expect((await you.at(['users', 'list'])).exitCode).toBe(4)
+  expect((await you.at(['user', 'list'])).exitCode).toBe(4)
   rmSync(you.home, { recursive: true })
 })
 
@@ -88,18 +86,18 @@ it('a session is renewed before it ends, and its old token is refused then', asy
     `${encodeURIComponent(remote).replace('%3A', '_')}.json`,
   )
   const before = JSON.parse(readFileSync(file, 'utf8'))
-  await ok(['projects', 'list'], undefined, user.at)
+  await ok(['project', 'list'], undefined, user.at)
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(before)
   // As six minutes later.
   writeFileSync(file, JSON.stringify({ ...before, since: before.since - 360_000 }))
-  await ok(['projects', 'list'], undefined, user.at)
+  await ok(['project', 'list'], undefined, user.at)
   const after = JSON.parse(readFileSync(file, 'utf8'))
   expect(after.tokens.Authorization).not.toBe(before.tokens.Authorization)
   const headers = { authorization: before.tokens.Authorization }
   expect((await platform.app.inject({ url: '/v1/projects', headers })).statusCode).toBe(401)
   // A token that has ended cannot be exchanged.
   writeFileSync(file, JSON.stringify(before))
-  expect((await user.at(['projects', 'list'])).exitCode).toBe(4)
+  expect((await user.at(['project', 'list'])).exitCode).toBe(4)
   rmSync(user.home, { recursive: true })
 })
 
@@ -113,35 +111,35 @@ describe('users', () => {
       '--role=viewer',
       '--first-name=Eve',
     ])
-    const again = await json(['users', 'activation', email])
+    const again = await json(['user', 'activation', email])
     expect(again.uid).toBe(uid)
     expect(again.activationLink).not.toBe(activationLink)
-    await ok(['users', 'roles', email, 'operator,viewer'])
+    await ok(['user', 'roles', email, 'operator,viewer'])
     const roles = async () => {
-      const { items } = await json(['users', 'list', `--filter=spec.emailId=${email}`])
+      const { items } = await json(['user', 'list', `--filter=spec.emailId=${email}`])
       return (items as { spec: { roles: string[] } }[]).map(({ spec }) => spec.roles)
     }
     expect(await roles()).toEqual([['operator', 'viewer']])
-    await ok(['users', 'roles', uid, 'none'])
+    await ok(['user', 'roles', uid, 'none'])
     expect(await roles()).toEqual([[]])
-    expect(await run(['users', 'delete', email])).toMatchObject({
+    expect(await run(['user', 'delete', email])).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('add --yes'),
     })
-    await ok(['users', 'delete', email, '--yes'])
-    expect(await run(['users', 'delete', email, '--yes'])).toMatchObject({
+    await ok(['user', 'delete', email, '--yes'])
+    expect(await run(['user', 'delete', email, '--yes'])).toMatchObject({
       exitCode: 1,
-      stderr: 'edgeplatformctl: there is no user eve@plant.example; see: edgeplatformctl users list\n',
+      stderr: 'edgeplatformctl: there is no user eve@plant.example; see: edgeplatformctl user list\n',
     })
   })
 
   it.each([
-    [['users', 'create', 'no address'], 1, /e-mail address/],
-    [['users', 'create', 'a@b.example', '--admin', '--role=viewer'], 2, /--admin contradicts --role=viewer/],
-    [['users', 'create', 'a@b.example', '--role=boss'], 2, /must be one of: admin, operator, viewer/],
-    [['users', 'roles', 'a@b.example', 'admin,boss'], 2, /boss is not a role/],
+    [['user', 'create', 'no address'], 1, /e-mail address/],
+    [['user', 'create', 'a@b.example', '--admin', '--role=viewer'], 2, /--admin contradicts --role=viewer/],
+    [['user', 'create', 'a@b.example', '--role=boss'], 2, /must be one of: admin, operator, viewer/],
+    [['user', 'roles', 'a@b.example', 'admin,boss'], 2, /boss is not a role/],
     [['activate', 'https://elsewhere/'], 2, /is not a link to set a password/],
-    [['user'], 2, /did you mean users\?/],
+    [['user'], 2, /user needs one of: list/],
   ])('%j is refused', async (args, exitCode, message) => {
     const ended = await run(args)
     expect(ended.exitCode).toBe(exitCode)
@@ -151,89 +149,89 @@ describe('users', () => {
 })
 
 it('users have roles in projects, and what a project holds keeps it', async () => {
-  const uid = (await ok(['projects', 'create', 'north plant'])).trim()
+  const uid = (await ok(['project', 'create', 'north plant'])).trim()
   await platform.addUser('of-north@plant.example', password)
-  await ok(['projects', 'roles', 'north plant', 'of-north@plant.example', 'operator'])
-  const read = () => json(['projects', 'list', '--filter', 'metadata.name=north plant'])
+  await ok(['project', 'roles', 'north plant', 'of-north@plant.example', 'operator'])
+  const read = () => json(['project', 'list', '--filter', 'metadata.name=north plant'])
   expect((await read()).items).toMatchObject([
     { metadata: { uid }, spec: { users: [{ roles: ['operator'] }] } },
   ])
-  expect(await ok(['projects', 'list'])).toMatch(/^north plant +1 /m)
-  await ok(['projects', 'roles', uid, 'of-north@plant.example', 'none'])
+  expect(await ok(['project', 'list'])).toMatch(/^north plant +1 /m)
+  await ok(['project', 'roles', uid, 'of-north@plant.example', 'none'])
   expect((await read()).items).toMatchObject([{ spec: { users: [] } }])
-  expect(await run(['projects', 'create', 'north plant'])).toMatchObject({
+  expect(await run(['project', 'create', 'north plant'])).toMatchObject({
     exitCode: 1,
     stderr: expect.stringContaining('there is a project named north plant (ProjectExists)'),
   })
-  await ok(['projects', 'delete', 'north plant', '--yes'])
+  await ok(['project', 'delete', 'north plant', '--yes'])
   expect((await read()).items).toEqual([])
 })
 
 it('an API key is shown once, logs a script in, and can be switched off', async () => {
   await platform.addUser('scripts@plant.example', password, ['viewer'])
-  const wanted = ['apikeys', 'create', 'nightly', '--for=scripts@plant.example']
+  const wanted = ['apikey', 'create', 'nightly', '--for=scripts@plant.example']
   expect(await run(wanted)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--expiry=+90d') })
   const { apiKey } = await json([...wanted, '--expiry=+90d'])
-  expect(await ok(['apikeys', 'list'])).not.toContain(apiKey)
+  expect(await ok(['apikey', 'list'])).not.toContain(apiKey)
   const script = elsewhere()
   const file = join(script.home, 'key')
   writeFileSync(file, `${apiKey}\n`)
   await ok(['login', '--api-key-file', file], undefined, script.at)
-  expect((await json(['projects', 'list'], script.at)).items).toEqual([])
-  expect(await script.at(['projects', 'create', 'east'])).toMatchObject({
+  expect((await json(['project', 'list'], script.at)).items).toEqual([])
+  expect(await script.at(['project', 'create', 'east'])).toMatchObject({
     exitCode: 1,
     stderr: expect.stringMatching(/Forbidden/),
   })
 
-  await ok(['apikeys', 'disable', 'nightly'])
-  expect(await ok(['apikeys', 'list'])).toMatch(/^nightly .* disabled /m)
-  expect((await script.at(['projects', 'list'])).exitCode).toBe(4)
-  await ok(['apikeys', 'enable', 'nightly'])
-  await ok(['projects', 'list'], undefined, script.at)
+  await ok(['apikey', 'disable', 'nightly'])
+  expect(await ok(['apikey', 'list'])).toMatch(/^nightly .* disabled /m)
+  expect((await script.at(['project', 'list'])).exitCode).toBe(4)
+  await ok(['apikey', 'enable', 'nightly'])
+  await ok(['project', 'list'], undefined, script.at)
   writeFileSync(file, 'another-key')
   expect((await script.at(['login', '--api-key-file', file])).exitCode).toBe(4)
   writeFileSync(file, 'two words')
   expect((await script.at(['login', '--api-key-file', file])).exitCode).toBe(2)
-  await ok(['apikeys', 'delete', 'nightly', '--yes'])
-  expect((await script.at(['projects', 'list'])).exitCode).toBe(4)
+  await ok(['apikey', 'delete', 'nightly', '--yes'])
+  expect((await script.at(['project', 'list'])).exitCode).toBe(4)
   rmSync(script.home, { recursive: true })
 })
 
 it('hosts register with a token of a command, and are listed, shown, accepted and removed', async () => {
-  await ok(['projects', 'create', 'south'])
+  await ok(['project', 'create', 'south'])
   const token = (
-    await ok(['tokens', 'create', 'for south', '--project=south', '--maximum-hosts=2', '--expiry=+1d'])
+    await ok(['token', 'create', 'for south', '--project=south', '--maximum-hosts=2', '--expiry=+1d'])
   ).trim()
-  expect(await ok(['tokens', 'list'])).toMatch(/^for south +\S{8}… +south +0 of 2 +active /m)
+  expect(await ok(['token', 'list'])).toMatch(/^for south +\S{8}… +south +0 of 2 +active /m)
   const [press, mill] = [playEdgeHost(platform), playEdgeHost(platform)]
   expect((await press.register(token, 'press-7')).status).toBe(200)
-  const own = (await ok(['tokens', 'create', 'own'])).trim()
+  const own = (await ok(['token', 'create', 'own'])).trim()
   await mill.register(own, 'mill-7')
   await press.logIn()
 
-  const list = await ok(['hosts', 'list'])
+  const list = await ok(['host', 'list'])
   expect(list).toMatch(/^press-7 +south +192\.0\.2\.7 +amd64 +never seen +- +\S+$/m)
   expect(list).toMatch(/^mill-7 +- /m)
-  expect(await ok(['hosts', 'list', '--project=south'])).not.toContain('mill-7')
-  expect(await ok(['hosts', 'list', '--filter=metadata.name=mill-7'])).not.toContain('press-7')
-  const one = await run(['hosts', 'list', '--limit=1'])
+  expect(await ok(['host', 'list', '--project=south'])).not.toContain('mill-7')
+  expect(await ok(['host', 'list', '--filter=metadata.name=mill-7'])).not.toContain('press-7')
+  const one = await run(['host', 'list', '--limit=1'])
   expect([one.stdout.split('\n').length, one.stderr]).toEqual([3, '1 of 2; --limit=0 gives all\n'])
-  expect(await json(['hosts', 'show', 'press-7'])).toMatchObject({ metadata: { uid: press.uid } })
-  expect(await ok(['hosts', 'show', press.uid])).toMatch(/Project: south$/m)
-  expect(await run(['hosts', 'show', 'nowhere'])).toMatchObject({
+  expect(await json(['host', 'show', 'press-7'])).toMatchObject({ metadata: { uid: press.uid } })
+  expect(await ok(['host', 'show', press.uid])).toMatch(/Project: south$/m)
+  expect(await run(['host', 'show', 'nowhere'])).toMatchObject({
     exitCode: 1,
     stderr: expect.stringMatching(/there is no host nowhere/),
   })
 
   await platform.addUser('of-south@plant.example', password)
-  await ok(['projects', 'roles', 'south', 'of-south@plant.example', 'viewer'])
+  await ok(['project', 'roles', 'south', 'of-south@plant.example', 'viewer'])
   const viewer = elsewhere()
   await ok(['login', 'of-south@plant.example', '--password-stdin'], password, viewer.at)
-  const seen = (await json(['hosts', 'list'], viewer.at)).items as { metadata: { name: string } }[]
+  const seen = (await json(['host', 'list'], viewer.at)).items as { metadata: { name: string } }[]
   expect(seen.map(({ metadata: { name } }) => name)).toEqual(['press-7'])
-  expect((await viewer.at(['hosts', 'delete', 'press-7', '--yes'])).exitCode).toBe(1)
-  await ok(['projects', 'roles', 'south', 'of-south@plant.example', 'none'])
-  expect((await viewer.at(['hosts', 'list'])).exitCode).toBe(1)
+  expect((await viewer.at(['host', 'delete', 'press-7', '--yes'])).exitCode).toBe(1)
+  await ok(['project', 'roles', 'south', 'of-south@plant.example', 'none'])
+  expect((await viewer.at(['host', 'list'])).exitCode).toBe(1)
   rmSync(viewer.home, { recursive: true })
 
   // Two hosts with one key: the copy logs in with an old generation.
@@ -244,28 +242,28 @@ it('hosts register with a token of a command, and are listed, shown, accepted an
     ...{ headers: { authorization: press.token }, payload: { state: 'healthy' } },
   })
   await copy.logIn()
-  expect(await ok(['hosts', 'list'])).toMatch(/^press-7 .* exists twice /m)
-  await ok(['hosts', 'accept', 'press-7', '--yes'])
+  expect(await ok(['host', 'list'])).toMatch(/^press-7 .* exists twice /m)
+  await ok(['host', 'accept', 'press-7', '--yes'])
   expect((await press.logIn()).status).toBe(200)
-  await ok(['hosts', 'delete', 'press-7', '--yes'])
-  expect(await ok(['hosts', 'list'])).not.toContain('press-7')
+  await ok(['host', 'delete', 'press-7', '--yes'])
+  expect(await ok(['host', 'list'])).not.toContain('press-7')
   expect((await press.logIn()).json.code).toBe('HostRemoved')
 
-  await ok(['tokens', 'disable', 'own'])
+  await ok(['token', 'disable', 'own'])
   expect((await playEdgeHost(platform).register(own)).status).toBe(401)
-  await ok(['tokens', 'enable', 'own'])
+  await ok(['token', 'enable', 'own'])
   expect((await playEdgeHost(platform).register(own)).status).toBe(200)
-  await ok(['tokens', 'delete', 'own', '--yes'])
-  expect(await ok(['tokens', 'list'])).not.toMatch(/^own /m)
+  await ok(['token', 'delete', 'own', '--yes'])
+  expect(await ok(['token', 'list'])).not.toMatch(/^own /m)
 })
 
 it('events of all scopes are shown, the newest first', async () => {
-  await ok(['projects', 'create', 'west'])
+  await ok(['project', 'create', 'west'])
   for (const [name, options] of [
     ['a-host', []],
     ['b-host', ['--project=west']],
   ] as const) {
-    const token = (await ok(['tokens', 'create', `of ${name}`, ...options])).trim()
+    const token = (await ok(['token', 'create', `of ${name}`, ...options])).trim()
     const host = playEdgeHost(platform)
     await host.register(token, name)
     await host.logIn()
@@ -283,17 +281,17 @@ it('events of all scopes are shown, the newest first', async () => {
     })
     expect(reply.statusCode).toBe(201)
   }
-  const [, first, second] = (await ok(['events', 'list'])).split('\n')
+  const [, first, second] = (await ok(['event', 'list'])).split('\n')
   expect([first, second].map((line) => line?.split(/\s+/)[2])).toEqual(['b-host', 'a-host'])
-  expect(await ok(['events', 'list', '--project=west'])).not.toContain('a-host')
+  expect(await ok(['event', 'list', '--project=west'])).not.toContain('a-host')
 })
 
 it('the audit trail tells who did what, and can be asked for one user and one project', async () => {
   await platform.addUser('auditor@plant.example', password, ['admin'])
   const auditor = elsewhere()
   await ok(['login', 'auditor@plant.example', '--password-stdin'], password, auditor.at)
-  await ok(['projects', 'create', 'audited'], undefined, auditor.at)
-  const of = (words: readonly string[]) => ok(['audits', 'list', ...words], undefined, auditor.at)
+  await ok(['project', 'create', 'audited'], undefined, auditor.at)
+  const of = (words: readonly string[]) => ok(['audit', 'list', ...words], undefined, auditor.at)
   await expect
     .poll(() => of(['--by=auditor@plant.example']))
     .toMatch(/auditor@plant\.example +127\.0\.0\.1 .* success .*project/)
@@ -301,16 +299,16 @@ it('the audit trail tells who did what, and can be asked for one user and one pr
   expect((await of(['--project=audited'])).trim().split('\n')).toHaveLength(1)
   expect((await of(['--since=+1d'])).trim().split('\n')).toHaveLength(1)
   expect((await of(['--limit=2'])).trim().split('\n')).toHaveLength(3)
-  expect(await auditor.at(['audits', 'list', '--since=soon'])).toMatchObject({ exitCode: 2 })
+  expect(await auditor.at(['audit', 'list', '--since=soon'])).toMatchObject({ exitCode: 2 })
   rmSync(auditor.home, { recursive: true })
 })
 
 it('the audit trail is verified against an earlier head, and saved', async () => {
-  const { head, isIntact } = await json(['audits', 'verify'])
+  const { head, isIntact } = await json(['audit', 'verify'])
   expect(isIntact).toBe(true)
-  await ok(['projects', 'create', 'later'])
+  await ok(['project', 'create', 'later'])
   const earlier = `--head=${head.number}:${head.hash}`
-  expect(await ok(['audits', 'verify', earlier])).toContain('Trail: whole and unaltered')
+  expect(await ok(['audit', 'verify', earlier])).toContain('Trail: whole and unaltered')
   const other = await run([
     'audits',
     'verify',
@@ -322,7 +320,7 @@ it('the audit trail is verified against an earlier head, and saved', async () =>
   })
 
   const file = join(folder, 'trail.tar')
-  expect(await run(['audits', 'download', `--file=${file}`])).toMatchObject({
+  expect(await run(['audit', 'download', `--file=${file}`])).toMatchObject({
     exitCode: 0,
     stderr: `The audit trail is in ${file}.\n`,
   })
@@ -340,7 +338,7 @@ it('the audit trail is verified against an earlier head, and saved', async () =>
   platform.rooms.state.database.sql.exec(
     `DROP TRIGGER audit_is_not_altered; UPDATE audit SET message = 'nothing' WHERE seq = ${head.number}`,
   )
-  expect(await run(['audits', 'verify'])).toMatchObject({
+  expect(await run(['audit', 'verify'])).toMatchObject({
     exitCode: 1,
     stdout: expect.stringContaining(`record ${head.number}: the record was altered`),
   })
@@ -350,7 +348,7 @@ it('nothing of a host is a part of the program', () => {
   const file = join(folder, 'ctl.cjs')
   const parts = bundleProgram('ctl', file, { program: 'edgeplatformd', file: 'platform-main.ts' })
   const rooms = new Set(parts.flatMap((path) => /^src\/([^/]+)\//.exec(path)?.[1] ?? []))
-  // `archive` packs the folder of `packs upload`; it is a library of both programs.
+  // `archive` packs the folder of `pack upload`; it is a library of both programs.
   expect([...rooms].sort()).toEqual([
     'archive',
     'audit',
@@ -375,7 +373,7 @@ it('nothing of a host is a part of the program', () => {
 it('the state of the platform is shown with the fingerprint that a first contact asks for', async () => {
   expect(await ok(['status'])).toContain(fingerprint)
   const you = createCtl(platformCtlProgram())
-  const { exitCode, stderr } = await you.run(['--host', remote, 'users', 'list'])
+  const { exitCode, stderr } = await you.run(['--host', remote, 'user', 'list'])
   expect(exitCode).toBe(5)
   expect(stderr).toContain(`The platform ${remote} is not known yet.`)
   expect(stderr).toContain('sudo edgeplatformctl status')

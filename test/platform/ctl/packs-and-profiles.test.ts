@@ -45,24 +45,24 @@ describe('packs', () => {
   it('are uploaded from their folder, listed, shown and deleted', async () => {
     const long = `charts/${'x'.repeat(120)}/ä.txt`
     const at = packFolder('web', { [long]: 'kept', '.git/config': 'left out' })
-    const uid = (await ok('packs', 'upload', at)).trim()
+    const uid = (await ok('pack', 'upload', at)).trim()
     const stored = platform.rooms.packs.packs.folderOf({ uid })
     expect(readFileSync(join(stored, long), 'utf8')).toBe('kept')
     expect(existsSync(join(stored, '.git'))).toBe(false)
-    expect(await ok('packs', 'list')).toMatch(/^web +1\.0\.0 +addon/m)
-    expect(await ok('packs', 'show', 'web@1.0.0')).toMatch(/Digest: sha256:[0-9a-f]{64}/)
-    const twice = await run('packs', 'upload', at)
+    expect(await ok('pack', 'list')).toMatch(/^web +1\.0\.0 +addon/m)
+    expect(await ok('pack', 'show', 'web@1.0.0')).toMatch(/Digest: sha256:[0-9a-f]{64}/)
+    const twice = await run('pack', 'upload', at)
     expect(twice).toMatchObject({
       exitCode: 1,
       stderr: expect.stringContaining('there is a pack web 1.0.0') as string,
     })
-    await ok('packs', 'delete', 'web', '--yes')
-    expect((await run('packs', 'show', 'web')).exitCode).toBe(1)
+    await ok('pack', 'delete', 'web', '--yes')
+    expect((await run('pack', 'show', 'web')).exitCode).toBe(1)
   })
 
   it('of a project are found in it', async () => {
-    await ok('projects', 'create', 'north')
-    const uid = (await ok('packs', 'upload', packFolder('api'), '--project', 'north')).trim()
+    await ok('project', 'create', 'north')
+    const uid = (await ok('pack', 'upload', packFolder('api'), '--project', 'north')).trim()
     const { items } = await json<{ items: { metadata: { uid: string } }[] }>(
       'packs',
       'list',
@@ -70,7 +70,7 @@ describe('packs', () => {
       'north',
     )
     expect(items.map(({ metadata }) => metadata.uid)).toEqual([uid])
-    expect(await ok('packs', 'show', 'api')).toMatch(/Project: north/)
+    expect(await ok('pack', 'show', 'api')).toMatch(/Project: north/)
   })
 
   it.each([
@@ -94,28 +94,28 @@ describe('packs', () => {
       'is not a regular file',
     ],
   ])('%s is refused before anything is sent', async (_, path, why) => {
-    const { exitCode, stderr } = await run('packs', 'upload', path())
+    const { exitCode, stderr } = await run('pack', 'upload', path())
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(why)])
   })
 })
 
 describe('profiles', () => {
   it('are imported, shown, exported and deleted', async () => {
-    const uid = (await ok('profiles', 'import', profileFile('shop'), '--publish')).trim()
-    await ok('profiles', 'import', profileFile('shop', '1.1.0'))
-    expect(await ok('profiles', 'list')).toMatch(/^shop +1\.0\.0 +published +add-on +1/m)
-    const ambiguous = await run('profiles', 'show', 'shop')
+    const uid = (await ok('profile', 'import', profileFile('shop'), '--publish')).trim()
+    await ok('profile', 'import', profileFile('shop', '1.1.0'))
+    expect(await ok('profile', 'list')).toMatch(/^shop +1\.0\.0 +published +add-on +1/m)
+    const ambiguous = await run('profile', 'show', 'shop')
     expect(ambiguous).toMatchObject({
       exitCode: 1,
       stderr: expect.stringContaining('more than one') as string,
     })
-    expect(await ok('profiles', 'show', 'shop@1.0.0')).toMatch(/web 1\.0\.0 \(addon\), not uploaded/)
-    const exported = JSON.parse(await ok('profiles', 'export', 'shop@1.0.0')) as ReturnType<
+    expect(await ok('profile', 'show', 'shop@1.0.0')).toMatch(/web 1\.0\.0 \(addon\), not uploaded/)
+    const exported = JSON.parse(await ok('profile', 'export', 'shop@1.0.0')) as ReturnType<
       typeof smallProfile
     >
     expect(exported.metadata.uid).toBe(uid)
     expect(exported.spec).toEqual(smallProfile('shop').spec)
-    const asYaml = parse(await ok('profiles', 'export', uid, '-o', 'yaml')) as typeof exported
+    const asYaml = parse(await ok('profile', 'export', uid, '-o', 'yaml')) as typeof exported
     expect(asYaml.spec).toEqual(exported.spec)
     const values = await json<{ spec: { published: { packs: { values: string }[] } } }>(
       'profiles',
@@ -123,15 +123,15 @@ describe('profiles', () => {
       uid,
     )
     expect(values.spec.published.packs[0]?.values).toContain('password: ********')
-    await ok('profiles', 'delete', 'shop@1.1.0', '--yes')
-    expect((await run('profiles', 'show', 'shop@1.1.0')).exitCode).toBe(1)
+    await ok('profile', 'delete', 'shop@1.1.0', '--yes')
+    expect((await run('profile', 'show', 'shop@1.1.0')).exitCode).toBe(1)
   })
 
   it('give their variables, and take them back', async () => {
-    await ok('profiles', 'import', profileFile('mart'))
-    expect(await ok('profiles', 'variables', 'mart')).toMatch(/^PASSWORD .*\*{8} +sensitive/m)
+    await ok('profile', 'import', profileFile('mart'))
+    expect(await ok('profile', 'variables', 'mart')).toMatch(/^PASSWORD .*\*{8} +sensitive/m)
     const { variables } = await json<{ variables: { name: string; defaultValue: string }[] }>(
-      ...['profiles', 'variables', 'mart'],
+      ...['profile', 'variables', 'mart'],
     )
     const file = join(folder, 'variables.json')
     writeFileSync(
@@ -142,8 +142,8 @@ describe('profiles', () => {
         ),
       }),
     )
-    await ok('profiles', 'variables', 'mart', '--set-from', file)
-    const exported = JSON.parse(await ok('profiles', 'export', 'mart')) as ReturnType<typeof smallProfile>
+    await ok('profile', 'variables', 'mart', '--set-from', file)
+    const exported = JSON.parse(await ok('profile', 'export', 'mart')) as ReturnType<typeof smallProfile>
     expect(exported.spec.variables.map(({ defaultValue }) => defaultValue)).toEqual([
       'paula',
       'hunter-of-two',
@@ -153,7 +153,7 @@ describe('profiles', () => {
   it('that are invalid are refused with the problem', async () => {
     const file = join(folder, 'bad.yaml')
     writeFileSync(file, 'metadata: {name: a}\nspec: {version: one, template: {type: add-on, packs: []}}\n')
-    const { exitCode, stderr } = await run('profiles', 'import', file)
+    const { exitCode, stderr } = await run('profile', 'import', file)
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining('malformed version')])
   })
 })

@@ -34,10 +34,10 @@ beforeAll(async () => {
   await platform.addUser('root@plant.example', password, ['admin'])
   const admin = await platform.signIn('root@plant.example', password)
   root = createCtl(platformCtlProgram())
-  await ok('projects', 'create', 'north')
+  await ok('project', 'create', 'north')
   await platform.addUser('of-north@plant.example', password)
-  await ok('projects', 'roles', 'north', 'of-north@plant.example', 'operator')
-  const { items } = await json<{ items: { metadata: { uid: string } }[] }>('projects', 'list')
+  await ok('project', 'roles', 'north', 'of-north@plant.example', 'operator')
+  const { items } = await json<{ items: { metadata: { uid: string } }[] }>('project', 'list')
   const uid = items[0]?.metadata.uid ?? ''
   operatorHeaders = { ...(await platform.signIn('of-north@plant.example', password)), projectuid: uid }
   await uploadClusterPacks(platform, admin)
@@ -57,28 +57,28 @@ afterAll(async () => {
 })
 
 it('a user with a role in a project alone sees the packs and profiles of the tenant, which the project may use', async () => {
-  expect((await at('packs', 'list')).stdout).toMatch(/^edge-os +1\.0\.0 +os +- /m)
-  expect((await at('packs', 'show', 'web@1.0.0')).stdout).toContain('The web')
-  expect((await at('profiles', 'list')).stdout).toMatch(/^infra +1\.0\.0 +draft/m)
-  expect((await at('profiles', 'show', 'infra')).stdout).toContain('web 1.0.0 (addon)')
-  expect((await at('profiles', 'show', 'infra', '--output', 'json')).stdout).not.toContain('"values"')
-  expect((await at('profiles', 'variables', 'infra')).stdout).toMatch(/^PASSWORD .*\*{8}/m)
+  expect((await at('pack', 'list')).stdout).toMatch(/^edge-os +1\.0\.0 +os +- /m)
+  expect((await at('pack', 'show', 'web@1.0.0')).stdout).toContain('The web')
+  expect((await at('profile', 'list')).stdout).toMatch(/^infra +1\.0\.0 +draft/m)
+  expect((await at('profile', 'show', 'infra')).stdout).toContain('web 1.0.0 (addon)')
+  expect((await at('profile', 'show', 'infra', '--output', 'json')).stdout).not.toContain('"values"')
+  expect((await at('profile', 'variables', 'infra')).stdout).toMatch(/^PASSWORD .*\*{8}/m)
 })
 
 it('makes clusters of them, by their names', async () => {
   const options = ['--project', 'north', '--name', 'line-7', '--edge-host', 'press-7', '--profile', 'infra']
-  const made = await at('clusters', 'create', ...options, '--set', 'USER=paul')
+  const made = await at('cluster', 'create', ...options, '--set', 'USER=paul')
   expect([made.exitCode, made.stderr]).toEqual([0, ''])
-  expect((await at('clusters', 'show', 'line-7')).stdout).toContain('infra')
-  const again = await at('clusters', 'profiles', 'line-7', '--profile', 'infra@1.0.0')
+  expect((await at('cluster', 'show', 'line-7')).stdout).toContain('infra')
+  const again = await at('cluster', 'profiles', 'line-7', '--profile', 'infra@1.0.0')
   expect([again.exitCode, again.stderr]).toEqual([0, expect.any(String)])
 })
 
 it('changes none of them, and gets no values of packs', async () => {
   for (const args of [
-    ['profiles', 'delete', 'infra', '--yes'],
-    ['profiles', 'export', 'infra'],
-    ['packs', 'delete', 'web', '--yes'],
+    ['profile', 'delete', 'infra', '--yes'],
+    ['profile', 'export', 'infra'],
+    ['pack', 'delete', 'web', '--yes'],
   ])
     expect(await at(...args)).toMatchObject({
       exitCode: 1,

@@ -142,7 +142,7 @@ describe('a registration', () => {
     expect((await first.register(token)).status).toBe(200)
     const refused = await playEdgeHost(platform, { keys }).register(token)
     expect([refused.status, refused.json.code]).toEqual([409, 'HostAlreadyRegistered'])
-    expect(refused.text).toContain(`hosts delete ${first.uid}`)
+    expect(refused.text).toContain(`host delete ${first.uid}`)
   })
 
   it('that a record of another project blocks names the command, and the trail names the record', async () => {
@@ -151,7 +151,7 @@ describe('a registration', () => {
     const host = playEdgeHost(platform, { hostUid: thief.hostUid })
     const { token } = await makeToken()
     const refused = await host.register(token)
-    expect(refused.text).toContain(`edgeplatformctl hosts delete ${thief.uid}`)
+    expect(refused.text).toContain(`edgeplatformctl host delete ${thief.uid}`)
     expect(refused.text).not.toContain('squatter')
     const found = await ask('GET', `/v1/audits?resourceUid=${thief.uid}`)
     expect(found.text).toContain('HostAlreadyRegistered')

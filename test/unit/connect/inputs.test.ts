@@ -28,7 +28,7 @@ describe('the file of the token', () => {
 
   it('has to have one token', () => {
     const refused: [string, RegExp][] = [
-      ['', /is empty; .*edgeplatformctl tokens create/],
+      ['', /is empty; .*edgeplatformctl token create/],
       [' \n', /is empty/],
       ['x'.repeat(257), /more than 256 characters/],
       ['one two', /more than one word/],

@@ -22,18 +22,23 @@ describe('a command line', () => {
   it.each([
     ['status', 'status', [], {}],
     [
-      '-o json --host=box sessions list --limit 3',
-      'sessions list',
+      '-o json --host=box session list --limit 3',
+      'session list',
       [],
       { output: 'json', host: 'box', limit: '3' },
     ],
-    ['sessions revoke 12-ab', 'sessions revoke', ['12-ab'], {}],
+    // Nouns are singular; their plurals mean the same.
+    ['-o json sessions list', 'session list', [], { output: 'json' }],
+    ['clusters diff', 'cluster diff', [], {}],
+    ['help sessions list', 'help', ['session', 'list'], {}],
+    ['api get sessions', 'api get', ['sessions'], {}],
+    ['session revoke 12-ab', 'session revoke', ['12-ab'], {}],
     ['content --for=k3s registry config', 'content registry config', [], { for: 'k3s' }],
     ['api post /v1/x --data -', 'api post', ['/v1/x'], { data: '-' }],
     ['login', 'login', [], {}],
     ['login alice --password-stdin', 'login', ['alice'], { 'password-stdin': '' }],
     ['--output=json --output=yaml status', 'status', [], { output: 'yaml' }],
-    ['sessions list --help', 'help', ['sessions', 'list'], {}],
+    ['session list --help', 'help', ['session', 'list'], {}],
     ['--version', 'version', [], {}],
     ['help audit verify', 'help', ['audit', 'verify'], {}],
   ])('the command line %s is parsed', (line, name, rest, given) => {
@@ -44,8 +49,8 @@ describe('a command line', () => {
 
   it.each([
     ['statsu', 'unknown command statsu; did you mean status?'],
-    ['sesions list', 'did you mean sessions?'],
-    ['sessions lits', 'did you mean sessions list?'],
+    ['sesions list', 'did you mean session?'],
+    ['sessions lits', 'did you mean session list?'],
     ['audit', 'audit needs one of: list, verify, download'],
     ['content registry', 'content registry needs one of: show, config'],
     [
@@ -61,7 +66,7 @@ describe('a command line', () => {
     ['status --no-color=yes', '--no-color takes no value'],
     ['status --limit=3', 'status takes no --limit'],
     ['status now', 'unexpected argument now'],
-    ['sessions revoke', 'sessions revoke needs UID'],
+    ['session revoke', 'session revoke needs UID'],
     ['status --data=\u001b[31m', 'status takes no --data'],
     ['\u001b[31m', 'unknown command \\u001b[31m'],
   ])('the command line %s is refused with its reason', (line, words) => {

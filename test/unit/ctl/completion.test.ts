@@ -13,11 +13,16 @@ COMP_WORDS=(edgehostctl "$@"); COMP_CWORD=$#; _edgehostctl; printf '%s\\n' "\${C
 
 it.each<[string[], string[]]>([
   [['st'], ['status']],
-  [['s'], ['status', 'sessions', 'support']],
+  [['s'], ['status', 'session', 'support']],
+  [
+    ['session', ''],
+    ['list', 'revoke', 'revoke-all'],
+  ],
   [
     ['sessions', ''],
     ['list', 'revoke', 'revoke-all'],
   ],
+  [['help', 'sessions', 'l'], ['list']],
   [['--host', 'box', 'audit', 'd'], ['download']],
   [['--host', 'box', ':', '5081', 'audit', 'v'], ['verify']],
   [
@@ -31,7 +36,7 @@ it.each<[string[], string[]]>([
   ],
   [['--output', '=', 'y'], ['yaml']],
   [['status', '--out'], ['--output']],
-  [['sessions', 'list', '--li'], ['--limit']],
+  [['session', 'list', '--li'], ['--limit']],
   [['status', '--li'], ['']],
   [['help', 'au'], ['audit']],
   [
