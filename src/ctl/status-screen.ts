@@ -1,6 +1,7 @@
 import type { ServiceStatus } from '../service/schemas.ts'
 import type { AuditView } from '../audit/schemas.ts'
 import type { SessionItem } from '../auth/schemas.ts'
+import type { ClusterDetails } from '../cluster/schemas.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
 import type { PlatformLink } from '../uplink/schemas.ts'
 import { renderFacts, type Fact, type Paper } from './facts.ts'
@@ -12,6 +13,8 @@ export interface HostStatus {
   readonly service: ServiceStatus | undefined
   /** How it is connected; undefined in airgap mode. */
   readonly platform: PlatformLink | undefined
+  /** Undefined without one. */
+  readonly cluster: Pick<ClusterDetails, 'metadata' | 'status'> | undefined
   readonly sessions: readonly SessionItem[]
   /** Records without success among the newest 50, newest first. */
   readonly errors: readonly AuditView[] | undefined
@@ -37,6 +40,7 @@ export function renderStatus(found: HostStatus, options: StatusOptions): string 
     [
       ...identity(found),
       ...platformFacts(found.platform),
+      ...clusterFacts(found.cluster),
       ...(found.service ? serviceFacts(found.service, options) : []),
       factsFact(found.host),
       ...diskFacts(found),
@@ -82,6 +86,31 @@ function platformFacts(link: PlatformLink | undefined): Fact[] {
       lines: [url, state, ...(cause ? [cause.message] : [])],
       mood: isConnected ? 'good' : 'bad',
     },
+  ]
+}
+
+function clusterFacts(cluster: HostStatus['cluster']): Fact[] {
+  if (!cluster) return []
+  const { clusterState, phase, health, k8sVersion } = cluster.status
+  const state = phase === clusterState ? phase : `${clusterState} (${phase})`
+  const mood = clusterState === 'Error' ? 'bad' : health.status === 'Healthy' ? 'good' : 'warning'
+  const what = `${cluster.metadata.name ?? ''}, Kubernetes ${k8sVersion}`
+  return [{ label: 'Cluster', lines: [what, `${state}, ${health.status}`], mood }]
+}
+
+/** Why the cluster is not as it should be, or what it is at; the reasons of the host name what to do. Empty where it is well. */
+const clusterReason = ({ status: { clusterStateReason, health } }: NonNullable<HostStatus['cluster']>) =>
+  clusterStateReason || (health.status === 'Healthy' ? '' : (health.reason ?? health.status))
+
+/** The reason, and the command that goes on from it. */
+function clusterSteps(cluster: HostStatus['cluster'], command: string): string[] {
+  if (!cluster) return []
+  const reason = clusterReason(cluster)
+  if (reason === '') return []
+  const isMoving = ['Provisioning', 'Deleting'].includes(cluster.status.clusterState)
+  return [
+    `the cluster: ${reason}`,
+    isMoving ? `follow the cluster: ${command} cluster watch` : `more of the cluster: ${command} cluster get`,
   ]
 }
 
@@ -167,13 +196,14 @@ function errorFact(errors: readonly AuditView[] | undefined): Fact {
 
 /** What to do next, the most urgent first. */
 function nextSteps(
-  { host, service, platform, errors }: HostStatus,
+  { host, service, platform, cluster, errors }: HostStatus,
   { command, now }: StatusOptions,
 ): string[] {
   const steps: string[] = []
   if (service && service.failing.length > 0)
     steps.push('why it is not ready: journalctl -u edgehostd -g ready')
   if (platform?.isConnected === false) steps.push(`how the platform is reached: ${command} platform status`)
+  steps.push(...clusterSteps(cluster, command))
   if (isFull(service)) steps.push('make room: df -h /var/lib/edgehostd')
   if (service && service.unwrittenAudits > 0)
     steps.push(`${plural(service.unwrittenAudits, 'audit')} only in the journal: ${command} audit verify`)

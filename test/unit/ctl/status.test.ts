@@ -5,12 +5,13 @@ import { renderStatus, type HostStatus } from '../../../src/ctl/status-screen.ts
 import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
 import type { PlatformLink } from '../../../src/uplink/schemas.ts'
 import { hostBody } from '../../support/host-body.ts'
+import { detailsOf } from '../../support/played-cluster.ts'
 import { serviceStatus } from '../../support/test-edge.ts'
 
 const now = Date.parse('2026-01-31T09:30:00Z')
 const host = JSON.parse(await hostBody()) as EdgeHostInfo
 const service = serviceStatus('airgap')
-const well: HostStatus = { host, service, platform: undefined, sessions: [], errors: [] }
+const well: HostStatus = { host, service, platform: undefined, cluster: undefined, sessions: [], errors: [] }
 const narrow = { columns: 80, isColoured: false }
 const piped = { columns: Infinity, isColoured: false }
 const render = (found: Partial<HostStatus>, paper = piped) =>
@@ -94,6 +95,33 @@ describe('what to do next', () => {
     ['a failure', { errors: [failed] }, /edgehostctl audit list/],
   ])('the status says what to do next for %s', (_, found, words) => {
     expect(next(found)).toMatch(words)
+  })
+
+  const gone =
+    'the address 10.77.0.1 of the node is not on this host any more (it has none); give it back: ip address add 10.77.0.1/PREFIX dev host0'
+  it.each<[string, Parameters<typeof detailsOf>[0], RegExp]>([
+    [
+      'a cluster whose address is gone',
+      { clusterState: 'Error', phase: 'Unknown', clusterStateReason: gone },
+      /^the cluster: the address 10\.77\.0\.1 .*ip address add .*\n.*edgehostctl cluster get\n$/,
+    ],
+    [
+      'a cluster that runs and is not healthy',
+      { health: { status: 'Unhealthy', reason: 'this host was renamed' } },
+      /^the cluster: this host was renamed\n.*edgehostctl cluster get\n$/,
+    ],
+    [
+      'a cluster that is being made',
+      { clusterState: 'Provisioning', phase: 'Provisioning', clusterStateReason: 'pull the images' },
+      /^the cluster: pull the images\n.*edgehostctl cluster watch\n$/,
+    ],
+  ])('the status says the reason and the next command of %s', (_, given, words) => {
+    expect(next({ cluster: detailsOf(given) })).toMatch(words)
+  })
+
+  it('a cluster that is well is shown, and leaves nothing to do', () => {
+    expect(render({ cluster: detailsOf() })).toContain('Cluster: shop, Kubernetes 1.34.4\n')
+    expect(next({ cluster: detailsOf() })).toBe('nothing to do\n')
   })
 
   it('a refused login alone is nothing to do', () => {
