@@ -102,10 +102,10 @@ describe(`every operation, with seed ${seed}`, () => {
     await round(10)
     const before = heldBytes()
     await round(50)
-    await expect.poll(() => heldBytes() - before, { timeout: 5_000 }).toBeLessThan(toleratedBytes)
+    await expect.poll(() => heldBytes() - before, { timeout: 60_000 }).toBeLessThan(toleratedBytes)
     expect((await edge.get('/v1/ping')).json()).toEqual({ msg: 'pong' })
     // A machine that is busy with other tests takes longer.
-  }, 60_000)
+  })
 })
 
 const encode = (text: string) => encodeURIComponent(text.toWellFormed()).slice(0, 3_000)
@@ -153,7 +153,7 @@ describe('the wire', () => {
   async function release(): Promise<void> {
     for (const { socket } of clients.splice(0)) socket.destroy()
     // A reset that the loopback of a busy machine drops is never sent again: then a timeout closes the connection.
-    await waitFor(() => expect(connectionsOf(edge)).resolves.toBe(0), { timeout: 15_000, interval: 5 })
+    await waitFor(() => expect(connectionsOf(edge)).resolves.toBe(0), { timeout: 60_000, interval: 5 })
     edge.lines.length = 0
   }
 
@@ -267,7 +267,7 @@ describe('the wire', () => {
     client.socket.on('drain', pour)
     pour()
     await waitFor(() => expect(client.received).toContain('PayloadTooLarge'), { timeout: slowestMs })
-    await waitFor(() => expect(client.closed).toBe(true), { timeout: 4_000 })
+    await waitFor(() => expect(client.closed).toBe(true), { timeout: 60_000 })
     expect(sent).toBeLessThan(16 * 2 ** 20)
   })
 
@@ -280,7 +280,7 @@ describe('the wire', () => {
     }, 1_000)
     await isAlive()
     await waitFor(() => expect(slow.filter(({ closed }) => !closed)).toEqual([]), {
-      timeout: 6_000,
+      timeout: 60_000,
       interval: 50,
     })
     clearInterval(drip)
@@ -309,7 +309,7 @@ describe('the wire', () => {
       await openThousand()
       await release()
     }
-    await expect.poll(() => heldBytes() - after, { timeout: 5_000 }).toBeLessThan(2 * 2 ** 20)
+    await expect.poll(() => heldBytes() - after, { timeout: 60_000 }).toBeLessThan(2 * 2 ** 20)
   })
 })
 

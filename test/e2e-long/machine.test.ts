@@ -244,7 +244,7 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
         expect(Date.parse(readTimestamp)).toBeGreaterThan(Date.parse(before))
       }, 240_000)
       await host.pull('extra')
-    }, 250_000)
+    })
   })
 
   describe('a reply without refresh', () => {

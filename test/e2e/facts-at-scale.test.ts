@@ -42,7 +42,7 @@ beforeAll(async () => {
       mount -t tmpfs tmpfs $folder/token
       mount --bind /srv/here $folder/data
     done`)
-}, 180_000)
+})
 afterAll(() => host.unplug())
 
 describe('a host with 300 veth pairs and 500 mounts of pods', () => {
@@ -143,7 +143,7 @@ describe.runIf(hasFuse && mountCall)('a FUSE file system that hangs', () => {
 })
 
 describe('at rest', () => {
-  it('the daemon starts no more than two programs a minute', { timeout: 120_000 }, async () => {
+  it('the daemon starts no more than two programs a minute', { timeout: 300_000 }, async () => {
     await host.configure('debug', 'log:\n  level: debug\n')
     // Except the one that notifies the watchdog.
     const started = async () =>

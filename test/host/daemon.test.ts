@@ -112,7 +112,7 @@ describe('a start', () => {
         msg === 'listening' ? [msg] : typeof session === 'string' ? [session] : [],
       )
     await waitFor(() => expect(said()).toEqual(['of a file', 'listening', 'of a directory']), {
-      timeout: 10_000,
+      timeout: 60_000,
     })
   })
 

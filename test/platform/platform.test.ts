@@ -45,7 +45,7 @@ describe('the platform', () => {
 
   it('is ready when its checks hold', async () => {
     await expect
-      .poll(async () => (await platform.app.inject('/v1/health/ready')).statusCode, { timeout: 10_000 })
+      .poll(async () => (await platform.app.inject('/v1/health/ready')).statusCode, { timeout: 60_000 })
       .toBe(200)
   })
 

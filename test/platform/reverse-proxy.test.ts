@@ -131,7 +131,6 @@ describe.skipIf(needs !== '')(`nginx in front of the platform${needs && ` (${nee
       // A reply has the field once less than half is left.
       expect([status, headers.ratelimit]).toEqual([401, undefined])
     },
-    60_000,
   )
 })
 

@@ -329,7 +329,7 @@ describe('an account that changes', () => {
     edge.host.accounts.get('bob')!.state = 'locked'
     await edge.host.write()
     const began = performance.now()
-    await expect.poll(() => status(access), { timeout: 5_000, interval: 20 }).toBe(401)
+    await expect.poll(() => status(access), { timeout: 60_000, interval: 20 }).toBe(401)
     expect(performance.now() - began).toBeLessThan(2_000)
     edge.watch.stop()
   })

@@ -42,7 +42,7 @@ beforeAll(async () => {
       expect(
         valueOf(await lines(), 'edgehostd_job_duration_seconds', { job_name: 'own addresses' }),
       ).toBeDefined(),
-    { timeout: 10_000, interval: 100 },
+    { timeout: 60_000, interval: 100 },
   )
 })
 afterAll(async () => {

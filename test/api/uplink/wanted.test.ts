@@ -75,12 +75,12 @@ it('what the platform wants goes through examination and pre-flight; what is mis
   expect(platform.played.asked).toEqual([{ range: undefined, token: 'token-of-the-host' }])
   for (const text of [kept(), JSON.stringify([...platform.reports]), JSON.stringify(edge.lines)])
     expect(text).not.toContain(secret)
-}, 60_000)
+})
 
 it('an archive that is no definition is refused by the examination', async () => {
   const { until } = await connected({ configuration })
   expect((await until('Refused'))?.condition?.message).toContain('archive')
-}, 60_000)
+})
 
 it('a cluster that was made on the host is left alone', async () => {
   const { edge, until, access } = await connected({ definition, configuration }, plantCluster)
@@ -88,7 +88,7 @@ it('a cluster that was made on the host is left alone', async () => {
   expect((await edge.get('/v1/edge-mgmt/cluster/revisions', access)).json()).toMatchObject({
     items: [{ revision: 1 }],
   })
-}, 60_000)
+})
 
 it('a deletion takes the cluster that the platform has made from the host, and the trail says who wanted it', async () => {
   const { uid, name } = wantedCluster()
@@ -109,4 +109,4 @@ it('a deletion takes the cluster that the platform has made from the host, and t
   await expect
     .poll(() => platform.reports.get('heartbeat'), { timeout: 18_000 })
     .toMatchObject({ state: 'Deleted', number: 7 })
-}, 60_000)
+})

@@ -85,5 +85,4 @@ it.each([
     expect(daemon.signalCode).toBeNull()
     expect(residentBytes()).toBeLessThan(240 * mebibytes)
   },
-  90_000,
 )

@@ -13,7 +13,7 @@ import type { TlsMaterial } from '../../../src/system/tls-options.ts'
 import { captureLog, generous, makeMaterial, openTls, type Client } from '../../support/https-server.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
-const waiting = { timeout: 10_000, interval: 5 }
+const waiting = { timeout: 60_000, interval: 5 }
 
 let material: TlsMaterial
 beforeAll(async () => {
@@ -221,7 +221,7 @@ describe('a client that does not read', () => {
         before = sent
         expect(isHeldUp).toBe(true)
       },
-      { timeout: 10_000, interval: 200 },
+      { timeout: 60_000, interval: 200 },
     )
     expect(sent).toBeLessThan(320)
     client.socket.resume()

@@ -36,7 +36,7 @@ const ofPages = ['strict-transport-security', 'x-frame-options', 'content-securi
 async function onTheWire(text: string) {
   const client = await openTls(wire.port, wire.cert)
   client.socket.write(text)
-  await waitFor(() => expect(client.received).toContain('\r\n\r\n'), { timeout: 10_000 })
+  await waitFor(() => expect(client.received).toContain('\r\n\r\n'), { timeout: 60_000 })
   const [head = '', body = ''] = client.received.split('\r\n\r\n')
   client.socket.destroy()
   const [statusLine = '', ...lines] = head.split('\r\n')

@@ -11,7 +11,7 @@ import { form } from '../../support/upload-server.ts'
 import { createWireEdge, type WireEdge } from '../../support/wire-edge.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
-const waiting = { timeout: 10_000, interval: 5 }
+const waiting = { timeout: 60_000, interval: 5 }
 
 let program: string
 beforeAll(() => {

@@ -113,7 +113,7 @@ it.each([
 ])('%s is refused in the form of the app', async (_what, sent, code) => {
   const client = await openTls(registry.port, ca)
   client.socket.write(sent)
-  await waitFor(() => expect(client.closed).toBe(true), { timeout: 10_000 })
+  await waitFor(() => expect(client.closed).toBe(true), { timeout: 60_000 })
   expect(client.received).toContain(`{"errors":[{"code":"${code}"`)
 })
 
@@ -122,7 +122,7 @@ it('each listener has its own rules for connections', async () => {
     Promise.all(Array.from({ length: 8 }, () => openTls(port, cert)))
   const [ofApi, ofRegistry] = [await open(api.port, api.cert), await open(registry.port, ca)]
   await waitFor(() => expect(ofRegistry.filter(({ closed }) => closed)).toHaveLength(3), {
-    timeout: 5_000,
+    timeout: 60_000,
   })
   expect(ofApi.filter(({ closed }) => closed)).toEqual([])
   for (const { socket } of [...ofApi, ...ofRegistry]) socket.destroy()

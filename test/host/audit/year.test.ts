@@ -94,4 +94,4 @@ it('a year of any flood fits into the default size of the trail', () => {
   // Callers without a session have one budget, logged-in users another.
   const total = 2 * (singles * single + sums * sum)
   expect(total).toBeLessThan(audit.limitBytes)
-}, 60_000)
+})

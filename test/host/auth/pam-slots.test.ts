@@ -53,7 +53,7 @@ describe.skipIf(needs)(`wrong logins and the failure delay of PAM${needs ? ` (${
 
   it(
     'a right login from elsewhere waits for the work of wrong ones before it and not for their sleep',
-    { timeout: 60_000 },
+    { timeout: 300_000 },
     async () => {
       const { verify, programs } = setUp(1)
       const wrong = Array.from({ length: 10 }, (_, index) => verify(`198.51.100.${index}`, 'wrong'))
@@ -66,7 +66,7 @@ describe.skipIf(needs)(`wrong logins and the failure delay of PAM${needs ? ` (${
 
   it(
     'a storm of wrong logins keeps the place of a pair that has logged in, and the bound for others',
-    { timeout: 60_000 },
+    { timeout: 300_000 },
     async () => {
       const cores = availableParallelism()
       const { slots, verify } = setUp(cores)

@@ -252,7 +252,7 @@ it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
       [ctl.program, 'content', 'build', '--oci-layout', at('layout'), '--output', at('out/b.tar.zst')],
       { extendEnv: false, env: { HOME: ctl.home }, reject: false },
     )
-    await expect.poll(() => readdirSync(at('out')), { timeout: 15_000 }).toHaveLength(1)
+    await expect.poll(() => readdirSync(at('out')), { timeout: 60_000 }).toHaveLength(1)
     child.kill(signal)
     expect((await child).exitCode).toBe(128 + constants.signals[signal])
     expect(readdirSync(at('out'))).toEqual([])

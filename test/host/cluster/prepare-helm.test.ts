@@ -68,7 +68,7 @@ describe.skipIf(isKitMissing())('manifests that are templates', () => {
     ['one text', 'a: {{ repeat 1900000000 "a" | quote }}'],
   ])(
     'that would take all memory are an error of their pack that names the limit: %s',
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async (_, content) => {
       const { problems } = await prepareAddOns([{ name: 'web', files: { 'manifests/web.yaml': content } }])
       expect(problems).toMatchObject([{ code: 'ManifestInvalid', severity: 'error', pack: 'u1/web' }])

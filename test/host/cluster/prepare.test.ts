@@ -345,11 +345,11 @@ describe('the folder of a preparation', () => {
     const running = prepareAddOns([{ name: 'web', files: { 'manifests/web.yaml': loop } }], [], {
       signal: ended.signal,
     }).catch((reason: unknown) => reason)
-    await waitFor(() => expect(helmsIn(bench.folder)).not.toEqual([]), { timeout: 10_000 })
+    await waitFor(() => expect(helmsIn(bench.folder)).not.toEqual([]), { timeout: 60_000 })
     ended.abort(stoppingError())
     expect(await running).toMatchObject({ code: 'NotReady' })
     expect(staged()).toEqual([])
-    await waitFor(() => expect(helmsIn(bench.folder)).toEqual([]), { timeout: 5_000 })
+    await waitFor(() => expect(helmsIn(bench.folder)).toEqual([]), { timeout: 60_000 })
   })
 })
 

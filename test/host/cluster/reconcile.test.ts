@@ -333,7 +333,7 @@ it('a step whose work does not show fails after some tries, instead of being don
   await waitFor(() => expect(life.steps.find('restore')?.reason).toMatch(/still to be done/), soon)
   clearInterval(stubborn)
   expect(life.loop.standing()).toMatchObject({ state: 'Deleting', reason: /still to be done/ })
-}, 30_000)
+})
 
 const changed = (digest: string) => ({ ...wantedPack('web'), digest })
 const outcomes = (life: Life) =>
@@ -391,7 +391,7 @@ it('a write while a step runs does not cut that step: the newer revision is begu
   expect(life.reasons()).not.toContain('StepStopped')
   expect(life.reasons().filter((each) => each === 'StepCutOff')).toEqual([])
   expect(life.messages().filter((each) => each.includes('applying web')).length).toBeGreaterThanOrEqual(2)
-}, 60_000)
+})
 
 it('the last of several revisions that wait is applied, one with a time at that time, also after a restart', async () => {
   const world = await createLoopWorld()

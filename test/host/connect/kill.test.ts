@@ -45,4 +45,4 @@ it('kill -9 at any moment leaves a connection or none, and no rest after the nex
   const left = [places.dropIn, places.token, places.authorities].flatMap((file) => readdirSync(dirname(file)))
   expect(left).toEqual(['config.d'])
   rmSync(folder, { recursive: true })
-}, 60_000)
+})

@@ -228,7 +228,6 @@ it.each(['folder', '.tar.zst'])(
     expect(kept()).not.toBe(before)
     await expectPublished(layout)
   },
-  90_000,
 )
 
 it.each(['folder', '.tar.zst'])(
@@ -252,7 +251,6 @@ it.each(['folder', '.tar.zst'])(
     expect(sent.sentBytes).toBeLessThan(sizeOf(layout) + 15_000_000)
     await expectPublished(layout)
   },
-  90_000,
 )
 
 it('a daemon that stops in the middle of a blob and starts again gets the rest', async () => {
@@ -272,7 +270,7 @@ it('a daemon that stops in the middle of a blob and starts again gets the rest',
   // What was cut may be in buffers of the kernel, up to some 15 MB; without what the daemon had, 30 MB more would be sent.
   expect(sent.sentBytes).toBeLessThan(sizeOf(layout) + 30_000_000)
   await expectPublished(layout)
-}, 90_000)
+})
 
 it('1,000 small blobs are sent under the default rate limits', async () => {
   await start({ rateLimits: defaultRates })
@@ -281,7 +279,7 @@ it('1,000 small blobs are sent under the default rate limits', async () => {
   const { exitCode, stderr } = await upload(writeFolder(layout))
   expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('Interrupted')])
   await expectPublished(layout)
-}, 90_000)
+})
 
 it.each(['folder', '.tar.zst'])(
   'a host that takes few requests is obeyed: a %s arrives whole, and is not read again for each refusal',
@@ -299,7 +297,6 @@ it.each(['folder', '.tar.zst'])(
     expect(sent.sentBytes).toBe(sizeOf(layout))
     await expectPublished(layout)
   },
-  90_000,
 )
 
 it('two running uploads that share a large blob both end, and so do two of the same bundle', async () => {
@@ -318,7 +315,7 @@ it('two running uploads that share a large blob both end, and so do two of the s
   expect(equal.map(({ exitCode, stderr }) => (exitCode === 0 ? 0 : stderr))).toEqual([0, 0, 0])
   expect(new Set(equal.map(({ sent }) => sent.uid)).size).toBe(1)
   for (const layout of [one, two, same]) await expectPublished(layout)
-}, 90_000)
+})
 
 it('a compressed bundle that ends early is a failure that names the file, and no attempt is repeated', async () => {
   await start()

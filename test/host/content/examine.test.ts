@@ -172,7 +172,7 @@ describe('the program examines an upload', () => {
 
   it(
     'a bundle of 100,000 blobs and 10,000 images, one with a manifest of 5 MB, fits into 128 MiB of the program',
-    { timeout: 60_000 },
+    { timeout: 300_000 },
     async () => {
       rmSync(upload, { recursive: true })
       // In memory, since a busy disk takes minutes for so many files.

@@ -82,7 +82,7 @@ async function inspect(place: string): Promise<string[]> {
 
 it(
   'after 120 kills at random moments, some with a lost index, exactly the published bundles are there and whole',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     const chain = async (place: string) => {
       const expectation = createExpectation()

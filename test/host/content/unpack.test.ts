@@ -112,7 +112,7 @@ describe('a bundle made by tar', () => {
     const unpacked = await home.unpack(upload, pieces(archive, 65_536), { limits: { ratio: 1e6 } })
     expect(unpacked).toMatchObject({ blobCount: 4 })
     expect(readdirSync(upload).sort()).toEqual(['blobs', 'index.json', 'parts'])
-  }, 120_000)
+  })
 
   it.each(['gnu', 'pax'])(
     'the size of a member of 9 GiB is read as tar writes it in the format %s',
@@ -238,21 +238,17 @@ describe('a refusal names the member and the reason', () => {
     ['tar', (bytes: Buffer) => bytes],
     ['gzip', (bytes: Buffer) => gzipSync(bytes)],
     ['zstd', (bytes: Buffer) => zstdCompressSync(bytes)],
-  ])(
-    'an archive in %s that is cut off, or has bytes after its end, is refused',
-    async (_what, compress) => {
-      const whole = compress(rawTar(layoutMembers([noise(200_000, 3)])))
-      for (const length of [300, 700, 100_000, whole.length - 1])
-        expect(await refusal(whole.subarray(0, length))).toMatchObject({
-          code: 'ArchiveDamaged',
-          reason: 'Truncated',
-        })
-      expect(await refusal(Buffer.concat([whole, Buffer.from('more')]))).toMatchObject({
+  ])('an archive in %s that is cut off, or has bytes after its end, is refused', async (_what, compress) => {
+    const whole = compress(rawTar(layoutMembers([noise(200_000, 3)])))
+    for (const length of [300, 700, 100_000, whole.length - 1])
+      expect(await refusal(whole.subarray(0, length))).toMatchObject({
         code: 'ArchiveDamaged',
+        reason: 'Truncated',
       })
-    },
-    30_000,
-  )
+    expect(await refusal(Buffer.concat([whole, Buffer.from('more')]))).toMatchObject({
+      code: 'ArchiveDamaged',
+    })
+  })
 
   it('another compression is refused', async () => {
     const bytes = Buffer.concat([Buffer.from('fd377a585a0000', 'hex'), Buffer.alloc(1_000)])
@@ -282,7 +278,7 @@ describe('in bounds', () => {
 
   it('a million members are refused', async () => {
     expect(await refusal(manyMembers(1_000_000))).toMatchObject({ reason: 'TooManyMembers' })
-  }, 60_000)
+  })
 
   it('an archive without an end is refused when it has used the disk up to its reserve', async () => {
     const block = Buffer.alloc(1_048_576, 1)
@@ -295,7 +291,7 @@ describe('in bounds', () => {
     const free = bavail * bsize
     const found = await refusal(endless(), { reserveBytes: free - 100 * 2 ** 20 })
     expect(found).toMatchObject({ code: 'StorageFull', status: 507 })
-  }, 60_000)
+  })
 })
 
 describe('a program that is ended', () => {
@@ -326,7 +322,7 @@ describe('a program that is ended', () => {
       expect(listWhole(join(again, 'blobs'))).toHaveLength(20)
       expect(readdirSync(join(again, 'parts'))).toEqual([])
     }
-  }, 60_000)
+  })
 
   it('by its caller: the result is the given reason', async () => {
     const unpacking = home.content.unpack({ upload, blobs: home.blobs, reserveBytes: 0 })

@@ -92,18 +92,14 @@ function* members(count: number, member: (index: number) => Buffer): Generator<B
 }
 
 describe('in bounded time and memory', () => {
-  it.each(['gzip', 'zstd'] as const)(
-    'gigabytes of zeros in a small %s are refused',
-    async (how) => {
-      const bytes = await compress(fileOfZeros(1_024), how)
-      expect(bytes.length).toBeLessThan(1_100_000)
-      const ended = await explode(bytes)
-      expect(ended).toMatchObject({ reason: 'RatioTooHigh', isLeft: false })
-      expect(ended.grownMiB).toBeLessThan(100)
-      expect(ended.ms).toBeLessThan(15_000)
-    },
-    60_000,
-  )
+  it.each(['gzip', 'zstd'] as const)('gigabytes of zeros in a small %s are refused', async (how) => {
+    const bytes = await compress(fileOfZeros(1_024), how)
+    expect(bytes.length).toBeLessThan(1_100_000)
+    const ended = await explode(bytes)
+    expect(ended).toMatchObject({ reason: 'RatioTooHigh', isLeft: false })
+    expect(ended.grownMiB).toBeLessThan(100)
+    expect(ended.ms).toBeLessThan(15_000)
+  })
 
   it('10 GB of zeros in 300 kB are refused, by the ratio and by the size', async () => {
     const bytes = denseZeros(10_000)
@@ -117,7 +113,7 @@ describe('in bounded time and memory', () => {
     const ended = await explode(await compress(manyMembers(), 'zstd'), { members: 2_000 })
     expect(ended).toMatchObject({ reason: 'TooManyMembers', isLeft: false })
     expect(ended.grownMiB).toBeLessThan(100)
-  }, 60_000)
+  })
 
   it('far more frames than any archive needs are refused', async () => {
     const empty = Buffer.from('28b52ffd2000010000', 'hex')

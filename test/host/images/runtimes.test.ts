@@ -148,33 +148,37 @@ describe('containerd', () => {
     )
   })
 
-  it('10,000 images are read without a stop of the event loop above 50 ms', { timeout: 60_000 }, async () => {
-    const layout = createLayout()
-    const images = Array.from({ length: 10_000 }, (_, each) => ({
-      name: `registry.example/plant/app-${each}:1`,
-      digest: layout.image({ layers: [`layer ${each}`] }).digest,
-    }))
-    const message = imagesMessage(images)
-    played = await playContainerd(socket, {
-      namespaces: namespacesMessage(['k8s.io']),
-      images: () => message,
-      blob: () => undefined,
-    })
-    const runtime = containerd()
-    await seen(runtime)
-    // Of processor time, which other processes of the machine do not change.
-    const processorMs = () => (process.threadCpuUsage().user + process.threadCpuUsage().system) / 1_000
-    let [last, longest] = [processorMs(), 0]
-    const timer = setInterval(() => {
-      const now = processorMs()
-      longest = Math.max(longest, now - last)
-      last = now
-    }, 1)
-    const found = await seen(runtime)
-    clearInterval(timer)
-    expect(found).toHaveLength(10_000)
-    expect(longest).toBeLessThan(50)
-  })
+  it(
+    '10,000 images are read without a stop of the event loop above 50 ms',
+    { timeout: 300_000 },
+    async () => {
+      const layout = createLayout()
+      const images = Array.from({ length: 10_000 }, (_, each) => ({
+        name: `registry.example/plant/app-${each}:1`,
+        digest: layout.image({ layers: [`layer ${each}`] }).digest,
+      }))
+      const message = imagesMessage(images)
+      played = await playContainerd(socket, {
+        namespaces: namespacesMessage(['k8s.io']),
+        images: () => message,
+        blob: () => undefined,
+      })
+      const runtime = containerd()
+      await seen(runtime)
+      // Of processor time, which other processes of the machine do not change.
+      const processorMs = () => (process.threadCpuUsage().user + process.threadCpuUsage().system) / 1_000
+      let [last, longest] = [processorMs(), 0]
+      const timer = setInterval(() => {
+        const now = processorMs()
+        longest = Math.max(longest, now - last)
+        last = now
+      }, 1)
+      const found = await seen(runtime)
+      clearInterval(timer)
+      expect(found).toHaveLength(10_000)
+      expect(longest).toBeLessThan(50)
+    },
+  )
 })
 
 describe('Docker', () => {
@@ -324,7 +328,7 @@ describe('a runtime that cannot be read', () => {
     expect(reading.message).toMatch(/^its answer is not understood: /)
   })
 
-  it('Docker that never stops to answer is given up at 64 MiB', { timeout: 60_000 }, async () => {
+  it('Docker that never stops to answer is given up at 64 MiB', { timeout: 300_000 }, async () => {
     const element = `{"Id":"sha256:${'a'.repeat(64)}","Labels":{"a":"${'x'.repeat(60_000)}"}},`
     played = await playSocket(socket, (connection) => {
       const write = () => {

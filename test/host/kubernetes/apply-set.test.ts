@@ -50,7 +50,7 @@ describe.skipIf(isKitMissing())('a set of objects', () => {
     // No controller makes service accounts here.
     api = await startKubernetesApi('1.34.4', ['--disable-admission-plugins', 'ServiceAccount'])
     client = createKubernetesClient({ kubeconfig: () => readFile(api.kubeconfig, 'utf8') })
-  }, 120_000)
+  })
   afterAll(async () => {
     ended.abort()
     client.close()
@@ -322,7 +322,7 @@ describe.skipIf(isKitMissing())('a set of objects', () => {
     const maps = (await client.resourceOf('v1', 'ConfigMap'))!
     const stored = await client.list(maps, { labelSelector: 'edgehostd/pack' })
     expect(stored.filter(({ metadata }) => metadata.name.startsWith('many-'))).toHaveLength(300)
-  }, 60_000)
+  })
 
   it('that is stopped has in its inventory all that it applied', async () => {
     const set = createSet('p1/stopped')

@@ -60,7 +60,7 @@ async function start(
 }
 
 const until = (condition: () => boolean) =>
-  expect.poll(condition, { timeout: 10_000, interval: 2 }).toBe(true)
+  expect.poll(condition, { timeout: 60_000, interval: 2 }).toBe(true)
 
 function watch(client: KubernetesClient, signal: AbortSignal) {
   const seen: string[] = []

@@ -32,7 +32,7 @@ describe.skipIf(isKitMissing())('a real API server', () => {
       timing,
     })
     maps = (await client.resourceOf('v1', 'ConfigMap'))!
-  }, 120_000)
+  })
   afterAll(async () => {
     ended.abort()
     client.close()
@@ -197,7 +197,7 @@ describe.skipIf(isKitMissing())('a real API server', () => {
     await client.remove(maps, { name: 'first', namespace: 'default' })
     await until(() => seen.at(-1)?.join() === 'second')
     expect(problem()).toBeUndefined()
-  }, 60_000)
+  })
 
   it('is listed anew when it has forgotten where a watch continues', async () => {
     const { seen, current, problem } = watchMaps('list=gone')
@@ -211,7 +211,7 @@ describe.skipIf(isKitMissing())('a real API server', () => {
     await api.start()
     await until(() => current()?.length === 1 && problem() === undefined)
     expect(current()![0]!.metadata.name).toBe('stays')
-  }, 60_000)
+  })
 
   it('is refused where its certificate is not of the authority of the kubeconfig; a new kubeconfig is read', async () => {
     const text = await readFile(api.kubeconfig, 'utf8')
@@ -257,5 +257,5 @@ describe.skipIf(isKitMissing())('a real API server', () => {
     await client.apply(maps, map('renewed', {}, { list: 'renewed' }))
     await until(() => seen.at(-1) === 1)
     other.close()
-  }, 60_000)
+  })
 })

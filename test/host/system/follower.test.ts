@@ -21,7 +21,7 @@ function follow(script: string, options: Partial<FollowOptions> = {}, pauses = {
   onTestFinished(() => following.stop())
   return { following, lines, ends, starts: () => starts }
 }
-const until = (condition: () => void) => waitFor(condition, { timeout: 5_000, interval: 5 })
+const until = (condition: () => void) => waitFor(condition, { timeout: 60_000, interval: 5 })
 
 it('lines are passed on as they arrive, even in pieces', async () => {
   const { lines, following } = follow('printf "one\\ntw"; sleep 0.1; printf "o\\n"; exec sleep 60')

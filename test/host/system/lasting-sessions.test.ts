@@ -12,18 +12,14 @@ afterAll(() => rmSync(parent, { recursive: true }))
 
 // Each scenario has a folder of its own, so that the waits of ten seconds are concurrent.
 describe('a run in a session of its own', () => {
-  it.concurrent.each(Object.entries(scenarios))(
-    '%s',
-    async (_title, scenario) => {
-      const folder = join(mkdtempSync(join(parent, 'scenario-')), 'runs')
-      const runs = createLastingRuns({
-        runner: createRunner(),
-        folder,
-        program: keeperProgram(),
-        asUnits: false,
-      })
-      await scenario({ runs, folder })
-    },
-    60_000,
-  )
+  it.concurrent.each(Object.entries(scenarios))('%s', async (_title, scenario) => {
+    const folder = join(mkdtempSync(join(parent, 'scenario-')), 'runs')
+    const runs = createLastingRuns({
+      runner: createRunner(),
+      folder,
+      program: keeperProgram(),
+      asUnits: false,
+    })
+    await scenario({ runs, folder })
+  })
 })

@@ -66,7 +66,7 @@ it('a backup brings clusters with their definitions, and their hosts get the sam
   } finally {
     await to.close()
   }
-}, 60_000)
+})
 
 it('a cluster whose definition is missing is wanted no more until it is applied again', async () => {
   const stateDirectory = join(home, 'state')
@@ -96,7 +96,7 @@ it('a cluster whose definition is missing is wanted no more until it is applied 
   } finally {
     await platform.close()
   }
-}, 60_000)
+})
 
 it('a definition is built by a program of its own, and comes over a connection that is cut and continues', async () => {
   const platform = await createTestPlatform({
@@ -144,4 +144,4 @@ it('a definition is built by a program of its own, and comes over a connection t
   } finally {
     await platform.close()
   }
-}, 60_000)
+})

@@ -56,7 +56,7 @@ describe('the machines of a cluster', () => {
     await ask('PATCH', `/v1/spectroclusters/${uid}/status/conditions`, conditions, by(host))
     // Heartbeats are written within a second.
     await expect
-      .poll(async () => (await listed(uid)).items[0]?.status.health, { timeout: 10_000 })
+      .poll(async () => (await listed(uid)).items[0]?.status.health, { timeout: 60_000 })
       .toMatchObject({ conditions, state: 'healthy' })
     const { clock, rooms } = world.platform()
     clock.turn(4 * minuteMs)

@@ -207,7 +207,7 @@ describe('a cluster whose host is silent', () => {
       async () => / Running +number 4 waits +\S+ \S+Z +plant/.test(await ok('cluster', 'list')),
       { timeout: 30_000 },
     )
-  }, 60_000)
+  })
 })
 
 describe('a watch', () => {
@@ -248,7 +248,7 @@ describe('a watch', () => {
       },
     )
     watching.stdout.on('data', (part: Buffer) => (shown += part.toString()))
-    await vi.waitUntil(() => / Deleting\b/.test(shown), { timeout: 15_000 })
+    await vi.waitUntil(() => / Deleting\b/.test(shown), { timeout: 60_000 })
     await beat(host, uid, { number: 2, state: 'Deleted' })
     expect(await watching).toMatchObject({
       exitCode: 0,

@@ -127,7 +127,7 @@ describe('a restore', () => {
       }
       // As before at first; then between the steps; restored at the end.
       expect(outcomes.join(' ')).toMatch(/^(starts ){2,}(refuses ?){5,}$/)
-    }, 180_000)
+    })
 
     it('and then refused, or fails, is as it was: the daemon does not start until a restore is complete', async () => {
       const state = join(machine, 'state')
@@ -186,7 +186,7 @@ describe('a restore', () => {
       expect(usersOf(state)).toEqual(['you@plant.example'])
       expect(readFileSync(dropIn, 'utf8')).toContain('warn')
       expect(readdirSync(machine).filter((name) => name.startsWith('state.'))).toEqual(former)
-    }, 180_000)
+    })
   })
 
   it.each([true, false])('is refused while another one is at work, with a state: %s', async (hasState) => {

@@ -73,7 +73,7 @@ it('a backup of a running platform brings its packs and its profiles, secrets in
   } finally {
     await to.close()
   }
-}, 120_000)
+})
 
 it('a file that is deleted while a backup is made ends it with a message', async () => {
   const file = join(home, 'packs/deleted')

@@ -236,16 +236,12 @@ describe('an archive that is no pack', () => {
     ],
     ['half of it', () => tarOf(pack).subarray(0, 700), 'ArchiveDamaged', 'Truncated'],
     ['no tar', () => Buffer.from('hello'.repeat(1_000)), 'ArchiveDamaged', 'NotCompressed'],
-  ])(
-    '%s is refused, and nothing of it is kept',
-    async (_, archive, code, reason) => {
-      const before = [stateOf('packs'), stateOf('packs/staging')]
-      const refused = await upload(archive())
-      expect(refused).toMatchObject({ status: 400, code, details: { reason } })
-      expect([stateOf('packs'), stateOf('packs/staging')]).toEqual(before)
-    },
-    120_000,
-  )
+  ])('%s is refused, and nothing of it is kept', async (_, archive, code, reason) => {
+    const before = [stateOf('packs'), stateOf('packs/staging')]
+    const refused = await upload(archive())
+    expect(refused).toMatchObject({ status: 400, code, details: { reason } })
+    expect([stateOf('packs'), stateOf('packs/staging')]).toEqual(before)
+  })
 
   it.each<[string, Record<string, string>, string]>([
     ['no pack.json', { 'values.yaml': '' }, 'MemberMissing'],
@@ -282,7 +278,7 @@ describe('an archive that is no pack', () => {
     } finally {
       await real.close()
     }
-  }, 120_000)
+  })
 
   it('a form without the file is refused', async () => {
     const reply = await platform.app.inject({

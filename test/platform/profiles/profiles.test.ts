@@ -191,7 +191,7 @@ describe('a profile', () => {
     })
     packs[1]!.values += 'y'.repeat(16 * 1_048_576)
     expect((await importProfile(platform, JSON.stringify(profile), admin)).statusCode).toBe(413)
-  }, 120_000)
+  })
 
   it('is replied in pieces, so that slow readers hold little of it', async () => {
     const profile = smallProfile('in-pieces')

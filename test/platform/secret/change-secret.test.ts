@@ -50,7 +50,7 @@ beforeAll(async () => {
   })
   apiKey = key.json<{ apiKey: string }>().apiKey
   await platform.close()
-}, 60_000)
+})
 afterAll(() => rmSync(home, { recursive: true }))
 
 const exportOf = async (platform: Platform, headers: Record<string, string>) =>
@@ -167,7 +167,7 @@ describe('edgeplatformctl secret change', () => {
       rmSync(state, { recursive: true })
     }
     expect(seen.waiting).toBeGreaterThan(5)
-  }, 120_000)
+  })
 })
 
 it('every sealed column of the database is named', async () => {

@@ -212,7 +212,7 @@ describe('the watch of the files', () => {
     const { watch, ended } = setUp([session], local, etc)
     watch.start()
     expect(ended).toEqual([])
-    await waitFor(() => expect(ended).toEqual(['uid: account locked']), { timeout: 2_000 })
+    await waitFor(() => expect(ended).toEqual(['uid: account locked']), { timeout: 60_000 })
     watch.stop()
     await rm(etc, { recursive: true })
   })

@@ -119,7 +119,7 @@ function randomBundle(random: Random) {
   }
 }
 
-it('any bundle is described, or refused with a reason and a place', { timeout: 60_000 }, async () => {
+it('any bundle is described, or refused with a reason and a place', { timeout: 300_000 }, async () => {
   const random = createRandom(8)
   const seen = new Map<string, number>()
   for (let round = 0; round < 4_000; round++) {

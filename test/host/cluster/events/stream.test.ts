@@ -18,7 +18,7 @@ import { captureLog, generous, makeMaterial, openTls, type Client } from '../../
 import { createTurningClock } from '../../../support/turning-clock.ts'
 import { waitFor } from '../../../support/wait-for.ts'
 
-const waiting = { timeout: 10_000, interval: 5 }
+const waiting = { timeout: 60_000, interval: 5 }
 const path = '/v1/edge-mgmt/events/stream'
 
 let material: TlsMaterial

@@ -34,7 +34,7 @@ describe.skipIf(isKitMissing())('the action helm on a real API server', { timeou
     helm = join(api.programs, 'helm')
     const templates = { 'web.yaml': webTemplate }
     chart = await makeChart({ helm, folder }, { name: 'web', version: '1.0.0', templates })
-  }, 120_000)
+  })
   afterAll(() => api.stop())
 
   /** A release; each in a namespace of its own. */

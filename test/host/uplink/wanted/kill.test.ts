@@ -70,4 +70,4 @@ it('a daemon that is killed at any moment of a download and of what follows it l
   // It went on where it was.
   expect(platform.asked.some(({ range }) => range !== undefined)).toBe(true)
   expect(kills).toBeGreaterThan(2)
-}, 120_000)
+})
