@@ -58,7 +58,22 @@ describe('a new user', () => {
       'BadRequest',
       expect.stringContaining('password'),
     ])
+    for (const [given, reason] of [
+      ['xxxxxxxxxxxx', 'password is one character over and over'],
+      ['ANNA@plant.example', 'password is the name or the e-mail address of the user'],
+    ]) {
+      const refused = await ask('PATCH', link, { password: given }, {})
+      expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(reason ?? '')])
+    }
     expect((await ask('PATCH', link, { password }, {})).status).toBe(204)
+    const change = { emailId: 'anna@plant.example', currentPassword: password }
+    const named = await ask(
+      'PATCH',
+      '/v1/users/password/change',
+      { ...change, newPassword: 'Anna@Plant.Example' },
+      {},
+    )
+    expect([named.status, named.text]).toEqual([400, expect.stringContaining('newPassword is the name')])
     expect((await ask('PATCH', link, { password }, {})).json.code).toBe('LinkRefused')
     const own = await platform.signIn('anna@PLANT.example', password)
     expect((await ask('GET', '/v1/users/info', undefined, own)).json).toMatchObject({

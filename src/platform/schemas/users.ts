@@ -23,7 +23,8 @@ const PersonName = Type.String({
 export const NewPassword = Type.String({
   minLength: 12,
   maxLength: 256,
-  description: 'At least 12 characters.',
+  description:
+    'At least 12 characters; not the name or address of the user, and not one character over and over.',
 })
 
 export const UserEntity = Type.Object({

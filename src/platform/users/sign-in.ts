@@ -3,6 +3,7 @@ import type { GuessGuard } from '../../credentials/guess-guard.ts'
 import type { PasswordHashes } from '../../credentials/password-hash.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
+import { refusedField } from '../../errors/refused-field.ts'
 import { isUnwritable } from '../../store/unwritable.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Lines } from '../../system/anonymous-log.ts'
@@ -48,7 +49,7 @@ export interface SignIn {
   refresh(token: string): { readonly token: string; readonly user: UserRecord }
   /** Ends a token and its session; what is no valid token is left alone. */
   end(token: string): void
-  /** Sets a password by a link. @throws AppError LinkRefused, TooManyPasswords */
+  /** Sets a password by a link. @throws AppError LinkRefused, BadRequest, TooManyPasswords */
   activate(token: string, password: string, address: string): Promise<UserRecord>
   /** Notes that a user asks for a new link; says nothing of whether there is such a user. */
   askForLink(email: string): void
@@ -63,6 +64,12 @@ export function createSignIn(options: SignInOptions): SignIn {
   function setPassword(userUid: string, text: string): void {
     store.setPassword(userUid, text, clock.now())
     changes.gone(({ kind, uid }) => kind === 'user' && uid === userUid)
+  }
+
+  /** The hash of a password that a user may have; the only way to one. @param field the path of the password in the request */
+  function hashNew(field: string, password: string, user: UserRecord, address: string): Promise<string> {
+    requireGoodPassword(field, password, user)
+    return hashes.hash(password, waiterOf(address))
   }
 
   const refused = () =>
@@ -135,8 +142,9 @@ export function createSignIn(options: SignInOptions): SignIn {
     async activate(token, password, address) {
       const none = () =>
         new AppError(platformErrors.LinkRefused, 'this link is unknown, used, or older than a day')
-      if (!links.find(token)) throw none()
-      const text = await hashes.hash(password, waiterOf(address))
+      const found = links.find(token)
+      if (!found) throw none()
+      const text = await hashNew('password', password, found, address)
       // Used meanwhile, or ended by a newer one.
       const user = links.find(token)
       if (!user) throw none()
@@ -156,9 +164,30 @@ export function createSignIn(options: SignInOptions): SignIn {
     },
     async change(request, newPassword) {
       const user = await check(request, 'password change')
-      const text = await hashes.hash(newPassword, waiterOf(request.address))
+      const text = await hashNew('newPassword', newPassword, user, request.address)
       if (store.find(user.uid)?.generation !== user.generation) throw refused()
       setPassword(user.uid, text)
     },
   }
+}
+
+/**
+ * Refuses what is guessed first. The length is that of the schema; passwords that are set already stay.
+ * @throws AppError BadRequest
+ */
+function requireGoodPassword(field: string, password: string, user: UserRecord): void {
+  const plain = (text: string) => text.normalize('NFC').toLowerCase().replace(/\s/g, '')
+  const { email, firstName, lastName } = user
+  const names = [
+    email,
+    email.split('@')[0] ?? '',
+    firstName,
+    lastName,
+    firstName + lastName,
+    lastName + firstName,
+  ]
+  if (new Set(password.normalize('NFC')).size === 1)
+    throw refusedField(field, 'is one character over and over; choose another one')
+  if (names.some((name) => plain(name) === plain(password)))
+    throw refusedField(field, 'is the name or the e-mail address of the user; choose another one')
 }
