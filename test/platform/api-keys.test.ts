@@ -84,6 +84,36 @@ describe('an API key', () => {
     expect((await ask('GET', path)).text).toContain('activationLink')
   })
 
+  it('makes no administrators, and gives its own user no roles', async () => {
+    const own = { apiKey: (await make('no giver')).json.apiKey }
+    const uid = await platform.addUser('plain@plant.example', password, ['viewer'])
+    const mate = await platform.addUser('mate@plant.example', password, ['admin'])
+    const project = (name: string, ...users: object[]) => ({ metadata: { name }, spec: { users } })
+    const lead = { userId: mate, roles: ['admin'] }
+    const led = (await ask('POST', '/v1/projects', project('led', lead))).json.uid
+    const refusals = [
+      ['POST', '/v1/users', { spec: { emailId: 'chief@plant.example', roles: ['viewer', 'admin'] } }],
+      ['PUT', `/v1/users/${uid}/roles`, { roles: ['admin'] }],
+      ['PUT', `/v1/users/${adminUid}/roles`, { roles: ['admin', 'operator'] }],
+      ['POST', '/v1/projects', project('taken', { userId: uid, roles: ['admin'] })],
+      ['PUT', `/v1/projects/${led}`, project('led', lead, { userId: uid, roles: ['admin'] })],
+      ['PUT', `/v1/projects/${led}`, project('led', lead, { userId: adminUid, roles: ['viewer'] })],
+    ] as const
+    for (const [method, path, body] of refusals)
+      expect([path, (await ask(method, path, body, own)).status]).toEqual([path, 403])
+    expect((await ask('GET', `/v1/users/${uid}`)).json.spec).toMatchObject({ roles: ['viewer'] })
+    // Who is an administrator already may stay so, and other roles are given.
+    const kept = project('led', lead, { userId: uid, roles: ['operator'] })
+    expect((await ask('PUT', `/v1/projects/${led}`, kept, own)).status).toBe(204)
+    expect((await ask('PUT', `/v1/users/${mate}/roles`, { roles: ['admin', 'viewer'] }, own)).status).toBe(
+      204,
+    )
+    expect((await ask('PUT', `/v1/users/${uid}/roles`, { roles: ['operator'] }, own)).status).toBe(204)
+    expect((await ask('PUT', `/v1/users/${uid}/roles`, { roles: ['admin'] })).status).toBe(204)
+    for (const each of [uid, mate]) await ask('DELETE', `/v1/users/${each}`)
+    await ask('DELETE', `/v1/projects/${led}`)
+  })
+
   it('ends at its expiry, when it is switched off, when it is deleted, and with its user', async () => {
     const userUid = await platform.addUser('leaver@plant.example', password, ['viewer'])
     const [short, off, gone, orphan] = [

@@ -66,6 +66,27 @@ export const refuseKeys: onRequestHookHandler = (request, _reply, done) => {
   )
 }
 
+/** Roles of users by their uids: for the tenant, or in a project. */
+type RolesOfUsers = readonly { readonly userId: string; readonly roles: readonly string[] }[]
+
+/**
+ * Refuses a key that makes administrators, or changes the roles of its own user: what it would give outlives the key.
+ * @throws AppError Forbidden
+ */
+export function refuseRolesByKey(request: FastifyRequest, before: RolesOfUsers, after: RolesOfUsers): void {
+  const caller = callerOf(request)
+  if (caller.kind !== 'key') return
+  const rolesIn = (users: RolesOfUsers, uid: string) =>
+    new Set(users.filter(({ userId }) => userId === uid).flatMap(({ roles }) => roles))
+  for (const { userId } of after) {
+    const [had, gets] = [rolesIn(before, userId), rolesIn(after, userId)]
+    if (gets.has('admin') && !had.has('admin'))
+      throw new AppError(generalErrors.Forbidden, 'an API key makes no administrators; sign in')
+    if (userId === caller.uid && [...gets].some((role) => !had.has(role)))
+      throw new AppError(generalErrors.Forbidden, 'an API key gives its own user no roles; sign in')
+  }
+}
+
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**

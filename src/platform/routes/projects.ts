@@ -12,6 +12,7 @@ import { projectList, toProject, type Projects } from '../projects/projects.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { Project, ProjectEntity } from '../schemas/projects.ts'
 import { auditedChange, describeChange } from './audited-change.ts'
+import { refuseRolesByKey } from './identify.ts'
 
 export interface ProjectRoutesOptions {
   readonly projects: Projects
@@ -54,6 +55,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
       },
     },
     async (request, reply) => {
+      refuseRolesByKey(request, [], request.body.spec?.users ?? [])
       const uid = projects.create(request.body)
       request.auditResource = { uid, name: request.body.metadata.name }
       request.auditNote = describeChange({}, { roles: rolesByName(request.body.spec?.users) })
@@ -112,6 +114,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
       const { uid } = request.params
       const seen = () => projects.get(uid, callerOf(request))
       request.auditResource = { uid, name: seen().name }
+      refuseRolesByKey(request, seen().users, request.body.spec?.users ?? [])
       auditedChange(
         request,
         () => ({

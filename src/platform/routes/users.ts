@@ -11,7 +11,7 @@ import { listInMemory } from '../../lists/memory.ts'
 import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
 import { auditedChange, describeChange } from './audited-change.ts'
-import { refuseKeys } from './identify.ts'
+import { refuseKeys, refuseRolesByKey } from './identify.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { ActivationLink, User, UserEntity, UserInfo, UserRoleUids } from '../schemas/users.ts'
 import type { PasswordLinks } from '../users/password-links.ts'
@@ -52,6 +52,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
       },
     },
     async (request, reply) => {
+      refuseRolesByKey(request, [], [{ userId: '', roles: request.body.spec.roles ?? [] }])
       const uid = users.create(request.body)
       request.auditResource = { uid, name: request.body.spec.emailId }
       const { roles, labels } = users.get(uid)
@@ -156,8 +157,9 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
     },
     async (request, reply) => {
       const { uid } = request.params
-      const { email: name } = users.get(uid)
+      const { email: name, roles } = users.get(uid)
       request.auditResource = { uid, name }
+      refuseRolesByKey(request, [{ userId: uid, roles }], [{ userId: uid, roles: request.body.roles }])
       auditedChange(
         request,
         () => ({ roles: users.get(uid).roles }),
