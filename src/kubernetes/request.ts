@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { KubernetesError } from './client.ts'
 import type { Ask, Connection } from './connection.ts'
-import { isRecord, parseJson } from '../base/json.ts'
+import { isRecord, parseExactJson, parseJson } from '../base/json.ts'
 
 export interface Requests {
   /** @returns the body of a successful reply. @throws KubernetesError */
@@ -119,7 +119,7 @@ async function readBody(reply: IncomingMessage, maximumBytes: number): Promise<s
 }
 
 function parse(text: string, { method, path }: Question): unknown {
-  const reply = parseJson(text)
+  const reply = parseJson(text, parseExactJson)
   if (reply === undefined)
     throw new KubernetesError(200, 'InvalidReply', `the reply to ${method} ${path} is not JSON`)
   return reply

@@ -1,6 +1,6 @@
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { KubernetesError, type KubernetesObject } from './client.ts'
-import { isRecord, parseJson } from '../base/json.ts'
+import { isRecord, parseExactJson, parseJson } from '../base/json.ts'
 import { isObject, withoutManagers } from './json.ts'
 import { refusal } from './request.ts'
 
@@ -51,7 +51,7 @@ export async function* readWatchEvents(
 }
 
 function parseEvent(line: string): WatchEvent {
-  const event = parseJson(line)
+  const event = parseJson(line, parseExactJson)
   const { type, object } = isRecord(event) ? event : {}
   if (type === 'ERROR') throw refusal(500, object)
   const isKnown = type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED' || type === 'BOOKMARK'

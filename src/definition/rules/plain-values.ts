@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { Document, isAlias, isCollection, isMap, isScalar, isSeq, visit } from 'yaml'
 import type { Node, Scalar, YAMLMap } from 'yaml'
 import { escapeForYaml, exactNumber, isRecord, needsEscapes } from '../../base/json.ts'
@@ -83,7 +84,7 @@ const mergeLimit = 500_000
 // A merge key of YAML 1.1, which kubectl and helm know.
 const mergeKey = '<<'
 const standard = 'tag:yaml.org,2002:'
-const tagsWithoutJson = new Set(['binary', 'timestamp', 'set', 'omap', 'pairs'])
+const tagsWithoutJson = new Set(['timestamp', 'set', 'omap', 'pairs'])
 
 class ValueReader {
   readonly problems: ValueProblem[] = []
@@ -107,6 +108,7 @@ class ValueReader {
       )
       return null
     }
+    if (tag === 'binary' && isScalar(node)) return this.#keep(node, this.#binary(node))
     const value = isScalar(node)
       ? this.#scalar(node)
       : isSeq(node)
@@ -114,8 +116,25 @@ class ValueReader {
         : isMap(node)
           ? this.#map(node)
           : null
-    if (node.anchor !== undefined) this.#anchors.set(node.anchor, value)
+    return this.#keep(node, value)
+  }
+
+  #keep({ anchor }: { readonly anchor?: string | undefined }, value: unknown): unknown {
+    if (anchor !== undefined) this.#anchors.set(anchor, value)
     return value
+  }
+
+  /** kubectl and helm take the bytes for text. */
+  #binary(node: Scalar): string | null {
+    const encoded = (node.source ?? '').replace(/[\r\n]/g, '')
+    const bytes = Buffer.from(encoded, 'base64')
+    if (bytes.toString('base64') === encoded && isUtf8(bytes)) return bytes.toString()
+    this.#say(
+      'YamlNoJson',
+      node,
+      'has the tag !!binary and is not the base64 of a text in UTF-8; write a text in quotes',
+    )
+    return null
   }
 
   #scalar(node: Scalar): unknown {

@@ -61,6 +61,27 @@ describe.skipIf(isKitMissing())('helm', () => {
   })
 })
 
+describe.skipIf(isKitMissing())('kubectl', () => {
+  it('reads !!binary and whole numbers of 64 bits as they are read here', async () => {
+    const text =
+      'apiVersion: plant.example/v1\nkind: Quota\nmetadata: {name: big}\nspec: {text: !!binary aGFsbG8=, most: 9223372036854775807, least: -9223372036854775808}\n'
+    await writeFile(join(home, 'quota.yaml'), text)
+    const program = `${(await kit(kitVersions[0]))?.programs}/kubectl`
+    const { exitCode, stdout, stderr } = await createRunner().run(
+      program,
+      ['label', '--local', '-f', join(home, 'quota.yaml'), 'a=b', '-o', 'json'],
+      { timeoutMs: 60_000, environment: { HOME: home } },
+    )
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    const spec = (read: unknown) => JSON.stringify((read as { spec: object }).spec, ['least', 'most', 'text'])
+    const own = JSON.stringify((readPlain(text).documents[0] as { spec: object }).spec)
+    expect(own).toBe('{"text":"hallo","most":9223372036854775807,"least":-9223372036854775808}')
+    expect(stdout).toContain('"most": 9223372036854775807')
+    expect(stdout).toContain('"least": -9223372036854775808')
+    expect(spec(JSON.parse(stdout))).toContain('"text":"hallo"')
+  })
+})
+
 it('the readers of definitions read every text of an exported profile as that text', () => {
   expect(readPlain(writeYaml({ names })).documents).toEqual([{ names }])
 })

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../../../kubernetes/client.ts'
-import { isRecord } from '../../../base/json.ts'
+import { exactDigitsOf, isRecord } from '../../../base/json.ts'
 
 // What the API server itself writes with each change.
 const written = new Set(['metadata.resourceVersion', 'metadata.generation', 'metadata.managedFields'])
@@ -23,7 +23,13 @@ function compare(one: unknown, other: unknown, path: string, found: string[]): v
     const others: readonly unknown[] = other
     for (const [index, item] of (one as readonly unknown[]).entries())
       compare(item, others[index], `${path}[${nameIn(item) ?? index}]`, found)
-  } else if (one !== other) found.push(path)
+  } else if (one !== other && !isSameNumber(one, other)) found.push(path)
+}
+
+/** Numbers beyond 2^53, each of which is an object of its own. */
+function isSameNumber(one: unknown, other: unknown): boolean {
+  const digits = exactDigitsOf(one)
+  return digits !== undefined && digits === exactDigitsOf(other)
 }
 
 const nameIn = (item: unknown) => (isRecord(item) && typeof item.name === 'string' ? item.name : undefined)
