@@ -219,8 +219,10 @@ async function renderChart(
     report('ChartInvalid', `chart ${shown} ${result.refusal}`)
     return none
   }
-  const { objects, installed, problems, kept } = readRenderedChart(result.text)
+  const { objects, installed, problems, warnings, kept } = readRenderedChart(result.text)
   for (const problem of problems.slice(0, problemLimit)) report('ChartInvalid', `chart ${shown} ${problem}`)
+  for (const warning of warnings.slice(0, problemLimit))
+    report('ChartInvalid', `chart ${shown} ${warning}`, 'warning')
   const bytes = await releaseBytes(archive, [...kept, await readFile(valuesFile, 'utf8')])
   if (bytes > secretBytes)
     report(
