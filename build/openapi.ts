@@ -97,6 +97,8 @@ export interface DescribedApi {
   readonly scoped?: {
     /** Header fields that it reads. */
     readonly headers: TSchema
+    /** Parameters of the query that it reads. */
+    readonly query: TSchema
     /** Statuses of its refusals, beside 401. */
     readonly statuses: readonly number[]
   }
@@ -145,7 +147,12 @@ function declare(
   const stage = lifecycle && lifecycle.phase !== 'production' ? lifecycle : undefined
   return {
     ...schema,
-    ...(isOpen || !scoped ? {} : { headers: withFieldsOf(scoped.headers, schema.headers) }),
+    ...(isOpen || !scoped
+      ? {}
+      : {
+          headers: withFieldsOf(scoped.headers, schema.headers),
+          querystring: withFieldsOf(scoped.query, schema.querystring),
+        }),
     response: { ...implied, ...(schema.response as object) },
     security: isOpen ? (optionalSession ? [{}, ...token] : []) : token,
     ...(stage ? { deprecated: true, 'x-lifecycle': stage } : {}),

@@ -47,6 +47,11 @@ export function apiPage({ paths }: ApiDocument, { title, introduction, errorPage
       ...rows(operation.requestBody, 'body'),
     ]
     if (operation.description) lines.push('', operation.description)
+    if (operation['x-airgap-only'])
+      lines.push(
+        '',
+        'Only on hosts in airgap mode: on a connected host the platform does this, and the reply is 403 `ManagedByPlatform`.',
+      )
     const life = operation['x-lifecycle']
     if (life) lines.push('', describeLife(life))
     if (fields.length > 0)

@@ -49,6 +49,9 @@ await collectDocument(app, {
         }),
       ),
     }),
+    query: Type.Object({
+      ProjectUid: Type.Optional(Type.String({ description: 'The project; also as a header.' })),
+    }),
     statuses: [400, 403, 404],
   },
 })

@@ -1,6 +1,7 @@
 import { createHideOf } from '../definition/slots/secrets.ts'
 import type { KubernetesClient, KubernetesObject, Resource } from '../kubernetes/client.ts'
 import { conditionsOf } from '../kubernetes/fields.ts'
+import type { Nic } from '../host/schemas.ts'
 import type { Clock } from '../system/clock.ts'
 import { ageOf } from './age.ts'
 import type { ClusterRecord } from './cluster-store.ts'
@@ -12,6 +13,8 @@ import type { StepRecord } from './steps/step-store.ts'
 export interface DetailsOptions {
   readonly hostId: string
   readonly architecture: string
+  /** The interfaces of this host. */
+  readonly nics: () => readonly Nic[]
   readonly version: string
   readonly conditions: () => ClusterDetails['status']['clusterConditions']
   readonly steps: () => readonly StepRecord[]
@@ -87,6 +90,10 @@ export function createDetails(options: DetailsOptions): Details {
       const { node, kubernetes } = summary
       const { clusterConfig = {} } = posted.spec?.cloudConfig?.spec ?? {}
       const pool = { name: node.poolName, isControlPlane: true, archType: architecture }
+      const host = {
+        ...{ hostUid: hostId, hostID: hostId, hostName: node.name, hostAddress: node.address },
+        nic: options.nics().map((nic) => ({ ...nic, dns: [...nic.dns] })),
+      }
       const [found, services] = await Promise.all([nodes(record), list(serviceResource)])
       const stands = standing()
       const settings = options.settings()
@@ -99,7 +106,7 @@ export function createDetails(options: DetailsOptions): Details {
         },
         spec: {
           hostIDs: [hostId],
-          nodePools: [{ pool, hosts: [{ hostUid: hostId, hostName: node.name, hostAddress: node.address }] }],
+          nodePools: [{ pool, hosts: [host] }],
           ntpServers: clusterConfig.ntpServers ?? [],
           sshKeys: clusterConfig.sshKeys ?? [],
           ...{ overlayCIDR: '', vip: clusterConfig.controlPlaneEndpoint?.host ?? '' },

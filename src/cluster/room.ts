@@ -247,6 +247,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
         const pending = revisions.pending()
         return pending ? scheduleOf(pending) : null
       },
+      nics: host.nics,
       conditions: () => conditionsOf(events, 'cluster'),
       settings: () => reconcile.observed()?.settings,
       client: async () => (reconcile.observed()?.engine.api === 'answers' ? client : undefined),

@@ -1,5 +1,6 @@
 import { Type, type Static, type TProperties } from 'typebox'
 import { ignored, refused, type FieldStance } from '../base/field-stance.ts'
+import { Nic as HostNic } from '../host/schemas.ts'
 
 // Wire names as the published API spells them. phase, problems, steps and some others are additions of ours.
 
@@ -288,7 +289,13 @@ export const ClusterDetails = Type.Object(
         Type.Object({
           pool: Pool,
           hosts: Type.Array(
-            Type.Object({ hostUid: Type.String(), hostName: Type.String(), hostAddress: Type.String() }),
+            Type.Object({
+              hostUid: text('Id of this host.'),
+              hostID: text('The same as hostUid.'),
+              hostName: text('Name of the node in Kubernetes.'),
+              hostAddress: text('Of this host for Kubernetes.'),
+              nic: Type.Array(HostNic, { description: 'The interfaces of this host.' }),
+            }),
           ),
         }),
       ),

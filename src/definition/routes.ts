@@ -3,9 +3,8 @@ import { formParts } from '../upload/form-parts.ts'
 import { addMultipart, formSchema } from '../upload/multipart.ts'
 import { matchesEtag } from '../api/etag.ts'
 import { keepOpen } from '../api/keep-open.ts'
-import { errorReplies, notModified } from '../api/schemas.ts'
+import { errorReplies, NoContent, notModified } from '../api/schemas.ts'
 import {
-  AcceptedResponseWithMessage,
   ClusterConfigArchiveDetails,
   UploadResponse,
   ValidateVariables,
@@ -65,16 +64,13 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
         operationId: 'rejectArchiveUpdate',
         tags,
         summary: 'Discard the waiting update',
-        response: { 202: AcceptedResponseWithMessage, ...errorReplies(401, 403) },
+        response: { 204: NoContent, ...errorReplies(401, 403) },
       },
     },
     async (request, reply) => {
       const removed = await slots.removeUpdate()
       if (removed) request.auditResource = { name: `${removed.name} ${removed.version}`, uid: removed.uid }
-      const message = removed
-        ? `the update ${removed.name} ${removed.version} was thrown away`
-        : 'no update was waiting'
-      return reply.code(202).send({ message })
+      return reply.code(204).send(null)
     },
   )
 

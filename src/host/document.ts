@@ -110,7 +110,11 @@ export function toDocument(
         memory: facts.memory === undefined ? {} : { sizeInMB: toMiB(facts.memory) },
         os: facts.operatingSystem ?? {},
       },
-      ...(facts.secureBoot === undefined ? {} : { hostInfo: { secureBoot: facts.secureBoot } }),
+      hostInfo: {
+        hostState: settings.cluster.isClusterPhase ? 'cluster' : 'registration',
+        hostType: 'agent-mode',
+        ...(facts.secureBoot === undefined ? {} : { secureBoot: facts.secureBoot }),
+      },
       managementMode: settingsOf(settings.mode).managementMode,
       nodeRole: settings.cluster.nodeRole,
       ...(url === undefined ? {} : { platformEndpointURL: url }),

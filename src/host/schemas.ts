@@ -36,6 +36,12 @@ const Gpu = Type.Object({
 })
 
 const HostInfo = Type.Object({
+  hostState: Type.Enum(['registration', 'cluster'], {
+    description: 'cluster while this host has a cluster, otherwise registration.',
+  }),
+  hostType: Type.Enum(['agent-mode'], {
+    description: 'edgehostd runs on an operating system of its own, not as an appliance.',
+  }),
   secureBoot: Type.Optional(
     Type.Boolean({ description: 'Whether UEFI Secure Boot was on at the start; absent without EFI.' }),
   ),
@@ -55,7 +61,7 @@ const HardwareSpec = Type.Object({
   }),
 })
 
-const Nic = Type.Object({
+export const Nic = Type.Object({
   dns: Type.Array(Type.String(), { description: 'Name servers asked over this interface.' }),
   gateway: text("Gateway of this interface's default route."),
   ip: text('Primary IPv4 address, otherwise the IPv6 address.'),
@@ -84,11 +90,15 @@ export const EdgeHostInfo = Type.Object(
       id: Type.String({ description: 'Identity of the host; stays for its life.' }),
       lastModifiedTimestamp: time('When a fact last changed; used and free space do not count.'),
       name: Type.String(),
+      labels: Type.Record(Type.String(), Type.String(), {
+        description: 'Empty: labels of hosts are those of the platform.',
+      }),
+      tags: Type.Record(Type.String(), Type.Unknown(), { description: 'Empty, as labels are.' }),
     }),
     spec: Type.Object({
       connectionMode: Type.String({ description: 'airgap or connected.' }),
       hardwareSpec: HardwareSpec,
-      hostInfo: Type.Optional(HostInfo),
+      hostInfo: HostInfo,
       managementMode: Type.String({ description: 'local or central.' }),
       networkInfo: Type.Array(Nic),
       platformEndpointURL: text('Where the platform is, in connected mode.'),

@@ -102,6 +102,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
       id: settings.id,
       lastModifiedTimestamp: lastModified.toISOString(),
       name: settings.name,
+      ...{ labels: {}, tags: {} },
     }
     const body = JSON.stringify({ metadata, ...document })
     reply = { body, etag: `"${sha256(body).slice(0, 32)}"` }

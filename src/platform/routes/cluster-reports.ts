@@ -176,6 +176,7 @@ export const clusterReportRoutes: FastifyPluginAsyncTypebox<
       const text = reports.kubeconfig(cluster)
       return reply
         .header('content-type', 'application/yaml')
+        .header('content-disposition', `attachment; filename="${cluster.name}.kubeconfig"`)
         .header('cache-control', 'no-store')
         .send(Buffer.from(text) as never)
     },

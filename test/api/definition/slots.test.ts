@@ -150,10 +150,9 @@ describe('slots', () => {
       return edge.app.inject({ method: 'DELETE', url: `${archivePath}/update`, headers })
     }
     const rejected = await reject()
-    expect(rejected.statusCode).toBe(202)
-    expect(rejected.json()).toEqual({ message: 'the update factory 1.0.0 was thrown away' })
+    expect([rejected.statusCode, rejected.body]).toEqual([204, ''])
     expect((await details('update')).clusterProfileDetails).toEqual([])
-    expect((await reject()).json()).toEqual({ message: 'no update was waiting' })
+    expect((await reject()).statusCode).toBe(204)
   })
 
   it('slots are there after a restart; folders in no slot and unfinished uploads are removed', async () => {

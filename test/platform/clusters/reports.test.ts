@@ -134,6 +134,7 @@ describe('what a host reports', () => {
     expect([read.body, read.headers['cache-control'], typeof read.headers.audituid]).toEqual([
       ...[kubeconfig, 'no-store', 'string'],
     ])
+    expect(read.headers['content-disposition']).toMatch(/^attachment; filename="[\w-]+\.kubeconfig"$/)
     expect((await ask('GET', url, undefined, world.viewer())).status).toBe(403)
     const row = world
       .platform()

@@ -22,6 +22,7 @@ it('the state is that of the end of a read, during which the API server fell sil
       steps: () => [],
       settings: () => undefined,
       scheduleAt: () => null,
+      nics: () => [{ nicName: 'eth0', ip: '10.0.0.5', isDefault: true, dns: [] }],
     },
     client() {
       stands = { ...stands, state: 'Error', phase: 'Unknown' }
@@ -29,6 +30,11 @@ it('the state is that of the end of a read, during which the API server fell sil
     },
     clock: { now: () => 0, monotonic: () => 0 },
   })
-  const { status } = await details(record, () => stands, undefined)
+  const { spec, status } = await details(record, () => stands, undefined)
   expect(status).toMatchObject({ clusterState: 'Error', phase: 'Unknown' })
+  // Both published names of the id, and the interfaces.
+  expect(spec.nodePools[0]?.hosts[0]).toMatchObject({
+    ...{ hostUid: 'edge-1', hostID: 'edge-1' },
+    nic: [{ nicName: 'eth0', ip: '10.0.0.5', isDefault: true, dns: [] }],
+  })
 })

@@ -97,7 +97,7 @@ it('the facts of a laptop with LUKS, LVM and Wi-Fi are right', async () => {
       memory: { sizeInMB: 16_384 },
       os: { family: 'debian', version: '12', kernel: 'Linux', kernelVersion: '6.1.0-28-amd64' },
     },
-    hostInfo: { secureBoot: true },
+    hostInfo: { hostState: 'registration', hostType: 'agent-mode', secureBoot: true },
     managementMode: 'local',
     networkInfo: [
       {
@@ -158,7 +158,7 @@ it('the facts of a rack server with md, bond, VLAN and bridge are right', async 
     ['bond0.40', false],
     ['br0', true, '10.0.0.53', '10.0.0.54', 'fd00::53'],
   ])
-  expect(spec.hostInfo).toBeUndefined()
+  expect(spec.hostInfo).toEqual({ hostState: 'registration', hostType: 'agent-mode' })
   expect(status.dns.nameservers).toEqual(['10.0.0.53', '10.0.0.54'])
 })
 
