@@ -26,3 +26,22 @@ export const isMemoryMet = (stderr: string): boolean => metLines.test(stderr)
 
 /** The reason for a user, after the name of the program. */
 export const memoryReason = `needs more memory than a program may take here, the limit of ${mostMiB} MiB`
+
+// prlimit(1) ends with these where exec(2) fails, as env(1) does.
+const notRun = [126, 127]
+
+/**
+ * Why a bounded program could not be begun, as with EACCES on a file system without execution: that is no fault of what it was to read.
+ * @returns the end of a sentence after its name; undefined where it was begun
+ */
+export function notRunReason({
+  exitCode,
+  stderr,
+}: {
+  readonly exitCode: number | undefined
+  readonly stderr: string
+}): string | undefined {
+  if (exitCode === undefined || !notRun.includes(exitCode)) return undefined
+  const [, reason] = /^(?:prlimit|timeout): failed to (?:execute|run command) (.+)$/m.exec(stderr) ?? []
+  return reason === undefined ? undefined : `cannot be run: ${reason}`
+}

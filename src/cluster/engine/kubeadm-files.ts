@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { mkdtemp, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isMemoryMet, memoryReason, withBoundedMemory } from '../../system/bounded-memory.ts'
-import type { CommandRunner } from '../../system/runner.ts'
+import { isMemoryMet, memoryReason, notRunReason, withBoundedMemory } from '../../system/bounded-memory.ts'
+import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
 import type { KubeadmWanted } from './kubeadm-config.ts'
 import { kubeadmFailure } from './kubeadm-failure.ts'
 
@@ -78,6 +78,8 @@ export function createKubeadmFiles({ folder, runner }: KubeadmFilesOptions): Kub
         timeoutMs,
         ...(signal ? { signal } : {}),
       })
+      const notRun = notRunReason(result)
+      if (notRun !== undefined) throw new CommandFailed('kubeadm', 'not-started', notRun)
       if (result.exitCode !== 0 && isMemoryMet(result.stderr))
         throw new Error(`kubeadm ${memoryReason}, to read the configuration of the pack`)
       if (result.exitCode !== 0) throw new Error(kubeadmFailure(result.stderr || result.stdout))

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { PreflightCodeName } from '../preflight/codes.ts'
 import type { PreflightProblem } from '../problem.ts'
+import { CommandFailed } from '../../system/runner.ts'
 import type { Wanted } from '../wanted.ts'
 import type { KubeadmFiles } from './kubeadm-files.ts'
 import { parsePackConfig, type PackConfig } from './pack-config.ts'
@@ -58,11 +59,14 @@ export function createEnginePreflight(options: EnginePreflightOptions) {
       if (source.kind === 'missing') add(source.code, source.reason)
       else if (name === 'kubeadm') hasKubeadm = true
     }
-    const invalid = (error: unknown) =>
-      add(
+    const invalid = (error: unknown) => {
+      // A program that was not run, or not to its end, has said nothing of the configuration.
+      if (error instanceof CommandFailed) return add('ProgramUnusable', error.message)
+      return add(
         'KubernetesConfigInvalid',
         `cluster.config of the pack ${kubernetes.pack}: ${(error as Error).message}`,
       )
+    }
     let config: PackConfig | undefined
     try {
       config = parsePackConfig(kubernetes)

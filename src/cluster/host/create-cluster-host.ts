@@ -10,6 +10,7 @@ import { leftMark, type ClusterHost } from './cluster-host.ts'
 import type { RecordOrder, RestoreOrder } from './actions.ts'
 import type { HostFactsOptions } from './preflight/host-facts.ts'
 import { createHostPreflight } from './preflight/host-preflight.ts'
+import { judgeFolder, probeFolder } from './preflight/probe-folder.ts'
 import { createHostSettings } from './settings/host-settings.ts'
 import type { Step } from '../step.ts'
 import type { WantedNode } from '../wanted.ts'
@@ -71,6 +72,8 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
       const found = await Promise.all([
         preflight(wanted, signal, running),
         settings.preflight(wanted.settings),
+        // It has the programs of the cluster and the layers of its containers.
+        probeFolder(options.privileged, stateDirectory).then(judgeFolder),
       ])
       return found.flat()
     },

@@ -80,6 +80,12 @@ export const preflightCodes = {
     meaning: 'A program of Kubernetes is in no bundle of this host for its architecture.',
     action: 'Upload a bundle with it; edgehostctl content build --programs packs it.',
   },
+  ProgramUnusable: {
+    severity: 'error',
+    meaning:
+      'A program that reads the definition, helm or kubeadm, cannot be run; the definition was not read.',
+    action: 'See FileSystemUnusable where it is there too; otherwise correct what the message names.',
+  },
   ProgramOfAnotherVersion: {
     severity: 'error',
     meaning:
@@ -255,6 +261,13 @@ export const preflightCodes = {
     severity: 'error',
     meaning: 'A device of the network answers at the address of the control plane.',
     action: 'Give a free address.',
+  },
+  FileSystemUnusable: {
+    severity: 'error',
+    meaning:
+      'The file system of the state folder is mounted so that no program can be run there (noexec), or takes no overlay, without which containerd makes no container. Both were tried there.',
+    action:
+      'Mount the state folder without noexec, or on a file system such as ext4 or xfs; the message names the mount point and the option.',
   },
   FirewallDrops: {
     severity: 'warning',

@@ -105,7 +105,7 @@ async function takeOwn({ folder }: ClusterPack, place: string, edges: ChartEdges
       const packed = helm && (await helm.pack(whole(from), whole(to)))
       if (!packed)
         report('HelmMissing', `chart ${chart} is a folder, which helm packs, and this host has no helm`)
-      else if ('refusal' in packed) report('ChartInvalid', `chart ${chart} ${packed.refusal}`)
+      else if ('refusal' in packed) report(packed.code ?? 'ChartInvalid', `chart ${chart} ${packed.refusal}`)
       else taken.push({ shown: chart, file: join(to, basename(packed.file)), packedFrom: from })
     } else {
       const file = join(to, `${taken.length}-${pathPartOf(basename(chart))}`)
@@ -216,7 +216,7 @@ async function renderChart(
     ...{ chart: archive, valuesFile },
   })
   if ('refusal' in result) {
-    report('ChartInvalid', `chart ${shown} ${result.refusal}`)
+    report(result.code ?? 'ChartInvalid', `chart ${shown} ${result.refusal}`)
     return none
   }
   const { objects, installed, problems, warnings, kept } = readRenderedChart(result.text)

@@ -1,5 +1,5 @@
 import { escapeInvisible } from '../../../base/printable.ts'
-import { isMemoryMet, memoryReason, withBoundedMemory } from '../../../system/bounded-memory.ts'
+import { isMemoryMet, memoryReason, notRunReason, withBoundedMemory } from '../../../system/bounded-memory.ts'
 import { CommandFailed, type CommandRunner } from '../../../system/runner.ts'
 
 /** What is rendered. */
@@ -13,12 +13,20 @@ export interface Rendering {
   readonly apiVersions: readonly string[]
 }
 
+/** Why there is no result. */
+export interface Refusal {
+  /** The end of a sentence. */
+  readonly refusal: string
+  /** Where helm was not run: that is no fault of what it was to read. */
+  readonly code?: 'ProgramUnusable'
+}
+
 /** Renders charts without a cluster. */
 export interface Helm {
   /** @returns the rendered YAML with the custom resource definitions, without tests; or why there is none, as the end of a sentence */
-  render(rendering: Rendering): Promise<{ readonly text: string } | { readonly refusal: string }>
+  render(rendering: Rendering): Promise<{ readonly text: string } | Refusal>
   /** Packs the folder of a chart. @returns its archive, below `folder`; or why there is none */
-  pack(chart: string, folder: string): Promise<{ readonly file: string } | { readonly refusal: string }>
+  pack(chart: string, folder: string): Promise<{ readonly file: string } | Refusal>
 }
 
 const timeoutMs = 60_000
@@ -46,15 +54,15 @@ export function createHelm(options: HelmOptions): Helm {
     ['HOME', 'HELM_CACHE_HOME', 'HELM_CONFIG_HOME', 'HELM_DATA_HOME'].map((name) => [name, folder]),
   )
 
-  async function run(
-    args: readonly string[],
-  ): Promise<{ readonly text: string } | { readonly refusal: string }> {
+  async function run(args: readonly string[]): Promise<{ readonly text: string } | Refusal> {
     try {
       const [bounded, all] = withBoundedMemory(program, args)
       const { exitCode, stdout, stderr } = await runner.run('timeout', [...timeout, bounded, ...all], {
         ...{ timeoutMs, maxOutputBytes, environment, signal },
       })
       if (exitCode === 0) return { text: stdout }
+      const notRun = notRunReason({ exitCode, stderr })
+      if (notRun !== undefined) return { refusal: `cannot be read: helm ${notRun}`, code: 'ProgramUnusable' }
       if (isMemoryMet(stderr)) return { refusal: `cannot be rendered: helm ${memoryReason}` }
       return { refusal: reasonIn(hide(stderr), exitCode) }
     } catch (error) {

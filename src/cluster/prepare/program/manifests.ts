@@ -91,7 +91,7 @@ async function renderTemplate(
     apiVersions: [...apiVersions],
   })
   if ('text' in result) return result.text
-  report('ManifestInvalid', `manifest ${name} ${result.refusal}`)
+  report(result.code ?? 'ManifestInvalid', `manifest ${name} ${result.refusal}`)
   return undefined
 }
 

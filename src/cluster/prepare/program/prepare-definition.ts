@@ -67,7 +67,7 @@ export async function prepareDefinition(order: PrepareOrder, signal: AbortSignal
 // With these, something of what is installed is not known.
 const leavesOut = new Set<PreflightCodeName>([
   ...(['ChartInvalid', 'ChartMissing', 'HelmMissing', 'ManifestInvalid', 'ReleaseInvalid'] as const),
-  ...(['DefinitionProblem', 'NamespaceInvalid', 'VariableInvalid'] as const),
+  ...(['DefinitionProblem', 'NamespaceInvalid', 'ProgramUnusable', 'VariableInvalid'] as const),
 ])
 
 function judge(packs: readonly InstalledPack[], { kubernetes, add, problems }: Resolved): void {

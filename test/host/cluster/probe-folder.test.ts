@@ -1,0 +1,66 @@
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { judgeFolder, probeFolder } from '../../../src/cluster/host/preflight/probe-folder.ts'
+import { notRunReason, withBoundedMemory } from '../../../src/system/bounded-memory.ts'
+import { createRunner, type CommandRunner } from '../../../src/system/runner.ts'
+
+const runner = createRunner()
+const folder = await mkdtemp(join(tmpdir(), 'probe-'))
+const place = join(folder, 'state')
+await mkdir(place)
+afterAll(() => rm(folder, { recursive: true }))
+
+/** A runner whose programs see what a script has mounted, and no one else. */
+const withMounts = (script: string): CommandRunner => ({
+  run: (program, args, options) =>
+    runner.run(
+      'unshare',
+      ['--mount', 'sh', '-euc', `cd "$0"; ${script}; exec "$@"`, folder, program, ...args],
+      options,
+    ),
+})
+const judge = async (script: string) => {
+  const probe = await probeFolder(withMounts(script), place)
+  expect(probe).toBeDefined()
+  return judgeFolder(probe)
+}
+const { exitCode } = await runner.run('unshare', ['--mount', 'true'], { timeoutMs: 10_000 })
+
+// Mounts need root.
+describe.skipIf(exitCode !== 0)('the folder of the state', () => {
+  it('is fit on a tmpfs without options, and nothing of the probe stays', async () => {
+    expect(await judge('mount -t tmpfs tmpfs state')).toEqual([])
+    expect(await readdir(place)).toEqual([])
+  })
+
+  it('is refused with noexec, by its mount point and option', async () => {
+    const found = await judge('mount -t tmpfs -o noexec tmpfs state')
+    expect(found).toMatchObject([{ code: 'FileSystemUnusable', severity: 'error' }])
+    expect(found[0]?.message).toContain(
+      `the file system tmpfs that is mounted at ${place} has the option noexec; take it away: mount -o remount,exec ${place}`,
+    )
+  })
+
+  it('is refused on an overlay, which takes no overlay', async () => {
+    const found = await judge(
+      'mount -t tmpfs tmpfs state; mkdir state/l state/u state/w; mount -t overlay o -o lowerdir=state/l,upperdir=state/u,workdir=state/w state',
+    )
+    expect(found).toMatchObject([{ code: 'FileSystemUnusable', severity: 'error' }])
+    expect(found[0]?.message).toContain(
+      `the file system overlay that is mounted at ${place} takes no overlay`,
+    )
+  })
+
+  it('a program that cannot be begun there is told from one that has refused what it read', async () => {
+    const [program, args] = withBoundedMemory(join(place, 'run'), [])
+    const mounted = withMounts(
+      "mount -t tmpfs -o noexec tmpfs state; printf '#!/bin/sh\\n' > state/run; chmod 700 state/run",
+    )
+    const denied = await mounted.run('timeout', ['9', program, ...args], { timeoutMs: 20_000 })
+    expect(notRunReason(denied)).toBe(`cannot be run: ${join(place, 'run')}: Permission denied`)
+    expect(notRunReason({ exitCode: 126, stderr: 'Error: 126' })).toBeUndefined()
+    expect(notRunReason({ exitCode: 1, stderr: denied.stderr })).toBeUndefined()
+  })
+})
