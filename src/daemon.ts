@@ -158,7 +158,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       },
     },
     ...{ bootId: edges.bootId, record: audit.record, listTokens, clock, log },
-    ...{ certificate, clientOf: host.clientOf, feeder: api.feeder, anonymousLog },
+    ...{ certificate, clientOf: host.clientOf, flow: api.flow, anonymousLog },
   })
 
   const cluster: ClusterRoom = await createCluster({

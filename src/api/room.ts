@@ -14,7 +14,8 @@ import type { Authorize, Identify, IsGone } from './access.ts'
 import type { RequestAudit } from './audit-hook.ts'
 import type { ApiSettings } from './config.ts'
 import type { DiskSpace } from './full-disk.ts'
-import { createFeeder, type Feeder } from './connection/feeder.ts'
+import { createTally } from '../base/tally.ts'
+import { createFlow, type Flow } from './connection/fed-server.ts'
 import { createHttpsServer } from './connection/https-server.ts'
 import type { KeptSettings } from './connection/kept-connections.ts'
 import { listen } from './connection/listen.ts'
@@ -61,7 +62,7 @@ export interface Api extends Room {
   /** The rooms add their routes to it. */
   readonly app: FastifyInstance
   /** That of this process, for its other servers. */
-  readonly feeder: Feeder
+  readonly flow: Flow
   /** All routes. */
   readonly table: RouteTable
   /** Sets the certificate for new connections. */
@@ -83,12 +84,15 @@ const drainMs = 10_000
 export function createApi(options: ApiOptions): Api {
   const { settings, clientOf, log, anonymousLog, clock } = options
   const isProxy = createNetworks(settings.trustedProxies)
-  const feeder = createFeeder()
+  const closed = createTally((counts) =>
+    log.warn(counts, 'connections were closed: their clients did not read replies of megabytes that waited'),
+  )
+  const flow = createFlow(() => closed.add('unread'))
   const https = createHttpsServer({
-    ...{ ...settings, feeder, material: options.material, clientOf, isProxy, log, anonymousLog },
+    ...{ ...settings, flow, material: options.material, clientOf, isProxy, log, anonymousLog },
     connections: { ...settings.connections, kept: options.keptConnections },
   })
-  const local = createLocalServer({ path: settings.socket.path, timeouts: settings.timeouts, feeder, log })
+  const local = createLocalServer({ path: settings.socket.path, timeouts: settings.timeouts, flow, log })
   const { app, routes, requests, endRequests, recheckRequests, rateRefusals } = createServer({
     log,
     anonymousLog,
@@ -118,7 +122,7 @@ export function createApi(options: ApiOptions): Api {
 
   return {
     app,
-    feeder,
+    flow,
     table: routes,
     useCertificate: https.useCertificate,
     endSessions(isGone) {
@@ -136,6 +140,7 @@ export function createApi(options: ApiOptions): Api {
       await Promise.all([app.close(), local.close()])
       clearTimeout(deadline)
       https.stop()
+      closed.stop()
     },
     figures(): FiguresOf<typeof about.families> {
       const counts = requests.figures()

@@ -21,7 +21,9 @@ import { addGuard, type GuardOptions } from './guard.ts'
 import { addLifecycle } from './lifecycle.ts'
 import { clientFromAnywhere, type ClientOf } from '../base/client.ts'
 import { watchReplies } from './connection/current-reply.ts'
+import { nameOf } from './connection/connections.ts'
 import { createPeers } from './connection/peer.ts'
+import { nameCaller } from './connection/waiting-replies.ts'
 import { createRateLimiter, type RateLimitOptions } from './rate/limit.ts'
 import { apiReplies, type Replies } from './replies.ts'
 import { addRequestCounts } from './request-counts.ts'
@@ -94,6 +96,7 @@ export function createServer({
   const peers = createPeers({ isLocal, clientOf, isProxy })
   const begin = (request: FastifyRequest, reply: FastifyReply) => {
     request.peer = peers.ofRequest(request.raw)
+    if (request.peer.isProxied) nameCaller(reply.raw, `client ${request.peer.client.name}`)
     reply.headers(replies.headers).header('x-request-id', request.id)
   }
   const rewriteUrl = ({ url = '/' }: IncomingMessage) => routes.encodeSlashes(url)
@@ -155,7 +158,13 @@ export function createServer({
   })
   const routes: RouteTable = collectRoutes(app, slashParameter)
   const requests = addRequestCounts(app)
-  const { endRequests, recheckRequests } = addGuard(app, guard)
+  const { endRequests, recheckRequests } = addGuard(app, {
+    ...guard,
+    onAuthenticated(request, caller, reply) {
+      nameCaller(reply.raw, `user ${nameOf(caller)}`)
+      guard.onAuthenticated(request, caller, reply)
+    },
+  })
   // Added after the guard, so that its hook runs before that of the guard: a flood without a token is limited too.
   limiter?.addTo(app)
   // Added after the guard, so that its hook runs first: refusals have the headers too.

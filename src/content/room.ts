@@ -59,7 +59,7 @@ export interface ContentOptions {
   /** The client that an address belongs to. */
   readonly clientOf: ClientOf
   /** That of all servers of this process; the default is one of the registry's own. */
-  readonly feeder?: RegistryOptions['feeder']
+  readonly flow?: RegistryOptions['flow']
   /** Aborted when a stop of the daemon begins. */
   readonly stopping: AbortSignal
   readonly clock: Clock
@@ -116,7 +116,7 @@ export function createContent(options: ContentOptions): ContentRoom {
       program,
     },
     ...{ certificate: options.certificate, clientOf: options.clientOf, stopping },
-    ...{ feeder: options.feeder, log, anonymousLog: options.anonymousLog },
+    ...{ flow: options.flow, log, anonymousLog: options.anonymousLog },
   })
   // The store has logged why it could not be opened.
   const open = () => store.open().catch(() => undefined)

@@ -38,6 +38,22 @@ export function pruneItem<Item>(item: Item, tree: FieldTree): Pruned<Item> {
   return prune(item, tree) as Pruned<Item>
 }
 
+/** Leaves out the fields of an item that the tree names. */
+export function leaveOut<Item>(item: Item, tree: FieldTree): Pruned<Item> {
+  return without(item, tree) as Pruned<Item>
+}
+
+function without(value: unknown, tree: FieldTree): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((element) => without(element, tree))
+  const left = Object.entries(value).flatMap(([name, part]: [string, unknown]) => {
+    const below = tree.names.get(name)
+    if (!below) return [[name, part] as const]
+    return below.names.size === 0 ? [] : [[name, without(part, below)] as const]
+  })
+  return Object.fromEntries(left)
+}
+
 function prune(value: unknown, tree: FieldTree): unknown {
   if (tree.names.size === 0 || typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((element) => prune(element, tree))

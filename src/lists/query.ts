@@ -34,7 +34,9 @@ export const listParameters = (resource: ListResource) =>
     fields: Type.Optional(
       Type.String({
         maxLength: 2_000,
-        description: 'Paths to keep of each item, with commas between: <path>,<path>.',
+        description:
+          'Paths to keep of each item, with commas between: <path>,<path>.' +
+          (resource.heavy?.length ? ` Without it, all but ${resource.heavy.join(', ')}.` : ''),
       }),
     ),
     filters: Type.Optional(
@@ -67,8 +69,10 @@ export interface ListQuery {
   readonly order: readonly OrderTerm[]
   /** Values of the item after which the page begins, one for each term of the order. */
   readonly after: readonly FieldValue[] | undefined
-  /** The fields to keep of each item; undefined keeps all. */
+  /** The fields to keep of each item; undefined keeps all but `heavy`. */
   readonly fields: FieldTree | undefined
+  /** Paths that are left out where no fields are named. */
+  readonly heavy: FieldTree | undefined
   /** Token of the page that starts after an item; `offset` is the index of the first item of that page. */
   tokenAfter(values: readonly FieldValue[], offset: number): string
 }
@@ -105,6 +109,7 @@ export function parseListQuery(
     order,
     after: position?.values,
     fields: fields ? parseFields(fields, resource.item) : undefined,
+    heavy: resource.heavy?.length ? parseFields(resource.heavy.join(',')) : undefined,
     tokenAfter: (values, next) => tokens.make(identity, { values, offset: next }),
   }
 }

@@ -55,6 +55,8 @@ export interface ListResource<Field extends ListField = ListField> {
    * client pages, the client sees that item twice or not at all.
    */
   readonly defaultOrder?: readonly OrderTerm[]
+  /** Paths of an item that may be long: a reply has them only where `fields` names them, or what they are a part of. */
+  readonly heavy?: readonly string[]
   /** Schema of an item. With it, `fields` that do not exist are refused. */
   readonly item?: TSchema
 }

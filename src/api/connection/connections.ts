@@ -297,7 +297,7 @@ export function limitConnections(
 }
 
 /** Names of hosts are not unique; uids are. */
-const nameOf = ({ uid, userName }: Caller) => uid ?? userName
+export const nameOf = ({ uid, userName }: Caller) => uid ?? userName
 
 const isFull = ({ size, maximum }: Group) => size >= maximum
 

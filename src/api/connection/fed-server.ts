@@ -15,14 +15,27 @@ import { tlsOptions, type TlsMaterial } from '../../system/tls-options.ts'
 import { FedSocket } from './fed-socket.ts'
 import { createFeeder, type Feeder } from './feeder.ts'
 import { applyTimeouts, httpOptions, type Timeouts } from './timeouts.ts'
+import { createWaitingReplies, type WaitingReplies } from './waiting-replies.ts'
 import { leaveUnreadBodies } from './unread-body.ts'
+
+/** What the connections of all servers of this process share. */
+export interface Flow {
+  readonly feeder: Feeder
+  readonly waiting: WaitingReplies
+}
+
+/** @param onClosed called for each connection that was closed since its replies waited */
+export const createFlow = (onClosed?: (callerName: string) => void): Flow => ({
+  feeder: createFeeder(),
+  waiting: createWaitingReplies(onClosed ? { onClosed } : {}),
+})
 
 export interface FedServerOptions {
   readonly timeouts: Timeouts
   /** Without it the server is one of plain HTTP. */
   readonly material?: TlsMaterial | undefined
   /** That of all servers of this process; the default is one of its own. */
-  readonly feeder?: Feeder
+  readonly flow?: Flow
   /** Connections with the same name take turns with each other; by default each has a turn of its own. */
   readonly turnNameOf?: (socket: Socket) => string | undefined
 }
@@ -38,7 +51,7 @@ export class FedServer extends HttpServer {
   readonly outer: NetServer
 
   constructor(
-    { timeouts, material, feeder = createFeeder(), turnNameOf = () => undefined }: FedServerOptions,
+    { timeouts, material, flow = createFlow(), turnNameOf = () => undefined }: FedServerOptions,
     handler?: RequestListener,
   ) {
     super(httpOptions, handler)
@@ -64,7 +77,7 @@ export class FedServer extends HttpServer {
       socket.allowHalfOpen = true
       connectionCount += 1
       const turnName = turnNameOf(socket) ?? `connection ${connectionCount}`
-      this.emit('connection', new FedSocket(socket, feeder, turnName))
+      this.emit('connection', new FedSocket(socket, flow.feeder, turnName, flow.waiting))
     })
   }
 

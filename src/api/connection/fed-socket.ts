@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import type { Fed, Feeder } from './feeder.ts'
+import { CountedResponse, createWaitingReplies, type WaitingReplies } from './waiting-replies.ts'
 
 /** Bytes that are parsed at once where they may be requests: at most 57 of them. */
 export const pieceBytes = 1_024
@@ -11,6 +12,8 @@ export const bodyPieceBytes = 16_384
 export const chunkedPieceBytes = 4_096
 /** No more requests of a connection are parsed while it is owed so many replies. */
 export const mostOwed = 16
+/** The same while so many bytes of its replies wait for the client to read them. */
+export const mostWaiting = 65_536
 /** After so many refusals in a row a connection ends with its next reply. */
 export const mostRefusals = 100
 /** Bytes that are encrypted at once: a copy of a whole reply would wait beside it for a client that does not read. */
@@ -41,20 +44,24 @@ export class FedSocket extends Duplex implements Fed {
   private isEndTaken = false
   private isLast = false
   private body: Body | undefined
-  private owed = 0
+  private readonly waiting: WaitingReplies
+  /** Replies that are not sent yet, in their order. */
+  private readonly owed = new Set<ServerResponse>()
   private refusals = 0
   /** Whether requests had to wait for replies since none was owed. */
   private hasWaited = false
 
-  constructor(outer: Socket, feeder: Feeder, turnName: string) {
+  constructor(outer: Socket, feeder: Feeder, turnName: string, waiting = createWaitingReplies()) {
     // A body whose reader has not begun waits as what one piece has of it: `IncomingMessage` takes its limit from here.
     super({ allowHalfOpen: true, decodeStrings: false, readableHighWaterMark: 1 })
     this.outer = outer
     this.feeder = feeder
     this.turnName = turnName
+    this.waiting = waiting
     outer.on('data', (chunk: Buffer) => {
       this.held = this.held ? Buffer.concat([this.held, chunk]) : chunk
       feeder.arrived(this)
+      this.noteWait()
       // Not before: pausing and resuming a socket costs more than most requests.
       if (this.heldBytes > 0) outer.pause()
     })
@@ -69,7 +76,7 @@ export class FedSocket extends Duplex implements Fed {
 
   /** Replies that are not sent yet. */
   get owedReplies(): number {
-    return this.owed
+    return this.owed.size
   }
 
   /** Bytes that have arrived and are not parsed yet, without those in the socket. */
@@ -79,15 +86,16 @@ export class FedSocket extends Duplex implements Fed {
 
   /** Called for each request before its handler. */
   owe(request: IncomingMessage, response: ServerResponse): void {
-    this.owed += 1
+    this.owed.add(response)
+    if (response instanceof CountedResponse) response.countIn(this.waiting, this.turnName)
     this.body = bodyOf(request)
     if (this.refusals >= mostRefusals) {
       this.isLast = true
       response.setHeader('connection', 'close')
     }
     response.once('close', () => {
-      this.owed -= 1
-      if (this.owed === 0 && this.held === undefined && !this.isOuterEnded) this.hasWaited = false
+      this.owed.delete(response)
+      if (this.owed.size === 0 && this.held === undefined && !this.isOuterEnded) this.hasWaited = false
       this.refusals = response.statusCode >= 400 ? this.refusals + 1 : 0
       if (this.held || this.isOuterEnded) this.feeder.offer(this)
     })
@@ -97,9 +105,21 @@ export class FedSocket extends Duplex implements Fed {
     if (this.destroyed || this.isEndTaken) return false
     // Node ends the connection with its requests: the replies that are owed would be lost. Where none of its requests had to wait the client is
     // most likely gone, and its requests end with it.
-    if (this.held === undefined) return this.isOuterEnded && (this.owed <= 1 || !this.hasWaited)
-    if (this.owed >= mostOwed) this.hasWaited = true
-    return this.owed < mostOwed && !this.isLast && !this.isPaused() && this.readableLength === 0
+    if (this.held === undefined) return this.isOuterEnded && (this.owed.size <= 1 || !this.hasWaited)
+    return this.hasRoom() && !this.isLast && !this.isPaused() && this.readableLength === 0
+  }
+
+  /** Whether more requests may be parsed before replies are sent. */
+  private hasRoom(): boolean {
+    if (this.owed.size >= mostOwed) return false
+    let bytes = 0
+    for (const { writableLength } of this.owed) bytes += writableLength
+    return bytes < mostWaiting
+  }
+
+  /** Called when bytes have arrived, or have been parsed. */
+  private noteWait(): void {
+    if (this.held && !this.hasRoom()) this.hasWaited = true
   }
 
   takePiece(): void {
@@ -112,6 +132,7 @@ export class FedSocket extends Duplex implements Fed {
     const length = Math.min(held.length, this.nextLength())
     this.held = length < held.length ? held.subarray(length) : undefined
     this.push(length < held.length ? held.subarray(0, length) : held)
+    this.noteWait()
     if (this.held === undefined && this.outer.isPaused()) this.outer.resume()
   }
 
@@ -154,8 +175,13 @@ export class FedSocket extends Duplex implements Fed {
       return
     }
     this.outer.write(bytes.subarray(0, writtenBytes), (error) => {
-      if (error) done(error)
-      else this.writePart(bytes.subarray(writtenBytes), done)
+      if (error) {
+        done(error)
+        return
+      }
+      const [current] = this.owed
+      if (current instanceof CountedResponse) this.waiting.progressed(current as CountedResponse)
+      this.writePart(bytes.subarray(writtenBytes), done)
     })
   }
 

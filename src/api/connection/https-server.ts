@@ -9,8 +9,7 @@ import type { Caller, IsGone } from '../access.ts'
 import { apiReplies, type Replies } from '../replies.ts'
 import { watchBodyRate, type BodyRate } from './body-rate.ts'
 import { limitConnections, type ConnectionLimits, type Connections } from './connections.ts'
-import { FedServer } from './fed-server.ts'
-import type { Feeder } from './feeder.ts'
+import { FedServer, type Flow } from './fed-server.ts'
 import type { Timeouts } from './timeouts.ts'
 import { tlsOptions, type TlsMaterial } from '../../system/tls-options.ts'
 
@@ -25,7 +24,7 @@ export interface HttpsServerOptions {
   /** Without it the server is one of plain HTTP, which may listen on loopback only. */
   readonly material: TlsMaterial | undefined
   /** That of all servers of this process; the default is one of its own. */
-  readonly feeder?: Feeder | undefined
+  readonly flow?: Flow | undefined
   /** How its app replies; the default is the form of the service API. */
   readonly replies?: Replies
   readonly log: Logger
@@ -67,7 +66,7 @@ export function createHttpsServer({
   anonymousLog,
   clientOf,
   isProxy,
-  feeder,
+  flow,
   replies = apiReplies,
 }: HttpsServerOptions): HttpsServer {
   // Those of a proxy are of many clients. On this machine each address has turns of its own: all of them are one client elsewhere.
@@ -79,7 +78,7 @@ export function createHttpsServer({
   let made: { server: FedServer; limits: Connections; stopRate: () => void } | undefined
   return {
     serverFactory(handler) {
-      const server = new FedServer({ timeouts, material, turnNameOf, ...(feeder ? { feeder } : {}) }, handler)
+      const server = new FedServer({ timeouts, material, turnNameOf, ...(flow ? { flow } : {}) }, handler)
       const limits = limitConnections(server, { ...connections, clientOf, isProxy, log, anonymousLog })
       made = { server, limits, stopRate: watchBodyRate(server, body, replies) }
       return server

@@ -10,8 +10,7 @@ import { apiReplies } from '../replies.ts'
 import { localAddress } from '../../base/address.ts'
 import { localPeer } from './peer.ts'
 import { watchReplies } from './current-reply.ts'
-import { FedServer } from './fed-server.ts'
-import type { Feeder } from './feeder.ts'
+import { FedServer, type Flow } from './fed-server.ts'
 import type { Timeouts } from './timeouts.ts'
 
 export interface LocalServerOptions {
@@ -19,7 +18,7 @@ export interface LocalServerOptions {
   readonly path: string
   readonly timeouts: Timeouts
   /** That of all servers of this process; the default is one of its own. */
-  readonly feeder?: Feeder
+  readonly flow?: Flow
   readonly log: Logger
 }
 
@@ -44,10 +43,10 @@ export interface LocalServer {
 // connect(2) needs write permission.
 const othersNothing = 0o177
 
-export function createLocalServer({ path, timeouts, feeder, log }: LocalServerOptions): LocalServer {
+export function createLocalServer({ path, timeouts, flow, log }: LocalServerOptions): LocalServer {
   const open = new Set<Socket>()
   const accepted = new WeakSet<Socket>()
-  const server = new FedServer({ timeouts, turnNameOf: () => localAddress, ...(feeder ? { feeder } : {}) })
+  const server = new FedServer({ timeouts, turnNameOf: () => localAddress, ...(flow ? { flow } : {}) })
   const replyOn = watchReplies(server)
   let isClosing = false
   server.on('connection', (socket: Socket) => {

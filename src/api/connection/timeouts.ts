@@ -1,6 +1,6 @@
 import type { ApiSettings } from '../config.ts'
 import type { Server, ServerOptions } from 'node:http'
-import { LingeringResponse } from './unread-body.ts'
+import { CountedResponse } from './waiting-replies.ts'
 
 /** The section `api.timeouts` of the configuration, in milliseconds. */
 export type Timeouts = ApiSettings['timeouts']
@@ -15,7 +15,7 @@ export const httpOptions = {
   // Reads have no body: without the events of an empty stream they cost a tenth less. See unread-body.ts for requests with
   // a content type but no body.
   optimizeEmptyRequests: true,
-  ServerResponse: LingeringResponse,
+  ServerResponse: CountedResponse,
 } as const satisfies ServerOptions
 
 /** Sets the timeouts of a server but the one of handshakes. To be called after Fastify has created the server, since Fastify sets its own values. */

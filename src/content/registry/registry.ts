@@ -1,4 +1,4 @@
-import type { Feeder } from '../../api/connection/feeder.ts'
+import type { Flow } from '../../api/connection/fed-server.ts'
 import { createHttpsServer } from '../../api/connection/https-server.ts'
 import { createServer } from '../../api/server.ts'
 import { isLoopback } from '../../base/address.ts'
@@ -39,7 +39,7 @@ export interface RegistryOptions {
   readonly certificate: RegistryCertificate
   readonly clientOf: ClientOf
   /** That of all servers of this process; the default is one of its own. */
-  readonly feeder?: Feeder | undefined
+  readonly flow?: Flow | undefined
   /** Aborted when a stop of the daemon begins. */
   readonly stopping: AbortSignal
   readonly log: Logger
@@ -107,7 +107,7 @@ export function createRegistry(options: RegistryOptions): Registry {
   let passwordProblem: string | undefined
   const https = createHttpsServer({
     ...{ material: isTls ? certificate.material() : undefined, timeouts, connections, body },
-    ...{ clientOf, feeder: options.feeder, replies: registryReplies, log, anonymousLog },
+    ...{ clientOf, flow: options.flow, replies: registryReplies, log, anonymousLog },
   })
   const { app, requests } = createServer({
     ...{ log, anonymousLog, bodyLimitBytes: 1_024, mode: 'airgap', clientOf, stopping },

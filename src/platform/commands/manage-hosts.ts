@@ -39,7 +39,10 @@ function healthOf({ status: { health, isDuplicate } }: EdgeHostDevice): string {
 export const listHosts = showScopes<EdgeHostDevice>(path, layout)
 
 export async function showHost({ client, line, output }: Context<'project'>): Promise<undefined> {
-  const { scope, item } = await findHost(client, line.arguments[0] ?? '', line.options.project)
+  const found = await findHost(client, line.arguments[0] ?? '', line.options.project)
+  const { scope } = found
+  // The list leaves long fields out.
+  const item = await client.get<EdgeHostDevice>(pathOf(found), ['metadata', 'spec', 'status'])
   await output.show(item, (paper) => renderFacts(factsOf(item, scope), paper))
   return undefined
 }

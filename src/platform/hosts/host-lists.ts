@@ -26,6 +26,7 @@ export const hostList: ListResource<SqlField> = {
   },
   families: labelFilters,
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
+  heavy: ['metadata.annotations', 'spec.device.disks', 'spec.device.gpus', 'spec.device.nics'],
   item: EdgeHostDevice,
 }
 
@@ -33,6 +34,7 @@ export const hostList: ListResource<SqlField> = {
 export const hostMetadataList: ListResource<SqlField> = {
   ...hostList,
   name: 'metadata of edge hosts',
+  heavy: [],
   item: EdgeHostMeta,
 }
 

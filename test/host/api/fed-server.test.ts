@@ -8,11 +8,14 @@ import { type FedSocket, mostOwed, mostRefusals, pieceBytes } from '../../../src
 import { createFeeder, type Feeder } from '../../../src/api/connection/feeder.ts'
 import { generous, makeMaterial, openTls, type Client } from '../../support/https-server.ts'
 import type { TlsMaterial } from '../../../src/system/tls-options.ts'
+import { createWaitingReplies, type WaitingReplies } from '../../../src/api/connection/waiting-replies.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
 const small = 'GET / HTTP/1.1\r\n\r\n'
 /** As many as fit into a piece, and those whose replies are owed before it. */
 const mostInFlight = mostOwed - 1 + Math.ceil(pieceBytes / small.length)
+
+const mostWaitingBytes = 50_000_000
 
 let material: TlsMaterial
 beforeAll(async () => {
@@ -21,6 +24,8 @@ beforeAll(async () => {
 
 let server: FedServer
 let feeder: Feeder
+let waiting: WaitingReplies
+let turnName: string | undefined
 let port: number
 let requests: { request: IncomingMessage; response: ServerResponse }[]
 let handle: (request: IncomingMessage, response: ServerResponse) => void
@@ -30,10 +35,15 @@ beforeEach(async () => {
   requests = []
   handle = () => undefined
   feeder = createFeeder()
-  server = new FedServer({ material, timeouts: generous, feeder }, (request, response) => {
-    requests.push({ request, response })
-    handle(request, response)
-  })
+  waiting = createWaitingReplies({ ofCaller: mostWaitingBytes })
+  turnName = undefined
+  server = new FedServer(
+    { material, timeouts: generous, flow: { feeder, waiting }, turnNameOf: () => turnName },
+    (request, response) => {
+      requests.push({ request, response })
+      handle(request, response)
+    },
+  )
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   port = (server.address() as AddressInfo).port
@@ -187,6 +197,57 @@ it('a reply of megabytes arrives whole, and is not encrypted ahead of a client t
   expect(socket!.outer.writableLength).toBeLessThanOrEqual(65_536 + 200)
   client.socket.resume()
   await waitFor(() => expect(client.received.length).toBeGreaterThanOrEqual(page.length))
+})
+
+describe('replies that are not read', () => {
+  const page = Buffer.alloc(20_000_000, 'y')
+  beforeEach(() => {
+    turnName = 'one client'
+    handle = (_request, response) => response.end(page)
+  })
+  const isClosed = (index: number) => requests[index]!.request.socket.destroyed
+  async function ask(text = small): Promise<Client> {
+    const before = requests.length
+    const client = await open()
+    client.socket.pause()
+    client.socket.write(text)
+    await waitFor(() => expect(requests.length).toBeGreaterThan(before))
+    return client
+  }
+
+  it('bytes that wait for one caller are bounded: the connection that reads nothing for longest is closed', async () => {
+    for (let index = 0; index < 12; index += 1) {
+      await ask()
+      expect(waiting.bytes()).toBeLessThanOrEqual(mostWaitingBytes)
+      expect(requests.filter((_request, each) => !isClosed(each)).length).toBeLessThanOrEqual(2)
+    }
+    turnName = 'another client'
+    const other = await ask()
+    expect([10, 11, 12].map(isClosed)).toEqual([false, false, false])
+    other.socket.resume()
+    await waitFor(() => expect(other.received.length).toBeGreaterThan(page.length))
+  })
+
+  it('one that reads slowly is not the one', async () => {
+    const reader = await ask()
+    await ask()
+    reader.socket.on('data', () => {
+      if (reader.received.length > 8_000_000) reader.socket.pause()
+    })
+    reader.socket.resume()
+    await waitFor(() => expect(reader.socket.isPaused()).toBe(true))
+    await ask()
+    expect([0, 1, 2].map(isClosed)).toEqual([false, true, false])
+  })
+
+  it('no more requests of the connection are parsed, and what one piece has of them ends it at the limit', async () => {
+    await ask(`GET / HTTP/1.1\r\nX: ${'x'.repeat(1_100)}\r\n\r\n`.repeat(4))
+    turnName = 'another client'
+    await ask(small.repeat(4))
+    expect(isClosed(1)).toBe(true)
+    expect(requests).toHaveLength(5)
+    expect(isClosed(0)).toBe(false)
+  })
 })
 
 it('a server of plain HTTP answers as one of Node does', async () => {

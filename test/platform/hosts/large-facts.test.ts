@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => platform.close())
 
-it('what a host reports has at most 128 KiB: a page of fifty hosts with a megabyte each held up all requests', async () => {
+it('what a host reports has at most 128 KiB: a page of fifty hosts with a megabyte each held up all requests, and lists have it where it is asked for', async () => {
   const host = playEdgeHost(platform)
   await host.register(platform.rooms.hosts.tokens.create({ metadata: { name: 'large' } }).token)
   await host.logIn()
@@ -29,4 +29,13 @@ it('what a host reports has at most 128 KiB: a page of fifty hosts with a megaby
   }
   expect(await report(131_072)).toBe(204)
   expect(await report(131_073)).toBe(413)
+
+  await platform.addUser('root@plant.example', 'a long password', ['admin'])
+  const headers = await platform.signIn('root@plant.example', 'a long password')
+  const list = async (query = '') =>
+    (await platform.app.inject({ url: `/v1/edgehosts${query}`, headers })).body
+  expect((await list()).length).toBeLessThan(2_000)
+  expect((await list()).includes('"device":{}')).toBe(true)
+  expect((await list('?fields=spec.device')).length).toBeGreaterThan(130_000)
+  expect((await list('?fields=spec.device.gpus')).length).toBeGreaterThan(130_000)
 })

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
-import { parseFields, pruneItem } from '../../../src/lists/fields.ts'
+import { leaveOut, parseFields, pruneItem } from '../../../src/lists/fields.ts'
 
 const Item = Type.Object({
   metadata: Type.Object({
@@ -83,4 +83,9 @@ describe('fields', () => {
     prune('metadata.uid')
     expect(item).toEqual(before)
   })
+})
+
+it('what is long is left out of each item, and the rest stays', () => {
+  const long = { a: { b: [{ c: 1, d: 2 }], e: null }, f: 'g' }
+  expect(leaveOut(long, parseFields('a.b.c,a.e,f.x,h'))).toEqual({ a: { b: [{ d: 2 }] }, f: 'g' })
 })
