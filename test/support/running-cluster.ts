@@ -14,7 +14,17 @@ export const runningCluster = {
     nodePools: [
       {
         pool: runningPool,
-        hosts: [{ hostUid: 'edge-test', hostName: 'press-3', hostAddress: '192.0.2.7' }],
+        hosts: [
+          {
+            ...{ hostUid: 'edge-test', hostID: 'edge-test', hostName: 'press-3', hostAddress: '192.0.2.7' },
+            nic: [
+              {
+                ...{ ip: '192.0.2.7', subnet: '255.255.255.0', gateway: '192.0.2.1', isDefault: true },
+                ...{ macAddr: 'dc:a6:32:00:00:01', nicName: 'eth0', dns: ['192.0.2.1'] },
+              },
+            ],
+          },
+        ],
       },
     ],
     ntpServers: [],

@@ -47,7 +47,7 @@ function hostFacts({ metadata, spec, status }: EdgeHostInfo): Fact[] {
     ...fact('Memory', memory.sizeInMB === undefined ? undefined : `${memory.sizeInMB} MiB`),
     ...fact(
       'Secure Boot',
-      spec.hostInfo?.secureBoot === undefined ? undefined : spec.hostInfo.secureBoot ? 'on' : 'off',
+      spec.hostInfo.secureBoot === undefined ? undefined : spec.hostInfo.secureBoot ? 'on' : 'off',
     ),
     ...fact('DNS', ...status.dns.nameservers),
     ...fact('Search', ...status.dns.searchDomains),
