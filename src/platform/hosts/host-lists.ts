@@ -26,7 +26,7 @@ export const hostList: ListResource<SqlField> = {
   },
   families: labelFilters,
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
-  heavy: ['metadata.annotations', 'spec.device.disks', 'spec.device.gpus', 'spec.device.nics'],
+  heavy: ['spec.device.disks', 'spec.device.gpus', 'spec.device.nics'],
   item: EdgeHostDevice,
 }
 

@@ -163,7 +163,9 @@ export async function bootPlant({ hosts: lowers, others = [] }: PlantOptions): P
       ),
       async devices(filter) {
         const more = filter === undefined ? [] : ['--filter', filter]
-        return (await ask<{ items: DeviceShown[] }>('host', 'list', ...more)).items
+        const { items } = await ask<{ items: DeviceShown[] }>('host', 'list', ...more)
+        // The list leaves long facts out.
+        return Promise.all(items.map(({ metadata }) => ask<DeviceShown>('host', 'show', metadata.uid)))
       },
       unplug,
     }

@@ -73,7 +73,7 @@ describe('a cluster', () => {
       },
       status: {
         ...{ state: 'Pending', isDeletionRequested: false },
-        conditions: [{ type: 'HostSilent', status: 'False', reason: 'NotSeenYet' }],
+        conditions: [{ type: 'HostSilent', status: 'False' }],
       },
     })
   })
