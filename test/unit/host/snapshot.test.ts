@@ -90,8 +90,10 @@ describe('reply', () => {
       metadata: {
         creationTimestamp: '1970-01-01T00:00:01.000Z',
         id: 'edge-ce16a10221d81f285f28c81b01ad7195',
+        labels: {},
         lastModifiedTimestamp: '1970-01-01T00:00:01.000Z',
         name: 'edge-ce16a10221d81f285f28c81b01ad7195',
+        tags: {},
       },
       spec: {
         connectionMode: 'airgap',
@@ -111,6 +113,7 @@ describe('reply', () => {
           memory: { sizeInMB: 7930 },
           os: { family: 'debian', version: '12' },
         },
+        hostInfo: { hostState: 'registration', hostType: 'agent-mode' },
         managementMode: 'local',
         networkInfo: [
           {
