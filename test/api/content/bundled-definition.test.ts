@@ -132,7 +132,7 @@ describe('a bundle with a definition', () => {
     running = (await details('embedded')).clusterProfileDetails
     const uid = await publish('2.0.0')
     expect(await slots()).toEqual(['1.0.0', '2.0.0'])
-    expect(await remove(`${archivePath}/update`)).toBe(202)
+    expect(await remove(`${archivePath}/update`)).toBe(204)
     await restart()
     // The content is opened, and reports its bundles.
     const bundles = await edge.get(bundlesPath, token)
