@@ -91,8 +91,11 @@ export function createDetails(options: DetailsOptions): Details {
       const { clusterConfig = {} } = posted.spec?.cloudConfig?.spec ?? {}
       const pool = { name: node.poolName, isControlPlane: true, archType: architecture }
       const host = {
-        ...{ hostUid: hostId, hostID: hostId, hostName: node.name, hostAddress: node.address },
-        nic: options.nics().map((nic) => ({ ...nic, dns: [...nic.dns] })),
+        hostUid: hostId,
+        hostID: hostId,
+        hostName: node.name,
+        hostAddress: node.address,
+        nic: [...options.nics()],
       }
       const [found, services] = await Promise.all([nodes(record), list(serviceResource)])
       const stands = standing()

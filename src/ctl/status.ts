@@ -1,13 +1,13 @@
 import type { ServiceStatus } from '../service/schemas.ts'
 import type { AuditView } from '../audit/schemas.ts'
 import type { SessionItem } from '../auth/schemas.ts'
-import type { ClusterDetails } from '../cluster/schemas.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
 import type { Client, Items } from './client.ts'
+import { readDetails } from './cluster-details.ts'
 import { Failure } from './exit-codes.ts'
 import type { Context } from './context.ts'
 import type { PlatformLink } from '../uplink/schemas.ts'
-import { parseBody, toFailure, understand } from './reply.ts'
+import { understand } from './reply.ts'
 import { renderStatus, type HostStatus } from './status-screen.ts'
 
 const hostPath = '/v1/edge-mgmt/edgehosts/current'
@@ -20,7 +20,7 @@ export async function status({ client, output, target }: Context): Promise<undef
     host.spec.connectionMode === 'connected'
       ? await client.get<PlatformLink>('/v1/edge-mgmt/platform', ['isConnected'])
       : undefined
-  const cluster = host.status.isClusterPhase ? await readCluster(client) : undefined
+  const cluster = host.status.isClusterPhase ? await readDetails({ client }) : undefined
   const audits = await unlessForbidden(() => readAudits(client))
   const sessions = await client.list<SessionItem>('/v1/users/sessions', {}, 0)
   const found: HostStatus = {
@@ -42,17 +42,6 @@ export async function status({ client, output, target }: Context): Promise<undef
 
 const readAudits = (client: Client): Promise<Items<AuditView>> =>
   client.list<AuditView>(`${hostPath}/audits`, {}, 50)
-
-/** Without its kubeconfig, whose delivery is audited; `undefined` where it was deleted meanwhile. */
-async function readCluster(client: Client): Promise<ClusterDetails | undefined> {
-  const reply = await client.ask({
-    method: 'GET',
-    path: '/v1/edge-mgmt/cluster/details?kubeconfig=false',
-  })
-  if (reply.status === 404) return undefined
-  if (reply.status !== 200) throw toFailure(reply)
-  return parseBody<ClusterDetails>(reply, ['metadata', 'status'])
-}
 
 /** `undefined` where the user may not read a reply. */
 async function unlessForbidden<T>(read: () => Promise<T>): Promise<T | undefined> {

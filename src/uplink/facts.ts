@@ -42,9 +42,7 @@ export function reportedFacts({ spec, status }: EdgeHostInfo): ReportedFacts {
       ...shortTexts(nic, 64),
       dns: dns.slice(0, most.servers).map((server) => server.slice(0, 64)),
     })),
-    ...(spec.hostInfo.secureBoot === undefined ? {} : { secureBoot: spec.hostInfo.secureBoot }),
-    hostState: status.isClusterPhase ? 'cluster' : 'registration',
-    hostType: 'agent-mode',
+    ...spec.hostInfo,
   }
   const nic = spec.networkInfo.find(({ isDefault }) => isDefault) ?? spec.networkInfo[0]
   const facts = {

@@ -6,7 +6,7 @@ import { parseBody } from '../../ctl/reply.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment, oneLine } from '../../ctl/text.ts'
 import type { CertificateDetails, RenewalAccepted } from '../certificates/schemas.ts'
-import { clusterPath } from './read-details.ts'
+import { clusterPath } from '../../ctl/cluster-details.ts'
 import { showUntil } from './watch.ts'
 
 interface Row {

@@ -6,7 +6,7 @@ import { errorOf, foreignReply, parseBody, toFailure, type Reply } from '../../c
 import { moment } from '../../ctl/text.ts'
 import type { ClusterChangeDryRun, ClusterRevisions } from '../change/schemas.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
-import { clusterPath, noCluster } from './read-details.ts'
+import { clusterPath, noCluster } from '../../ctl/cluster-details.ts'
 import { checkMs, problemsOf, renderProblems } from '../../ctl/problems.ts'
 
 export type HostContext = Pick<Context, 'client' | 'output' | 'target'>

@@ -7,7 +7,7 @@ import type { ServiceStatus } from '../../service/schemas.ts'
 import type { ClusterCurrentApplications } from '../packs/schemas.ts'
 import { shownOf, type Present } from './change-host.ts'
 import type { KnownProfile } from '../../ctl/given-values.ts'
-import { clusterPath } from './read-details.ts'
+import { clusterPath } from '../../ctl/cluster-details.ts'
 import { readDefinitionFile, uploadDefinition } from './upload-definition.ts'
 
 const archivePath = '/v1/edge-mgmt/clusters/archive/update'

@@ -9,7 +9,7 @@ import { parseBody, toFailure } from '../../ctl/reply.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { span } from '../../ctl/text.ts'
 import type { ClusterCreated, ClusterDryRun } from '../schemas.ts'
-import { clusterPath } from './read-details.ts'
+import { clusterPath } from '../../ctl/cluster-details.ts'
 import { waitUntilRunning } from './watch.ts'
 
 type Planned = ClusterDryRun['plan'][number]

@@ -1,7 +1,7 @@
 import { confirmDeletion } from '../../ctl/confirm.ts'
 import type { Context } from '../../ctl/context.ts'
 import { oneLine } from '../../ctl/text.ts'
-import { clusterPath, requireDetails } from './read-details.ts'
+import { clusterPath, requireDetails } from '../../ctl/cluster-details.ts'
 import { waitUntilDeleted } from './watch.ts'
 
 /** `edgehostctl cluster delete`: says what goes, and deletes it after a yes. */

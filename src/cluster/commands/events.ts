@@ -4,7 +4,7 @@ import { filterOf, noteRest } from '../../ctl/list.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment } from '../../ctl/text.ts'
 import type { Event, EventSource } from '../events/schemas.ts'
-import { clusterPath } from './read-details.ts'
+import { clusterPath } from '../../ctl/cluster-details.ts'
 
 const layout: readonly Column<Event>[] = [
   { title: 'TIME', read: ({ metadata }) => moment(metadata.creationTimestamp) },

@@ -4,7 +4,7 @@ import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment } from '../../ctl/text.ts'
 import type { ClusterCurrentApplications, PackInfo } from '../packs/schemas.ts'
 import type { ClusterDetails } from '../schemas.ts'
-import { clusterPath, requireDetails } from './read-details.ts'
+import { clusterPath, requireDetails } from '../../ctl/cluster-details.ts'
 
 type Step = ClusterDetails['status']['steps'][number]
 type Node = ClusterDetails['status']['nodePools'][number]['nodes'][number]

@@ -1,7 +1,7 @@
 import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { writeKubeconfigTo } from '../../ctl/write-kubeconfig.ts'
-import { requireDetails } from './read-details.ts'
+import { requireDetails } from '../../ctl/cluster-details.ts'
 
 /** `edgehostctl cluster kubeconfig`. */
 export async function writeKubeconfig(context: Context<'file'>): Promise<undefined> {

@@ -6,7 +6,7 @@ import { plural } from '../../ctl/text.ts'
 import type { ClusterDetails } from '../schemas.ts'
 import { readPresent, tryChange, type Order } from './change-host.ts'
 import { performChange, requireYes } from './perform-change.ts'
-import { requireDetails } from './read-details.ts'
+import { requireDetails } from '../../ctl/cluster-details.ts'
 
 type SettingsContext = Context<'ntp' | 'ssh-key' | 'none' | 'yes' | 'no-wait'>
 

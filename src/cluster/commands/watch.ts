@@ -2,7 +2,7 @@ import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { onInterrupt } from '../../ctl/on-interrupt.ts'
 import type { Event } from '../events/schemas.ts'
-import { readDetails } from './read-details.ts'
+import { readDetails } from '../../ctl/cluster-details.ts'
 import { readEvents } from './read-events.ts'
 import { createEventScreen } from '../../ctl/event-screen.ts'
 

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os'
 import { addressOfHex } from '../../base/address.ts'
-import { isRecord } from '../../base/json.ts'
+import { isRecord, parseJson } from '../../base/json.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import { ask } from '../ask.ts'
 import { kernelTableBytes, type HostFiles } from '../files.ts'
@@ -181,14 +181,10 @@ export function createAskIp(runner: CommandRunner, now: () => number): AskIp {
   }
 }
 
+/** It prints nothing where there is nothing to show. */
 function parseIp(text: string): IpObjects {
-  try {
-    const list: unknown = JSON.parse(text)
-    return Array.isArray(list) ? list.filter(isRecord) : []
-  } catch {
-    // It prints nothing where there is nothing to show.
-    return []
-  }
+  const list = parseJson(text)
+  return Array.isArray(list) ? list.filter(isRecord) : []
 }
 
 /**

@@ -44,8 +44,12 @@ export async function probeFolder(
   const [mount = '', executes, overlayProblem = ''] = answer.stdout.split('\n')
   const [mountPoint = '', fileSystemType = '', mountOptions = ''] = mount.split(' ')
   return {
-    ...{ folder, mountPoint: plainPath(mountPoint), fileSystemType, mountOptions: mountOptions.split(',') },
-    ...{ canExecute: executes === 'executes', overlayProblem: overlayProblem.trim() },
+    folder,
+    mountPoint: plainPath(mountPoint),
+    fileSystemType,
+    mountOptions: mountOptions.split(','),
+    canExecute: executes === 'executes',
+    overlayProblem: overlayProblem.trim(),
   }
 }
 
@@ -59,7 +63,9 @@ export function judgeFolder(probe: FolderProbe | undefined): readonly PreflightP
   const { folder, mountPoint, fileSystemType, mountOptions, canExecute, overlayProblem } = probe
   const place = `the file system ${fileSystemType} that is mounted at ${mountPoint}`
   const problem = (message: string): PreflightProblem => ({
-    ...{ code: 'FileSystemUnusable', severity: 'error', message },
+    code: 'FileSystemUnusable',
+    severity: 'error',
+    message,
   })
   const isNoexec = mountOptions.includes('noexec')
   return [

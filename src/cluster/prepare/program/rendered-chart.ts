@@ -20,8 +20,7 @@ export interface RenderedChart {
 }
 
 // To parse all of a large chart would take seconds.
-const readWhole =
-  /image|CustomResourceDefinition|^\s*["']?kind["']?:.*(?:Role|List|APIService|Service|Webhook|ServiceAccount)/m
+const readWhole = /image|CustomResourceDefinition|^\s*["']?kind["']?:.*(?:Role|List|Service|Webhook)/m
 // At the beginning of a line: what is written otherwise is parsed.
 const kindLine = /^kind\s*:\s*\S/m
 const versionLine = /^apiVersion\s*:\s*\S/m

@@ -1,7 +1,7 @@
-import type { Context } from '../../ctl/context.ts'
-import { Failure } from '../../ctl/exit-codes.ts'
-import { parseBody, toFailure } from '../../ctl/reply.ts'
-import type { ClusterDetails } from '../schemas.ts'
+import type { ClusterDetails } from '../cluster/schemas.ts'
+import type { Context } from './context.ts'
+import { Failure } from './exit-codes.ts'
+import { parseBody, toFailure } from './reply.ts'
 
 export const clusterPath = '/v1/edge-mgmt/cluster'
 
