@@ -73,7 +73,13 @@ describe('a cluster', () => {
       },
       status: {
         ...{ state: 'Pending', isDeletionRequested: false },
-        conditions: [{ type: 'HostSilent', status: 'False' }],
+        conditions: [
+          {
+            type: 'HostSilent',
+            status: 'False',
+            reason: expect.stringMatching(/^(NotSeenYet|Seen)$/) as string,
+          },
+        ],
       },
     })
   })

@@ -101,7 +101,14 @@ describe('what a host reports', () => {
     expect((await shown(uid)).status).toMatchObject({
       ...{ state: 'Running', number: 1, revision: 3, message: 'fine', agentVersion: '1.2.3' },
       ...{ packs, steps: [step] },
-      conditions: [condition, { type: 'HostSilent', status: 'False' }],
+      conditions: [
+        condition,
+        {
+          type: 'HostSilent',
+          status: 'False',
+          reason: expect.stringMatching(/^(NotSeenYet|Seen)$/) as string,
+        },
+      ],
     })
     const list = (filters: string) => ask('GET', `/v1/spectroclusters?filters=${encodeURIComponent(filters)}`)
     expect((await list('status.state=RunningANDmetadata.name=reporting')).json).toMatchObject({
