@@ -152,8 +152,9 @@ describe('on the host, as root', () => {
         'edgehostctl',
         ...words,
       )
-    expect(await complete('sess')).toBe('sessions\n')
-    expect(await complete('sessions', '')).toBe('list revoke revoke-all\n')
+    expect(await complete('sess')).toBe('session\n')
+    for (const noun of ['session', 'sessions'])
+      expect(await complete(noun, '')).toBe('list revoke revoke-all\n')
     expect(await complete('--output', '=', 'y')).toBe('yaml\n')
   })
 })

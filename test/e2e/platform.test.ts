@@ -127,7 +127,7 @@ describe('the package of the platform in a minimal Debian', () => {
     const words = await platform.sh(
       'bash -c \'source /usr/share/bash-completion/completions/edgeplatformctl; COMP_WORDS=(edgeplatformctl u); COMP_CWORD=1; _edgeplatformctl; echo "${COMPREPLY[@]}"\'',
     )
-    expect(words.trim()).toBe('users')
+    expect(words.trim()).toBe('user')
     expect(await platform.sh('zcat /usr/share/man/man1/edgeplatformctl.1.gz')).toContain('edgeplatformctl')
   })
 
