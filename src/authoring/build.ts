@@ -1,6 +1,6 @@
 import { buildArchive, isArchiveName } from '../definition/build/build.ts'
 import { planBuild } from '../definition/build/build-plan.ts'
-import { checkPlan } from '../definition/build/check-plan.ts'
+import { readPlanned } from '../definition/build/check-plan.ts'
 import { defaultLimits } from '../archive/limits.ts'
 import { Failure, type ExitName } from '../ctl/exit-codes.ts'
 import { renderFacts } from '../ctl/facts.ts'
@@ -38,12 +38,12 @@ export async function build(
     )
   if (name === '' || release === '') throw new Failure('usage', '--name and --release may not be empty')
   const plan = planBuild({ profiles, packs, presets, limits: defaultLimits })
-  const found =
+  const planned =
     plan.problems.length > 0
-      ? plan.problems
-      : await checkPlan({ plan, name, version: release, limits: defaultLimits })
-  if (found.length > 0) {
-    const problems = sortProblems(found)
+      ? { problems: plan.problems, contentProblems: () => [] }
+      : await readPlanned({ plan, name, version: release, limits: defaultLimits })
+  if (planned.problems.length > 0) {
+    const problems = sortProblems(planned.problems)
     await context.output.show({ file, problems }, (paper) => renderProblems(problems, paper))
     throw new Failure('failed', `${plural(problems.length, 'problem')}; nothing was built`)
   }
@@ -59,18 +59,22 @@ export async function build(
     members: built.memberCount,
     bytes: built.contentBytes,
   }
-  await context.output.show({ ...built, profiles: plan.profiles }, (paper) =>
-    renderFacts(
-      [
-        { label: 'File', lines: [file] },
-        { label: 'Definition', lines: [`${built.name} ${built.version}`] },
-        { label: 'Holds', lines: [describeContents(contents)] },
-        { label: 'Size', lines: [megabytes(built.sizeBytes)] },
-      ],
-      paper,
-    ),
+  // What the archive holds is judged at the files that the author can correct; the archive has other places.
+  const problems = sortProblems(planned.contentProblems())
+  const errors = problems.filter(({ severity }) => severity === 'error').length
+  await context.output.show(
+    { ...built, profiles: plan.profiles, isValid: errors === 0, problems },
+    (paper) =>
+      renderFacts(
+        [
+          { label: 'File', lines: [file] },
+          { label: 'Definition', lines: [`${built.name} ${built.version}`] },
+          { label: 'Holds', lines: [describeContents(contents)] },
+          { label: 'Size', lines: [megabytes(built.sizeBytes)] },
+        ],
+        paper,
+      ) + renderProblems(problems, paper),
   )
-  if (context.output.format === 'table')
-    context.output.note(`Check its content: edgehostctl definition validate ${file}`)
-  return 'ok'
+  if (errors === 0) return 'ok'
+  throw new Failure('failed', `${file} is built and cannot be used: ${plural(errors, 'error')}`)
 }

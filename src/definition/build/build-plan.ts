@@ -36,8 +36,11 @@ export interface BuildPlan {
   }
   /** Sorted by the bytes of their names; definition.yaml is not among them. */
   readonly members: readonly PlannedMember[]
+  /** Errors; warnings are those of the packed files. */
   readonly problems: readonly Problem[]
 }
+
+const isError = ({ severity }: Problem) => severity === 'error'
 
 export interface PlanOptions {
   /** Files, each a profile as the platform exports it, JSON or YAML. */
@@ -79,7 +82,7 @@ export function planBuild({ profiles: files, packs: folders, presets = [], limit
     if (content === undefined) return []
     const text = { place: file, content: textOf(content) }
     const { profile, exported, isYaml, problems: found } = parseExport(text)
-    problems.push(...found)
+    problems.push(...found.filter(isError))
     if (profile === undefined) return []
     const earlier = uids.get(profile.uid)
     if (earlier !== undefined) {
@@ -104,7 +107,7 @@ export function planBuild({ profiles: files, packs: folders, presets = [], limit
     const content = readText(place, report)
     if (content === undefined) continue
     const { file, problems: found } = parsePackFile({ place, content: textOf(content) })
-    problems.push(...found)
+    problems.push(...found.filter(isError))
     if (file === undefined) continue
     const { name, version } = file
     if (!pathPart.test(name) || !pathPart.test(version)) {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { AppError } from '../../errors/app-error.ts'
 import type { Definition, Problem } from '../definition.ts'
+import { checkDefinition } from '../rules/check.ts'
 import { checkComposition } from '../rules/composition.ts'
 import type { BuildPlan } from './build-plan.ts'
 import { checkShape } from '../format/check-shape.ts'
@@ -20,16 +21,24 @@ export interface PlanCheck {
 /**
  * Checks before packing what the reader of archives would refuse, with the code of the reader: the fields of
  * definition.yaml, the form of every text, versions, and the total size. Every problem has the place where the author
- * finds it. Other problems of the content are found by `definition validate`.
+ * finds it.
  */
 export async function checkPlan(options: PlanCheck): Promise<Problem[]> {
   return (await readPlanned(options)).problems
 }
 
+/** A definition as an archive of its plan will have it. */
+export interface PlannedDefinition {
+  /** None where the texts are too large in total. */
+  readonly definition?: Definition
+  /** Errors for which nothing is packed. */
+  readonly problems: Problem[]
+  /** All other problems that `definition validate` will find in the archive, at the places of the author. */
+  readonly contentProblems: () => Problem[]
+}
+
 /** The same, and the definition that was read for it; none where the texts are too large in total. */
-export async function readPlanned(
-  options: PlanCheck,
-): Promise<{ readonly definition?: Definition; readonly problems: Problem[] }> {
+export async function readPlanned(options: PlanCheck): Promise<PlannedDefinition> {
   const { plan, limits } = options
   const head = headOf(options)
   const problems = [
@@ -50,6 +59,11 @@ export async function readPlanned(
       : problems
   return {
     ...(content.definition ? { definition: content.definition } : {}),
+    contentProblems: () =>
+      [
+        ...content.problems.filter(({ severity }) => severity !== 'error'),
+        ...(content.definition ? checkDefinition(content.definition) : []),
+      ].map((problem) => ({ ...problem, place: toAuthor(problem.place) })),
     problems: reported.map((problem) => ({ ...problem, place: toAuthor(problem.place) })),
   }
 }

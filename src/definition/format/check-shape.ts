@@ -1,3 +1,5 @@
+import { nearestName } from '../../base/nearest-name.ts'
+import { printable } from '../../base/printable.ts'
 import type { Problem } from '../definition.ts'
 
 /** The part of JSON Schema that `format.ts` uses. */
@@ -89,6 +91,40 @@ export function checkShape(file: string, value: unknown, shape: object): Problem
     if (length > maxItems) report(path, 'FieldInvalid', `has ${length} items; ${maxItems} are allowed`)
   }
 
+  walk(value, shape, '')
+  return problems
+}
+
+/**
+ * Warnings for keys that are not known and were most likely meant as a known one that is absent: what they say would be lost without a word.
+ * Other unknown keys are usual, as exports contain many that have no meaning here.
+ * @param file member of the archive, for the places
+ */
+export function checkSpelling(file: string, value: unknown, shape: object): Problem[] {
+  const problems: Problem[] = []
+  const walk = (found: unknown, { properties = {}, items }: Shape, path: string): void => {
+    if (Array.isArray(found)) {
+      for (const [index, item] of found.entries()) walk(item, items ?? {}, `${path}[${index}]`)
+      return
+    }
+    if (typeof found !== 'object' || found === null) return
+    const known = Object.keys(properties)
+    const absent = known.filter((name) => !Object.hasOwn(found, name))
+    for (const [name, inner] of Object.entries(found)) {
+      const place = path === '' ? name : `${path}.${name}`
+      const own = Object.hasOwn(properties, name) ? properties[name] : undefined
+      if (own) {
+        walk(inner, own, place)
+        continue
+      }
+      const meant = known.length === 0 || name.includes('.') ? undefined : nearestName(name, absent)
+      if (meant === undefined || problems.length >= problemLimit) continue
+      problems.push({
+        ...{ code: 'FieldMisspelt', severity: 'warning', place: `${file}#${printable(place)}` },
+        message: `is not known, so it has no effect; did you mean ${meant}?`,
+      })
+    }
+  }
   walk(value, shape, '')
   return problems
 }

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Pack, PackDependency, Preset, Problem } from '../definition.ts'
-import { checkShape } from '../format/check-shape.ts'
+import { checkShape, checkSpelling } from '../format/check-shape.ts'
 import { PackFile, PresetsFile } from '../format/format.ts'
 import { parseJson } from '../format/parse-json.ts'
 import { parseYaml } from '../format/parse-yaml.ts'
@@ -139,5 +139,6 @@ export function parsePackFile({ place, content }: Text): {
 } {
   const { value, problems: found } = parseJson(place, content)
   const problems = found.length > 0 ? found : checkShape(place, value, PackFile)
-  return { file: problems.length > 0 ? undefined : (value as Static<typeof PackFile>), problems }
+  if (problems.length > 0) return { file: undefined, problems }
+  return { file: value as Static<typeof PackFile>, problems: checkSpelling(place, value, PackFile) }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Static } from 'typebox'
 import type { Problem, Profile, ProfilePack, Variable } from '../definition.ts'
-import { checkShape } from '../format/check-shape.ts'
+import { checkShape, checkSpelling } from '../format/check-shape.ts'
 import { ProfileFile, VariableEntry, VariablesFile } from '../format/format.ts'
 import { parseJson } from '../format/parse-json.ts'
 
@@ -83,7 +83,7 @@ export function parseProfile(
     })),
     variables: own.variables,
   }
-  return { profile, exported, problems: own.problems }
+  return { profile, exported, problems: [...checkSpelling(place, value, ProfileFile), ...own.problems] }
 }
 
 /** Exports write tags as labels; the label of a tag without a value has the fixed value `spectro__tag`. */
@@ -103,15 +103,16 @@ function readVariablesFile({ place, content }: Text): { variables: Variable[]; p
 }
 
 /** A malformed variable is reported; the others are still read. */
-function readVariables(place: string, path: string, all: readonly unknown[]) {
+function readVariables(place: string, path: string, entries: readonly unknown[]) {
   const problems: Problem[] = []
   const variables: Variable[] = []
-  for (const [index, each] of all.entries()) {
-    const own = checkShape(place, each, VariableEntry).map((problem) => ({
+  for (const [index, each] of entries.entries()) {
+    const own = checkShape(place, each, VariableEntry)
+    const all = [...own, ...checkSpelling(place, each, VariableEntry)].map((problem) => ({
       ...problem,
       place: `${place}#${[`${path}[${index}]`, problem.place.slice(place.length + 1)].filter(Boolean).join('.')}`,
     }))
-    problems.push(...own)
+    problems.push(...all)
     if (own.length === 0) variables.push(toVariable(each as Static<typeof VariableEntry>))
   }
   return { variables, problems }

@@ -71,6 +71,42 @@ describe('edgehostctl definition', () => {
     })
   })
 
+  it('a build of what cannot be used ends with 1 and names the files of the author; a misspelt key is warned of', async () => {
+    const profile = exportedProfile('u2', { type: 'add-on', packs: [] })
+    const { spec } = profile as { spec: object }
+    writeFileSync(
+      at('slip.json'),
+      JSON.stringify({
+        ...profile,
+        spec: { ...spec, variables: undefined, variabels: [{ name: 'replicas' }] },
+      }),
+    )
+    const args = ['definition', 'build', '--profile', at('slip.json'), '--file', at('slip.tgz')]
+    const slip = await ctl.run([...args, '-o', 'json'])
+    expect(slip, slip.stdout).toMatchObject({ exitCode: 0 })
+    expect(JSON.parse(slip.stdout)).toMatchObject({
+      isValid: true,
+      problems: [
+        {
+          ...{ code: 'FieldMisspelt', severity: 'warning', place: `${at('slip.json')}#spec.variabels` },
+          message: expect.stringContaining('did you mean variables?') as string,
+        },
+      ],
+    })
+    const values = 'a: "{{ .spectro.var.nothing }}"\n'
+    const packs = [{ name: 'web-shop', layer: 'addon', tag: '1.0', uid: 'w', type: 'spectro', values }]
+    writeFileSync(at('unset.json'), JSON.stringify(exportedProfile('u3', { type: 'add-on', packs })))
+    const unset = await ctl.run([
+      ...['definition', 'build', '--profile', at('unset.json'), '--pack', at('two'), '--file', at('u.tgz')],
+    ])
+    expect(unset).toMatchObject({
+      exitCode: 1,
+      stderr: `edgehostctl: ${at('u.tgz')} is built and cannot be used: 1 error\n`,
+    })
+    expect(unset.stdout).toMatch(new RegExp(`^${at('unset.json')}#.*error`, 'm'))
+    expect(await ctl.run(['definition', 'validate', at('u.tgz')])).toMatchObject({ exitCode: 1 })
+  })
+
   it('definition validate ends with 1 and reports every problem with code and place', async () => {
     const files = { 'profiles/u1/profile.json': '{', 'packs/a-1/pack.json': '{}' }
     writeFileSync(at('bad.tgz'), compressions.gzip(rawTar(signedMembers(files))))
