@@ -2,6 +2,7 @@ import type { FileHandle } from 'node:fs/promises'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { onClosing } from './connection/closings.ts'
+import { mostOfStream } from './connection/waiting-replies.ts'
 
 /** Sends parts of files as replies, with a bounded amount of memory for all of them. */
 export interface FileSender {
@@ -34,21 +35,36 @@ export class ReadFailed extends Error {
 }
 
 // A piece is read while the client reads the one before from the buffers of the kernel. Larger ones are not faster.
-const mostPieceBytes = 262_144
+const mostPieceBytes = mostOfStream
 const leastPieceBytes = 16_384
-// Of some hundred replies at once each gets smaller pieces.
+// Of all replies at once, without those of the smallest pieces: of some hundred, later ones get an eighth of what is left.
 const memoryBytes = 16_777_216
+const share = 8
 const none = Buffer.alloc(0)
 
 export function createFileSender(): FileSender {
-  let replies = 0
+  let heldBytes = 0
   let sentBytes = 0
 
-  async function send({ file, start, before = none, after = none, begin, ...part }: FilePart): Promise<void> {
+  async function send(part: FilePart): Promise<void> {
+    const { before = none, after = none } = part
+    const sizeBytes = before.length + part.sizeBytes + after.length
+    const free = Math.floor((memoryBytes - heldBytes) / share)
+    const pieceBytes = Math.min(sizeBytes, Math.max(leastPieceBytes, Math.min(mostPieceBytes, free)))
+    heldBytes += pieceBytes
+    try {
+      await sendBy(Buffer.allocUnsafeSlow(pieceBytes), { ...part, before, after })
+    } finally {
+      heldBytes -= pieceBytes
+    }
+  }
+
+  async function sendBy(
+    buffer: Buffer,
+    { file, start, before, after, begin, ...part }: FilePart & Required<Pick<FilePart, 'before' | 'after'>>,
+  ): Promise<void> {
     const fileEnd = before.length + part.sizeBytes
     const sizeBytes = fileEnd + after.length
-    const share = Math.max(leastPieceBytes, Math.min(mostPieceBytes, Math.floor(memoryBytes / replies)))
-    const buffer = Buffer.allocUnsafeSlow(Math.min(share, sizeBytes))
     const readAt = async (at: number) => {
       if (at < before.length) return buffer.subarray(0, before.copy(buffer, 0, at))
       if (at >= fileEnd) return buffer.subarray(0, after.copy(buffer, 0, at - fileEnd))
@@ -89,20 +105,15 @@ export function createFileSender(): FileSender {
         ignore()
         resolve(!error)
       }
-      if (isLast) response.end(piece, done)
-      else response.write(piece, done)
+      if (!isLast) {
+        response.write(piece, done)
+        return
+      }
+      // Not by `end` alone, which is for replies that are whole.
+      response.write(piece)
+      response.end(done)
     })
   }
 
-  return {
-    async send(part) {
-      replies += 1
-      try {
-        await send(part)
-      } finally {
-        replies -= 1
-      }
-    },
-    sentBytes: () => sentBytes,
-  }
+  return { send, sentBytes: () => sentBytes }
 }

@@ -59,9 +59,11 @@ export class FedSocket extends Duplex implements Fed {
     this.turnName = turnName
     this.waiting = waiting
     outer.on('data', (chunk: Buffer) => {
-      this.held = this.held ? Buffer.concat([this.held, chunk]) : chunk
+      const held = this.held ? Buffer.concat([this.held, chunk]) : chunk
+      this.held = held
       feeder.arrived(this)
-      this.noteWait()
+      // A piece that was parsed at once has noted it.
+      if (this.held === held) this.noteWait()
       // Not before: pausing and resuming a socket costs more than most requests.
       if (this.heldBytes > 0) outer.pause()
     })

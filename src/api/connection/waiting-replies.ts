@@ -7,19 +7,24 @@ export const mostOfCaller = 16_777_216
 export const mostOfAll = 67_108_864
 /** Replies in which fewer bytes wait are not counted: a connection is owed few, and they are most of all. */
 const uncountedBytes = 4_096
+/** Bytes of one piece of a stream, whose writer goes on when those before it are sent. */
+export const mostOfStream = 262_144
 
 export interface WaitingRepliesOptions {
   readonly ofCaller?: number
   readonly ofAll?: number
   /** Called for each connection that was closed. */
   readonly onClosed?: (callerName: string) => void
+  /** Monotonic milliseconds. */
+  readonly now?: () => number
 }
 
 /** The bytes of replies that wait for their clients, on all servers of this process. */
 export interface WaitingReplies {
   /**
-   * Called when bytes of a reply have been added. Over a limit it closes the connection of that reply whose client has read nothing for longest,
-   * of the caller or, in all, of the one for whom most bytes wait. A reply that is all that waits for its caller stays, whatever its size.
+   * Called when bytes of a reply have been added. Over the limit of its caller it closes the connection of that one whose client has read nothing
+   * for longest; a reply that is all that waits for its caller stays, whatever its size. Over that of all callers it closes the connection whose
+   * reply has the most bytes times the time in which its client has read nothing, as long as more than one reply waits.
    */
   grown(reply: CountedResponse): void
   /** Called when the client has read a part of it. */
@@ -30,16 +35,23 @@ export interface WaitingReplies {
   bytes(): number
 }
 
+interface Wait {
+  bytes: number
+  /** When the client read of it, or it began to wait. Monotonic milliseconds. */
+  since: number
+}
+
 interface OfCaller {
   bytes: number
   /** The one whose client has read nothing for longest is the first: maps keep the order of insertion. */
-  readonly replies: Map<CountedResponse, number>
+  readonly replies: Map<CountedResponse, Wait>
 }
 
 export function createWaitingReplies({
   ofCaller = mostOfCaller,
   ofAll = mostOfAll,
   onClosed = () => undefined,
+  now = () => performance.now(),
 }: WaitingRepliesOptions = {}): WaitingReplies {
   const callers = new Map<string, OfCaller>()
   /** The caller may be another one for a later reply, but not for one that is counted. */
@@ -48,11 +60,13 @@ export function createWaitingReplies({
 
   function count(reply: CountedResponse, bytes: number): OfCaller {
     const name = callerOf.get(reply) ?? reply.callerName
-    const known = callers.get(name) ?? { bytes: 0, replies: new Map<CountedResponse, number>() }
+    const known = callers.get(name) ?? { bytes: 0, replies: new Map<CountedResponse, Wait>() }
     callers.set(name, known)
     callerOf.set(reply, name)
-    const more = bytes - (known.replies.get(reply) ?? 0)
-    known.replies.set(reply, bytes)
+    const wait = known.replies.get(reply) ?? { bytes: 0, since: now() }
+    known.replies.set(reply, wait)
+    const more = bytes - wait.bytes
+    wait.bytes = bytes
     known.bytes += more
     all += more
     return known
@@ -61,55 +75,79 @@ export function createWaitingReplies({
   function forget(reply: CountedResponse): void {
     const name = callerOf.get(reply)
     if (name === undefined) return
-    const { bytes } = count(reply, 0)
+    const { bytes, replies } = count(reply, 0)
     callerOf.delete(reply)
-    callers.get(name)?.replies.delete(reply)
+    replies.delete(reply)
     if (bytes === 0) callers.delete(name)
   }
 
-  /** @returns whether there was one to close */
-  function closeSlowest(name: string, { replies }: OfCaller): boolean {
-    const [slowest] = replies.size > 1 ? replies.keys() : []
-    if (!slowest) return false
-    const { socket } = slowest.req
-    // Its other replies are lost with it.
-    for (const reply of [...replies.keys()]) if (reply.req.socket === socket) forget(reply)
+  function close(reply: CountedResponse): void {
+    const name = callerOf.get(reply) ?? reply.callerName
+    const { socket } = reply.req
+    // Its other replies are lost with it. Those that wait behind a proxy may be of other callers.
+    for (const each of [...callerOf.keys()]) if (each.req.socket === socket) forget(each)
     socket.destroy()
     onClosed(name)
-    return true
   }
 
-  const largest = () => [...callers].reduce((one, other) => (other[1].bytes > one[1].bytes ? other : one))
+  /** @returns whether there was one to close */
+  function closeSlowest({ replies }: OfCaller): boolean {
+    const [slowest] = replies.size > 1 ? replies.keys() : []
+    if (slowest) close(slowest)
+    return slowest !== undefined
+  }
+
+  /** @returns whether there was one to close */
+  function closeHeaviest(): boolean {
+    const at = now()
+    let heaviest: CountedResponse | undefined
+    let most = 0
+    for (const { replies } of callers.values())
+      for (const [reply, { bytes, since }] of replies) {
+        // Without time, bytes decide.
+        const weight = bytes * (at - since + 1)
+        if (weight > most) [heaviest, most] = [reply, weight]
+      }
+    if (!heaviest || callerOf.size === 1) return false
+    close(heaviest)
+    return true
+  }
 
   return {
     grown(reply) {
       const bytes = reply.writableLength
       if (reply.destroyed || (bytes < uncountedBytes && !callerOf.has(reply))) return
       const caller = count(reply, bytes)
-      const name = callerOf.get(reply) ?? reply.callerName
-      while (caller.bytes > ofCaller && closeSlowest(name, caller));
-      while (all > ofAll && closeSlowest(...largest()));
+      while (caller.bytes > ofCaller && closeSlowest(caller));
+      while (all > ofAll && closeHeaviest());
     },
     progressed(reply) {
       const name = callerOf.get(reply)
       const replies = name === undefined ? undefined : callers.get(name)?.replies
-      const bytes = replies?.get(reply)
-      if (!replies || bytes === undefined) return
+      const wait = replies?.get(reply)
+      if (!replies || !wait) return
+      wait.since = now()
       replies.delete(reply)
-      replies.set(reply, bytes)
+      replies.set(reply, wait)
     },
     forget,
     bytes: () => all,
   }
 }
 
-/** The reply of every server, which counts what waits of it. */
+/**
+ * The reply of every server, which counts what waits of it. Of one that is written in pieces, as fast as its client reads, one piece waits and is
+ * not counted: many slow clients are honest pulls, and what they hold is bounded by their number. So a reply counts when it is given whole, is
+ * written ahead of its client, or has to wait for the replies before it.
+ */
 export class CountedResponse<
   Request extends IncomingMessage = IncomingMessage,
 > extends LingeringResponse<Request> {
   /** For whom it counts: a user, a host, or the client of an address. */
   callerName = ''
   private waiting: WaitingReplies | undefined
+  private isBegun = false
+  private isCounted = false
 
   /** Called for each request before its handler. */
   countIn(waiting: WaitingReplies, callerName: string): void {
@@ -119,17 +157,29 @@ export class CountedResponse<
   }
 
   override write(...given: unknown[]): boolean {
+    this.isCounted ||= !this.isPieceOfStream(given[0])
+    this.isBegun = true
     const hasRoom = super.write(...(given as [unknown]))
-    this.waiting?.grown(this)
+    if (this.isCounted) this.waiting?.grown(this)
     return hasRoom
   }
 
   override end(...given: unknown[]): this {
+    const [chunk] = given
+    if (isBytes(chunk)) this.isCounted ||= !this.isBegun || !this.isPieceOfStream(chunk)
     super.end(...given)
-    this.waiting?.grown(this)
+    if (this.isCounted) this.waiting?.grown(this)
     return this
   }
+
+  private isPieceOfStream(chunk: unknown): boolean {
+    const hasRoom = this.socket !== null && !this.writableNeedDrain
+    return hasRoom && isBytes(chunk) && chunk.length <= mostOfStream
+  }
 }
+
+const isBytes = (chunk: unknown): chunk is string | Uint8Array =>
+  typeof chunk === 'string' || chunk instanceof Uint8Array
 
 /** Counts a reply for this caller from now on. One by `inject` has no connection and does not count. */
 export function nameCaller(reply: ServerResponse, name: string): void {
