@@ -3,7 +3,9 @@ import { execa } from 'execa'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
+import { requireFinishedRestore } from '../../src/backup/unfinished-restore.ts'
 import { bundleProgram } from './bundle-program.ts'
 import { createTestPlatform } from './test-platform.ts'
 import { noise } from './random.ts'
@@ -118,3 +120,35 @@ export function picture(folder: string): string {
       .join('\n')
   )
 }
+
+/** The users of a state folder. */
+export function usersOf(folder: string): unknown[] {
+  const sql = new DatabaseSync(join(folder, 'edgeplatform.db'), { readOnly: true })
+  const users = sql.prepare('SELECT email FROM user').all()
+  sql.close()
+  return users.map(({ email }) => email)
+}
+/** Why a platform does not start on a state folder; empty where it does. */
+export const refusalOf = (folder: string): Promise<string> =>
+  requireFinishedRestore(folder).then(
+    () => '',
+    (error: unknown) => (error as Error).message,
+  )
+
+/** A program before the one of a test (`preload`), which kills it right before its STEPth change of the file system by one of these calls. */
+export const cutBefore = (...names: readonly string[]) => `
+const fs = require('node:fs')
+// The command after a killed one may be in the same second.
+Date.now = () => 1_790_000_000_000
+let left = Number(process.env.STEP)
+function cutBefore(object, name) {
+  const original = object[name]
+  object[name] = (...args) => {
+    left -= 1
+    if (left === 0) process.kill(process.pid, 'SIGKILL')
+    return original(...args)
+  }
+}
+for (const name of ${JSON.stringify(names)}) cutBefore(fs.promises, name)
+cutBefore(fs, 'renameSync')
+`

@@ -1,33 +1,21 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { requireFinishedRestore } from '../../../src/backup/unfinished-restore.ts'
-import { backupMachine, passphrase, picture } from '../../support/backup-machine.ts'
+import {
+  backupMachine,
+  cutBefore,
+  passphrase,
+  picture,
+  refusalOf,
+  usersOf,
+} from '../../support/backup-machine.ts'
 
 let home: string
 let state: string
 let passphraseFile: string
 const { paths, start, stop, restore, makeBackedUp, preload } = backupMachine()
 beforeEach(() => ({ home, state, passphraseFile } = paths()))
-
-/** Kills the process right before its STEPth change of the file system. */
-const cutProgram = `
-const fs = require('node:fs')
-// The restore after a killed one may be in the same second.
-Date.now = () => 1_790_000_000_000
-let left = Number(process.env.STEP)
-function cutBefore(object, name) {
-  const original = object[name]
-  object[name] = (...args) => {
-    left -= 1
-    if (left === 0) process.kill(process.pid, 'SIGKILL')
-    return original(...args)
-  }
-}
-for (const name of ['link', 'rename', 'rm', 'writeFile']) cutBefore(fs.promises, name)
-cutBefore(fs, 'renameSync')
-`
 
 /** Kills the process right before it puts its second file of the configuration aside. */
 const cutPlacing = `
@@ -73,18 +61,12 @@ describe('a restore', () => {
       await stop()
     })
 
-    const usersOf = (folder: string) => {
-      const sql = new DatabaseSync(join(folder, 'edgeplatform.db'), { readOnly: true })
-      const users = sql.prepare('SELECT email FROM user').all()
-      sql.close()
-      return users.map(({ email }) => email)
-    }
     const configOf = (folder: string) => readFileSync(join(folder, 'etc/config.yaml'), 'utf8')
     const isRestored = (folder: string) =>
       configOf(folder).includes('platform.example') && existsSync(join(folder, 'etc/config.d/10-site.yaml'))
 
     it('at any step leaves a state that starts as it was, or none that starts; and a second one completes it', async () => {
-      const node = preload(cutProgram)
+      const node = preload(cutBefore('link', 'rename', 'rm', 'writeFile'))
       const outcomes: string[] = []
       for (let step = 1; ; step += 1) {
         const here = join(home, `cut-${step}`)
@@ -97,10 +79,7 @@ describe('a restore', () => {
         const state = join(here, 'state')
         // systemd makes the folder before the daemon starts.
         mkdirSync(state, { recursive: true })
-        const refusal = await requireFinishedRestore(state).then(
-          () => '',
-          (error: unknown) => (error as Error).message,
-        )
+        const refusal = await refusalOf(state)
         outcomes.push(refusal === '' ? 'starts' : 'refuses')
         if (refusal === '') {
           const isNew = usersOf(state).includes('you@plant.example')
@@ -155,7 +134,7 @@ describe('a restore', () => {
 
       // The first restore names its folder by its path.
       const mark = join('state', 'unfinished-restore')
-      const node = preload(cutProgram)
+      const node = preload(cutBefore('link', 'rename', 'rm', 'writeFile'))
       for (let step = 1; ; step += 1) {
         const here = join(home, `again-${step}`)
         cpSync(machine, here, { recursive: true })
