@@ -145,7 +145,8 @@ export async function wantVersion(
   return host.http('PUT', '/v1/edge-mgmt/cluster/profiles', { token, body, timeoutMs: 120_000 })
 }
 
-const configurationOf = (
+/** Body of POST …/cluster. @param uploaded `archiveUploadPath` of its definition */
+export const configurationOf = (
   uploaded: string,
   {
     definition: archiveUploadPath = uploaded,

@@ -28,13 +28,15 @@ export interface BundleWish {
   /** Names of archives of images. */
   readonly withoutImages?: RegExp
   readonly withoutPrograms?: readonly string[]
+  /** Archive of a definition that it brings along. */
+  readonly definition?: string
 }
 
 /** Makes a content bundle with the images and programs of a Kubernetes version; takes about 3 s. */
 export async function writeContent(
   kit: KubernetesKit,
   file: string,
-  { withoutImages, withoutPrograms = [] }: BundleWish = {},
+  { withoutImages, withoutPrograms = [], definition }: BundleWish = {},
 ): Promise<void> {
   const images = await kit.images()
   const archives = (await readdir(images)).filter((each) => !withoutImages?.test(each))
@@ -49,9 +51,10 @@ export async function writeContent(
       programs.push('--programs', `${name}=${version}:${join(folder, name)}`)
     }
     const chosen = archives.flatMap((each) => ['--image-archive', join(images, each)])
+    const more = definition === undefined ? [] : ['--definition', definition]
     // The ending of the name decides the compression.
     const made = join(folder, 'content.tar')
-    await ctl('content', 'build', ...chosen, ...programs, '--output', made)
+    await ctl('content', 'build', ...chosen, ...programs, ...more, '--output', made)
     await output('mv', [made, file])
   })
 }
