@@ -330,7 +330,7 @@ export const preflightCodes = {
   ResolverUnusable: {
     severity: 'error',
     meaning:
-      'The file from which pods get their name servers is missing, names none, or only ones that lead back to CoreDNS, as 127.0.0.53. CoreDNS ends with it, and nothing in the cluster resolves a name. One such server beside others is a warning.',
+      'The file from which pods get their name servers is missing, names none, or only ones that lead back to CoreDNS, as 127.0.0.53. CoreDNS ends with it, and nothing in the cluster resolves a name. One such server beside others is a warning, and so is a line that pods take and this host does not, as one with a carriage return.',
     action:
       'Name a server of another machine in /etc/resolv.conf, or in systemd-resolved where it runs; it need not answer. Or name a file with one in kubeletConfiguration.resolvConf of the Kubernetes pack.',
   },

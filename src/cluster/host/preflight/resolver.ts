@@ -1,6 +1,6 @@
 import { canonicalAddress, isLoopback } from '../../../base/address.ts'
 import { printable } from '../../../base/printable.ts'
-import { addressOfServer, resolvedService } from '../../../host/network/dns.ts'
+import { addressOfServer, parseResolvConf, resolvedService } from '../../../host/network/dns.ts'
 import type { HostFiles } from '../../../host/files.ts'
 import { isServiceRunning } from '../../../host/services.ts'
 import type { PreflightProblem } from '../../problem.ts'
@@ -78,9 +78,18 @@ export function judgeResolver(
     const what = isOfResolved
       ? `systemd-resolved has no name server (${path})`
       : `${place} names no name server`
-    return problem(severity, `${what}${invalid}, and CoreDNS ends without one`)
+    // With lines that are no address it starts, and can ask none of them.
+    const outcome = servers.length === 0 ? 'and CoreDNS ends without one' : 'and CoreDNS has none to ask'
+    return problem(severity, `${what}${invalid}, ${outcome}`)
   }
-  if (back.length === 0) return []
+  if (back.length === 0) {
+    const others = isOfPack || isOfResolved ? [] : onlyOfPods(text, usable)
+    if (others.length === 0) return []
+    return problem(
+      'warning',
+      `${place}: ${others.join(' and ')} counts for pods and not for this host itself, whose C library takes no line with a carriage return at its end or a blank before it`,
+    )
+  }
   const isAll = back.length === usable.length
   const rest = given.length > mostServers ? `; the kubelet takes the first ${mostServers} only` : ''
   return problem(
@@ -95,6 +104,14 @@ function adviceFor({ isOfResolved, isOfPack }: Resolver): string {
   return isOfResolved
     ? `name a server ${server}, with DNS= in /etc/systemd/resolved.conf or for a link, and restart systemd-resolved; or name a file with one in kubeletConfiguration.resolvConf of the Kubernetes pack`
     : `write a line "nameserver ADDRESS" ${server} into it, or name another file in kubeletConfiguration.resolvConf of the Kubernetes pack`
+}
+
+/** Those of the servers of pods that programs of this host do not use: the C library reads the same lines more strictly. */
+function onlyOfPods(text: string, servers: readonly string[]): readonly string[] {
+  const own = parseResolvConf(text).nameservers.map((server) =>
+    canonicalAddress(addressOfServer(server) ?? server),
+  )
+  return servers.filter((server) => !own.includes(server))
 }
 
 /** Servers as the kubelet reads them (network/dns/dns.go): blanks around a line do not count, and no value is judged. */

@@ -25,11 +25,19 @@ describe('the name servers that pods get', () => {
     ['one that does not answer, of a documentation network', 'nameserver 203.0.113.1'],
     ['an IPv6 address', 'nameserver 2001:db8::53'],
     ['a link-local address with its interface', 'nameserver fe80::1%eth0'],
-    ['a carriage return, which the kubelet takes away', 'nameserver 192.0.2.53\r'],
-    ['a blank before it, which the kubelet takes away', '  nameserver 192.0.2.53 # the router'],
     ['an address of this host in its network, where dnsmasq may answer', 'nameserver 10.77.0.1'],
   ])('%s is a name server', async (_what, text) => {
     expect(await codes(etc(text))).toEqual([])
+  })
+
+  it.each([
+    ['a carriage return', 'nameserver 192.0.2.53\r'],
+    ['a blank before it', '  nameserver 192.0.2.53 # the router'],
+  ])('one with %s, which the kubelet takes away, is a warning: this host has none', async (_what, text) => {
+    expect(await codes(etc(text))).toEqual(['warning ResolverUnusable'])
+    expect(await messages(etc(text))).toContain('192.0.2.53 counts for pods and not for this host itself')
+    const config = 'kubeletConfiguration: {resolvConf: /etc/of-pods}'
+    expect(await codes(file('/etc/of-pods', text), config)).toEqual([])
   })
 
   it.each([
