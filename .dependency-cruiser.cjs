@@ -65,6 +65,8 @@ const law = {
     // What a host refuses of a configuration; pure.
     ...['cluster/configuration/read-configuration.ts', 'cluster/schemas.ts'],
     ...['cluster/configuration/endpoint-address.ts', 'cluster/host/subnet.ts', 'cluster/change/version.ts'],
+    ...['cluster/host/kubernetes-settings.ts', 'cluster/host/preflight/judge-host.ts'],
+    ...['cluster/engine/pack-config.ts', 'cluster/engine/reconfigure/fixed-settings.ts'],
   ],
   support: [...ground, 'archive', 'config', 'program'],
   // A program of the command line: the face of ctl, the archives of definition, the format of bundles.

@@ -2,7 +2,7 @@ import { canonicalAddress, isAddress } from '../../base/address.ts'
 import { isUnset } from '../../base/field-stance.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { clusterErrors } from '../codes.ts'
-import { changedFixedSettings } from '../engine/reconfigure/fixed-settings.ts'
+import { changedFixedSettings, saidOfFixed } from '../engine/reconfigure/fixed-settings.ts'
 import type { PreflightProblem } from '../problem.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 import type { Wanted, WantedNode } from '../wanted.ts'
@@ -86,14 +86,8 @@ export function judgeFixed(next: Wanted, present: Wanted, hasCopy: boolean): rea
   if (was !== undefined && is !== undefined && was !== is)
     add(`the network of the cluster is made by the pack ${was}, not by ${is}; take a definition with it`, is)
   try {
-    for (const { path, before, after } of changedFixedSettings(present.kubernetes, next.kubernetes)) {
-      const place = `cluster.config.${path}`
-      add(
-        `${place} of the pack ${pack} is ${JSON.stringify(before)}, and cannot be changed to ${JSON.stringify(after)}`,
-        pack,
-        place,
-      )
-    }
+    for (const setting of changedFixedSettings(present.kubernetes, next.kubernetes))
+      add(saidOfFixed(setting, pack), pack, `cluster.config.${setting.path}`)
   } catch {
     // The engine reports a text that cannot be read.
   }

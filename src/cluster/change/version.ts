@@ -22,3 +22,20 @@ export function skewOf(from: string, to: string): string | undefined {
   if (major === toMajor && toMinor - minor <= 1) return undefined
   return `Kubernetes ${from} cannot become ${to} at once; take a definition with ${major}.${minor + 1} first, then the next minor version each time`
 }
+
+// kubeadm reads v1beta4 since this version.
+const [oldestMajor, oldestMinor] = [1, 31]
+
+/** Why a version of Kubernetes cannot be made at all; undefined where it can. Pure. */
+export function unsupportedIn(version: string): string | undefined {
+  const [, major, minor] = /^(\d+)\.(\d+)\.\d+/.exec(version) ?? []
+  if (Number(major) === oldestMajor && Number(minor) >= oldestMinor) return undefined
+  return `Kubernetes ${version} is not supported; take a pack of version ${oldestMajor}.${oldestMinor} or later`
+}
+
+/** Names of the packs of which kubeadm makes a cluster. */
+export const kubernetesPacks: readonly string[] = ['edge-k8s']
+
+/** Why Kubernetes of a pack cannot be made. */
+export const unknownPack = (pack: string, known: readonly string[] = kubernetesPacks): string =>
+  `this host cannot make Kubernetes of the pack ${pack}; build the definition with the Kubernetes pack ${known.join(' or ')} instead, and upload it`

@@ -1,3 +1,4 @@
+import { kubernetesPacks } from '../change/version.ts'
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { ContentAccess } from '../../content/store/find.ts'
@@ -103,7 +104,7 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
   }
 
   return {
-    packs: ['edge-k8s'],
+    packs: kubernetesPacks,
     programs,
     calls: createEngineCalls({ paths, programs, files, registryFiles, client }),
     async preflight(wanted, signal) {

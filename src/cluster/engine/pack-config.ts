@@ -45,7 +45,14 @@ export function parsePackConfig({ config }: Pick<WantedKubernetes, 'config'>): P
   const [problem] = problems
   if (problem !== undefined) throw new Error(`it ${problem}`)
   if (documents.length > 1) throw new Error('it is several documents of YAML')
-  const value = documents[0] ?? {}
+  return toPackConfig(documents[0] ?? {})
+}
+
+/**
+ * The same of what is read already. Pure.
+ * @throws Error that names the part that is not a map
+ */
+export function toPackConfig(value: unknown): PackConfig {
   if (!isRecord(value)) throw new Error('it is not a map of YAML')
   const part = (name: (typeof parts)[number]): YamlMap => {
     const given = value[name] ?? {}

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import type { PreflightCodeName } from '../preflight/codes.ts'
 import type { PreflightProblem } from '../problem.ts'
 import { CommandFailed } from '../../system/runner.ts'
+import { unsupportedIn } from '../change/version.ts'
 import type { Wanted } from '../wanted.ts'
 import type { KubeadmFiles } from './kubeadm-files.ts'
 import { parsePackConfig, type PackConfig } from './pack-config.ts'
@@ -19,8 +20,6 @@ export interface EnginePreflightOptions {
   readonly exists?: (path: string) => boolean
 }
 
-// kubeadm reads v1beta4 since this version.
-const [oldestMajor, oldestMinor] = [1, 31]
 // The last version that supports containerd 1.
 const lastWithContainerd1 = 35
 
@@ -39,11 +38,8 @@ export function createEnginePreflight(options: EnginePreflightOptions) {
       severity: PreflightProblem['severity'] = 'error',
     ) => found.push({ code, severity, message, pack: kubernetes.pack })
 
-    if (!isSupported(kubernetes.version))
-      add(
-        'KubernetesVersionUnsupported',
-        `Kubernetes ${kubernetes.version} is not supported; take a pack of version ${oldestMajor}.${oldestMinor} or later`,
-      )
+    const unsupported = unsupportedIn(kubernetes.version)
+    if (unsupported !== undefined) add('KubernetesVersionUnsupported', unsupported)
     const containerd = await runtime
     if (containerd?.startsWith('1.') && minorOf(kubernetes.version) > lastWithContainerd1)
       add(
@@ -94,8 +90,3 @@ export function createEnginePreflight(options: EnginePreflightOptions) {
 }
 
 const minorOf = (version: string) => Number(version.split('.')[1])
-
-function isSupported(version: string): boolean {
-  const [, major, minor] = /^(\d+)\.(\d+)\.\d+/.exec(version) ?? []
-  return Number(major) === oldestMajor && Number(minor) >= oldestMinor
-}

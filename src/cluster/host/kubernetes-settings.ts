@@ -44,8 +44,10 @@ const defaultHealthPort = 10248
  * Reads the settings. A text that cannot be read, or a value of another type, counts as not given: the engine reports it.
  * @param config `WantedKubernetes.config`
  */
-export function kubernetesSettings(config: string): KubernetesSettings {
-  const pack = parsed(config)
+export const kubernetesSettings = (config: string): KubernetesSettings => settingsIn(parsed(config))
+
+/** The same of what is read already. Pure. */
+export function settingsIn(pack: PackConfig): KubernetesSettings {
   const networking = mapAt(pack.clusterConfiguration, 'networking')
   const subnets = (value: unknown) =>
     typeof value === 'string' ? value.split(',').flatMap((each) => parseSubnet(each) ?? []) : []

@@ -1,6 +1,7 @@
 import { createHideOf } from '../../definition/slots/secrets.ts'
 import type { Logger } from '../../system/log.ts'
 import { sensitiveValues } from '../configuration/mask-configuration.ts'
+import { unknownPack } from '../change/version.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { ClusterHost } from '../host/cluster-host.ts'
 import type { ContentPreflight } from '../prepare/content-needs.ts'
@@ -61,7 +62,7 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
         ...posted,
         {
           ...{ code: 'KubernetesUnknown', severity: 'error' },
-          message: `this host cannot make Kubernetes of the pack ${pack}; build the definition with the Kubernetes pack ${engine.packs.join(' or ')} instead, and upload it`,
+          message: unknownPack(pack, engine.packs),
         },
       ])
     let kubernetesImages: readonly string[] = []

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { withDefaults, type ArchiveLimits } from '../../archive/limits.ts'
+import { isRecord } from '../../base/json.ts'
 import { masked } from '../../base/mask.ts'
 import { replaceFile } from '../../system/files.ts'
 import { createDiskRoom } from '../../upload/disk-room.ts'
@@ -16,15 +17,18 @@ import { checkDefinition } from '../rules/check.ts'
 import { hasInfrastructure } from '../rules/composition.ts'
 import { renderDefinition } from '../rules/macros.ts'
 import { createPatterns } from '../rules/pattern.ts'
+import { readPlain } from '../rules/plain-values.ts'
 import { folderKey, foldersByKey, textsOfPack } from '../rules/source-parts.ts'
 import type { SystemFacts } from '../rules/system-macros.ts'
 import { createVariableRules, type GivenVariable, type VariableRules } from '../rules/variables.ts'
 import { createHideOf, secretsIn } from '../slots/secrets.ts'
 import {
+  kubernetesFile,
   resolvedPacks,
   type ClusterOrder,
   type ClusterProblem,
   type ExaminedCluster,
+  type ExaminedKubernetes,
   type ProfileSource,
 } from './protocol.ts'
 import { largestDescription, wantedDefinition, wantedFrame } from './wanted-archive.ts'
@@ -60,7 +64,10 @@ export async function examineCluster({ cluster: order }: ClusterOrder): Promise<
     const plan = planBuild({ profiles: files, packs: order.packs, limits })
     const found = await checkAll({ plan, profiles, given, facts: order.facts, limits })
     const isPossible = found.problems.every(({ severity }) => severity !== 'error')
-    if (wanted === undefined || !isPossible || !found.definition) return { problems: found.problems }
+    const shown = found.definition && showMasked(found.definition, order)
+    const kubernetes = shown && kubernetesIn(shown)
+    const seen = { problems: found.problems, ...(kubernetes ? { kubernetes } : {}) }
+    if (wanted === undefined || !isPossible || !shown) return seen
 
     const values = valuesFor(found.rules, given)
     const headFor = (definitionSha256: string) => {
@@ -83,10 +90,14 @@ export async function examineCluster({ cluster: order }: ClusterOrder): Promise<
     const head = headFor(sha256)
     const { before, after } = wantedFrame(Buffer.from(head), sizeBytes)
     const digest = (await hashed(createHash('sha256').update(before), file)).update(after).digest('hex')
-    const resolved = Buffer.from(JSON.stringify(showResolved(found.definition, order)))
-    await room.take(resolved.length)
-    await replaceFile(join(folder, resolvedPacks), resolved, 0o600)
-    return { problems: found.problems, built: { sha256, sizeBytes, head, digest } }
+    const write = async (name: string, value: object) => {
+      const content = Buffer.from(JSON.stringify(value))
+      await room.take(content.length)
+      await replaceFile(join(folder, name), content, 0o600)
+    }
+    await write(resolvedPacks, showResolved(shown))
+    if (kubernetes) await write(kubernetesFile, kubernetes)
+    return { ...seen, built: { sha256, sizeBytes, head, digest } }
   } finally {
     await rm(sources, { recursive: true, force: true })
   }
@@ -266,8 +277,15 @@ async function hashed(hash: ReturnType<typeof createHash>, file: string) {
   return hash
 }
 
-/** The packs with their values. A mask stands for each sensitive value, so none can be in the result, however macros write it. */
-function showResolved(definition: Definition, { given, facts }: ClusterOrder['cluster']): readonly object[] {
+/** A definition with the texts of its packs, in which a mask stands for each sensitive value, so that none can be in them, however macros write it. */
+interface Shown {
+  readonly definition: Definition
+  /** By their places. */
+  readonly contents: ReadonlyMap<string, string>
+  readonly hide: (text: string) => string
+}
+
+function showMasked(definition: Definition, { given, facts }: ClusterOrder['cluster']): Shown {
   const rules = createVariableRules(definition.profiles, createPatterns())
   const shown = rules.declared.flatMap(({ profile, rules: own }) =>
     [...own.values()].flatMap(({ variable: { name, isSensitive } }) =>
@@ -280,8 +298,32 @@ function showResolved(definition: Definition, { given, facts }: ClusterOrder['cl
     ...{ given: [...values, ...shown], facts: factsOf(definition, facts), variables: rules },
   })
   const hide = createHideOf([...secretsIn(definition.profiles), ...sensitiveOf(rules, given)])
-  const folders = foldersByKey(definition.packs)
   const contents = new Map(texts.map(({ place, content }) => [place, content]))
+  return { definition, contents, hide }
+}
+
+// What a pack says of kubeadm takes some hundred bytes.
+const mostConfigBytes = 262_144
+
+/** What the host will read of its Kubernetes pack. */
+function kubernetesIn({ definition: { profiles, packs }, contents }: Shown): ExaminedKubernetes | undefined {
+  const profile = profiles.find(hasInfrastructure)
+  const index = profile?.packs.findIndex(({ layer }) => layer === 'k8s') ?? -1
+  const pack = profile?.packs[index]
+  const version = kubernetesOf(profiles)?.version ?? ''
+  if (!profile || !pack || version === '') return undefined
+  const { values } = textsOfPack(profile, index, foldersByKey(packs).get(folderKey(pack.name, pack.tag)))
+  const [read] = readPlain((values && contents.get(values.place)) ?? '').documents
+  const cluster = isRecord(read) ? read.cluster : undefined
+  const given = isRecord(cluster) ? cluster.config : undefined
+  const config = typeof given === 'string' ? readPlain(given).documents[0] : given
+  if (Buffer.byteLength(JSON.stringify(config ?? {})) > mostConfigBytes) return undefined
+  return { pack: pack.name, version, config: config ?? {} }
+}
+
+/** The packs with their values. */
+function showResolved({ definition, contents, hide }: Shown): readonly object[] {
+  const folders = foldersByKey(definition.packs)
   return definition.profiles.map((profile) => ({
     ...{ cloudType: 'edge-native', name: profile.name, profileVersion: profile.version },
     ...{ type: profile.type, uid: profile.uid },

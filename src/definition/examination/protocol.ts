@@ -123,6 +123,19 @@ export interface CountedProfiles {
   readonly patterns: readonly (readonly [source: string, verdict: Verdict])[]
 }
 
+/** What the profiles say of Kubernetes, after variables and macros. */
+export interface ExaminedKubernetes {
+  /** Name of the pack. */
+  readonly pack: string
+  /** Without `v`. */
+  readonly version: string
+  /** `cluster.config` of its values, as kubeadm reads it; a mask stands for each sensitive value. */
+  readonly config: unknown
+}
+
+/** `ExaminedKubernetes` of a cluster that was built, JSON. */
+export const kubernetesFile = 'kubernetes.json'
+
 /** The packs of a cluster with the values that they have on their host, sensitive ones masked: an array of `ClusterProfileTemplate`, JSON. */
 export const resolvedPacks = 'resolved.json'
 
@@ -204,6 +217,8 @@ export interface ClusterProblem extends Problem {
 export interface ExaminedCluster {
   /** Errors first. */
   readonly problems: readonly ClusterProblem[]
+  /** Absent where it cannot be read, or is more than a host is asked about. */
+  readonly kubernetes?: ExaminedKubernetes
   /** Absent where nothing was asked for, or something is an error. */
   readonly built?: {
     /** Of the definition, hex. */

@@ -8,7 +8,8 @@ import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import type { HostRecord } from '../hosts/host-store.ts'
 import type { ClusterProblem, ClusterTemplate } from '../schemas/clusters.ts'
-import type { ClusterRecord, Configuration, Pool } from './cluster-store.ts'
+import type { Configuration, Pool } from './cluster-store.ts'
+import { packOf, type RunningPacks } from './running-packs.ts'
 
 /**
  * What the host will refuse of a configuration, by its own rules. These stop at the first problem, so each part is given to them alone. Pure.
@@ -107,11 +108,28 @@ function endpointProblems(
 }
 
 /** The networks of the addresses that a host has reported. */
-const networksOf = ({ reported }: HostRecord): readonly { readonly subnet: Subnet }[] =>
-  (reported.device.nics ?? []).flatMap(({ ip = '', subnet: mask = '' }) => {
+export const networksOf = ({ reported }: HostRecord): readonly HostNetwork[] =>
+  (reported.device.nics ?? []).flatMap(({ ip = '', subnet: mask = '', nicName = '' }) => {
     const subnet = parseSubnet(ip.includes('/') ? ip : `${ip}/${prefixLengthOf(mask)}`)
-    return subnet ? [{ subnet: networkOf(subnet) }] : []
+    return subnet ? [{ subnet: networkOf(subnet), networkInterface: nicName }] : []
   })
+
+export interface HostNetwork {
+  readonly subnet: Subnet
+  readonly networkInterface: string
+}
+
+/** The address that the host will take for its node; empty where that cannot be known. */
+export function nodeAddressOf({ spec }: Configuration, host: HostRecord): string {
+  const [{ hosts }] = spec.cloudConfig.spec.machinePoolConfig
+  try {
+    return readConfiguration(withSpec({ machinePoolConfig: [{ hosts: [...hosts] }] }), factsOf(host)).node
+      .address
+  } catch (error) {
+    if (error instanceof AppError) return ''
+    throw error
+  }
+}
 
 /** The platform's API has other places for the same. */
 const asSent = (text: string) =>
@@ -144,36 +162,6 @@ const factsOfNone = ({ hostUid, nicName = '' }: Pool['hosts'][0]): HostFacts => 
   ...{ id: hostUid, hostName: 'any', architecture: '', addresses: [] },
   nics: [{ nicName, ip: '192.0.2.1', isDefault: true }],
 })
-
-/** The packs of which a host cannot take any other: of Kubernetes, and of its network. */
-export interface RunningPacks {
-  readonly kubernetes?: { readonly name: string; readonly version: string }
-  readonly network?: { readonly name: string }
-}
-
-const packOf = (templates: readonly ClusterTemplate[], layer: string) =>
-  templates.flatMap(({ packs }) => packs).find((pack) => pack.layer === layer)
-
-/** What a cluster runs: as its host has reported, or what that has applied last; empty where neither is known. Pure. */
-export function runningPacks({
-  packs,
-  templates,
-  conditions,
-  number,
-}: Pick<ClusterRecord, 'packs' | 'templates' | 'conditions' | 'number'>): RunningPacks {
-  const isApplied = conditions.some(
-    ({ type, reason, observedGeneration }) =>
-      type === 'Wanted' && reason === 'Applied' && observedGeneration === number,
-  )
-  const running = (layer: string) => {
-    const pack = packOf(templates, layer)
-    const reported = packs.find(({ name }) => name === pack?.name)?.version
-    if (!pack || (reported === undefined && !isApplied)) return undefined
-    return { name: pack.name, version: reported ?? pack.version ?? pack.tag }
-  }
-  const [kubernetes, network] = [running('k8s'), running('cni')]
-  return { ...(kubernetes ? { kubernetes } : {}), ...(network ? { network } : {}) }
-}
 
 const versionIn = (text: string) => /^v?(\d+\.\d+\.\d+)/.exec(text)?.[1]
 

@@ -28,11 +28,11 @@ import type {
 } from '../schemas/clusters.ts'
 import { requireUnchanged } from '../unchanged.ts'
 import { toCloudConfig } from './cloud-config.ts'
-import { runningPacks } from './check-configuration.ts'
 import { clusterList, silenceCondition, toCluster, type ClusterContext } from './cluster-list.ts'
 import { headColumns, toClusterHead, type ClusterHead, type ClusterRecord } from './cluster-store.ts'
 import type { ClusterStore } from './cluster-store.ts'
 import { changedMeanwhile, type ExamineWish, type ExaminedWish, type Wish } from './examine-wish.ts'
+import { readRunning } from './running-packs.ts'
 import {
   correctedEndpoint,
   fixedProblems,
@@ -255,7 +255,7 @@ export function createClusters(options: ClustersOptions): Clusters {
     const { profiles: used = present, given = givenOf(before), problems = [] } = changes
     const wish: Wish = {
       ...{ uid, projectUid, name, configuration, host: findHost(hostUid), number: number + 1 },
-      ...{ ...changes, running: runningPacks(before) },
+      ...{ ...changes, running: await readRunning(before, folders) },
       ...{ profiles: used, given, problems: [...problems, ...exposedProblems(given, used)] },
     }
     await make(wish, 'the cluster cannot be changed', asker, (made) => {

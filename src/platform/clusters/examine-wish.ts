@@ -10,9 +10,10 @@ import type { Packs } from '../packs/packs.ts'
 import type { ProfileRecord } from '../profiles/profile-store.ts'
 import type { Profiles } from '../profiles/profiles.ts'
 import type { ClusterProblem, ClusterTemplate } from '../schemas/clusters.ts'
-import { configurationProblems, packProblems, type RunningPacks } from './check-configuration.ts'
+import { configurationProblems, nodeAddressOf, packProblems } from './check-configuration.ts'
 import { toTemplate } from './cluster-list.ts'
 import type { Configuration } from './cluster-store.ts'
+import type { RunningPacks } from './running-packs.ts'
 import { plainValues, type Given } from './values.ts'
 
 /** What a cluster shall be. */
@@ -125,8 +126,19 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
               throw error
             })
     requireSame()
+    // What the settings of Kubernetes are known for: loaded with the first cluster, as on hosts.
+    const { fixedSettingProblems, newClusterProblems } = await import('./check-host.ts')
+    const { kubernetes } = found
+    const configured = wish.running?.configured
+    const ofKubernetes = [
+      ...(kubernetes && host && !wish.running
+        ? newClusterProblems(kubernetes, host, nodeAddressOf(configuration, host))
+        : []),
+      ...(kubernetes && configured ? fixedSettingProblems(kubernetes, configured) : []),
+    ]
     const problems = [
       ...own,
+      ...ofKubernetes,
       ...found.problems.map(({ place, ...problem }): ClusterProblem => ({ ...problem, path: place })),
     ]
     const errors = problems.filter(({ severity }) => severity === 'error')

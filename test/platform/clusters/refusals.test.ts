@@ -233,3 +233,107 @@ describe('a change that the host would refuse', () => {
     expect([reply.status, reply.body]).toEqual([204, ''])
   })
 })
+
+describe('what the pre-flight of the host would refuse by what it has reported', () => {
+  const kubeadm = (config: object) => `cluster:\n  config: ${JSON.stringify(JSON.stringify(config))}\n`
+  async function profileWith(config: object, name: string) {
+    const profile = clusterProfile(name)
+    profile.spec.template.packs[1]!.values = kubeadm(config)
+    return world.imported(profile)
+  }
+  const facts = async (host: PlayedEdgeHost, device: object, hostAddress = '192.0.2.7') =>
+    expect(
+      (
+        await ask(
+          'PUT',
+          `/v1/edgehosts/${host.uid}`,
+          {
+            spec: {
+              device: { archType: 'amd64', ...device },
+              service: { name: 'edgehostd' },
+              host: { hostAddress },
+            },
+          },
+          by(host),
+        )
+      ).status,
+    ).toBe(204)
+  const validate = (entity: object) => ask('POST', '/v1/spectroclusters/edge-native/validate', entity)
+
+  it.each([
+    ['cores', { cpu: { cores: 1 } }, 'TooFewCores'],
+    ['memory', { memory: { sizeInMB: 1_699 } }, 'MemoryTooSmall'],
+    ['kernel', { os: { kernelVersion: '4.18.0-553.el8.x86_64' } }, 'KernelUnsupported'],
+  ])('too little: %s', async (_, device, code) => {
+    const host = await world.joined()
+    await facts(host, device)
+    const entity = clusterEntity(host.uid, world.profileUid())
+    const found = await validate(entity)
+    expect([problemCodes(found), found.body]).toEqual([[code], expect.not.stringContaining('this host')])
+    const refused = await ask('POST', '/v1/spectroclusters/edge-native', entity)
+    expect([refused.status, problemCodes(refused)]).toEqual([400, [code]])
+  })
+
+  it('a check that the pack has kubeadm ignore is a warning, and what is enough is nothing', async () => {
+    const host = await world.joined()
+    await facts(host, {
+      cpu: { cores: 1 },
+      memory: { sizeInMB: 1_700 },
+      os: { kernelVersion: '6.1.0-18-amd64' },
+    })
+    const ignoring = { initConfiguration: { nodeRegistration: { ignorePreflightErrors: ['NumCPU'] } } }
+    const uid = await profileWith(ignoring, 'ignoring')
+    const { json } = await validate(clusterEntity(host.uid, uid))
+    const problems = json?.problems as unknown as { code: string; severity: string }[]
+    expect(problems.filter(({ code }) => code !== 'HostUnhealthy')).toMatchObject([
+      { code: 'TooFewCores', severity: 'warning' },
+    ])
+  })
+
+  it('networks that overlap each other, or that of the host', async () => {
+    const host = await world.joined()
+    const nics = [{ nicName: 'eth0', ip: '192.0.2.7', subnet: '255.255.255.0', isDefault: true }]
+    await facts(host, { nics })
+    const networking = { podSubnet: '192.0.2.128/25', serviceSubnet: '192.0.0.0/16' }
+    const uid = await profileWith({ clusterConfiguration: { networking } }, 'overlapping')
+    const found = await validate(clusterEntity(host.uid, uid))
+    expect(new Set(problemCodes(found))).toEqual(new Set(['NetworkOverlaps']))
+    expect(found.body).toContain('at the interface eth0')
+  })
+
+  it('Kubernetes of an unknown pack, and one that is too old', async () => {
+    const host = await world.joined()
+    for (const [name, tag] of [
+      ['strange-k8s', '1.34.4'],
+      ['edge-k8s', '1.30.9'],
+    ] as const)
+      await uploadPack(world.platform(), tarOf(layerPack(name, tag, 'k8s')), world.admin())
+    const codes = async (name: string, tag: string) => {
+      const profile = clusterProfile(`${name}-${tag}`)
+      Object.assign(profile.spec.template.packs[1]!, { name, tag })
+      return problemCodes(await validate(clusterEntity(host.uid, await world.imported(profile))))
+    }
+    expect(await codes('strange-k8s', '1.34.4')).toEqual(['KubernetesUnknown'])
+    expect(await codes('edge-k8s', '1.30.9')).toEqual(['KubernetesVersionUnsupported'])
+  })
+
+  it('a setting of kubeadm that a cluster keeps for its life, once the host has applied it', async () => {
+    const host = await world.joined()
+    const networking = (podSubnet: string) => ({ clusterConfiguration: { networking: { podSubnet } } })
+    const first = await profileWith(networking('10.244.0.0/16'), 'pods-244')
+    const second = await profileWith(networking('10.245.0.0/16'), 'pods-245')
+    const uid = await create(host, {}, first)
+    const url = `/v1/spectroclusters/${uid}/profiles`
+    const change = (profileUid: string) => ask('PUT', url, { profiles: [{ uid: profileUid }] })
+    // The host may not have begun: its first cluster may be either.
+    expect((await change(second)).status).toBe(204)
+    const applied = { type: 'Wanted', status: 'True', reason: 'Applied', observedGeneration: 2 }
+    expect(
+      (await ask('PATCH', `/v1/spectroclusters/${uid}/status/conditions`, [applied], by(host))).status,
+    ).toBe(204)
+    const refused = await change(first)
+    expect([refused.status, problemCodes(refused)]).toEqual([400, ['CannotChange']])
+    expect(refused.body).toContain('networking.podSubnet of the pack edge-k8s')
+    expect((await change(second)).status).toBe(204)
+  })
+})

@@ -47,12 +47,17 @@ export function certificatesFolder({
  * What differs between two Kubernetes packs and cannot be changed while there is a cluster: networks, places of data, the port. Pure.
  * @throws Error that names the part of one that cannot be read
  */
-export function changedFixedSettings(
+export const changedFixedSettings = (
   before: Pick<WantedKubernetes, 'config'>,
   after: Pick<WantedKubernetes, 'config'>,
-): readonly FixedSetting[] {
-  const [one, other] = [parsePackConfig(before), parsePackConfig(after)]
-  return Object.entries(settings)
-    .map(([path, read]) => ({ path, before: textOf(read(one)), after: textOf(read(other)) }))
+): readonly FixedSetting[] => fixedSettingsBetween(parsePackConfig(before), parsePackConfig(after))
+
+/** The same of what is read already. Pure. */
+export const fixedSettingsBetween = (before: PackConfig, after: PackConfig): readonly FixedSetting[] =>
+  Object.entries(settings)
+    .map(([path, read]) => ({ path, before: textOf(read(before)), after: textOf(read(after)) }))
     .filter((each) => each.before !== each.after)
-}
+
+/** Why a change of it is refused. @param pack its name */
+export const saidOfFixed = ({ path, before, after }: FixedSetting, pack: string): string =>
+  `cluster.config.${path} of the pack ${pack} is ${JSON.stringify(before)}, and cannot be changed to ${JSON.stringify(after)}`

@@ -24,11 +24,8 @@ export function judgeHost(
   settings: KubernetesSettings,
 ): readonly PreflightProblem[] {
   const minor = Number(/^1\.(\d+)/.exec(kubernetes.version)?.[1] ?? 0)
-  /** What kubeadm refuses is an error, unless the pack tells kubeadm to ignore it. */
-  const ofKubeadm = (check: string): Severity =>
-    settings.ignoredChecks.has('all') || settings.ignoredChecks.has(check.toLowerCase()) ? 'warning' : 'error'
   const found: readonly Found[] = [
-    ...judgeMachine(facts, minor, kubernetes.version, ofKubeadm),
+    ...judgeMachine(facts, minor, kubernetes.version, severityOf(settings)),
     ...judgeCgroups(facts, minor, kubernetes.version, settings),
     ...judgeSysctls(facts, settings),
     ...judgePrograms(facts),
@@ -42,6 +39,12 @@ export function judgeHost(
   ]
   return found.map(toProblem)
 }
+
+/** What kubeadm refuses is an error, unless the pack tells kubeadm to ignore it. @returns for the name of a check */
+const severityOf =
+  ({ ignoredChecks }: KubernetesSettings) =>
+  (check: string): Severity =>
+    ignoredChecks.has('all') || ignoredChecks.has(check.toLowerCase()) ? 'warning' : 'error'
 
 const toProblem = ([code, severity, message]: Found): PreflightProblem => ({ code, severity, message })
 
@@ -70,8 +73,45 @@ export function judgeHostOfChange(
     .map((each) => (isSame && each.code === 'DiskSpaceLow' ? { ...each, severity: 'warning' } : each))
 }
 
+/** What a host has reported of itself; absent where it is not known. */
+export interface ReportedFacts extends Partial<Pick<HostFacts, 'kernel' | 'memoryBytes' | 'cores'>> {
+  /** Its networks that do not go with a cluster: that of the address of the node. */
+  readonly networks: HostFacts['networks']
+}
+
+/**
+ * Judges a host for a new cluster by what it has reported, before it is asked; pure. It finds nothing that the host would not.
+ * @param version of Kubernetes
+ * @param address of the node; empty where it is not known
+ */
+export function judgeReported(
+  { kernel, memoryBytes, cores, networks }: ReportedFacts,
+  { version, address }: { readonly version: string; readonly address: string },
+  settings: KubernetesSettings,
+): readonly PreflightProblem[] {
+  const minor = Number(/^1\.(\d+)/.exec(version)?.[1] ?? 0)
+  const enough = {
+    ...{ architecture: 'amd64', kernel: kernel ?? newestKernel, spaces: [] },
+    ...{ memoryBytes: memoryBytes ?? leastMemoryBytes, cores: cores ?? leastCores },
+  }
+  const ofAddress =
+    address === ''
+      ? []
+      : [...judgeNetworks({ networks }, settings, address), ...judgeFamilies(settings, address)]
+  return [...judgeMachine(enough, minor, version, severityOf(settings)), ...ofAddress].map(toProblem)
+}
+
+// Every kubeadm accepts it.
+const newestKernel = '99.0'
+
 function judgeMachine(
-  { architecture, kernel, memoryBytes, cores, spaces }: HostFacts,
+  {
+    architecture,
+    kernel,
+    memoryBytes,
+    cores,
+    spaces,
+  }: Pick<HostFacts, 'architecture' | 'kernel' | 'memoryBytes' | 'cores' | 'spaces'>,
   minor: number,
   version: string,
   ofKubeadm: (check: string) => Severity,
@@ -205,7 +245,7 @@ function judgePorts(
 }
 
 function judgeNetworks(
-  { networks: { addresses, routes } }: HostFacts,
+  { networks: { addresses, routes } }: Pick<HostFacts, 'networks'>,
   { pods, services }: KubernetesSettings,
   nodeAddress: string,
 ): readonly Found[] {
