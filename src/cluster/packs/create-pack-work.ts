@@ -15,7 +15,13 @@ import { cureMark, waitMark } from './helm/install-release.ts'
 import { drainPods } from './drain.ts'
 import { createDrift, type DriftOptions } from './drift/drift.ts'
 import { createMadeNamespaces } from './namespaces.ts'
-import { releaseOf, type ManifestFile, type OwnedManifest, type PackTools } from './pack-content.ts'
+import {
+  contentOf,
+  releaseOf,
+  type ManifestFile,
+  type OwnedManifest,
+  type PackTools,
+} from './pack-content.ts'
 import {
   chartKey,
   keysOf,
@@ -210,8 +216,14 @@ export function createPackWork(options: PackWorkOptions): PackWork {
       }
       // The last one that was begun first: in this order they are taken away.
       const order = records.toSorted((one, other) => (other.startedAt ?? 0) - (one.startedAt ?? 0))
+      const left = await Promise.all(
+        order.map(async (record) => [record, await hasOwn(record, wanted)] as const),
+      )
       return new Map(
-        order.map((record) => [record.id, observedOf(record, wanted, (entry) => workloads.troubleOf(entry))]),
+        left.map(([record, hasObjects]) => [
+          record.id,
+          { ...observedOf(record, wanted, (entry) => workloads.troubleOf(entry)), hasObjects },
+        ]),
       )
     },
     async explain(observed, signal) {
@@ -267,6 +279,20 @@ function eventOf(line: string): EngineEvent | undefined {
   return line.startsWith(waitMark) ? { reason: 'StepProgress', message: line } : undefined
 }
 
+/**
+ * Whether a pack has objects of manifests: of one that is not wanted any more, objects that go with it, as those do not that another pack has
+ * now, namespaces and kinds.
+ */
+async function hasOwn({ id, inventory }: PackRecord, wanted: Wanted): Promise<boolean> {
+  if (wanted.packs.some((pack) => pack.id === id)) return inventory.length > 0
+  const isElsewhere = wantedElsewhere(contentOf(wanted).manifests)
+  for (const entry of inventory)
+    // What cannot be read may belong to this pack alone.
+    if (!isNamespace(entry) && !isDefinition(entry) && !(await isElsewhere(entry).catch(() => false)))
+      return true
+  return false
+}
+
 const objectsOf = ({ inventory, releases }: PackRecord) => [...inventory, ...releases]
 
 /** What is stored when a step of a pack is done. Pure. */
@@ -291,7 +317,7 @@ function observedOf(
   record: PackRecord,
   wanted: Wanted,
   troubleOf: (entry: PackRecord['inventory'][number]) => string | undefined,
-): PackObserved {
+): Omit<PackObserved, 'hasObjects'> {
   const { id, appliedDigest, partDigest, doneSteps, availableDigest, charts } = record
   const digest = wanted.packs.find((pack) => pack.id === id)?.digest
   const [first, ...more] = objectsOf(record).flatMap((entry) => troubleOf(entry) ?? [])
@@ -300,7 +326,6 @@ function observedOf(
   const trouble = first ?? 'its workloads are waited for'
   return {
     ...{ appliedDigest, partDigest, doneSteps, charts, isAvailable, wasAvailable },
-    hasObjects: record.inventory.length > 0,
     message: isAvailable ? '' : trouble + (more.length > 0 ? `, and ${more.length} more` : ''),
   }
 }

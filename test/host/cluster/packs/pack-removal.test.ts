@@ -82,6 +82,19 @@ describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000
       expect(await text('get', 'namespace', name, '-o', 'jsonpath={.status.phase}')).toBe('Active')
   })
 
+  it('are not said to lose objects that another pack has, as after a change of the uid of their profile', async () => {
+    const moved = await createCluster('moved')
+    moved.change({ manifests: [await moved.manifest('all', map('stays'))] })
+    await moved.runAll()
+    const again = { ...(await moved.manifest('again', map('stays'))), namespace: 'moved' }
+    moved.others.push({ ...wantedPack('next'), manifests: [again] })
+    moved.drop()
+    const steps = await moved.removeSteps()
+    expect(steps.map(({ key }) => key)).toEqual(['pack p1/moved gone'])
+    for (const step of steps) await moved.run(step)
+    expect(await text('-n', 'moved', 'get', 'configmaps', '-o', 'name')).toContain('configmap/stays')
+  })
+
   it('say what keeps an object that is being deleted', async () => {
     const held = await createCluster('held')
     const finalized = { ...map('stays'), metadata: { name: 'stays', finalizers: ['example.com/keeper'] } }
