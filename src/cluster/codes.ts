@@ -46,7 +46,7 @@ export const clusterErrors = defineErrors({
     meaning:
       'The cluster cannot be created from what was posted, or not be changed to it, on this host; details.problems lists everything that was found, errors and warnings.',
     action:
-      'Correct the listed errors, see docs/preflight-checks.md. POST /v1/edge-mgmt/cluster?dryRun=true checks again without a change, and so does every write with ?dryRun=true.',
+      'Correct the listed errors, see docs/preflight-checks.md. On a host that is managed there, POST /v1/edge-mgmt/cluster?dryRun=true checks again without a change, and so does every write with ?dryRun=true; on its platform, POST /v1/spectroclusters/edge-native/validate does.',
   },
   WouldDiscardChanges: {
     status: 409,

@@ -176,7 +176,7 @@ export function createLooks(options: LooksOptions): Looks {
 /** Why the cluster cannot be taken back, with what an operator can do; empty unless that is so. */
 const stuckOf = ({ generation }: ClusterRecord, verdict: Verdict) =>
   verdict.kind === 'stuck'
-    ? `RollbackFailed: revision ${generation} does not run: ${verdict.reason}; it is still tried. See edgehostctl cluster events, and apply a revision that runs: edgehostctl cluster rollback NUMBER`
+    ? `RollbackFailed: revision ${generation} does not run: ${verdict.reason}; it is still tried. See edgehostctl cluster events, and apply a revision that runs: edgehostctl cluster rollback NUMBER where the host is managed there, otherwise a change on its platform`
     : ''
 
 const deleting = { state: 'Deleting', phase: 'Deleting' } as const

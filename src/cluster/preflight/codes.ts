@@ -26,7 +26,7 @@ export const preflightCodes = {
     severity: 'error',
     meaning: 'The value of a profile variable is missing or not valid, or the variable is unknown.',
     action:
-      'Correct the value; POST /v1/edge-mgmt/cluster/profiles/variables/validate judges values without a cluster.',
+      'Correct the value; on a host that is managed there, POST /v1/edge-mgmt/cluster/profiles/variables/validate judges values without a cluster.',
   },
   VersionSkew: {
     severity: 'error',
