@@ -105,6 +105,11 @@ async function tryRegistration(
   // The host does the same when it registers.
   const isTaken = code === 'HostNameExists' && metadata.name !== spec.host.hostUid
   const { cause, status, body } = isTaken ? await ask(spec.host.hostUid) : asked
+  if (cause?.kind === 'tokenRefused' && spec.host.hostAuthToken === '')
+    throw new Failure(
+      'usage',
+      `${host} does not know this host by its key, so it needs a registration token: give --token-file FILE, with what edgeplatformctl token create has printed; - is standard input. Nothing was changed`,
+    )
   if (cause) throw refusal(cause)
   const record = readRecord(body)
   if (!record) throw foreign(status, host)

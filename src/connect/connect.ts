@@ -17,6 +17,7 @@ import { effectiveOf, readClusterUid, readHost, readLink, restartDaemon, type Th
 export interface Wish {
   /** `https://name:port`. */
   readonly url: string
+  /** Empty where none is given: then the platform has to know the host by its key. */
   readonly token: string
   /** PEM. */
   readonly authorities?: string

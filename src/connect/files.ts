@@ -68,15 +68,16 @@ export async function stageFiles(places: Places, contents: Contents): Promise<St
       throw new FileRefused(path, `cannot be written: ${reason}. Nothing was changed`)
     }
   }
-  await put(token, `${contents.token}\n`, 0o600)
+  if (contents.token !== '') await put(token, `${contents.token}\n`, 0o600)
   if (contents.authorities !== undefined) await put(authorities, contents.authorities, 0o644)
   await put(dropIn, contents.dropIn, 0o644)
   return {
     async commit() {
-      await moveInto(token)
+      if (contents.token !== '') await moveInto(token)
       if (contents.authorities !== undefined) await moveInto(authorities)
       await moveInto(dropIn)
       if (contents.authorities === undefined) await rm(authorities, { force: true })
+      if (contents.token === '') await rm(token, { force: true })
     },
     discard: () => discardStaged(places),
   }

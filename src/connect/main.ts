@@ -26,7 +26,7 @@ async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     options: {
       socket: { type: 'string', default: '' },
-      'token-file': { type: 'string', default: '' },
+      'token-file': { type: 'string' },
       'ca-file': { type: 'string' },
       fingerprint: { type: 'string' },
       proxy: { type: 'string' },
@@ -59,12 +59,12 @@ async function main(): Promise<void> {
       })
       return
     }
-    const { fingerprint, proxy, 'ca-file': caFile } = values
+    const { fingerprint, proxy, 'ca-file': caFile, 'token-file': tokenFile } = values
     const link = await connectHost({
       ...host,
       now: () => Date.now(),
       wish: {
-        ...{ url: parsePlatformUrl(url), token: readToken(values['token-file']) },
+        ...{ url: parsePlatformUrl(url), token: tokenFile === undefined ? '' : readToken(tokenFile) },
         ...(caFile === undefined ? {} : { authorities: readAuthorities(caFile) }),
         ...(fingerprint === undefined ? {} : { fingerprint: parseFingerprint(fingerprint) }),
         ...(proxy === undefined ? {} : { proxy: parseProxy(proxy) }),

@@ -5,11 +5,6 @@ import { Failure } from '../../ctl/exit-codes.ts'
 /** `platform connect URL`. */
 export const connectPlatform: Program<'token-file' | 'ca-file' | 'proxy'> = async (line) => {
   const { 'token-file': token, 'ca-file': authorities, fingerprint, proxy } = line.options
-  if (token === undefined)
-    throw new Failure(
-      'usage',
-      'platform connect needs --token-file FILE, with what edgeplatformctl token create has printed; - is standard input',
-    )
   if (authorities !== undefined && fingerprint !== undefined)
     throw new Failure('usage', '--ca-file and --fingerprint exclude each other')
   const given = { 'token-file': token, 'ca-file': authorities, fingerprint, proxy }

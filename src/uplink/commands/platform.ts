@@ -13,7 +13,8 @@ export const platform: Noun = [
     options: {
       'token-file': {
         value: 'FILE',
-        summary: 'The registration token that edgeplatformctl token create has printed; - is standard input.',
+        summary:
+          'The registration token that edgeplatformctl token create has printed; - is standard input. Not needed where the platform knows the host by its key, as after a disconnect.',
         completes: 'file',
       },
       'ca-file': {

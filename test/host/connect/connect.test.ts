@@ -263,6 +263,17 @@ describe('platform disconnect', () => {
     expect(registered()).toEqual(before)
   })
 
+  it('needs no token to connect again; a host that the platform does not know is told that it needs one', async () => {
+    expect(await refusal(host.connect(wish({ token: '' })))).toMatch(
+      /does not know this host by its key, so it needs a registration token: give --token-file FILE/,
+    )
+    await host.connect(wish())
+    await host.disconnect(() => undefined)
+    const before = registered()
+    expect(await host.connect(wish({ token: '' }))).toMatchObject({ isConnected: true })
+    expect([registered(), existsSync(host.places.token)]).toEqual([before, false])
+  })
+
   it('changes nothing without a yes', async () => {
     await host.connect(wish())
     const no = () => {
