@@ -272,7 +272,7 @@ export function createChange(options: ChangeOptions): Change {
           ...{ isPossible, isChanged, isHeld: isWaiting },
           ...{ problems: [...problems], plan: plannedSteps(stages, hide), ...target },
           // What has errors may be without some of its packs.
-          ...(isPossible || isWaiting ? { diff: maskDiff(diffClusters(before, after), hide) } : {}),
+          ...(isPossible || isWaiting ? { diff: maskDiff(diffClusters(before, after, hide), hide) } : {}),
         }
       })
     })

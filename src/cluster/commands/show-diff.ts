@@ -1,3 +1,4 @@
+import { escapeInvisible } from '../../base/printable.ts'
 import { masked } from '../../base/mask.ts'
 import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
 import { shortKey } from '../../ctl/ssh-keys.ts'
@@ -114,8 +115,23 @@ function tablesOf({ packs, variables, effects }: Diff, paper: Paper): string[] {
   const { columns } = paper
   return [
     ...(packs.length > 0 ? [renderTable(packs, packLayout, columns)] : []),
+    ...packs.flatMap(valuesOf),
     ...(variables.length > 0 ? [renderTable(variables, variableLayout, columns)] : []),
     ...(effects.length > 0 ? [renderTable(effects, effectLayout, columns)] : []),
+  ]
+}
+
+/** The lines in which the values of a pack differ. */
+function valuesOf({ name, displayName, values = [], valuesLeftOut = 0 }: PackChange): string[] {
+  if (values.length === 0) return []
+  const width = Math.max(...values.map(({ line }) => String(line).length))
+  const lines = values.map(
+    ({ change, line, text }) =>
+      `${marks[change] ?? ''} ${String(line).padStart(width)}  ${escapeInvisible(text)}`,
+  )
+  const more = valuesLeftOut > 0 ? [`and ${valuesLeftOut} more`] : []
+  return [
+    `Values of ${escapeInvisible(displayName ?? name)}, line by line:\n${[...lines, ...more].map((line) => `  ${line}\n`).join('')}`,
   ]
 }
 

@@ -1,4 +1,5 @@
 import { packIdOf, type WantedChart, type WantedNamespace, type WantedPack } from '../wanted.ts'
+import { diffLines } from './diff-lines.ts'
 import type { ChartChange, NamedChange, PackChange } from './schemas.ts'
 import type { DiffSide } from './side.ts'
 
@@ -15,12 +16,15 @@ interface PackView {
   readonly wanted: WantedPack | undefined
 }
 
+/** Masks sensitive values in a text. */
+export type Hide = (text: string) => string
+
 /** Packs that differ: those of `after` in the order of their installation, then those that are removed, the last installed first. Pure. */
-export function diffPacks(before: PackSide, after: PackSide): PackChange[] {
+export function diffPacks(before: PackSide, after: PackSide, hide: Hide): PackChange[] {
   const [were, are] = [viewsOf(before), viewsOf(after)]
   const present = [...are.values()].flatMap((view) => {
     const was = were.get(view.id)
-    return was ? changed(was, view) : [wholly('added', view)]
+    return was ? changed(was, view, hide) : [wholly('added', view)]
   })
   const gone = [...were.values()].filter(({ id }) => !are.has(id)).reverse()
   return [...present, ...gone.map((view) => wholly('removed', view))]
@@ -61,7 +65,7 @@ function wholly(change: 'added' | 'removed', view: PackView): PackChange {
   }
 }
 
-function changed(was: PackView, is: PackView): PackChange[] {
+function changed(was: PackView, is: PackView, hide: Hide): PackChange[] {
   const isApplied = was.wanted?.digest !== is.wanted?.digest
   const parts = partsOf(was.wanted, is.wanted)
   const { manifests, charts, namespaces } = parts
@@ -80,9 +84,16 @@ function changed(was: PackView, is: PackView): PackChange[] {
   return [
     {
       ...{ ...named(is), change: 'changed', fromVersion: was.version, toVersion: is.version },
+      ...(was.values === is.values ? {} : valuesOf(was, is, hide)),
       ...{ fields, ...parts, isApplied, isDrained: isApplied && is.wanted?.drain !== undefined },
     },
   ]
+}
+
+/** Masked as a whole, since a value may have several lines. */
+function valuesOf(was: PackView, is: PackView, hide: Hide): Pick<PackChange, 'values' | 'valuesLeftOut'> {
+  const { lines, leftOut } = diffLines(hide(was.values), hide(is.values))
+  return { values: [...lines], ...(leftOut > 0 ? { valuesLeftOut: leftOut } : {}) }
 }
 
 type Parts = Pick<PackChange, 'manifests' | 'charts' | 'namespaces'>

@@ -1,6 +1,6 @@
 import type { PreparedDefinition } from '../prepare/prepared.ts'
 import type { Wanted, WantedNode } from '../wanted.ts'
-import { diffPacks } from './diff-packs.ts'
+import { diffPacks, type Hide } from './diff-packs.ts'
 import { diffVariables } from './diff-variables.ts'
 import { effectsOf } from './effects.ts'
 import type { ClusterDiff } from './schemas.ts'
@@ -9,8 +9,9 @@ import type { DiffSide } from './side.ts'
 /**
  * How the cluster would change. Pure. It contains no value of a sensitive variable; a change of the default of one is not seen, but the
  * packs that use it are.
+ * @param hide masks the sensitive values of both in the values of packs, before these are compared line by line; names are for `maskDiff`
  */
-export function diffClusters(before: DiffSide, after: DiffSide): ClusterDiff {
+export function diffClusters(before: DiffSide, after: DiffSide, hide: Hide = (text) => text): ClusterDiff {
   const [was, is] = [before.wanted, after.wanted]
   const nodeFields = differingFields(was.node, is.node)
   const ntpServers = listChange(was.settings.ntpServers, is.settings.ntpServers)
@@ -19,7 +20,7 @@ export function diffClusters(before: DiffSide, after: DiffSide): ClusterDiff {
     ...definitionOf(before.definition, after.definition),
     ...kubernetesOf(was, is),
     ...(nodeFields.length > 0 ? { node: { fields: nodeFields } } : {}),
-    packs: diffPacks(before, after),
+    packs: diffPacks(before, after, hide),
     variables: diffVariables(before, after),
     settings: { ...(ntpServers ? { ntpServers } : {}), ...(sshKeys ? { sshKeys } : {}) },
   }

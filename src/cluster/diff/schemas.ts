@@ -44,6 +44,15 @@ const ChartChange = Type.Object({
 })
 export type ChartChange = Static<typeof ChartChange>
 
+const LineChange = Type.Object({
+  change: Type.Enum(['added', 'removed']),
+  line: Type.Integer({
+    description: 'Its number: of a removed one as the values are, of an added one as they will be.',
+  }),
+  text: text('Sensitive values are masked, and long lines are cut.'),
+})
+export type LineChange = Static<typeof LineChange>
+
 export const packFields = [
   'version',
   'values',
@@ -66,6 +75,15 @@ export const PackChange = Type.Object(
       description:
         'What differs. values: its values, or a variable in them. order: when it is installed. content: what is installed, where the pack was prepared by an earlier version of edgehostd, so that no more is known.',
     }),
+    values: Type.Optional(
+      Type.Array(LineChange, {
+        description:
+          'The lines in which its values differ, with their macros: variables shows what these have. At most 200; absent if the values are the same.',
+      }),
+    ),
+    valuesLeftOut: Type.Optional(
+      Type.Integer({ description: 'How many further lines differ; absent for none.' }),
+    ),
     manifests: Type.Array(NamedChange),
     charts: Type.Array(ChartChange),
     namespaces: Type.Array(NamedChange),
