@@ -1,5 +1,6 @@
 import type { Database } from '../../store/database.ts'
 import { createScopeCounts, type ScopeCounts } from '../scope-counts.ts'
+import { createFindTaken, type FindTaken } from '../taken-names.ts'
 
 type Texts = Readonly<Record<string, string>>
 
@@ -20,7 +21,7 @@ export interface CloudAccountRecord {
 /** The accounts in the database. */
 export interface CloudAccountStore {
   find(uid: string): CloudAccountRecord | undefined
-  hasName(projectUid: string, name: string): boolean
+  readonly findTaken: FindTaken
   add(account: CloudAccountRecord): void
   remove(uid: string): void
   readonly counts: ScopeCounts
@@ -29,7 +30,6 @@ export interface CloudAccountStore {
 export function createCloudAccountStore(database: Database): CloudAccountStore {
   const { sql } = database
   const byUid = sql.prepare('SELECT * FROM cloud_account WHERE uid = ?')
-  const byName = sql.prepare('SELECT 1 FROM cloud_account WHERE project_uid = ? AND name = ?')
   const insert = sql.prepare(
     `INSERT INTO cloud_account (uid, project_uid, name, labels, annotations, secret_id, secret_key, created_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -40,7 +40,7 @@ export function createCloudAccountStore(database: Database): CloudAccountStore {
       const row = byUid.get(uid)
       return row && { ...toAccountHead(row), secretKey: row.secret_key as Uint8Array }
     },
-    hasName: (projectUid, name) => byName.get(projectUid, name) !== undefined,
+    findTaken: createFindTaken(database, 'cloud_account'),
     add(account) {
       insert.run(
         ...[account.uid, account.projectUid, account.name, JSON.stringify(account.labels)],

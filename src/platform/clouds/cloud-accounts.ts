@@ -22,6 +22,7 @@ import {
   type CloudAccountRecord,
   type CloudAccountStore,
 } from './cloud-account-store.ts'
+import { nameTaken } from '../taken-names.ts'
 
 export interface CloudAccountsOptions {
   readonly store: CloudAccountStore
@@ -77,12 +78,9 @@ export function createCloudAccounts(options: CloudAccountsOptions): CloudAccount
 
   function requireNew(projectUid: string, name: string): void {
     store.counts.requireRoom(projectUid)
-    if (store.hasName(projectUid, name))
-      throw new AppError(
-        platformErrors.CloudAccountExists,
-        `there is a cloud account named ${name} in this scope`,
-        { details: { field: 'metadata.name' } },
-      )
+    const taken = store.findTaken(projectUid, name)
+    if (taken !== undefined)
+      throw nameTaken(platformErrors.CloudAccountExists, 'cloud account', { name, taken }, 'in this scope')
   }
 
   async function validate(credentials: VendorAccountCredentials, signal: AbortSignal): Promise<void> {

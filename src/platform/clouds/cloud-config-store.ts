@@ -1,6 +1,7 @@
 import type { Database } from '../../store/database.ts'
 import type { VendorMachinePool } from '../schemas/cloud-configs.ts'
 import { createScopeCounts, type ScopeCounts } from '../scope-counts.ts'
+import { createFindTaken, type FindTaken } from '../taken-names.ts'
 
 type Texts = Readonly<Record<string, string>>
 
@@ -20,7 +21,7 @@ export interface CloudConfigRecord {
 /** The cloud configurations in the database. */
 export interface CloudConfigStore {
   find(uid: string): CloudConfigRecord | undefined
-  hasName(projectUid: string, name: string): boolean
+  readonly findTaken: FindTaken
   /** The names of those that use an account, of all scopes. */
   namesWith(accountUid: string): readonly string[]
   add(config: CloudConfigRecord): void
@@ -34,7 +35,6 @@ export const configColumns = 'uid, project_uid, name, labels, annotations, accou
 export function createCloudConfigStore(database: Database): CloudConfigStore {
   const { sql } = database
   const byUid = sql.prepare(`SELECT ${configColumns} FROM cloud_config WHERE uid = ?`)
-  const byName = sql.prepare('SELECT 1 FROM cloud_config WHERE project_uid = ? AND name = ?')
   const byAccount = sql.prepare('SELECT name FROM cloud_config WHERE account_uid = ? ORDER BY name')
   const insert = sql.prepare(`INSERT INTO cloud_config (${configColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
   const remove = sql.prepare('DELETE FROM cloud_config WHERE uid = ?')
@@ -43,7 +43,7 @@ export function createCloudConfigStore(database: Database): CloudConfigStore {
       const row = byUid.get(uid)
       return row && toConfigRecord(row)
     },
-    hasName: (projectUid, name) => byName.get(projectUid, name) !== undefined,
+    findTaken: createFindTaken(database, 'cloud_config'),
     namesWith: (accountUid) => byAccount.all(accountUid).map(({ name }) => String(name)),
     add(config) {
       insert.run(

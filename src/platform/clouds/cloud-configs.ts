@@ -20,6 +20,7 @@ import {
   type CloudConfigRecord,
   type CloudConfigStore,
 } from './cloud-config-store.ts'
+import { nameTaken } from '../taken-names.ts'
 
 export interface CloudConfigsOptions {
   readonly store: CloudConfigStore
@@ -81,11 +82,13 @@ export function createCloudConfigs(options: CloudConfigsOptions): CloudConfigs {
         requireProject(projectUid)
         if (!accounts.findUsable(cloudAccountRef.uid, projectUid))
           throw refusedField('spec.cloudAccountRef.uid', 'is no cloud account of this scope or of the tenant')
-        if (store.hasName(projectUid, name))
-          throw new AppError(
+        const taken = store.findTaken(projectUid, name)
+        if (taken !== undefined)
+          throw nameTaken(
             platformErrors.CloudConfigExists,
-            `there is a cloud configuration named ${name} in this scope`,
-            { details: { field: 'metadata.name' } },
+            'cloud configuration',
+            { name, taken },
+            'in this scope',
           )
         store.counts.requireRoom(projectUid)
         store.add({

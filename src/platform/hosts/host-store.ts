@@ -2,6 +2,7 @@ import type { Database } from '../../store/database.ts'
 import type { DeviceSpec, EdgeHostHealth } from '../schemas/edge-hosts.ts'
 import type { Generations } from './generations.ts'
 import { createScopeCounts, type ScopeCounts } from '../scope-counts.ts'
+import { createFindTaken, type FindTaken } from '../taken-names.ts'
 
 type Texts = Readonly<Record<string, string>>
 
@@ -39,8 +40,7 @@ export interface HostStore {
   findByHostUid(hostUid: string): HostRecord | undefined
   /** By its public key, base64url. */
   findByKey(publicKey: string): HostRecord | undefined
-  /** Whether a host of the scope has this name. */
-  hasName(projectUid: string, name: string): boolean
+  readonly findTaken: FindTaken
   put(host: HostRecord): void
   /** Keeps the key, so that the host can be told. */
   remove(uid: string, now: number): void
@@ -82,7 +82,6 @@ export function createHostStore(database: Database): HostStore {
   const byUid = sql.prepare(`SELECT ${hostColumns} FROM edge_host WHERE uid = ?`)
   const byHostUid = sql.prepare(`SELECT ${hostColumns} FROM edge_host WHERE host_uid = ?`)
   const byKey = sql.prepare(`SELECT ${hostColumns} FROM edge_host WHERE public_key = ? LIMIT 1`)
-  const named = sql.prepare('SELECT 1 FROM edge_host WHERE project_uid = ? AND name = ? LIMIT 1')
   const put = sql.prepare(
     `INSERT INTO edge_host (${ownColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (uid) DO UPDATE SET name = excluded.name, labels = excluded.labels, annotations = excluded.annotations,
@@ -103,7 +102,7 @@ export function createHostStore(database: Database): HostStore {
     find: (uid) => one(byUid.get(uid)),
     findByHostUid: (hostUid) => one(byHostUid.get(hostUid)),
     findByKey: (publicKey) => one(byKey.get(publicKey)),
-    hasName: (projectUid, name) => named.get(projectUid, name) !== undefined,
+    findTaken: createFindTaken(database, 'edge_host'),
     put(host) {
       put.run(
         ...[host.uid, host.projectUid, host.hostUid, host.name],

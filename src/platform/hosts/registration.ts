@@ -8,6 +8,7 @@ import type { HostRecord, HostStore } from './host-store.ts'
 import { parseHostKey } from './login-proof.ts'
 import type { RegistrationTokens } from './registration-tokens.ts'
 import type { TokenStore } from './token-store.ts'
+import { nameTaken } from '../taken-names.ts'
 
 export interface RegistrationOptions {
   readonly hosts: HostStore
@@ -79,12 +80,10 @@ export function createRegistration(options: RegistrationOptions): Registration {
         withKey,
         `the key of this host is that of another id, in ${placeOf(withKey, token.projectUid)}; a key belongs to one host`,
       )
-    if (hosts.hasName(token.projectUid, metadata.name))
-      throw new AppError(
-        platformErrors.HostNameExists,
-        `there is a host named ${metadata.name} in this project`,
-        { details: { field: 'metadata.name' } },
-      )
+    const { name } = metadata
+    const taken = hosts.findTaken(token.projectUid, name)
+    if (taken !== undefined)
+      throw nameTaken(platformErrors.HostNameExists, 'host', { name, taken }, 'in this project')
     hosts.counts.requireRoom(token.projectUid)
     const now = clock.now()
     return {

@@ -2,6 +2,7 @@ import type { ExaminedReference } from '../../definition/examination/protocol.ts
 import type { Database } from '../../store/database.ts'
 import type { Variable } from '../schemas/profiles.ts'
 import { createScopeCounts, type ScopeCounts } from '../scope-counts.ts'
+import { createFindTaken, type FindTaken } from '../taken-names.ts'
 
 type Texts = Readonly<Record<string, string>>
 
@@ -41,6 +42,8 @@ export interface ProfileRecord extends ProfileHead {
 export interface ProfileStore {
   find(uid: string): ProfileRecord | undefined
   findNamed(projectUid: string, name: string, version: string): ProfileHead | undefined
+  /** Of any version. */
+  readonly findTaken: FindTaken
   /** All versions of a name in a scope, the oldest first. */
   versions(projectUid: string, name: string): readonly { readonly uid: string; readonly version: string }[]
   /** The profiles that name a pack, of all scopes. */
@@ -96,6 +99,7 @@ export function createProfileStore(database: Database): ProfileStore {
       const row = byName.get(projectUid, name, version)
       return row && toProfileHead(row)
     },
+    findTaken: createFindTaken(database, 'cluster_profile'),
     versions: (projectUid, name) =>
       versions.all(projectUid, name).map(({ uid, version }) => ({
         ...{ uid: String(uid), version: String(version) },

@@ -35,6 +35,7 @@ import {
   type ProfileRecord,
   type ProfileStore,
 } from './profile-store.ts'
+import { nameTaken } from '../taken-names.ts'
 
 export interface ProfilesOptions {
   readonly store: ProfileStore
@@ -143,6 +144,9 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         platformErrors.ProfileExists,
         `there is a cluster profile ${name} ${version} in this scope`,
       )
+    const taken = store.findTaken(projectUid, name)
+    if (taken !== undefined && taken !== name)
+      throw nameTaken(platformErrors.ProfileExists, 'cluster profile', { name, taken }, 'in this scope')
   }
 
   /** Examines a profile in a new folder, which `keep` then takes; it is removed if that does not succeed. */

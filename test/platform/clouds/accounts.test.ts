@@ -66,6 +66,11 @@ describe('a cloud account', () => {
       '409 CloudAccountExists',
       'there is a cloud account named once in this scope',
     ])
+    const cased = await world.ask('POST', path, entity('Once'))
+    expect([cased.code, cased.message]).toEqual([
+      '409 CloudAccountExists',
+      'there is a cloud account named once in this scope, and Once differs from it in case only; take another name',
+    ])
     expect(world.cloud.requests).toEqual([])
     const project = { projectuid: await world.make('/v1/projects', { metadata: { name: 'names' } }) }
     await world.make(path, entity('once'), project)

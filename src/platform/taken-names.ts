@@ -1,0 +1,43 @@
+import { AppError } from '../errors/app-error.ts'
+import type { ErrorKind } from '../errors/define-errors.ts'
+import type { Database } from '../store/database.ts'
+
+/** Tables with a name in each row that is unique in its scope. */
+type NamedTable = 'cloud_account' | 'cloud_config' | 'cluster_profile' | 'edge_host'
+
+/**
+ * Finds the name in a scope that another one would be taken for: the same, or one that differs in case only, as `Press` and `press`. Names
+ * that were stored before this rule stay, so the same name comes first.
+ * @returns as it is stored; undefined where the name is free
+ */
+export type FindTaken = (projectUid: string, name: string) => string | undefined
+
+export function createFindTaken({ sql }: Pick<Database, 'sql'>, table: NamedTable): FindTaken {
+  const taken = sql.prepare(
+    `SELECT name FROM ${table} WHERE project_uid = ? AND name = ? COLLATE NOCASE ORDER BY name <> ? LIMIT 1`,
+  )
+  return (projectUid, name) => {
+    const row = taken.get(projectUid, name, name)
+    return row && String(row.name)
+  }
+}
+
+/**
+ * The refusal of a name that is taken.
+ * @param kind of error
+ * @param what for example `host`
+ * @param given in the request, and as it is stored
+ * @param where for example `in this scope`
+ */
+export function nameTaken(
+  kind: ErrorKind,
+  what: string,
+  given: { readonly name: string; readonly taken: string },
+  where: string,
+): AppError {
+  const { name, taken } = given
+  const differs = name === taken ? '' : `, and ${name} differs from it in case only; take another name`
+  return new AppError(kind, `there is a ${what} named ${taken} ${where}${differs}`, {
+    details: { field: 'metadata.name' },
+  })
+}

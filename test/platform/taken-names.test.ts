@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest'
+import { ask, clusterWorld } from '../support/cluster-world.ts'
+import { clusterProfile } from '../support/platform-clusters.ts'
+import { importProfile } from '../support/platform-packs.ts'
+import { playEdgeHost } from '../support/played-edge-host.ts'
+
+const world = clusterWorld()
+
+it.each([
+  ['/v1/projects', { metadata: { name: 'Hall North' } }, { metadata: { name: 'hall north' } }],
+  [
+    '/v1/edgehosts/tokens',
+    { metadata: { name: 'Token' }, spec: {} },
+    { metadata: { name: 'tOKEN' }, spec: {} },
+  ],
+])('a name of %s that differs from one that there is in case only is refused', async (url, one, other) => {
+  expect((await ask('POST', url, one)).status).toBe(201)
+  const refused = await ask('POST', url, other)
+  expect([refused.status, refused.json?.details]).toEqual([409, { field: 'metadata.name' }])
+})
+
+it('a host does not take the name of another one in other letters', async () => {
+  const { json } = await ask('POST', '/v1/edgehosts/tokens', { metadata: { name: 'of hosts' }, spec: {} })
+  const token = json?.token as unknown as string
+  const [one, other] = [playEdgeHost(world.platform()), playEdgeHost(world.platform())]
+  expect((await one.register(token, 'Press-3')).status).toBe(200)
+  const refused = await other.register(token, 'press-3')
+  expect([refused.status, refused.json.code, refused.json.details]).toEqual([
+    ...[409, 'HostNameExists', { field: 'metadata.name' }],
+  ])
+  expect(refused.text).toContain(
+    'a host named Press-3 in this project, and press-3 differs from it in case only',
+  )
+  expect((await other.register(token, 'press-4')).status).toBe(200)
+})
+
+it('a profile has one spelling of its name in all its versions; those that are stored stay', async () => {
+  const load = (name: string, version: string) =>
+    importProfile(world.platform(), JSON.stringify(clusterProfile(name, version)), world.admin())
+  expect((await load('Kiosk', '1.0.0')).statusCode).toBe(201)
+  for (const version of ['1.0.0', '2.0.0']) {
+    const refused = await load('KIOSK', version)
+    expect([refused.statusCode, refused.json<{ code: string }>().code]).toEqual([409, 'ProfileExists'])
+    expect(refused.body).toContain('a cluster profile named Kiosk in this scope, and KIOSK differs')
+  }
+  // As an earlier version has taken it.
+  const { sql } = world.platform().rooms.state.database
+  sql.exec("UPDATE cluster_profile SET name = 'kiosk' WHERE name = 'plant'")
+  for (const name of ['Kiosk', 'kiosk']) expect((await load(name, '3.0.0')).statusCode).toBe(201)
+})
