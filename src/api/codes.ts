@@ -35,8 +35,9 @@ export const apiErrors = defineErrors({
   },
   UnsupportedMediaType: {
     status: 415,
-    meaning: 'The endpoint does not accept this content type.',
-    action: 'Send Content-Type: application/json; for an upload multipart/form-data.',
+    meaning: 'The header Content-Type is missing, or the endpoint does not accept what it says.',
+    action:
+      'Send the header Content-Type: application/json; for an upload multipart/form-data. The document of the API says what each endpoint takes.',
   },
   TooManyRequests: {
     status: 429,

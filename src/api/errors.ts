@@ -87,6 +87,10 @@ const ownWords: Readonly<Record<string, string>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'a part of the path is too long',
 }
 
+// That of Fastify quotes what was sent, and names no header.
+const mediaTypeRefused =
+  'the header Content-Type is missing, or names what is not taken here; send application/json, or, for an upload, what the document of the API names'
+
 /** The refusal of a body that is incomplete when its connection ends. */
 export const connectionEnded = () =>
   new AppError(generalErrors.BadRequest, 'the connection ended before the body did')
@@ -104,6 +108,8 @@ export function toAppError(error: FastifyError): AppError {
   const kind = frameworkErrors[error.statusCode ?? 500]
   // Plain errors of a handler have no code, whatever the type says.
   const given = error.code as string | undefined
+  if (kind === apiErrors.UnsupportedMediaType && given?.startsWith('FST_'))
+    return new AppError(kind, mediaTypeRefused, { details: { field: 'Content-Type' } })
   if (kind && given?.startsWith('FST_')) return new AppError(kind, ownWords[given] ?? error.message)
   if (error instanceof SyntaxError && error.statusCode === 400)
     return new AppError(generalErrors.BadRequest, 'body is not valid JSON')

@@ -19,6 +19,7 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
   const given: Record<string, string[]> = {}
   const words: string[] = []
   let outputFile: string | undefined
+  const formats: Pick<GivenOption, 'rawName' | 'value'>[] = []
   // The list that words belong to until the next option.
   let list: string[] | undefined
   for (const token of parseTokens(argv, table)) {
@@ -37,7 +38,9 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
       continue
     }
     const known = table.commands.find((command) => command.name === words.join(' '))
-    checkOption({ table, command: known, name, rawName, value })
+    // A format or a file: only the command says which.
+    if (name === 'output' && known === undefined) formats.push({ rawName, value })
+    else checkOption({ table, command: known, name, rawName, value })
     const values = (given[name] ??= [])
     values.push(value ?? '')
     if (known !== undefined && optionOf(table, name, known)?.isList === true) list = values
@@ -46,6 +49,7 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
   if (given.help !== undefined) return lineOf(findCommand(['help'], table), words, {})
   if (given.version !== undefined) return lineOf(findCommand(['version'], table), [], {})
   const command = findCommand(words, table)
+  for (const format of formats) checkOption({ table, command, name: 'output', ...format })
   const rest = words.slice(command.name.split(' ').length)
   checkArguments(command, rest)
   const taken = optionsOf(table, command)
@@ -148,10 +152,11 @@ function checkOption({ table, command, name, rawName, value }: GivenOption): voi
   if (option.value !== undefined && value === undefined)
     throw refuse(`${rawName} needs a value: ${option.value}`)
   if (option.choices && !option.choices.includes(value ?? '')) {
-    const file =
-      command?.writesArchive === true && name === 'output'
-        ? ', or a file that ends in .tar, .tar.gz, .tgz or .tar.zst'
-        : ''
+    const isFile =
+      command !== undefined &&
+      (command.writesArchive === true || Object.hasOwn(command.options ?? {}, 'file')) &&
+      name === 'output'
+    const file = isFile ? ', or a file that ends in .tar, .tar.gz, .tgz or .tar.zst' : ''
     throw refuse(
       `${rawName} is ${printable(value ?? '')}; it must be one of: ${option.choices.join(', ')}${file}`,
     )

@@ -1,15 +1,23 @@
+import { escapeInvisible } from '../base/printable.ts'
 import { AppError } from './app-error.ts'
 import { generalErrors } from './codes.ts'
 
-/** The error for a full disk, with `missingBytes` if known. */
-export const storageFull = (missingBytes?: number, cause?: unknown) =>
-  new AppError(
+/** The error for a full disk, with `missingBytes` if known, and the file that could not be written where the system names it. */
+export function storageFull(missingBytes?: number, cause?: unknown, file = fileOf(cause)): AppError {
+  const disk = file === undefined ? 'the disk' : `the disk of ${escapeInvisible(file)}`
+  return new AppError(
     generalErrors.StorageFull,
     missingBytes === undefined
-      ? 'the disk is full; make room (see: df) and try again'
-      : `the disk lacks ${missingBytes} bytes for this file and the reserve that stays free; make room and send it again`,
+      ? `${disk} is full; make room (see: df) and try again`
+      : `${disk} lacks ${missingBytes} bytes for this file and the reserve that stays free; make room and send it again`,
     { ...(missingBytes === undefined ? {} : { details: { missingBytes } }), cause },
   )
+}
+
+const fileOf = (cause: unknown): string | undefined => {
+  const { path } = { ...(cause as { readonly path?: unknown } | undefined) }
+  return typeof path === 'string' ? path : undefined
+}
 
 /** The error for a file system that has space left, but no inodes. */
 export const noInodes = () =>
@@ -19,7 +27,15 @@ export const noInodes = () =>
   )
 
 /** @throws AppError StorageFull for a full disk or an exceeded quota; any other error is thrown unchanged */
-export function refuseFull(error: unknown): never {
+export const refuseFull = (error: unknown): never => refuse(error)
+
+/** The same for writes to an open file, of which the system names no path. @param file its path */
+export const refuseFullOf =
+  (file: string) =>
+  (error: unknown): never =>
+    refuse(error, file)
+
+function refuse(error: unknown, file = fileOf(error)): never {
   const { code } = error as NodeJS.ErrnoException
-  throw code === 'ENOSPC' || code === 'EDQUOT' ? storageFull(undefined, error) : error
+  throw code === 'ENOSPC' || code === 'EDQUOT' ? storageFull(undefined, error, file) : error
 }

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
-import { refuseFull } from '../errors/storage-full.ts'
+import { refuseFull, refuseFullOf } from '../errors/storage-full.ts'
 
 /** A file that is being written. */
 export interface ArchiveFile {
@@ -60,7 +60,7 @@ export async function createArchiveFile({
     await writing
     ;[filling, resting, filled] = [resting, filling, 0]
     // A short write(2) precedes ENOSPC; writeFile continues from there until everything is written.
-    writing = handle.writeFile(batch).then(() => onWritten?.((written += batch.length)), refuseFull)
+    writing = handle.writeFile(batch).then(() => onWritten?.((written += batch.length)), refuseFullOf(file))
     // The next caller that awaits it gets the error.
     writing.catch(() => undefined)
   }
@@ -75,7 +75,7 @@ export async function createArchiveFile({
     flush,
     async finish() {
       await flush()
-      await handle.sync().catch(refuseFull)
+      await handle.sync().catch(refuseFullOf(file))
       await handle.close()
       const parent = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY)
       try {

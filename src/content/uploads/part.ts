@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
-import { refuseFull } from '../../errors/storage-full.ts'
+import { refuseFull, refuseFullOf } from '../../errors/storage-full.ts'
 
 /** The bytes of a blob that this host holds, and their hash. */
 export interface Held {
@@ -75,7 +75,7 @@ export async function openPart({
     batch = []
     filled = 0
     writing = writeAll(handle, chunks, at)
-      .catch(refuseFull)
+      .catch(refuseFullOf(file))
       .then(() => onWritten(position))
       .catch((error: unknown) => {
         failure = { error }

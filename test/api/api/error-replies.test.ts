@@ -103,6 +103,11 @@ describe('an error', () => {
     const body = reply.json<ErrorReply>()
     expect([reply.statusCode, body.code, body.ref]).toEqual([status, code, reply.headers['x-request-id']])
     expect(body.message).not.toMatch(/FST_|Unexpected|position/)
+    if (status === 415)
+      expect([body.message, body.details]).toEqual([
+        expect.stringContaining('the header Content-Type'),
+        { field: 'Content-Type' },
+      ])
   })
 
   it('a body that is too large is a 413', async () => {

@@ -78,7 +78,10 @@ const errorOf = (work: Promise<unknown>) =>
 const full = {
   code: 'StorageFull',
   status: 507,
-  message: 'the disk is full; make room (see: df) and try again',
+  // With the file, where the system names it.
+  message: expect.stringMatching(
+    /^the disk( of \/.+)? is full; make room \(see: df\) and try again$/,
+  ) as string,
 }
 const blobOf = (content: Buffer): RawMember => ({ name: `blobs/sha256/${sha256(content)}`, content })
 

@@ -96,7 +96,16 @@ describe('an option that means something else in one command', () => {
   })
 
   it('an output that is neither a format nor an archive is refused, naming both', () => {
-    expect(refusal('content build --output b.zip')).toContain('or a file that ends in .tar')
+    for (const line of [
+      'content build --output b.zip',
+      '-o b.zip content build',
+      'content -o b.zip build',
+      'definition build -o b.zip',
+      '--output b.zip definition build',
+      'support -o b.zip',
+    ])
+      expect(refusal(line)).toContain('or a file that ends in .tar, .tar.gz, .tgz or .tar.zst')
+    expect(refusal('-o b.zip status')).toMatch(/it must be one of: table, json, yaml\n/)
   })
 })
 
