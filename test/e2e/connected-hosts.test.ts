@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isKitMissing } from '../support/kubernetes-kit.ts'
 import { eventually } from './host/eventually.ts'
-import { bootPlant, platformName, platformUrl, type Plant, type PlantHost } from './host/plant.ts'
+import {
+  bootPlant,
+  platformName,
+  platformUrl,
+  wantCluster,
+  type Plant,
+  type PlantHost,
+} from './host/plant.ts'
 import { output } from './host/process.ts'
 
 const minutes = 60_000
@@ -34,6 +42,9 @@ const device = async (name: string) => {
 const namesOf = async (filter: string) =>
   (await plant.devices(filter)).map(({ metadata }) => metadata.name).sort()
 const onConsole = (host: PlantHost) => host.read(issueFile)
+
+const clusterCtl = (...args: readonly string[]) => plant.platform.run(['edgeplatformctl', 'cluster', ...args])
+const shownClusters = async () => (await clusterCtl('list')).stdout
 
 /** The calls of section 4.4 of the reference that the platform takes over. */
 const clusterCalls = [
@@ -148,8 +159,6 @@ describe('three hosts that are connected with one command each', () => {
     }
   })
 
-  it('the third one loses its network, which is looked at below', () => third.plug(false))
-
   it('they are filtered by what they are, and by their health', async () => {
     expect(await namesOf(`spec.host.hostAddress=${second.address}`)).toEqual(['edge-2'])
     const all = ['edge-1', 'edge-2', 'edge-3']
@@ -195,6 +204,21 @@ describe('three hosts that are connected with one command each', () => {
     }
   })
 })
+
+describe.skipIf(isKitMissing())('a cluster that its host refuses', () => {
+  it('is shown with the reason, and when the host was last seen', { timeout: 2.5 * minutes }, async () => {
+    await wantCluster(plant, third, 'line')
+    await eventually(async () => {
+      expect(await shownClusters()).toMatch(/^line .* edge-3 .* Refused +20\d\d-/m)
+    }, 2 * minutes)
+    expect(await clusterCtl('watch', 'line')).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/the host has refused it/) as string,
+    })
+  })
+})
+
+it('the third host loses its network, which is looked at below', () => third.plug(false))
 
 describe('a host that was deleted on the platform', () => {
   it(
@@ -285,11 +309,53 @@ describe('a host that is disconnected', () => {
 })
 
 describe('a host that had no network for three minutes', () => {
-  it('is unhealthy, then healthy again, and reports it', { timeout: 6 * minutes }, async () => {
+  it('is unhealthy', { timeout: 5 * minutes }, async () => {
     await eventually(async () => {
       expect(await namesOf('status.health.state=unhealthy')).toContain('edge-3')
     }, 4 * minutes)
     expect(await third.link()).toMatchObject({ isConnected: false, registrationStatus: 'registered' })
+  })
+
+  it.skipIf(isKitMissing())(
+    'meanwhile each command of its cluster says how old it is, and none crosses a deletion',
+    async () => {
+      const until =
+        /does not answer and was last seen at 20\d\d-.*: nothing happens there until it is seen again/
+      const silent = /^line .* edge-3 +was Pending .*, silent /m
+      expect(await shownClusters()).toMatch(silent)
+      const applied = await clusterCtl('apply', 'line', '--yes')
+      expect([applied.exitCode, applied.stderr]).toEqual([
+        0,
+        expect.stringMatching(new RegExp(`as number 2\\. .*${until.source}`)),
+      ])
+      // It ends, for the host may be silent for days.
+      expect(await clusterCtl('watch', 'line')).toMatchObject({
+        exitCode: 6,
+        stderr: expect.stringMatching(
+          /number 2 waits: .*edge-3 does not answer and was last seen at /,
+        ) as string,
+      })
+      await plant.platform.output(['systemctl', 'restart', 'edgeplatformd'])
+      expect(await shownClusters()).toMatch(silent)
+
+      const deleted = await clusterCtl('delete', 'line', '--yes')
+      expect([deleted.exitCode, deleted.stderr]).toEqual([0, expect.stringMatching(until)])
+      expect(await clusterCtl('watch', 'line')).toMatchObject({ exitCode: 6 })
+      const crossing = await clusterCtl('apply', 'line', '--yes')
+      expect([crossing.exitCode, crossing.stderr]).toEqual([
+        1,
+        expect.stringMatching(/is to be deleted, as number 3, so it is not applied; .*--cancel-deletion/),
+      ])
+      await plant.platform.output(['systemctl', 'restart', 'edgeplatformd'])
+      const cancelled = await clusterCtl('apply', 'line', '--cancel-deletion', '--yes')
+      expect([cancelled.exitCode, cancelled.stderr]).toEqual([
+        0,
+        expect.stringMatching(new RegExp(`as number 4; its deletion is cancelled\\. .*${until.source}`)),
+      ])
+    },
+  )
+
+  it('is healthy again, and reports it', { timeout: 3 * minutes }, async () => {
     await third.plug(true)
     const link = await third.untilLink(({ isConnected }) => isConnected, 1.5 * minutes)
     expect(link.cause).toBeUndefined()
@@ -305,4 +371,21 @@ describe('a host that had no network for three minutes', () => {
       })
     })
   })
+
+  it.skipIf(isKitMissing())(
+    'its cluster is still wanted, and is gone when it is deleted',
+    { timeout: 5 * minutes },
+    async () => {
+      // The host has dealt with the last number, and with none before.
+      await eventually(async () => {
+        expect(await shownClusters()).toMatch(/^line .* edge-3 .* Refused +20\d\d-(?!.*silent)/m)
+      }, 2 * minutes)
+      const deleted = await clusterCtl('delete', 'line', '--yes')
+      expect([deleted.exitCode, deleted.stderr]).toEqual([
+        0,
+        expect.stringMatching(/The host edge-3 is told with its next heartbeat, and deletes the cluster/),
+      ])
+      await eventually(async () => expect(await shownClusters()).not.toMatch(/^line /m), 2 * minutes)
+    },
+  )
 })

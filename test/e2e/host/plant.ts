@@ -1,3 +1,7 @@
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { kit, noKit } from '../../support/kubernetes-kit.ts'
+import { plantVariables, writePlant } from '../cluster/plant-definition.ts'
 import { layBridge, type Bridge } from './bridge.ts'
 import { bootEdgehostd, type Edgehostd } from './edgehostd.ts'
 import { bootEdgeplatform, type Edgeplatform } from './edgeplatform.ts'
@@ -173,4 +177,26 @@ export async function bootPlant({ hosts: lowers, others = [] }: PlantOptions): P
     await unplug()
     throw error
   }
+}
+
+/** Wants a cluster of a host on the platform, by the definition of the tests of clusters; the platform gets its packs and its profile. */
+export async function wantCluster({ platform }: Plant, host: PlantHost, name: string): Promise<void> {
+  const found = await kit()
+  if (!found) throw new Error(noKit)
+  const folder = join(host.folder, 'plant')
+  await writePlant(folder, found)
+  await cp(folder, `/proc/${platform.leader}/root/root/plant`, { recursive: true })
+  await platform.sh('for pack in /root/plant/packs/*/; do edgeplatformctl pack upload "$pack"; done')
+  const profile = ['edgeplatformctl', 'profile', 'import', '/root/plant/profile.json']
+  const uid = (await platform.output(profile)).trim()
+  const edgeHosts = [{ hostUid: (await host.link()).edgeHostUid }]
+  const { status, text } = await platform.asRoot('POST', '/v1/spectroclusters/edge-native', {
+    metadata: { name },
+    spec: {
+      cloudConfig: {},
+      machinepoolconfig: [{ cloudConfig: { edgeHosts }, poolConfig: {} }],
+      profiles: [{ uid, variables: plantVariables.map(({ name, value }) => ({ name, value })) }],
+    },
+  })
+  if (status !== 201) throw new Error(text)
 }
