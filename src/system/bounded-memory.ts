@@ -1,47 +1,68 @@
+import { basename } from 'node:path'
+import { CommandFailed, type CommandRunner, type CommandStreamer } from './runner.ts'
+
 /**
  * The memory that a program of others may take while it reads what any author may have sent: a chart of some hundred bytes makes helm take
- * all that the machine has. 2 GiB of addresses, which is what the kernel can bound for one process without a unit; helm and kubeadm map
- * about half of that when they do their usual work.
+ * all that the machine has. 2 GiB of addresses, which is what the kernel can bound for one process without a unit. The runtime of Go reserves
+ * addresses before it does anything: kubectl, helm and kubeadm (`version`, `config`, `init --dry-run`) do their work with 900 MiB of them and
+ * not with 768, on 2 and on 64 cores, so that more than 1 GiB is left for what they read.
  */
-const mostMiB = 2_048
-
-/** A command with its arguments. */
-export type Command = readonly [program: string, args: readonly string[]]
-
-/**
- * The command with a bound for the memory of its process and of those that it starts, prlimit(1) of util-linux, which each Debian has.
- * A program that meets it ends by itself; `isMemoryMet` knows that from what it says.
- */
-export const withBoundedMemory = (program: string, args: readonly string[]): Command => [
-  'prlimit',
-  [`--as=${mostMiB * 1_048_576}`, '--', program, ...args],
-]
+export const mostMemoryMiB = 2_048
 
 // What the runtime of Go says, https://go.dev/src/runtime/malloc.go and panic.go, and what perror(3) says for ENOMEM.
-const metLines =
-  /^(?:fatal error: (?:runtime: )?(?:out of memory|cannot (?:allocate|map|reserve))|runtime: (?:out of memory|cannot allocate memory|failed to create new OS thread)|prlimit: .*cannot allocate memory$)/im
-
-/** Whether a bounded program has ended since it met the bound. @param stderr what it wrote to standard error, or the end of it */
-export const isMemoryMet = (stderr: string): boolean => metLines.test(stderr)
-
-/** The reason for a user, after the name of the program. */
-export const memoryReason = `needs more memory than a program may take here, the limit of ${mostMiB} MiB`
+const metLine =
+  /^(?:fatal error: (?:runtime: )?(?:out of memory|failed to reserve|cannot (?:allocate|map|reserve))|runtime: (?:out of memory|cannot allocate memory|failed to create new OS thread)|(?:prlimit|timeout): .*cannot allocate memory$)/im
 
 // prlimit(1) ends with these where exec(2) fails, as env(1) does.
-const notRun = [126, 127]
+const notRunCodes: readonly (number | undefined)[] = [126, 127]
+// timeout(1) quotes the path.
+const notRunLine = /^(?:prlimit|timeout): failed to (?:execute|run command) ['‘]?(.+?)['’]?: ([^:\n]+)$/m
 
 /**
- * Why a bounded program could not be begun, as with EACCES on a file system without execution: that is no fault of what it was to read.
- * @returns the end of a sentence after its name; undefined where it was begun
+ * Runs programs of others that read what is not trusted: each process, and those that it starts, has a bound for its memory, by prlimit(1)
+ * of util-linux, which each Debian has. It is the one place that knows how such a program ends at its bound, or is not begun:
+ * both are a `CommandFailed`, with `too-much-memory` and `not-started`. Other ends are data, as of the runner.
  */
-export function notRunReason({
-  exitCode,
-  stderr,
-}: {
-  readonly exitCode: number | undefined
-  readonly stderr: string
-}): string | undefined {
-  if (exitCode === undefined || !notRun.includes(exitCode)) return undefined
-  const [, reason] = /^(?:prlimit|timeout): failed to (?:execute|run command) (.+)$/m.exec(stderr) ?? []
-  return reason === undefined ? undefined : `cannot be run: ${reason}`
+export function createBoundedRunner(runner: CommandRunner & CommandStreamer): CommandRunner & CommandStreamer
+export function createBoundedRunner(runner: CommandRunner): CommandRunner
+export function createBoundedRunner(runner: CommandRunner & Partial<CommandStreamer>) {
+  const commandOf = (program: string, args: readonly string[]) =>
+    ['prlimit', [`--as=${mostMemoryMiB * 1_048_576}`, '--', program, ...args]] as const
+
+  const run: CommandRunner['run'] = async (program, args, options) => {
+    const result = await runner.run(...commandOf(program, args), options)
+    throwIfBounded(program, result.exitCode, result.stderr)
+    return result
+  }
+
+  const stream: CommandStreamer['stream'] = async (program, args, options) => {
+    // The lines of each thread of Go follow those that say why.
+    let telling = ''
+    const result = await runner.stream!(...commandOf(program, args), {
+      ...options,
+      onLine(line, from) {
+        if (telling === '' && from === 'stderr' && (metLine.test(line) || notRunLine.test(line)))
+          telling = line
+        options.onLine(line, from)
+      },
+    })
+    throwIfBounded(program, result.exitCode, telling)
+    return result
+  }
+  return { run, stream }
+}
+
+/** @throws CommandFailed that says so in words for operators */
+function throwIfBounded(program: string, exitCode: number | undefined, stderr: string): void {
+  if (exitCode === 0) return
+  const fail = (reason: CommandFailed['reason'], detail: string) =>
+    new CommandFailed(program, reason, detail, `${basename(program)} ${detail}`)
+  const [, path, why] = (notRunCodes.includes(exitCode) && notRunLine.exec(stderr)) || []
+  // That is no fault of what it was to read, as with EACCES on a file system without execution.
+  if (path !== undefined) throw fail('not-started', `cannot be run: ${path}: ${why ?? ''}`)
+  if (metLine.test(stderr))
+    throw fail(
+      'too-much-memory',
+      `needs more memory than a program may take here, the limit of ${mostMemoryMiB} MiB`,
+    )
 }

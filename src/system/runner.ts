@@ -17,16 +17,24 @@ export interface RunOptions extends ChildOptions {
   readonly maxOutputBytes?: number
 }
 
-/** The program could not be run to its end: not found, timed out, too much output, or ended by the caller's signal. */
+/** The program could not be run to its end: not found, timed out, too much output or memory, or ended by the caller's signal. */
 export class CommandFailed extends Error {
   override readonly name = 'CommandFailed'
   readonly program: string
-  readonly reason: 'not-started' | 'timed-out' | 'output-too-large' | 'ended'
+  readonly reason: 'not-started' | 'timed-out' | 'output-too-large' | 'too-much-memory' | 'ended'
+  /** What the reason is about; a bounded program has the end of a sentence after its name. */
+  readonly detail: string
 
-  constructor(program: string, reason: CommandFailed['reason'], detail: string) {
-    super(`${program}: ${reason}${detail ? ` (${detail})` : ''}`)
+  constructor(
+    program: string,
+    reason: CommandFailed['reason'],
+    detail: string,
+    message = `${program}: ${reason}${detail ? ` (${detail})` : ''}`,
+  ) {
+    super(message)
     this.program = program
     this.reason = reason
+    this.detail = detail
   }
 }
 

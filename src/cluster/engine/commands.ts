@@ -1,7 +1,7 @@
-import { createRunner } from '../../system/runner.ts'
+import { createBoundedRunner } from '../../system/bounded-memory.ts'
+import { createRunner, type CommandRunner, type CommandStreamer } from '../../system/runner.ts'
 import { StepFailed } from '../step.ts'
 
-const runner = createRunner()
 const shortMs = 60_000
 // The step of the action has a limit of its own.
 const longMs = 3_600_000
@@ -10,46 +10,51 @@ export interface CommandOptions {
   readonly timeoutMs?: number
 }
 
-/** Programs of the host, as an action runs them: to their end, and a failure has a reason for operators. */
-export const commands = {
+export interface Commands {
   /** @returns its standard output @throws StepFailed with its error output */
-  async run(
-    program: string,
-    args: readonly string[],
-    { timeoutMs = shortMs }: CommandOptions = {},
-  ): Promise<string> {
-    const result = await runner.run(program, args, { timeoutMs }).catch((error: unknown) => {
-      throw new StepFailed((error as Error).message)
-    })
-    if (result.exitCode === 0) return result.stdout
-    throw new StepFailed(
-      `${[program, ...args].join(' ')} failed: ${result.stderr.trim() || result.stdout.trim()}`,
-    )
-  },
+  run(program: string, args: readonly string[], options?: CommandOptions): Promise<string>
   /** @returns why it failed; undefined if it did not */
-  attempt: (
-    program: string,
-    args: readonly string[],
-    options?: CommandOptions,
-  ): Promise<string | undefined> =>
-    commands.run(program, args, options).then(
-      () => undefined,
-      (error: unknown) => (error as Error).message,
-    ),
+  attempt(program: string, args: readonly string[], options?: CommandOptions): Promise<string | undefined>
   /**
    * Passes on the lines of a program as they come.
    * @returns its exit code and its last lines
    */
-  async stream(
+  stream(
     program: string,
     args: readonly string[],
     onLine: (line: string) => void,
     environment: Readonly<Record<string, string>>,
-  ) {
-    return runner
-      .stream(program, args, { timeoutMs: longMs, environment, onLine })
-      .catch((error: unknown) => {
-        throw new StepFailed((error as Error).message)
-      })
-  },
+  ): Promise<{ readonly exitCode: number | undefined; readonly tail: string }>
 }
+
+function createCommands(runner: CommandRunner & CommandStreamer): Commands {
+  const commands: Commands = {
+    async run(program, args, { timeoutMs = shortMs } = {}) {
+      const result = await runner.run(program, args, { timeoutMs }).catch(stepFailed)
+      if (result.exitCode === 0) return result.stdout
+      throw new StepFailed(
+        `${[program, ...args].join(' ')} failed: ${result.stderr.trim() || result.stdout.trim()}`,
+      )
+    },
+    attempt: (program, args, options) =>
+      commands.run(program, args, options).then(
+        () => undefined,
+        (error: unknown) => (error as Error).message,
+      ),
+    stream: (program, args, onLine, environment) =>
+      runner.stream(program, args, { timeoutMs: longMs, environment, onLine }).catch(stepFailed),
+  }
+  return commands
+}
+
+const stepFailed = (error: unknown) => {
+  throw new StepFailed((error as Error).message, { cause: error })
+}
+
+const runner = createRunner()
+
+/** Programs of the host, as an action runs them: to their end, and a failure has a reason for operators. */
+export const commands = createCommands(runner)
+
+/** kubeadm and kubectl, which read what definitions bring and what is in the cluster: the same, with a bound for their memory. */
+export const kubernetesCommands = createCommands(createBoundedRunner(runner))

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdtemp, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isMemoryMet, memoryReason, notRunReason, withBoundedMemory } from '../../system/bounded-memory.ts'
+import { createBoundedRunner } from '../../system/bounded-memory.ts'
 import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
 import type { KubeadmWanted } from './kubeadm-config.ts'
 import { kubeadmFailure } from './kubeadm-failure.ts'
@@ -38,6 +38,7 @@ export interface KubeadmFiles {
 }
 
 export function createKubeadmFiles({ folder, runner }: KubeadmFilesOptions): KubeadmFiles {
+  const bounded = createBoundedRunner(runner)
   /** By what they follow from; the oldest first. */
   const answers = new Map<string, Promise<string>>()
 
@@ -74,14 +75,14 @@ export function createKubeadmFiles({ folder, runner }: KubeadmFilesOptions): Kub
       const [given, made] = [join(scratch, 'given.yaml'), join(scratch, 'made.yaml')]
       await writeFile(given, text, { mode: 0o600 })
       const all = args.map((argument) => argument.replace('GIVEN', given).replace('MADE', made))
-      const result = await runner.run(...withBoundedMemory(kubeadm, all), {
-        timeoutMs,
-        ...(signal ? { signal } : {}),
-      })
-      const notRun = notRunReason(result)
-      if (notRun !== undefined) throw new CommandFailed('kubeadm', 'not-started', notRun)
-      if (result.exitCode !== 0 && isMemoryMet(result.stderr))
-        throw new Error(`kubeadm ${memoryReason}, to read the configuration of the pack`)
+      const result = await bounded
+        .run(kubeadm, all, { timeoutMs, ...(signal ? { signal } : {}) })
+        .catch((error: unknown) => {
+          // What takes so much is the configuration.
+          if (error instanceof CommandFailed && error.reason === 'too-much-memory')
+            throw new Error(`${error.message}, to read the configuration of the pack`, { cause: error })
+          throw error
+        })
       if (result.exitCode !== 0) throw new Error(kubeadmFailure(result.stderr || result.stdout))
       return args.includes('MADE') ? await readFile(made, 'utf8') : result.stdout
     } finally {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { parseExactJson } from '../../base/json.ts'
 import { StepFailed } from '../step.ts'
-import { commands } from './commands.ts'
+import { kubernetesCommands } from './commands.ts'
 import { withLastWords } from './last-words.ts'
 import { kubernetesFiles, type ClusterPaths } from './paths.ts'
 import { currentProgram } from './programs.ts'
@@ -11,11 +12,26 @@ export const kubectl = (
   args: readonly string[],
   timeoutMs = 60_000,
 ): Promise<string> =>
-  commands.run(
+  kubernetesCommands.run(
     currentProgram(programs, 'kubectl'),
     [`--kubeconfig=${kubernetesFiles.adminConfig}`, ...args],
     { timeoutMs },
   )
+
+/**
+ * Gets an object or a list by kubectl, with exact whole numbers, as the client of the API server gives them.
+ * @param args of `kubectl get`
+ * @returns undefined where it is not there
+ * @throws StepFailed as `kubectl`
+ */
+export async function getByKubectl<T>(
+  paths: Pick<ClusterPaths, 'programs'>,
+  args: readonly string[],
+  timeoutMs?: number,
+): Promise<T | undefined> {
+  const shown = await kubectl(paths, ['get', ...args, '--output=json', '--ignore-not-found'], timeoutMs)
+  return shown.trim() === '' ? undefined : (parseExactJson(shown) as T)
+}
 
 /** Waits until the API server says that it is ready. @returns whether it did in time */
 export async function waitUntilReady(

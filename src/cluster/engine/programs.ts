@@ -20,7 +20,8 @@ import { serialize } from '../../base/serialize.ts'
 import type { FoundProgram, ProgramFile } from '../../content/store/find-program.ts'
 import type { ContentAccess } from '../../content/store/find.ts'
 import { replaceFile, syncFolder } from '../../system/files.ts'
-import type { CommandRunner } from '../../system/runner.ts'
+import { createBoundedRunner } from '../../system/bounded-memory.ts'
+import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
 import { StepFailed } from '../step.ts'
 
 /** Programs that a cluster needs: those of the version of Kubernetes, and tools of which the newest is taken. */
@@ -44,7 +45,8 @@ export type ProgramSource =
   | { readonly kind: 'content'; readonly version: string; readonly found: FoundProgram }
   | { readonly kind: 'missing'; readonly code: ProgramProblem; readonly reason: string }
 
-export type ProgramProblem = 'ProgramMissing' | 'ProgramDamaged' | 'ProgramOfAnotherVersion'
+export type ProgramProblem =
+  'ProgramMissing' | 'ProgramDamaged' | 'ProgramOfAnotherVersion' | 'ProgramUnusable'
 
 /** The programs of the cluster, by version side by side: `<folder>/<name>/<version>`, and `current` a link to the one in use. */
 export interface Programs {
@@ -76,7 +78,8 @@ const versionArguments: Readonly<Partial<Record<ProgramName, readonly string[]>>
 export const currentProgram = (folder: string, name: ProgramName) => join(folder, name, 'current', name)
 
 export function createPrograms(options: ProgramsOptions): Programs {
-  const { folder, hostFolder, content, architecture, runner } = options
+  const { folder, hostFolder, content, architecture } = options
+  const runner = createBoundedRunner(options.runner)
   const inTurn = serialize()
 
   async function find(name: ProgramName, version?: string): Promise<ProgramSource> {
@@ -108,8 +111,17 @@ export function createPrograms(options: ProgramsOptions): Programs {
   async function judgeHostProgram(name: ProgramName, path: string, version?: string): Promise<ProgramSource> {
     const args = versionArguments[name]
     if (version === undefined || args === undefined) return { kind: 'host', path }
-    const { stdout } = await runner.run(path, args, { timeoutMs: versionTimeoutMs })
-    const [, own] = /\bv?(\d+\.\d+\.\d+\S*)/.exec(stdout) ?? []
+    const asked = await runner.run(path, args, { timeoutMs: versionTimeoutMs }).catch((error: unknown) => {
+      if (error instanceof CommandFailed) return error
+      throw error
+    })
+    if (asked instanceof CommandFailed)
+      return {
+        kind: 'missing',
+        code: 'ProgramUnusable',
+        reason: `the version of ${path} cannot be asked for: ${asked.message}`,
+      }
+    const [, own] = /\bv?(\d+\.\d+\.\d+\S*)/.exec(asked.stdout) ?? []
     if (own === version) return { kind: 'host', path }
     return {
       kind: 'missing',

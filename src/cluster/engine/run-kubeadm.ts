@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { commands } from './commands.ts'
+import { kubernetesCommands } from './commands.ts'
 import { kubeadmFailure } from './kubeadm-failure.ts'
 import type { ClusterPaths } from './paths.ts'
 import { kubernetesPrograms } from './programs.ts'
@@ -22,7 +22,10 @@ export async function runKubeadmIn(
   more: Readonly<Record<string, string>> = {},
 ): Promise<string | undefined> {
   const { program, environment } = kubeadmIn(folders)
-  const { exitCode, tail } = await commands.stream(program, args, print, { ...environment, ...more })
+  const { exitCode, tail } = await kubernetesCommands.stream(program, args, print, {
+    ...environment,
+    ...more,
+  })
   return exitCode === 0 ? undefined : kubeadmFailure(tail)
 }
 

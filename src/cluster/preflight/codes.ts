@@ -83,7 +83,7 @@ export const preflightCodes = {
   ProgramUnusable: {
     severity: 'error',
     meaning:
-      'A program that reads the definition, helm or kubeadm, cannot be run; the definition was not read.',
+      'A program that reads the definition, helm or kubeadm, or one of the folder cluster.programs.directory cannot be run; the definition was not read with it.',
     action: 'See FileSystemUnusable where it is there too; otherwise correct what the message names.',
   },
   ProgramOfAnotherVersion: {

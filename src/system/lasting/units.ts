@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { mostMemoryMiB } from '../bounded-memory.ts'
 import type { CommandRunner } from '../runner.ts'
 import type { Place } from './place.ts'
 
@@ -34,6 +35,8 @@ export function createUnits(
         // SIGTERM goes to the keeper alone, which passes it on; processes that remain after its end are killed.
         '--property=KillMode=mixed',
         '--property=TimeoutStopSec=20',
+        // A command and what it starts may read what is not trusted.
+        `--property=MemoryMax=${mostMemoryMiB}M`,
         // When the OOM killer ends the command, its keeper records that.
         '--property=OOMPolicy=continue',
         // The keeper enforces the time limit; this one ends a keeper that hangs.

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { judgeFolder, probeFolder } from '../../../src/cluster/host/preflight/probe-folder.ts'
-import { notRunReason, withBoundedMemory } from '../../../src/system/bounded-memory.ts'
+import { createBoundedRunner } from '../../../src/system/bounded-memory.ts'
 import { createRunner, type CommandRunner } from '../../../src/system/runner.ts'
 
 const runner = createRunner()
@@ -54,13 +54,24 @@ describe.skipIf(exitCode !== 0)('the folder of the state', () => {
   })
 
   it('a program that cannot be begun there is told from one that has refused what it read', async () => {
-    const [program, args] = withBoundedMemory(join(place, 'run'), [])
-    const mounted = withMounts(
-      "mount -t tmpfs -o noexec tmpfs state; printf '#!/bin/sh\\n' > state/run; chmod 700 state/run",
+    const program = join(place, 'run')
+    const mounted = createBoundedRunner(
+      withMounts(
+        "mount -t tmpfs -o noexec tmpfs state; printf '#!/bin/sh\\n' > state/run; chmod 700 state/run",
+      ),
     )
-    const denied = await mounted.run('timeout', ['9', program, ...args], { timeoutMs: 20_000 })
-    expect(notRunReason(denied)).toBe(`cannot be run: ${join(place, 'run')}: Permission denied`)
-    expect(notRunReason({ exitCode: 126, stderr: 'Error: 126' })).toBeUndefined()
-    expect(notRunReason({ exitCode: 1, stderr: denied.stderr })).toBeUndefined()
+    for (const [name, ...args] of [[program], ['timeout', '9', program]] as const)
+      await expect(mounted.run(name, args, { timeoutMs: 20_000 })).rejects.toMatchObject({
+        reason: 'not-started',
+        detail: `cannot be run: ${program}: Permission denied`,
+      })
+    const says = (line: string, exitCode: number) =>
+      createBoundedRunner(runner).run('sh', ['-c', `echo '${line}' >&2; exit ${exitCode}`], {
+        timeoutMs: 20_000,
+      })
+    const line = `prlimit: failed to execute ${program}: Permission denied`
+    expect(await says('Error: 126', 126)).toMatchObject({ exitCode: 126 })
+    expect(await says(line, 1)).toMatchObject({ exitCode: 1 })
+    await expect(says(line, 126)).rejects.toMatchObject({ reason: 'not-started' })
   })
 })

@@ -39,6 +39,12 @@ describe('keepers as units', () => {
     expect(await units.findKeeper(run)).toBe(17)
   })
 
+  it('the memory of a unit, and of all that its command starts, is bounded', async () => {
+    const { asked, units } = unitsWith('')
+    await units.launch({ ...run, command: ['keeper'], timeoutMs: 1_000 })
+    expect(asked[0]).toContain(' --property=MemoryMax=2048M ')
+  })
+
   it('the id of the boot is asked for once', async () => {
     const { asked, units } = unitsWith('123\n')
     expect(await units.bootId()).toBe('kernel 123')

@@ -1,10 +1,9 @@
 import { readdir, rm } from 'node:fs/promises'
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
-import { commands } from '../commands.ts'
 import { readInitialisation, writeInitialisation } from '../initialisation.ts'
+import { kubectl } from '../kubectl.ts'
 import { clusterPaths, criSocket, kubernetesFiles, type ClusterPaths } from '../paths.ts'
-import { currentProgram } from '../programs.ts'
 import { noteConfigured } from '../reconfigure/configured.ts'
 import { runKubeadm } from '../run-kubeadm.ts'
 import { writeVersion } from '../upgrade/notes.ts'
@@ -44,11 +43,7 @@ export const initialise: StepAction = async (order, print) => {
     await writeInitialisation(paths, { uid, state: 'initialised' })
   }
   const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`)
-  if (pairs.length > 0)
-    await commands.run(currentProgram(paths.programs, 'kubectl'), [
-      `--kubeconfig=${kubernetesFiles.adminConfig}`,
-      ...['label', '--overwrite', 'node', node, ...pairs],
-    ])
+  if (pairs.length > 0) await kubectl(paths, ['label', '--overwrite', 'node', node, ...pairs])
   await noteConfigured(paths, digest, { labels, taints })
   await writeVersion(paths, version)
   await writeInitialisation(paths, { uid, state: 'done' })

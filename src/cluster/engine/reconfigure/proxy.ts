@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { commands } from '../commands.ts'
-import { kubectl } from '../kubectl.ts'
+import { kubernetesCommands } from '../commands.ts'
+import { getByKubectl, kubectl } from '../kubectl.ts'
 import { documentsOf } from '../pack-config.ts'
 import type { ClusterPaths } from '../paths.ts'
 import { currentProgram } from '../programs.ts'
@@ -14,14 +14,11 @@ const steadyMs = 10_000
 
 /** Whether kube-proxy is installed with another configuration than that of a file; false where kubeadm did not install it. */
 export async function isProxyOther(paths: ClusterPaths): Promise<boolean> {
-  const shown = await kubectl(paths, [
-    ...['get', 'configmap', 'kube-proxy', inSystem, '--output=json', '--ignore-not-found'],
-  ])
-  if (shown.trim() === '') return false
-  const { data } = JSON.parse(shown) as { readonly data?: Readonly<Record<string, string>> }
+  const present = await getByKubectl<ProxyObject>(paths, ['configmap', 'kube-proxy', inSystem])
+  if (!present) return false
   const args = ['init', 'phase', 'addon', 'kube-proxy', '--config', paths.kubeadmConfig, '--print-manifest']
-  const manifest = await commands.run(currentProgram(paths.programs, 'kubeadm'), args)
-  return proxyConfiguration(manifest) !== data?.['config.conf']
+  const manifest = await kubernetesCommands.run(currentProgram(paths.programs, 'kubeadm'), args)
+  return proxyConfiguration(manifest) !== present.data?.['config.conf']
 }
 
 /** The configuration of kube-proxy in what `kubeadm init phase addon kube-proxy --print-manifest` prints. */
@@ -45,10 +42,10 @@ export async function applyProxy(paths: ClusterPaths, print: (line: string) => v
   await kubectl(paths, ['delete', 'pods', inSystem, '--selector=k8s-app=kube-proxy'], startMs)
   const end = Date.now() + startMs
   for (;;) {
-    const shown = await kubectl(paths, [
-      ...['get', 'pods', inSystem, '--selector=k8s-app=kube-proxy', '--output=json'],
+    const shown = await getByKubectl<{ readonly items: readonly PodObject[] }>(paths, [
+      ...['pods', inSystem, '--selector=k8s-app=kube-proxy'],
     ])
-    const { items } = JSON.parse(shown) as { readonly items: readonly PodObject[] }
+    const items = shown?.items ?? []
     if (items.length > 0 && items.every((pod) => isSteady(pod, Date.now()))) return
     if (Date.now() > end)
       throw new StepFailed(

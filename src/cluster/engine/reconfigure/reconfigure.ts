@@ -4,7 +4,7 @@ import { replaceFile } from '../../../system/files.ts'
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
 import type { Taint } from '../../wanted.ts'
-import { expectReady, kubectl } from '../kubectl.ts'
+import { expectReady, getByKubectl, kubectl } from '../kubectl.ts'
 import { withLastWords } from '../last-words.ts'
 import { runningContainers, waitForContainers } from '../node-containers.ts'
 import { clusterPaths, type ClusterPaths } from '../paths.ts'
@@ -141,7 +141,8 @@ async function configureNode(
   before: Configured,
 ): Promise<void> {
   const { node, labels, taints } = order
-  const shown = await kubectl(paths, ['get', 'node', node, '--output=json'])
-  const patch = nodePatch(JSON.parse(shown) as NodeObject, { labels, taints }, before)
+  const present = await getByKubectl<NodeObject>(paths, ['node', node])
+  if (!present) throw new StepFailed(`the node ${node} is not registered; see: journalctl -u kubelet.service`)
+  const patch = nodePatch(present, { labels, taints }, before)
   if (patch) await kubectl(paths, ['patch', 'node', node, '--type=merge', `--patch=${JSON.stringify(patch)}`])
 }

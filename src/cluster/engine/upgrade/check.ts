@@ -1,6 +1,7 @@
 import { readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../../../system/files.ts'
+import { createBoundedRunner } from '../../../system/bounded-memory.ts'
 import { createRunner } from '../../../system/runner.ts'
 import { skewOf } from '../../change/version.ts'
 import { StepFailed } from '../../step.ts'
@@ -73,11 +74,12 @@ export const checkUpgrade: StepAction = async (given, print) => {
 
 /** Asks kubeadm until it has a plan. @throws StepFailed a refusal, with what it said last */
 async function askForPlan(paths: ClusterPaths, to: string, print: (line: string) => void) {
+  const bounded = createBoundedRunner(createRunner())
   const { program, environment } = kubeadmIn((await readNextPrograms(paths, to)).folders)
   const args = ['upgrade', 'plan', `v${to}`, '--config', paths.next.upgradeConfig, '--output', 'json']
   const { failed, plan } = await untilChecksPass(
     async () => {
-      const result = await createRunner().run(program, args, { timeoutMs: planMs, environment })
+      const result = await bounded.run(program, args, { timeoutMs: planMs, environment })
       const given = result.exitCode === 0 ? parseUpgradePlan(result.stdout) : undefined
       const why =
         result.exitCode === 0

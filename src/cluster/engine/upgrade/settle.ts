@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { KubernetesObject } from '../../../kubernetes/client.ts'
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
-import { kubectl } from '../kubectl.ts'
+import { getByKubectl, kubectl } from '../kubectl.ts'
 import { clusterPaths, kubernetesFiles, type ClusterPaths } from '../paths.ts'
 import type { UpgradeOrder } from './check.ts'
 import { removeOtherCopies } from './copy.ts'
@@ -52,10 +52,7 @@ async function troubleOf(paths: ClusterPaths, node: string, version: string): Pr
   try {
     const ready = await kubectl(paths, ['get', '--raw=/readyz', '--request-timeout=5s'], 10_000)
     if (ready.trim() !== 'ok') return `the API server is not ready: ${ready.trim()}`
-    const objectOf = async (...args: readonly string[]) => {
-      const shown = await kubectl(paths, ['get', ...args, '--output=json', '--ignore-not-found'], 10_000)
-      return shown.trim() === '' ? undefined : (JSON.parse(shown) as KubernetesObject)
-    }
+    const objectOf = (...args: readonly string[]) => getByKubectl<KubernetesObject>(paths, args, 10_000)
     const own = await objectOf('node', node)
     if (!own) return `the node ${node} is not registered`
     const trouble = nodeTrouble(own, version)

@@ -4,7 +4,7 @@ import type { KubernetesObject } from '../../../kubernetes/client.ts'
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
 import { startUnits } from '../actions/start-units.ts'
-import { expectReady, kubectl } from '../kubectl.ts'
+import { expectReady, getByKubectl } from '../kubectl.ts'
 import { clusterPaths, type ClusterPaths } from '../paths.ts'
 import { kubernetesPrograms, pointTo } from '../programs.ts'
 import { startKubelet } from '../kubelet.ts'
@@ -80,8 +80,8 @@ export const upgradeKubernetes: StepAction = async (given, print) => {
 async function expectNode(paths: ClusterPaths, node: string, version: string): Promise<void> {
   const end = Date.now() + readyMs
   for (;;) {
-    const trouble = await kubectl(paths, ['get', 'node', node, '--output=json'], 10_000).then(
-      (shown) => nodeTrouble(JSON.parse(shown) as KubernetesObject, version),
+    const trouble = await getByKubectl<KubernetesObject>(paths, ['node', node], 10_000).then(
+      (own) => (own ? nodeTrouble(own, version) : `the node ${node} is not registered`),
       (error: unknown) => (error as Error).message,
     )
     if (trouble === undefined) return

@@ -1,5 +1,5 @@
-import { isMemoryMet, memoryReason, withBoundedMemory } from '../../../system/bounded-memory.ts'
-import type { CommandRunner, CommandStreamer } from '../../../system/runner.ts'
+import { createBoundedRunner } from '../../../system/bounded-memory.ts'
+import { CommandFailed, type CommandRunner, type CommandStreamer } from '../../../system/runner.ts'
 import { StepFailed } from '../../step.ts'
 import type { Revision } from './cure.ts'
 import { missesInstallHooks, readHistory, readResources, reasonOf, waitingOf } from './helm-output.ts'
@@ -53,7 +53,9 @@ const graceMs = 60_000
 const maxObjectsBytes = 268_435_456
 
 /** Runs helm for one release. */
-export function createHelm({ runner, program, kubeconfig, home, release, namespace }: HelmOptions): Helm {
+export function createHelm(options: HelmOptions): Helm {
+  const { program, kubeconfig, home, release, namespace } = options
+  const runner = createBoundedRunner(options.runner)
   const environment = { HOME: home }
   const args = (command: string, ...more: readonly string[]) => [
     ...[command, ...more],
@@ -61,11 +63,13 @@ export function createHelm({ runner, program, kubeconfig, home, release, namespa
   ]
   const limit = (timeoutMs: number) => ['--timeout', `${Math.ceil(timeoutMs / 1_000)}s`]
 
-  async function ask(command: string, ...more: readonly string[]) {
-    const options = { timeoutMs: askMs, maxOutputBytes: maxObjectsBytes, environment }
-    const [bounded, all] = withBoundedMemory(program, args(command, release, '--output', 'json', ...more))
-    return runner.run(bounded, all, options)
-  }
+  /** Its end is data. @throws StepFailed where it was not run to its end */
+  const ask = (command: readonly [string, ...string[]]) =>
+    runner
+      .run(program, args(...command), { timeoutMs: askMs, maxOutputBytes: maxObjectsBytes, environment })
+      .catch((error: unknown) => failed(`the Helm release ${namespace}/${release} cannot be read`, error))
+  const askJson = (command: string, ...more: readonly string[]) =>
+    ask([command, release, '--output', 'json', ...more])
 
   /** Runs a command that changes the release. Its standard output may contain secrets, as in the notes of a chart. */
   async function change(
@@ -75,22 +79,22 @@ export function createHelm({ runner, program, kubeconfig, home, release, namespa
     onLine: (line: string) => void = () => undefined,
   ): Promise<void> {
     const errors: string[] = []
-    let isBounded = false as boolean
-    const { exitCode, signal } = await runner.stream(...withBoundedMemory(program, command), {
-      ...{ timeoutMs: timeoutMs + graceMs, environment },
-      onLine(line, from) {
-        if (from !== 'stderr') return
-        onLine(line)
-        // The lines of each thread follow.
-        isBounded ||= isMemoryMet(line)
-        errors.push(line)
-        if (errors.length > 1_000) errors.shift()
-      },
-    })
+    const failure = `the Helm release ${namespace}/${release} could not be ${what}`
+    const { exitCode, signal } = await runner
+      .stream(program, command, {
+        ...{ timeoutMs: timeoutMs + graceMs, environment },
+        onLine(line, from) {
+          if (from !== 'stderr') return
+          onLine(line)
+          errors.push(line)
+          if (errors.length > 1_000) errors.shift()
+        },
+      })
+      .catch((error: unknown) => failed(failure, error))
     if (exitCode === 0) return
-    const failure = signal === undefined ? reasonOf(errors) : `helm was ended by ${signal}`
-    const reason = isBounded ? `helm ${memoryReason}` : failure
-    throw new StepFailed(`the Helm release ${namespace}/${release} could not be ${what}: ${reason}`)
+    throw new StepFailed(
+      `${failure}: ${signal === undefined ? reasonOf(errors) : `helm was ended by ${signal}`}`,
+    )
   }
 
   /** Runs a command that waits for the workloads. */
@@ -115,14 +119,14 @@ export function createHelm({ runner, program, kubeconfig, home, release, namespa
 
   return {
     async history() {
-      const { exitCode, stdout, stderr } = await ask('history')
+      const { exitCode, stdout, stderr } = await askJson('history')
       if (exitCode === 0) return readHistory(stdout)
       const reason = reasonOf(stderr.split('\n'))
       if (reason === 'release: not found') return []
       throw new StepFailed(`helm cannot read the release ${namespace}/${release}: ${reason}`)
     },
     async missesInstallHooks() {
-      const { exitCode, stdout, stderr } = await ask('status', '--revision', '1')
+      const { exitCode, stdout, stderr } = await askJson('status', '--revision', '1')
       if (exitCode === 0) return missesInstallHooks(stdout)
       throw new StepFailed(
         `helm cannot read the first revision of the release ${namespace}/${release}: ${reasonOf(stderr.split('\n'))}`,
@@ -156,23 +160,23 @@ export function createHelm({ runner, program, kubeconfig, home, release, namespa
         timeoutMs,
       ),
     async manifest() {
-      const options = { timeoutMs: askMs, maxOutputBytes: maxObjectsBytes, environment }
-      const { exitCode, stdout, stderr } = await runner.run(
-        program,
-        args('get', 'manifest', release),
-        options,
-      )
+      const { exitCode, stdout, stderr } = await ask(['get', 'manifest', release])
       if (exitCode === 0) return stdout
       throw new StepFailed(
         `helm cannot give the manifest of the release ${namespace}/${release}: ${reasonOf(stderr.split('\n'))}`,
       )
     },
     async objects() {
-      const { exitCode, stdout, stderr } = await ask('status', '--show-resources')
+      const { exitCode, stdout, stderr } = await askJson('status', '--show-resources')
       if (exitCode === 0) return readResources(stdout)
       throw new StepFailed(
         `helm cannot list the objects of the release ${namespace}/${release}: ${reasonOf(stderr.split('\n'))}`,
       )
     },
   }
+}
+
+function failed(what: string, error: unknown): never {
+  if (error instanceof CommandFailed) throw new StepFailed(`${what}: ${error.message}`, { cause: error })
+  throw error
 }

@@ -1,5 +1,5 @@
 import { escapeInvisible } from '../../../base/printable.ts'
-import { isMemoryMet, memoryReason, notRunReason, withBoundedMemory } from '../../../system/bounded-memory.ts'
+import { createBoundedRunner } from '../../../system/bounded-memory.ts'
 import { CommandFailed, type CommandRunner } from '../../../system/runner.ts'
 
 /** What is rendered. */
@@ -49,29 +49,33 @@ export interface HelmOptions {
 }
 
 export function createHelm(options: HelmOptions): Helm {
-  const { runner, program, folder, kubernetesVersion, hide, signal } = options
+  const { program, folder, kubernetesVersion, hide, signal } = options
+  const runner = createBoundedRunner(options.runner)
   const environment = Object.fromEntries(
     ['HOME', 'HELM_CACHE_HOME', 'HELM_CONFIG_HOME', 'HELM_DATA_HOME'].map((name) => [name, folder]),
   )
 
   async function run(args: readonly string[]): Promise<{ readonly text: string } | Refusal> {
     try {
-      const [bounded, all] = withBoundedMemory(program, args)
-      const { exitCode, stdout, stderr } = await runner.run('timeout', [...timeout, bounded, ...all], {
+      const { exitCode, stdout, stderr } = await runner.run('timeout', [...timeout, program, ...args], {
         ...{ timeoutMs, maxOutputBytes, environment, signal },
       })
       if (exitCode === 0) return { text: stdout }
-      const notRun = notRunReason({ exitCode, stderr })
-      if (notRun !== undefined) return { refusal: `cannot be read: helm ${notRun}`, code: 'ProgramUnusable' }
-      if (isMemoryMet(stderr)) return { refusal: `cannot be rendered: helm ${memoryReason}` }
       return { refusal: reasonIn(hide(stderr), exitCode) }
     } catch (error) {
       if (!(error instanceof CommandFailed) || signal.aborted) throw error
-      if (error.reason === 'timed-out')
-        return { refusal: `cannot be rendered: helm takes longer than ${timeoutMs / 1_000} s` }
-      if (error.reason === 'output-too-large')
-        return { refusal: `cannot be rendered: it becomes larger than ${maxOutputBytes} bytes` }
-      throw error
+      switch (error.reason) {
+        case 'timed-out':
+          return { refusal: `cannot be rendered: helm takes longer than ${timeoutMs / 1_000} s` }
+        case 'output-too-large':
+          return { refusal: `cannot be rendered: it becomes larger than ${maxOutputBytes} bytes` }
+        case 'too-much-memory':
+          return { refusal: `cannot be rendered: helm ${error.detail}` }
+        case 'not-started':
+          return { refusal: `cannot be read: helm ${error.detail}`, code: 'ProgramUnusable' }
+        case 'ended':
+          throw error
+      }
     }
   }
 

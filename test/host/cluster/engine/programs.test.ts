@@ -146,4 +146,9 @@ it('a program of the configured folder is used where its version is that of the 
     reason: `${folder}/kubelet is of version 1.34.4, and the cluster needs 1.33.13; install that version, or remove cluster.programs.directory from the configuration`,
   })
   expect(await find('helm')).toMatchObject({ kind: 'content', version: '3' })
+  await writeFile(join(folder, 'kubelet'), '#!/no/such/shell\n', { mode: 0o755 })
+  expect(await find('kubelet', '1.34.4')).toEqual({
+    ...{ kind: 'missing', code: 'ProgramUnusable' },
+    reason: `the version of ${folder}/kubelet cannot be asked for: kubelet cannot be run: ${folder}/kubelet: No such file or directory`,
+  })
 })
