@@ -1,3 +1,4 @@
+import { jsonForYaml } from '../base/json.ts'
 import type { OutputFailed } from '../program/standard-output.ts'
 import { writeError, writeOutput } from '../program/standard-output.ts'
 import { Failure } from './exit-codes.ts'
@@ -50,9 +51,11 @@ function toJson(value: unknown): string {
   return `${eachLine(JSON.stringify(value, null, 2))}\n`
 }
 
+/** YAML that kubectl and other readers of go-yaml read as the same. */
 async function toYaml(value: unknown): Promise<string> {
-  const { stringify } = await import('yaml')
-  const text = stringify(value, { lineWidth: 0 })
+  // Loaded here: most commands do not need yaml.
+  const { writeYaml } = await import('../base/write-yaml.ts')
+  const text = writeYaml(value)
   // The library escapes most control characters. If it has left one, JSON is used, which is YAML too.
-  return eachLine(text) === text ? text : toJson(value)
+  return eachLine(text) === text ? text : `${eachLine(jsonForYaml(value, 2))}\n`
 }

@@ -16,7 +16,7 @@ const metLine =
 // prlimit(1) ends with these where exec(2) fails, as env(1) does.
 const notRunCodes: readonly (number | undefined)[] = [126, 127]
 // timeout(1) quotes the path.
-const notRunLine = /^(?:prlimit|timeout): failed to (?:execute|run command) ['‘]?(.+?)['’]?: ([^:\n]+)$/m
+const notRunLine = /^(?:prlimit|timeout): failed to (?:execute|run command) '?(.+?)'?: ([^:\n]+)$/m
 
 /**
  * Runs programs of others that read what is not trusted: each process, and those that it starts, has a bound for its memory, by prlimit(1)

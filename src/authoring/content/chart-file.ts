@@ -1,5 +1,8 @@
+import type { Scalar } from 'yaml'
 import { isRecord } from '../../base/json.ts'
-import { parseYaml } from '../../definition/format/parse-yaml.ts'
+import { exactDigits } from '../../base/plain-scalar.ts'
+import { readPlain, readValues } from '../../definition/rules/plain-values.ts'
+import { scalarOf } from '../../definition/rules/yaml-text.ts'
 import { annotations } from '../../content/format/media-types.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { oneLine } from '../../ctl/text.ts'
@@ -27,10 +30,12 @@ const versionForm =
 /** @throws Failure with the place, the field and the reason */
 export function parseChartFile(text: string, place: string): ChartFile {
   const refuse = (what: string) => new Failure('failed', `${place}: Chart.yaml ${what}`)
-  const { value, problems } = parseYaml('Chart.yaml', text)
-  const [problem] = problems
-  if (problem) throw new Failure('failed', `${place}: ${problem.place} ${problem.message}`)
-  if (!isRecord(value)) throw refuse('is not a list of fields')
+  const [problem] = readPlain(text).problems
+  if (problem !== undefined) throw refuse(problem)
+  // helm reads the first one.
+  const [read] = readValues(text, scalarIn).documents
+  if (!isRecord(read?.value)) throw refuse('is not a list of fields')
+  const value = asRead(read.value)
   const textOf = (field: string) => {
     const found = value[field]
     if (typeof found !== 'string' || found === '') throw refuse(`has no ${field}, which must be a text`)
@@ -50,6 +55,33 @@ export function parseChartFile(text: string, place: string): ChartFile {
     metadata: Object.fromEntries(set.map((field) => [field, value[field]])),
     described: describe(value),
   }
+}
+
+/** Fields that are no text, or have parts that are none. */
+const flags = new Set(['deprecated', 'import-values', 'export-values', 'enabled'])
+
+/** As helm reads it: a number or boolean in a field of text is text, https://pkg.go.dev/sigs.k8s.io/yaml#Unmarshal. */
+function asRead(value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const read = (each: unknown): unknown => {
+    if (Array.isArray(each)) return each.map(read)
+    if (isRecord(each)) return asRead(each)
+    return typeof each === 'boolean' ? String(each) : each
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([field, each]) => [field, flags.has(field) ? each : read(each)]),
+  )
+}
+
+/** A number as text: digits of a whole one, otherwise Go's strconv.FormatFloat(value, 'g', -1, 64). */
+function scalarIn(scalar: Scalar): unknown {
+  const value = scalarOf(scalar)
+  if (typeof value !== 'number') return value
+  const digits = exactDigits(scalar.source ?? '')
+  if (digits !== undefined) return digits
+  const shortest = value.toExponential()
+  const exponent = Number(shortest.split('e')[1])
+  if (exponent >= -4 && exponent < 6) return String(value)
+  return shortest.replace(/e([-+])(\d)$/, 'e$10$2')
 }
 
 /** As generateChartOCIAnnotations in helm.sh/helm/v3/pkg/registry. */

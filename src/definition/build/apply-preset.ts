@@ -26,7 +26,9 @@ export function applyPreset(values: string, { remove, add }: Preset): string {
 }
 
 function parseMapping(text: string, what: string): Document {
-  const document: Document = parseDocument(text, { merge: false, uniqueKeys: false, logLevel: 'silent' })
+  // All scalars as they are written: numbers of other readers have more digits, and words of theirs are no text.
+  const options = { schema: 'failsafe', merge: false, uniqueKeys: false, logLevel: 'silent' } as const
+  const document: Document = parseDocument(text, options)
   if (document.errors.length > 0) throw new Error(`cannot be applied: ${what} is not valid YAML`)
   if (document.contents !== null && !isMap(document.contents))
     throw new Error(`cannot be applied: ${what} is not a mapping`)

@@ -1,9 +1,10 @@
+import { isCollection } from 'yaml'
 import type { Macro } from './macro.ts'
 import type { MacroValue } from './macro-values.ts'
-import { plainKind, refusePlain } from './plain-scalar.ts'
+import { plainKind, refusePlain } from '../../base/plain-scalar.ts'
 import type { Report } from './problem-list.ts'
 import type { SourceText } from './source-texts.ts'
-import type { MacroSite } from './yaml-text.ts'
+import { readYaml, type MacroSite } from './yaml-text.ts'
 
 /**
  * Reports macros whose value would break the YAML around it or change its type. The rules if the value is known:
@@ -86,20 +87,45 @@ function asPlaced(site: MacroSite, macro: Macro, value: MacroValue): MacroValue 
 
 /**
  * The macros of a text whose values are written in double quotes: a fact alone and without quotes that readers would take for another type,
- * as the name of a cluster `no` or `1e3`.
+ * as the name of a cluster `no` or `1e3`. In a block scalar it is text anyway, unless the block itself is YAML for a program, as `cluster.config`
+ * for kubeadm.
  */
 export function factsToQuote(
   { macros, yaml, isTemplate, content }: SourceText,
   valueOf: (macro: Macro) => MacroValue,
 ): ReadonlySet<Macro> {
+  const isToQuote = (macro: Macro) => isOtherType(valueOf(macro))
+  // Blocks are read for those alone.
+  if (!macros.some(isToQuote)) return new Set()
   const alone = isTemplate
     ? macros.filter((macro) => isAloneInLine(content, macro))
-    : yaml.sites.flatMap((site) => {
-        const macro = macros[site.first]
-        const isWhole = site.style === 'plain' && site.first === site.last
-        return isWhole && macro && isAlone(site, macro) ? [macro] : []
-      })
-  return new Set(alone.filter((macro) => isOtherType(valueOf(macro))))
+    : aloneIn(content, macros, yaml.sites)
+  return new Set(alone.filter(isToQuote))
+}
+
+/** The macros that are a whole scalar without quotes, also in a block that is a map or a list of YAML. */
+function aloneIn(content: string, macros: readonly Macro[], sites: readonly MacroSite[]): Macro[] {
+  return sites.flatMap((site) => {
+    const inside = macros.slice(site.first, site.last + 1)
+    const [macro] = inside
+    if (macro && inside.length === 1 && site.style === 'plain' && isAlone(site, macro)) return [macro]
+    return site.style === 'block' ? aloneInBlock(content, inside, site) : []
+  })
+}
+
+function aloneInBlock(content: string, macros: readonly Macro[], { start, end }: MacroSite): Macro[] {
+  // The lines of a folded one are another text.
+  const from = content.indexOf('\n', start) + 1
+  if (content[start] !== '|' || from === 0 || from >= end) return []
+  const text = content.slice(from, end)
+  const moved = macros.map((macro) => ({ ...macro, start: macro.start - from, end: macro.end - from }))
+  let isYaml = true
+  const { problems, sites } = readYaml(text, moved, ({ contents }) => {
+    isYaml &&= contents === null || isCollection(contents)
+  })
+  if (!isYaml || problems.length > 0) return []
+  const found = new Set(aloneIn(text, moved, sites))
+  return macros.filter((_macro, index) => found.has(moved[index]!))
 }
 
 const isOtherType = ({ isFact, text }: MacroValue) =>

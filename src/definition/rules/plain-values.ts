@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { Document, isAlias, isCollection, isMap, isScalar, isSeq, visit } from 'yaml'
-import type { Node, Scalar, YAMLMap } from 'yaml'
-import { escapeForYaml, exactNumber, isRecord, needsEscapes } from '../../base/json.ts'
-import { exactDigits, parsePlain } from './plain-scalar.ts'
+import { isAlias, isCollection, isMap, isScalar, isSeq, type Node, type Scalar, type YAMLMap } from 'yaml'
+import { exactNumber, isRecord } from '../../base/json.ts'
+import { exactDigits } from '../../base/plain-scalar.ts'
 import { createTextPlaces } from './text-places.ts'
 import { nameOf, readYaml, scalarOf, type YamlProblem } from './yaml-text.ts'
 
@@ -26,26 +25,6 @@ export function readPlain(text: string): PlainText {
     .map(({ code, offset, message }) => `${words(code)}: ${at(offset).replace(':', ' ')}: ${message}`)
   if (errors.length > 0) return { documents: [], problems: errors }
   return { documents: documents.map(({ value }) => value).filter((value) => value !== null), problems: [] }
-}
-
-// Base 60 and dates, which readers of YAML 1.1 know.
-const otherThanText = /^(?:[-+]?[0-9][0-9_]*(?::[0-9]|$)|[0-9]{4}-[0-9]{1,2}-[0-9])/
-
-/**
- * Writes a value as YAML that all readers read alike, those of 1.1 and 1.2 and go-yaml: a text that one of them would take for another type
- * is in quotes. @throws RangeError for a value that is nested too deeply
- */
-export function writeYaml(value: unknown): string {
-  const document = new Document(value, { aliasDuplicateObjects: false })
-  visit(document, {
-    Scalar(_key, node) {
-      const { value: text } = node
-      if (typeof text !== 'string') return
-      if (typeof parsePlain(text) !== 'string' || otherThanText.test(text) || needsEscapes(text))
-        node.type = 'QUOTE_DOUBLE'
-    },
-  })
-  return escapeForYaml(document.toString({ lineWidth: 0, doubleQuotedAsJSON: true }))
 }
 
 /** A problem of the YAML, or a value that JSON does not have. */

@@ -3,7 +3,7 @@ import type { Alias, CST, Document, Node, Pair, Scalar } from 'yaml'
 import type { Macro, Masked } from './macro.ts'
 import { toStrictYaml } from './lenient-yaml.ts'
 import { maskMacros } from './macro.ts'
-import { parsePlain } from './plain-scalar.ts'
+import { parsePlain } from '../../base/plain-scalar.ts'
 
 /** A scalar that contains macros. */
 export interface MacroSite {

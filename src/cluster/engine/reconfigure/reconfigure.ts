@@ -1,5 +1,6 @@
 import { mkdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { jsonForYaml } from '../../../base/json.ts'
 import { replaceFile } from '../../../system/files.ts'
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
@@ -144,5 +145,5 @@ async function configureNode(
   const present = await getByKubectl<NodeObject>(paths, ['node', node])
   if (!present) throw new StepFailed(`the node ${node} is not registered; see: journalctl -u kubelet.service`)
   const patch = nodePatch(present, { labels, taints }, before)
-  if (patch) await kubectl(paths, ['patch', 'node', node, '--type=merge', `--patch=${JSON.stringify(patch)}`])
+  if (patch) await kubectl(paths, ['patch', 'node', node, '--type=merge', `--patch=${jsonForYaml(patch)}`])
 }

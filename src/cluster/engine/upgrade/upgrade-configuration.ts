@@ -1,3 +1,4 @@
+import { jsonForYaml } from '../../../base/json.ts'
 import { documentsOf, mapAt } from '../pack-config.ts'
 import { kubernetesFiles } from '../paths.ts'
 
@@ -29,7 +30,7 @@ export function readInitFile(text: string): InitFile {
 export function upgradeConfiguration(version: string, { patches }: Pick<InitFile, 'patches'>): string {
   const kubernetesVersion = `v${version}`
   // JSON: kubeadm reads it as YAML.
-  return `${JSON.stringify(
+  return `${jsonForYaml(
     {
       apiVersion: 'kubeadm.k8s.io/v1beta4',
       kind: 'UpgradeConfiguration',
@@ -44,7 +45,6 @@ export function upgradeConfiguration(version: string, { patches }: Pick<InitFile
       },
       plan: { kubernetesVersion, etcdUpgrade: true },
     },
-    null,
     2,
   )}\n`
 }

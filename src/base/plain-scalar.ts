@@ -1,7 +1,5 @@
-import type { ValueKind } from './formats.ts'
-
 /** The type of a text in YAML without quotes. */
-export type PlainKind = ValueKind | 'null'
+export type PlainKind = 'text' | 'number' | 'boolean' | 'null'
 
 /** The type that a text without quotes has in YAML. */
 export function plainKind(text: string): PlainKind {

@@ -1,0 +1,109 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { createOutput } from '../../../src/ctl/output.ts'
+import { readPlain } from '../../../src/definition/rules/plain-values.ts'
+import { createRunner } from '../../../src/system/runner.ts'
+import { isKitMissing, kit } from '../../support/kubernetes-kit.ts'
+
+const texts = [
+  ...['no', 'y', 'Off', '1e3', '0o17', '017', '0x1F', '1_000', '0b11', '+1', '.5', '1.', '12:30:45', '1:20'],
+  ...[
+    '~',
+    'null',
+    'Null',
+    '',
+    '.inf',
+    '-.Inf',
+    '.NaN',
+    '=',
+    '<<',
+    '2001-01-01',
+    '9223372036854775807',
+    '- a',
+    'a: b',
+  ],
+  ...[
+    'a #b',
+    ' a',
+    'a ',
+    '\ta',
+    'a\nb',
+    'a\n\n',
+    '\n a\nb',
+    'a\r\nb',
+    "it's",
+    '"a"',
+    '@a',
+    '`a',
+    '%a',
+    '!a',
+    '&a',
+    '*a',
+  ],
+  ...[
+    '{{ .a }}',
+    '[a',
+    '---',
+    '... b',
+    'del \u007f',
+    'next \u0085 line',
+    'sep \u2028 \u2029',
+    '\ufeffmark',
+    '\u0001',
+    '\u200b',
+  ],
+]
+const keys = ['no', 'y', '1e3', '017', '~', '2001-01-01', '.5', '<<', 'a.b/c']
+const data = Object.fromEntries([
+  ...texts.map((text, index) => [`text-${index}`, text]),
+  ...keys.map((key) => [key, key]),
+])
+
+async function yamlOf(value: unknown): Promise<string> {
+  let text = ''
+  const paper = { columns: 80, isTerminal: false } as unknown as Parameters<typeof createOutput>[0]['paper']
+  const output = createOutput({ format: 'yaml', paper, out: (data_) => void (text += String(data_)) })
+  await output.show(value, () => '')
+  return text
+}
+const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'all' }, data }
+
+describe('the output as YAML', () => {
+  it.each(texts)('has the text %j as that text, alone', async (text) => {
+    expect(readPlain(await yamlOf({ a: [text] })).documents).toEqual([{ a: [text] }])
+  })
+
+  it('has every key and text as it is, all in one', async () => {
+    expect(readPlain(await yamlOf(object)).documents).toEqual([object])
+  })
+
+  it('has no quotes where none are needed', async () => {
+    expect(await yamlOf({ name: 'shop', size: 3, isOn: true, none: null })).toBe(
+      'name: shop\nsize: 3\nisOn: true\nnone: null\n',
+    )
+  })
+})
+
+describe.skipIf(isKitMissing())('kubectl', { timeout: 120_000 }, () => {
+  it('reads the output as YAML as it is', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'yaml-output-'))
+    afterAll(() => rm(folder, { recursive: true }))
+    const kubectl = `${(await kit())?.programs}/kubectl`
+    const file = join(folder, 'all.yaml')
+    // In one text the first that has a character to escape makes all of it JSON.
+    for (const text of [undefined, ...texts.slice(-10)]) {
+      const kept = Object.entries(data).filter(([, each]) => !/[\u0001\u200b]/.test(each))
+      const given = { ...object, data: text === undefined ? Object.fromEntries(kept) : { text } }
+      await writeFile(file, await yamlOf(given))
+      const { stdout, stderr } = await createRunner().run(
+        kubectl,
+        ['label', '--local', '-f', file, 'a=b', '-o', 'json'],
+        { timeoutMs: 60_000, environment: { HOME: folder } },
+      )
+      expect(stderr).toBe('')
+      expect((JSON.parse(stdout) as typeof object).data).toEqual(given.data)
+    }
+  })
+})
