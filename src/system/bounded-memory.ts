@@ -38,7 +38,7 @@ export function createBoundedRunner(runner: CommandRunner & Partial<CommandStrea
   const stream: CommandStreamer['stream'] = async (program, args, options) => {
     // The lines of each thread of Go follow those that say why.
     let telling = ''
-    const result = await runner.stream!(...commandOf(program, args), {
+    const result = await (runner as CommandStreamer).stream(...commandOf(program, args), {
       ...options,
       onLine(line, from) {
         if (telling === '' && from === 'stderr' && (metLine.test(line) || notRunLine.test(line)))
@@ -57,7 +57,7 @@ function throwIfBounded(program: string, exitCode: number | undefined, stderr: s
   if (exitCode === 0) return
   const fail = (reason: CommandFailed['reason'], detail: string) =>
     new CommandFailed(program, reason, detail, `${basename(program)} ${detail}`)
-  const [, path, why] = (notRunCodes.includes(exitCode) && notRunLine.exec(stderr)) || []
+  const [, path, why] = (notRunCodes.includes(exitCode) ? notRunLine.exec(stderr) : undefined) ?? []
   // That is no fault of what it was to read, as with EACCES on a file system without execution.
   if (path !== undefined) throw fail('not-started', `cannot be run: ${path}: ${why ?? ''}`)
   if (metLine.test(stderr))

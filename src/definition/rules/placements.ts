@@ -119,13 +119,13 @@ function aloneInBlock(content: string, macros: readonly Macro[], { start, end }:
   if (content[start] !== '|' || from === 0 || from >= end) return []
   const text = content.slice(from, end)
   const moved = macros.map((macro) => ({ ...macro, start: macro.start - from, end: macro.end - from }))
-  let isYaml = true
+  const others: unknown[] = []
   const { problems, sites } = readYaml(text, moved, ({ contents }) => {
-    isYaml &&= contents === null || isCollection(contents)
+    if (contents !== null && !isCollection(contents)) others.push(contents)
   })
-  if (!isYaml || problems.length > 0) return []
+  if (others.length > 0 || problems.length > 0) return []
   const found = new Set(aloneIn(text, moved, sites))
-  return macros.filter((_macro, index) => found.has(moved[index]!))
+  return macros.filter((_macro, index) => moved[index] !== undefined && found.has(moved[index]))
 }
 
 const isOtherType = ({ isFact, text }: MacroValue) =>

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createBoundedRunner } from '../../../src/system/bounded-memory.ts'
 import { createRunner } from '../../../src/system/runner.ts'
-import { isKitMissing, kit, kitVersions } from '../../support/kubernetes-kit.ts'
+import { isKitMissing, kit, kitVersions, type KitVersion } from '../../support/kubernetes-kit.ts'
 
 const bounded = createBoundedRunner(createRunner())
 const folder = await mkdtemp(join(tmpdir(), 'bounded-'))
@@ -17,7 +17,7 @@ const tooMuch = {
 const nothing = () => undefined
 
 describe.skipIf(isKitMissing())('programs that read what is not trusted', { timeout: 300_000 }, () => {
-  const program = async (name: string, version?: string) =>
+  const program = async (name: string, version?: KitVersion) =>
     `${(await kit(version ?? kitVersions[0]))?.programs}/${name}`
 
   it('end at the bound for their memory, whether their lines are followed or not', async () => {

@@ -43,7 +43,7 @@ describe('the name of a cluster without quotes', () => {
   it.each([
     ['a script', `#!/bin/sh\nif true; then\n  name ${macro}\nfi`],
     ['folded', `a: ${macro}`, '>'],
-    ['no collection', `${macro}`],
+    ['no collection', macro],
     ['no YAML', `a: ${macro}\n}`],
   ])('is as it was in a block that is none: %s', (_, block, header = '|') => {
     const values = `a: ${header}\n${block.replace(/^/gm, '  ')}\n`
