@@ -1,7 +1,7 @@
 import type { Observed, PackObserved } from './observed.ts'
 import type { clusterPhases, clusterStates } from './schemas.ts'
 import type { StepRecord } from './steps/step-store.ts'
-import type { Wanted } from './wanted.ts'
+import { shownPack, type Wanted } from './wanted.ts'
 
 /** How the cluster stands, for the API. */
 export interface Standing {
@@ -118,11 +118,11 @@ function lackOf(wanted: Wanted, observed: Observed, isDone: (pack: PackObserved)
   if (!engine.node.isReady) return `the node ${engine.node.name} is not ready: ${engine.node.message}`
   const missing = wanted.packs.flatMap(({ id, digest }) => {
     const seen = packs.get(id)
-    if (seen?.appliedDigest !== digest) return [`${id} is not applied`]
-    return isDone(seen) ? [] : [`${id}: ${seen.message}`]
+    if (seen?.appliedDigest !== digest) return [`${shownPack(id)} is not applied`]
+    return isDone(seen) ? [] : [`${shownPack(id)}: ${seen.message}`]
   })
   for (const id of packs.keys())
-    if (!wanted.packs.some((pack) => pack.id === id)) missing.push(`${id} is not removed`)
+    if (!wanted.packs.some((pack) => pack.id === id)) missing.push(`${shownPack(id)} is not removed`)
   if (missing.length === 0) {
     // What no step can do is said by a condition; it keeps no workload from running.
     if (settings.ntpServers.isDue) return 'the NTP servers of the host are not as they are wanted'

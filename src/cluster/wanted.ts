@@ -92,6 +92,9 @@ export interface WantedPack {
 export const packIdOf = (profileUid: string, name: string, displayName: string): string =>
   [profileUid, name, ...(displayName === '' ? [] : [displayName])].join('/')
 
+/** A pack in a message, by its `id` without the uid: people know its name. */
+export const shownPack = (id: string): string => id.slice(id.indexOf('/') + 1)
+
 /** How the pods of a pack are evicted. */
 export interface WantedDrain {
   /** Label selector of the pods; empty for all pods of its workloads. */

@@ -17,7 +17,11 @@ export const checkMs = 600_000
 const layout: readonly Column<Problem>[] = [
   { title: 'SEVERITY', read: ({ severity }) => severity },
   { title: 'CODE', read: ({ code }) => code },
-  { title: 'WHERE', read: ({ pack, path }) => [pack, path].filter(Boolean).join(' '), isFlexible: true },
+  {
+    title: 'WHERE',
+    read: ({ pack = '', path }) => [pack.slice(pack.indexOf('/') + 1), path].filter(Boolean).join(' '),
+    isFlexible: true,
+  },
   { title: 'PROBLEM', read: ({ message }) => message, isFlexible: true },
 ]
 

@@ -1,3 +1,4 @@
+import { shownPack } from '../wanted.ts'
 import type { ClusterDiff, Effect, PackChange } from './schemas.ts'
 
 /** What is done for a change, in the order in which it is done, and what restarts. Pure. */
@@ -66,7 +67,7 @@ const appliedOf = ({ fields, manifests, charts, namespaces }: PackChange): strin
 
 const ofPack = ({ id }: PackChange, restarts: string[], what: string): Effect => ({
   ...{ target: 'pack', pack: id, restarts },
-  message: `${id} ${what}`,
+  message: `${shownPack(id)} ${what}`,
 })
 
 const ofHost = (restarts: string[], message: string): Effect => ({ target: 'host', restarts, message })

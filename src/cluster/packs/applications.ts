@@ -2,7 +2,7 @@ import { createGivenTo, type GivenVariable } from '../../definition/rules/variab
 import type { ClusterProfileDetail } from '../../definition/schemas.ts'
 import type { EngineObserved, Observed } from '../observed.ts'
 import type { StepRecord } from '../steps/step-store.ts'
-import { packIdOf, type Wanted, type WantedPack } from '../wanted.ts'
+import { packIdOf, shownPack, type Wanted, type WantedPack } from '../wanted.ts'
 import { chartKey } from './pack-steps.ts'
 import type { PackRecord } from './pack-store.ts'
 import type { ClusterCurrentApplications, PackInfo, packStatuses } from './schemas.ts'
@@ -135,7 +135,7 @@ function whatWaitsFor(input: ApplicationsInput, pack: WantedPack): string {
   const { each, status, message } = first
   const why = message === '' ? '' : `: ${message}`
   const more = open.length > 1 ? `, and for ${open.length - 1} more` : ''
-  return `it waits for the pack ${each.id}, which is ${status}${why}${more}`
+  return `it waits for the pack ${shownPack(each.id)}, which is ${status}${why}${more}`
 }
 
 /** The packs of the layers os and k8s: what the engine makes of them. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { PackObserved } from '../observed.ts'
 import type { Step } from '../step.ts'
-import type { Wanted } from '../wanted.ts'
+import { shownPack, type Wanted } from '../wanted.ts'
 import type { UninstallOrder } from './helm/uninstall-release.ts'
 import { contentOf, type ManifestFile, type PackTools } from './pack-content.ts'
 import { releaseFiles } from './release-files.ts'
@@ -39,7 +39,11 @@ export function removeSteps(
     ...(hasObjects
       ? [
           {
-            ...{ key: `pack ${id} objects gone`, title: `Delete the objects of the pack ${id}`, pack: id },
+            ...{
+              key: `pack ${id} objects gone`,
+              title: `Delete the objects of the pack ${shownPack(id)}`,
+              pack: id,
+            },
             timeoutMs: objectsMs,
             work: { kind: 'call', call: 'pack-objects-gone', order: { ...objects } },
           } satisfies Step,
@@ -47,7 +51,7 @@ export function removeSteps(
       : []),
     ...uninstallSteps(tools, wanted, id, charts),
     {
-      ...{ key: `pack ${id} gone`, title: `Delete what is left of the pack ${id}`, pack: id },
+      ...{ key: `pack ${id} gone`, title: `Delete what is left of the pack ${shownPack(id)}`, pack: id },
       timeoutMs: objectsMs,
       work: { kind: 'call', call: 'pack-gone', order: { ...rest } },
     },

@@ -161,7 +161,7 @@ it.each<[string, Partial<StandingInput>, string[]]>([
 
 it('what is unhealthy is named', () => {
   expect(stands({ observed: down, hasRun: true })[3]).toBe(
-    'p1/web: Deployment web: 0 of 1 replicas are available',
+    'web: Deployment web: 0 of 1 replicas are available',
   )
   expect(stands({ observed: notReady, hasRun: true })[3]).toBe('the node node-1 is not ready: no network')
   expect(stands({ observed: withEngine({ containerd: 'stopped' }), hasRun: true })[3]).toBe(
@@ -170,9 +170,9 @@ it('what is unhealthy is named', () => {
 })
 
 it.each([
-  [1, 'p1/web is not applied'],
-  [2, 'p1/web is not applied, and 1 more pack'],
-  [3, 'p1/web is not applied, and 2 more packs'],
+  [1, 'web is not applied'],
+  [2, 'web is not applied, and 1 more pack'],
+  [3, 'web is not applied, and 2 more packs'],
 ])('of %i packs that are not applied the first is named, and the others are counted', (number, reason) => {
   const packs = [web, wantedPack('shop'), wantedPack('till')].slice(0, number)
   const host = { ...running, packs: new Map() }

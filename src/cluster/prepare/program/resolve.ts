@@ -4,7 +4,7 @@ import { findMacros, replaceMacros, type Macro } from '../../../definition/rules
 import { derivedSecrets, renderDefinition, type RenderedText } from '../../../definition/rules/macros.ts'
 import { createHideOf, secretsIn } from '../../../definition/slots/secrets.ts'
 import type { PreflightProblem } from '../../problem.ts'
-import type { WantedKubernetes } from '../../wanted.ts'
+import { shownPack, type WantedKubernetes } from '../../wanted.ts'
 import type { PreparedVariable } from '../prepared.ts'
 import { packId, readClusterPacks, type ClusterPack } from './cluster-packs.ts'
 import type { PrepareOrder } from './protocol.ts'
@@ -61,13 +61,13 @@ export function resolveDefinition(
   else if (kept)
     add({
       ...{ code: 'KubernetesKept', severity: 'warning', pack: kubernetes.id },
-      message: `Kubernetes ${version} stays as it is configured: the pack ${kubernetes.id} of this definition has ${ownVersion}, and its values are not applied; take a definition with Kubernetes ${version} to change them`,
+      message: `Kubernetes ${version} stays as it is configured: the pack ${shownPack(kubernetes.id)} of this definition has ${ownVersion}, and its values are not applied; take a definition with Kubernetes ${version} to change them`,
     })
   else if (version === '')
     add({
       code: 'KubernetesVersionInvalid',
       severity: 'error',
-      message: `pack ${kubernetes.id} has the version "${kubernetes.pack.tag}", which is no version of Kubernetes such as 1.34.4`,
+      message: `pack ${shownPack(kubernetes.id)} has the version "${kubernetes.pack.tag}", which is no version of Kubernetes such as 1.34.4`,
       pack: kubernetes.id,
     })
   return {

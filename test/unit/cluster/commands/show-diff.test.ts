@@ -103,7 +103,7 @@ describe('a change of the cluster for people', () => {
     ]
     const bad = { isPossible: false, problems }
     expect(show({}, bad)).toMatch(
-      /the change is not possible\n\nSEVERITY .*\nerror +ImageMissing +p1\/web +no image/,
+      /the change is not possible\n\nSEVERITY .*\nerror +ImageMissing +web +no image/,
     )
     expect(show({}, { ...bad, isHeld: true })).toContain('give them with --set or --set-file')
   })

@@ -72,7 +72,7 @@ describe('the diff of two revisions of a cluster', () => {
     expect(diffClusters(side(), after).effects).toEqual([
       {
         ...{ target: 'pack', pack: 'p1/web', restarts: ['pods of it whose templates change'] },
-        message: 'p1/web is applied: charts web',
+        message: 'web is applied: charts web',
       },
     ])
   })
@@ -160,9 +160,9 @@ describe('the diff of two revisions of a cluster', () => {
       ['old-1', 'removed', true],
     ])
     expect(effects.map(({ message }) => message)).toEqual([
-      'p1/old-2 is removed, with its releases and objects',
-      'p1/old-1 is removed, with its releases and objects',
-      'p1/web is installed',
+      'old-2 is removed, with its releases and objects',
+      'old-1 is removed, with its releases and objects',
+      'web is installed',
     ])
   })
 

@@ -119,13 +119,13 @@ describe('the applications of a cluster', () => {
     )
     const failed = step('a', { pack: second.id, state: 'failed', failures: 1, reason: 'no image' })
     expect(messageOf({ steps: [step('b', {}), failed] })).toBe(
-      'it waits for the pack p1/web/second, which is Failed: Do a: no image, and for 1 more',
+      'it waits for the pack web/second, which is Failed: Do a: no image, and for 1 more',
     )
     const waited = { ...applied, availableDigest: web.digest, endedAt: 5_000 }
     const down = { ...running, packs: new Map([[second.id, appliedPack(second, false)]]) }
     const late = { ...applied, id: second.id }
     expect(messageOf({ records: [waited, late], observed: down })).toBe(
-      'it waits for the pack p1/web/second, which is Applied: Deployment web: 0 of 1 replicas are available',
+      'it waits for the pack web/second, which is Applied: Deployment web: 0 of 1 replicas are available',
     )
     // What was available once holds up nothing.
     const all = [waited, { ...waited, id: second.id }]
