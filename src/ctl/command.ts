@@ -30,8 +30,8 @@ export interface Command {
   readonly details?: string
   /** Its own options, in the order of its help. */
   readonly options?: Options
-  /** How the shell completes its argument. */
-  readonly completes?: 'file'
+  /** How the shell completes its first argument: by a file, or by what a program prints, see `offer` of names.ts. */
+  readonly completes?: 'file' | (() => Promise<Program>)
   /** Whether it writes an archive, which `--output FILE` names. */
   readonly writesArchive?: true
   /** Loads its program, so that only the code of this command is compiled. */

@@ -1,5 +1,6 @@
 import { program } from '../base/program.ts'
 import { writeOutput } from '../program/standard-output.ts'
+import { environmentNames } from './target.ts'
 import { nextWords, pluralsOf } from './command-line.ts'
 import type { CommandTable, Program } from './command.ts'
 import { globalNames, optionsOf } from './command-table.ts'
@@ -72,6 +73,10 @@ ${commands
       `  '${name}') [[ $word == -* ]] || { COMPREPLY=($(compgen -f -- "$word")); compopt -o filenames 2>/dev/null; return; } ;;`,
   )
   .join('\n')}
+${commands
+  .filter(({ completes }) => typeof completes === 'function')
+  .map(({ name }) => `  '${name}') [[ $word == -* ]] || { _${program.ctl}_names ${name}; return; } ;;`)
+  .join('\n')}
   esac
   if [[ $word == -* ]]; then
     case $command in
@@ -80,6 +85,12 @@ ${commands.map((command) => `    '${command.name}'*) candidates='${flagsOf(optio
     esac
   fi
   COMPREPLY=($(compgen -W "$candidates" -- "$word"))
+}
+# Names of this machine alone: another one could ask for a password.
+_${program.ctl}_names() {
+  COMPREPLY=()
+  [[ \${${environmentNames.host}-} || " \${COMP_WORDS[*]} " == *' --host'* ]] && return
+  COMPREPLY=($(compgen -W "$(timeout 2 "\${COMP_WORDS[0]}" completion names "$@" 2>/dev/null </dev/null)" -- "$word"))
 }
 complete -F _${program.ctl} ${program.ctl}
 `

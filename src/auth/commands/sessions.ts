@@ -1,5 +1,6 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
+import { offerField } from '../../ctl/names.ts'
 import { filter, limit } from '../../ctl/options.ts'
 
 export const sessions: Noun = [
@@ -12,6 +13,7 @@ export const sessions: Noun = [
   defineCommand({
     name: 'session revoke',
     arguments: ['UID'],
+    completes: offerField('/v1/users/sessions', 'uid'),
     summary: 'End a session',
     load: onHost(async () => (await import('./open-sessions.ts')).revokeSession),
   }),

@@ -1,4 +1,5 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
+import { offerField } from '../../ctl/names.ts'
 import { onHost } from '../../ctl/on-host.ts'
 import { hostSettings, yes, type Options } from '../../ctl/options.ts'
 
@@ -67,6 +68,7 @@ export const changeCommands: Noun = [
   defineCommand({
     name: 'cluster rollback',
     arguments: ['[REVISION]'],
+    completes: offerField('/v1/edge-mgmt/cluster/revisions', 'revision'),
     summary: 'Apply an earlier revision again; without REVISION the last good one before the present one',
     details:
       'Shows what differs and asks. An older Kubernetes is restored from its copy, as long as that is kept; what was written to its API since is lost then, so that needs --discard-changes.',

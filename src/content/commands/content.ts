@@ -1,4 +1,5 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
+import { offerField } from '../../ctl/names.ts'
 import { onHost } from '../../ctl/on-host.ts'
 import { filter, limit, name, yes } from '../../ctl/options.ts'
 
@@ -90,6 +91,7 @@ export const content: Noun = [
   defineCommand({
     name: 'content show',
     arguments: ['UID'],
+    completes: offerField('/v1/edge-mgmt/content/bundles', 'uid'),
     summary: 'Show a bundle on a host and its entries: kinds, names, tags, platforms',
     details:
       'Of several bundles with the same tag, the newest has it; the others keep their images by digest. --limit and --filter are for the entries.',
@@ -99,6 +101,7 @@ export const content: Noun = [
   defineCommand({
     name: 'content delete',
     arguments: ['UID'],
+    completes: offerField('/v1/edge-mgmt/content/bundles', 'uid'),
     summary: 'Delete a bundle, and what no other bundle has of it',
     details:
       'Says what goes, and asks on the terminal. A bundle that something on the host needs is not deleted.',
@@ -122,6 +125,7 @@ export const content: Noun = [
   defineCommand({
     name: 'content discard',
     arguments: ['UID'],
+    completes: offerField('/v1/edge-mgmt/content/uploads', 'uid'),
     summary: 'Throw an unfinished upload away',
     load: onHost(async () => (await import('./uploads.ts')).discardUpload),
   }),

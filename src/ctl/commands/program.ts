@@ -14,6 +14,13 @@ export const ofProgram: Noun = [
     load: async () => (await import('../completion.ts')).printCompletion,
   }),
   defineCommand({
+    name: 'completion names',
+    arguments: ['[COMMAND...]'],
+    summary:
+      'Print the uids or names that the completion offers for a command, from the daemon of this machine',
+    load: async () => (await import('../names.ts')).printNames,
+  }),
+  defineCommand({
     name: 'help',
     arguments: ['[COMMAND...]'],
     summary: `Show how to use ${program.ctl}, a group of commands or one command`,

@@ -1,3 +1,4 @@
+import { offered } from './offered-names.ts'
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
 import { filter, limit, yes } from '../../ctl/options.ts'
@@ -28,6 +29,7 @@ export const apiKeys: Noun = [
     defineCommand({
       name: `apikey ${verb}`,
       arguments: ['KEY'],
+      completes: offered.key,
       summary: verb === 'enable' ? 'Let an API key be used again' : 'Refuse an API key until it is enabled',
       load: onHost(async () => (await import('./manage-api-keys.ts')).setState(verb === 'enable')),
     }),
@@ -35,6 +37,7 @@ export const apiKeys: Noun = [
   defineCommand({
     name: 'apikey delete',
     arguments: ['KEY'],
+    completes: offered.key,
     summary: 'Delete an API key',
     options: { yes },
     load: onHost(async () => (await import('./manage-api-keys.ts')).deleteKey),

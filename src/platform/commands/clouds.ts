@@ -1,3 +1,4 @@
+import { offered } from './offered-names.ts'
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
 import { filter, limit, yes } from '../../ctl/options.ts'
@@ -37,6 +38,7 @@ export const clouds: Noun = [
   defineCommand({
     name: 'cloudaccount delete',
     arguments: ['ACCOUNT'],
+    completes: offered.account,
     summary: 'Delete an account that no cloud configuration uses',
     options: { project, yes },
     load: onHost(async () => (await import('./manage-clouds.ts')).deleteAccount),
@@ -70,6 +72,7 @@ export const clouds: Noun = [
   defineCommand({
     name: 'cloudconfig machines',
     arguments: ['CONFIG', 'POOL'],
+    completes: offered.config,
     summary: 'List the servers of a pool',
     options: { project, limit, filter },
     load: onHost(async () => (await import('./manage-clouds.ts')).listMachines),
@@ -77,6 +80,7 @@ export const clouds: Noun = [
   defineCommand({
     name: 'cloudconfig delete',
     arguments: ['CONFIG'],
+    completes: offered.config,
     summary: 'Delete a cloud configuration; nothing changes in the cloud',
     options: { project, yes },
     load: onHost(async () => (await import('./manage-clouds.ts')).deleteConfig),

@@ -1,3 +1,4 @@
+import { offered } from './offered-names.ts'
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
 import { file, filter, hostSettings, limit, yes, type Option } from '../../ctl/options.ts'
@@ -47,6 +48,7 @@ export const clusters: Noun = [
   defineCommand({
     name: 'cluster show',
     arguments: ['CLUSTER'],
+    completes: offered.cluster,
     summary: 'Show a cluster, named by its name or uid: what it shall be, and what its host says of it',
     options: { project },
     load: onHost(async () => (await import('./manage-clusters.ts')).showCluster),
@@ -72,6 +74,7 @@ export const clusters: Noun = [
   defineCommand({
     name: 'cluster values',
     arguments: ['CLUSTER'],
+    completes: offered.cluster,
     summary: 'Show the variables of a cluster with their values, or set some of them',
     details: 'Sensitive values are ********. Values that are not named stay.',
     options: { project, ...values },
@@ -80,6 +83,7 @@ export const clusters: Noun = [
   defineCommand({
     name: 'cluster profiles',
     arguments: ['CLUSTER'],
+    completes: offered.cluster,
     summary: 'Show the cluster profiles of a cluster, or replace them, for example by other versions',
     details:
       '--profile names all that the cluster shall have. Values that were given stay, also with another version of a profile.',
@@ -89,6 +93,7 @@ export const clusters: Noun = [
   defineCommand({
     name: 'cluster settings',
     arguments: ['CLUSTER'],
+    completes: offered.cluster,
     summary: 'Show the NTP servers and SSH keys of a cluster, or replace both as a whole',
     details:
       'Both lists are replaced: without --ntp there are no NTP servers then, and without --ssh-key no keys.',
@@ -98,6 +103,7 @@ export const clusters: Noun = [
   defineCommand({
     name: 'cluster apply',
     arguments: ['CLUSTER'],
+    completes: offered.cluster,
     summary: 'Have the host take what is wanted once more, as after NewerOnHost or DeletedOnHost',
     details:
       'What was changed on the host is taken back. Refused where a deletion waits for the host, unless that is taken back.',
@@ -113,6 +119,7 @@ export const clusters: Noun = [
   defineCommand({
     name: 'cluster watch',
     arguments: ['CLUSTER'],
+    completes: offered.cluster,
     summary: 'Show what its host does with a cluster, step by step, until it is as it is wanted',
     details:
       'Ends with 0 when the last change is applied, or the cluster deleted, with 1 when the host has refused it, or waits for an operator, and with 6 when the host has not been seen for three minutes. Hosts report within a minute. -o json writes one event a line.',
@@ -122,6 +129,7 @@ export const clusters: Noun = [
   defineCommand({
     name: 'cluster kubeconfig',
     arguments: ['CLUSTER'],
+    completes: offered.cluster,
     summary: 'Write the kubeconfig of the administrator of Kubernetes; for administrators',
     details:
       'Without --file it is written to standard output. A file gets mode 0600. Each read is in the audit trail.',
@@ -131,6 +139,7 @@ export const clusters: Noun = [
   defineCommand({
     name: 'cluster delete',
     arguments: ['CLUSTER'],
+    completes: offered.cluster,
     summary: 'Delete a cluster; its host does, and then the platform forgets it',
     options: {
       project,

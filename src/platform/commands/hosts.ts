@@ -1,3 +1,4 @@
+import { offered } from './offered-names.ts'
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
 import { filter, limit, yes } from '../../ctl/options.ts'
@@ -15,6 +16,7 @@ export const hosts: Noun = [
   defineCommand({
     name: 'host show',
     arguments: ['HOST'],
+    completes: offered.host,
     summary: 'Show an edge host, named by its name or uid',
     options: { project },
     load: onHost(async () => (await import('./manage-hosts.ts')).showHost),
@@ -22,6 +24,7 @@ export const hosts: Noun = [
   defineCommand({
     name: 'host accept',
     arguments: ['HOST'],
+    completes: offered.host,
     summary: 'Of two hosts with one key, let the one in that logs in next; the other is refused from then on',
     details: 'After a disk was copied. Switch the copy off first, or give it a key of its own.',
     options: { project, yes },
@@ -30,6 +33,7 @@ export const hosts: Noun = [
   defineCommand({
     name: 'host delete',
     arguments: ['HOST'],
+    completes: offered.host,
     summary: 'Remove an edge host from the platform; it is told so at its next login',
     options: { project, yes },
     load: onHost(async () => (await import('./manage-hosts.ts')).deleteHost),

@@ -1,3 +1,4 @@
+import { offered } from './offered-names.ts'
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
 import { filter, limit, yes } from '../../ctl/options.ts'
@@ -14,6 +15,7 @@ export const packs: Noun = [
   defineCommand({
     name: 'pack show',
     arguments: ['PACK'],
+    completes: offered.pack,
     summary: 'Show a pack, named by NAME, NAME@VERSION or its uid',
     options: { project },
     load: onHost(async () => (await import('./manage-packs.ts')).showPack),
@@ -31,6 +33,7 @@ export const packs: Noun = [
   defineCommand({
     name: 'pack delete',
     arguments: ['PACK'],
+    completes: offered.pack,
     summary: 'Delete a pack that no profile and no cluster uses',
     options: { project, yes },
     load: onHost(async () => (await import('./manage-packs.ts')).deletePack),

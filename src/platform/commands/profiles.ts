@@ -1,3 +1,4 @@
+import { offered } from './offered-names.ts'
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
 import { filter, limit, yes } from '../../ctl/options.ts'
@@ -14,6 +15,7 @@ export const profiles: Noun = [
   defineCommand({
     name: 'profile show',
     arguments: ['PROFILE'],
+    completes: offered.profile,
     summary: 'Show a cluster profile, named by NAME, NAME@VERSION or its uid',
     options: { project },
     load: onHost(async () => (await import('./manage-profiles.ts')).showProfile),
@@ -31,6 +33,7 @@ export const profiles: Noun = [
   defineCommand({
     name: 'profile export',
     arguments: ['PROFILE'],
+    completes: offered.profile,
     summary: 'Print a cluster profile as it was imported, with its sensitive values',
     details: 'As JSON, or with --output yaml as YAML. Each export is in the audit trail.',
     options: { project },
@@ -39,6 +42,7 @@ export const profiles: Noun = [
   defineCommand({
     name: 'profile variables',
     arguments: ['PROFILE'],
+    completes: offered.profile,
     summary: 'Show the variables of a cluster profile, or replace them with --set-from',
     details:
       'Sensitive values are ********; such a mask in FILE keeps the stored value. --output json prints what --set-from reads.',
@@ -55,6 +59,7 @@ export const profiles: Noun = [
   defineCommand({
     name: 'profile delete',
     arguments: ['PROFILE'],
+    completes: offered.profile,
     summary: 'Delete a cluster profile that no cluster uses',
     options: { project, yes },
     load: onHost(async () => (await import('./manage-profiles.ts')).deleteProfile),

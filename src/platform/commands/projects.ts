@@ -1,3 +1,4 @@
+import { offered } from './offered-names.ts'
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
 import { filter, limit, yes } from '../../ctl/options.ts'
@@ -18,12 +19,14 @@ export const projects: Noun = [
   defineCommand({
     name: 'project roles',
     arguments: ['PROJECT', 'USER', 'ROLES'],
+    completes: offered.project,
     summary: 'Set the roles of a user in a project: admin, operator, viewer, several with commas, or none',
     load: onHost(async () => (await import('./manage-projects.ts')).setProjectRoles),
   }),
   defineCommand({
     name: 'project delete',
     arguments: ['PROJECT'],
+    completes: offered.project,
     summary: 'Delete a project that no host is in',
     options: { yes },
     load: onHost(async () => (await import('./manage-projects.ts')).deleteProject),

@@ -1,3 +1,4 @@
+import { offered } from './offered-names.ts'
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
 import { filter, limit, yes } from '../../ctl/options.ts'
@@ -26,6 +27,7 @@ export const tokens: Noun = [
     defineCommand({
       name: `token ${verb}`,
       arguments: ['TOKEN'],
+      completes: offered.token,
       summary:
         verb === 'enable'
           ? 'Let hosts be registered with a token again'
@@ -36,6 +38,7 @@ export const tokens: Noun = [
   defineCommand({
     name: 'token delete',
     arguments: ['TOKEN'],
+    completes: offered.token,
     summary: 'Delete a token; hosts that were registered with it stay',
     options: { yes },
     load: onHost(async () => (await import('./manage-tokens.ts')).deleteToken),

@@ -1,3 +1,4 @@
+import { offered } from './offered-names.ts'
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
 import { filter, limit, yes } from '../../ctl/options.ts'
@@ -30,18 +31,21 @@ export const users: Noun = [
   defineCommand({
     name: 'user roles',
     arguments: ['USER', 'ROLES'],
+    completes: offered.user,
     summary: 'Set the roles of a user for the tenant: admin, operator, viewer, several with commas, or none',
     load: onHost(async () => (await import('./manage-users.ts')).setRoles),
   }),
   defineCommand({
     name: 'user activation',
     arguments: ['USER'],
+    completes: offered.user,
     summary: 'Print a new link by which the user sets a password; an earlier link ends',
     load: onHost(async () => (await import('./manage-users.ts')).renewLink),
   }),
   defineCommand({
     name: 'user delete',
     arguments: ['USER'],
+    completes: offered.user,
     summary: 'Delete a user; its tokens end',
     options: { yes },
     load: onHost(async () => (await import('./manage-users.ts')).deleteUser),

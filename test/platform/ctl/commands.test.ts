@@ -380,3 +380,12 @@ it('the state of the platform is shown with the fingerprint that a first contact
   expect(stderr).toContain(fingerprint)
   rmSync(you.home, { recursive: true })
 })
+
+it('the completion of the shell is offered the names that there are', async () => {
+  await ok(['project', 'create', 'offered'])
+  const offered = async (...command: string[]) => (await ok(['completion', 'names', ...command])).split('\n')
+  expect(await offered('project', 'delete')).toContain('offered')
+  expect(await offered('user', 'delete')).toContain('you@plant.example')
+  for (const noun of ['host', 'pack', 'profile', 'cluster', 'token', 'apikey'])
+    expect((await offered(noun, 'delete')).at(-1)).toBe('')
+})

@@ -43,7 +43,10 @@ it.each<[string[], string[]]>([
     ['help', 'audit', ''],
     ['list', 'verify', 'download'],
   ],
-  [['completion', ''], ['bash']],
+  [
+    ['completion', ''],
+    ['bash', 'names'],
+  ],
   [['content', 'reg'], ['registry']],
   [
     ['content', 'registry', ''],
