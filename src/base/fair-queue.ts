@@ -19,12 +19,14 @@ export interface FairQueue<W extends Waiter> {
   add(waiter: W): W | undefined
   /** Removes a waiter that waits no longer. @returns whether it was still in the queue */
   remove(waiter: W): boolean
-  /** Removes and returns the next waiter; its turn begins. */
-  next(): W | undefined
+  /** Removes and returns the next waiter; its turn begins. @param ofGroup groups with so many turns have to wait */
+  next(ofGroup?: number): W | undefined
   /** The turn of one that need not wait begins. A group that has a turn comes after those that have none, and so within each group. */
   begin(waiter: Waiter): void
   /** A turn ends, after `next` where its place goes to another. */
   end(waiter: Waiter): void
+  /** Turns of a group that have begun and not ended. */
+  turnsOf(group: string): number
   readonly size: number
 }
 
@@ -34,6 +36,8 @@ export function createFairQueue<W extends Waiter>(maximum: number): FairQueue<W>
   // Turns that have begun and not ended, of groups, and of members beside the name of their group.
   const running = new Map<string, number>()
   let size = 0
+
+  const turnsOf = (group: string) => running.get(group) ?? 0
 
   function count(waiter: Waiter, change: 1 | -1): void {
     for (const key of [waiter.group, memberKey(waiter.group, waiter.member)]) {
@@ -86,15 +90,16 @@ export function createFairQueue<W extends Waiter>(maximum: number): FairQueue<W>
       const member = fullest(members, waiter.member, (waiting) => waiting.length)
       return take(group, member, 'pop')
     },
-    next() {
-      const group = least(groups.keys(), (each) => running.get(each) ?? 0)
-      if (group === undefined) return undefined
+    next(ofGroup = Infinity) {
+      const group = least(groups.keys(), turnsOf)
+      if (group === undefined || turnsOf(group) >= ofGroup) return undefined
       const members = groups.get(group)?.keys() ?? []
       const member = least(members, (each) => running.get(memberKey(group, each)) ?? 0)
       const taken = member === undefined ? undefined : take(group, member, 'shift')
       if (taken) count(taken, 1)
       return taken
     },
+    turnsOf,
     begin(waiter) {
       count(waiter, 1)
     },

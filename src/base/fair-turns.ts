@@ -11,19 +11,21 @@ export interface FairTurns {
 
 export interface FairTurnsOptions {
   readonly atOnce: number
+  /** How many of one group at once; without it as many as of all. */
+  readonly ofGroup?: number
   /** How many may wait. */
   readonly waiting: number
   readonly refusal: () => Error
 }
 
-export function createFairTurns({ atOnce, waiting, refusal }: FairTurnsOptions): FairTurns {
+export function createFairTurns({ atOnce, ofGroup = atOnce, waiting, refusal }: FairTurnsOptions): FairTurns {
   const queue = createFairQueue<Waiter & PromiseWithResolvers<undefined>>(waiting)
   let running = 0
 
   return {
     async run(waiter, work, signal) {
       signal?.throwIfAborted()
-      if (running >= atOnce) {
+      if (running >= atOnce || queue.turnsOf(waiter.group) >= ofGroup) {
         const turn = { ...waiter, ...Promise.withResolvers<undefined>() }
         const leave = () => {
           if (queue.remove(turn)) turn.reject(signal?.reason)
@@ -42,9 +44,10 @@ export function createFairTurns({ atOnce, waiting, refusal }: FairTurnsOptions):
       try {
         return await work()
       } finally {
-        const next = queue.next()
+        const other = queue.next(ofGroup)
         queue.end(waiter)
-        // The place goes to the next one.
+        // The place goes to the next one, of the same group where all others have theirs.
+        const next = other ?? queue.next(ofGroup)
         if (next) next.resolve(undefined)
         else running -= 1
       }

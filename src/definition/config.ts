@@ -17,7 +17,11 @@ export const Definitions = Type.Object(
       {
         limitBytes: bytes(4_294_967_296, 'Largest archive.'),
         reserveBytes: bytes(536_870_912, 'Space that stays free on the disk of the state folder.'),
-        maximum: positive(2, 100, 'Uploads at the same time.'),
+        maximum: positive(
+          2,
+          100,
+          'Definitions that are written, and that are checked, at the same time; where more arrive, users take turns.',
+        ),
       },
       strict,
     ),

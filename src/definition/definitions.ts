@@ -183,7 +183,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
       if (held?.sha256 === sha256) return slots.pathOf(held)
       const definition = await fromPlatform.receive({
         parts: () => onePart({ fieldName: uploadField, fileName, content }),
-        ...{ expectedBytes: sizeBytes, onReceived: () => undefined, signal },
+        ...{ expectedBytes: sizeBytes, uploader: { name: 'platform', signal } },
       })
       if (definition.sha256 === sha256) return slots.pathOf(definition)
       throw new AppError(

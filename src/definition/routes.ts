@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { formParts } from '../upload/form-parts.ts'
 import { addMultipart, formSchema } from '../upload/multipart.ts'
 import { matchesEtag } from '../api/etag.ts'
+import { callerOf } from '../api/guard.ts'
 import { keepOpen } from '../api/keep-open.ts'
 import { errorReplies, NoContent, notModified } from '../api/schemas.ts'
 import {
@@ -124,12 +125,12 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
         },
       },
       async (request, reply) => {
+        keepOpen(reply)
         const length = request.headers['content-length']
         const definition = await receive({
           parts: (signal) => formParts(request, 'uploadFile', signal),
           expectedBytes: length === undefined ? undefined : Number(length),
-          signal: request.sessionEnd,
-          onReceived: () => keepOpen(reply),
+          uploader: { name: callerOf(request).userName, signal: request.sessionEnd },
         })
         const { uid, name, version } = definition
         request.auditResource = { name: `${name} ${version}`, uid }

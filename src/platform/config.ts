@@ -32,7 +32,21 @@ export const PlatformSection = Type.Object(
           'What the packs of a project may take on the disk, and those of the tenant for itself.',
         ),
         reserveBytes: bytes(536_870_912, 'Space that stays free on the disk of the state folder.'),
-        maximum: positive(2, 100, 'Packs that are received at the same time.'),
+        maximum: positive(
+          2,
+          100,
+          'Packs and profiles whose bytes are written at the same time; where more arrive, their users take turns.',
+        ),
+        maximumPerUser: positive(
+          16,
+          128,
+          'Uploads of packs and imports of profiles of one user that are not finished; further ones wait.',
+        ),
+        waitSeconds: positive(
+          60,
+          3_600,
+          'An upload that has waited so long for others is refused (503 TooManyUploads).',
+        ),
       },
       strict,
     ),

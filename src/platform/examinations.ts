@@ -49,7 +49,10 @@ const semiSpaceMiB = 4
 const timeoutMs = 300_000
 // Names of files and variables; `examine-export.ts` bounds the latter.
 const maxOutputBytes = 16_777_216
-const mostWaiting = 16
+/** Uploads and imports of all users that are not finished: each has a file on the disk, and some 200 KiB in the connection. */
+export const mostUploads = 128
+// What has arrived is not refused for others; beside it clusters wait.
+export const mostWaiting = mostUploads + 16
 const pieceBytes = 786_432
 
 export function createExaminations(worker: WorkerOptions): Examinations {

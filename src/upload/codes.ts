@@ -17,7 +17,9 @@ export const uploadErrors = defineErrors({
   },
   TooManyUploads: {
     status: 503,
-    meaning: 'The host already receives as many uploads as it accepts at a time.',
-    action: 'Wait for the seconds in Retry-After, or cancel another upload.',
+    meaning:
+      'The upload has waited for others as long as it may: of one user, and of all, a bounded number is not finished at a time.',
+    action:
+      'Wait for the seconds in Retry-After, or cancel another upload, and send it again. details.reason says what it waited for.',
   },
 })

@@ -3,9 +3,11 @@ import { join } from 'node:path'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { storageFull } from '../errors/storage-full.ts'
+import { spaceOf } from '../system/file-sizes.ts'
 import { letBuffersGo } from './buffer-garbage.ts'
 import { createArchiveFile, type ArchiveFile } from './upload-file.ts'
 import { labelOf } from './file-label.ts'
+import type { RunningUpload, UploadPlace } from './running.ts'
 import { createSignatureCheck, readSignature, requireSignature, type SigningKey } from './signing.ts'
 
 /** A part of a form; unread content is discarded. */
@@ -23,9 +25,7 @@ export const signatureField = 'signature'
 /** Name of the file that an upload becomes in its folder. */
 export const receivedFile = 'archive'
 
-export interface UploadOptions {
-  /** The parts of the form, in order of arrival. */
-  readonly parts: AsyncIterable<UploadPart>
+export interface FileOptions {
   /** The folder for the file, which is named `receivedFile`; the folder must exist, the file must not. */
   readonly folder: string
   /** Maximum size of the file in bytes. */
@@ -38,8 +38,15 @@ export interface UploadOptions {
   readonly expectedBytes: number | undefined
   /** Called after each write with the number of bytes that can be read. */
   readonly onWritten?: (sizeBytes: number) => void
+  /** That of `RunningUpload`: chunks are written while the upload has its place, and its buffers go with it. */
+  readonly place?: RunningUpload['place']
   /** Aborts the upload with its reason, an AppError. */
   readonly signal?: AbortSignal
+}
+
+export interface UploadOptions extends FileOptions {
+  /** The parts of the form, in order of arrival. */
+  readonly parts: AsyncIterable<UploadPart>
   /** Without a key a signature is read and ignored; an upload is not refused for having one. */
   readonly signingKey: SigningKey | undefined
 }
@@ -63,44 +70,88 @@ const betweenChecksBytes = 1_048_576
 /**
  * Writes the file of a form to the disk while it arrives, with constant memory. It hashes the file and checks its
  * signature, which may arrive before or after the file. On return, file and name are on the disk.
- * @throws AppError BadRequest, PayloadTooLarge, StorageFull, SignatureMissing, SignatureInvalid; after any error the
+ * @throws AppError BadRequest, PayloadTooLarge, StorageFull, SignatureMissing, SignatureInvalid, and of `place`; after any error the
  * file is removed, and the rest of the body is left unread
  */
 export async function receiveUpload(options: UploadOptions): Promise<Upload> {
-  const { parts, folder, limitBytes, expectedBytes = 0, signingKey } = options
+  const { parts, signingKey } = options
+  const check = signingKey && createSignatureCheck(signingKey)
+  const hash = createHash('sha256')
+  const onBatch = (batch: Uint8Array) => {
+    hash.update(batch)
+    check?.update(batch)
+  }
+  const { file, sizeBytes, fileName } = await writeFile(options, onBatch, async (incoming) => {
+    const { signature, ...received } = await readForm(parts, incoming)
+    await incoming.archive.flush()
+    if (check) requireSignature(check, signature)
+    return received
+  })
+  return { file, sizeBytes, sha256: hash.digest('hex'), fileName }
+}
+
+/**
+ * Writes a body that is a file to the disk while it arrives, as `receiveUpload` does with that of a form.
+ * @param read passes the chunks on in their order, and awaits what it gets for each
+ * @returns its path. @throws AppError PayloadTooLarge, StorageFull, and of `place` and `read`; the file is removed then
+ */
+export async function receiveBody(
+  options: FileOptions,
+  read: (onChunk: (chunk: Buffer) => Promise<void>) => Promise<void>,
+): Promise<string> {
+  const { file } = await writeFile(
+    options,
+    () => undefined,
+    async (incoming) => read(chunkWriter(incoming)),
+  )
+  return file
+}
+
+interface Incoming {
+  readonly archive: ArchiveFile
+  readonly place: UploadPlace | undefined
+  readonly options: FileOptions
+}
+
+async function writeFile<T>(
+  options: FileOptions,
+  onBatch: (batch: Uint8Array) => void,
+  read: (incoming: Incoming) => Promise<T>,
+): Promise<T & { readonly file: string }> {
+  const { folder, limitBytes, expectedBytes = 0, onWritten } = options
   if (expectedBytes > limitBytes + formBytes) throw tooLarge(limitBytes)
   await checkFreeBytes(options, 0)
-  const hash = createHash('sha256')
-  const check = signingKey && createSignatureCheck(signingKey)
   const file = join(folder, receivedFile)
-  const archive = await createArchiveFile({
-    folder,
-    file,
-    onWritten: options.onWritten,
-    onBatch(batch) {
-      hash.update(batch)
-      check?.update(batch)
-    },
-  })
+  const archive = await createArchiveFile({ folder, file, onWritten, onBatch })
+  const place = options.place?.(() => archive.letBuffersGo())
   try {
-    const { sizeBytes, fileName, signature } = await readForm(parts, archive, options)
-    await archive.flush()
-    if (check) requireSignature(check, signature)
+    const result = await read({ archive, place, options })
+    // Before the rest is written: the buffers are let go while nothing else is.
+    place?.leave()
     await archive.finish()
-    return { file, sizeBytes, sha256: hash.digest('hex'), fileName }
+    return { ...result, file }
   } catch (error) {
     await archive.remove()
     throw error
+  } finally {
+    place?.leave()
   }
 }
 
-async function readForm(parts: AsyncIterable<UploadPart>, archive: ArchiveFile, options: UploadOptions) {
+async function readForm(parts: AsyncIterable<UploadPart>, incoming: Incoming) {
   let uploaded: { sizeBytes: number; fileName: string } | undefined
   let signature: Buffer | undefined
   for await (const { fieldName, fileName, content } of parts) {
     if (fieldName === uploadField) {
       if (uploaded) throw secondPart(uploadField)
-      uploaded = { sizeBytes: await readFile(content, archive, options), fileName: labelOf(fileName) }
+      const writeChunk = chunkWriter(incoming)
+      let sizeBytes = 0
+      for await (const chunk of content) {
+        await writeChunk(chunk)
+        sizeBytes += chunk.length
+      }
+      incoming.place?.leave()
+      uploaded = { sizeBytes, fileName: labelOf(fileName) }
     } else if (fieldName === signatureField) {
       if (signature) throw secondPart(signatureField)
       signature = await readSignature(content)
@@ -110,33 +161,36 @@ async function readForm(parts: AsyncIterable<UploadPart>, archive: ArchiveFile, 
   return { ...uploaded, signature }
 }
 
-async function readFile(
-  content: AsyncIterable<Buffer>,
-  archive: ArchiveFile,
-  options: UploadOptions,
-): Promise<number> {
+function chunkWriter({ archive, place, options }: Incoming): (chunk: Buffer) => Promise<void> {
   let sizeBytes = 0
   let checkAt = betweenChecksBytes
-  for await (const chunk of content) {
+  return async (chunk) => {
     options.signal?.throwIfAborted()
-    sizeBytes += chunk.length
-    if (sizeBytes > options.limitBytes) throw tooLarge(options.limitBytes)
+    const received = sizeBytes + chunk.length
+    if (received > options.limitBytes) throw tooLarge(options.limitBytes)
+    await place?.take(sizeBytes)
+    sizeBytes = received
     await archive.write(chunk)
     letBuffersGo(chunk.length)
-    if (sizeBytes < checkAt) continue
-    checkAt = sizeBytes + betweenChecksBytes
-    await checkFreeBytes(options, sizeBytes)
+    if (sizeBytes >= checkAt) {
+      checkAt = sizeBytes + betweenChecksBytes
+      await checkFreeBytes(options, sizeBytes)
+    }
+    place?.rest()
   }
-  return sizeBytes
 }
 
 async function checkFreeBytes(
-  { freeBytes, reserveBytes, expectedBytes = 0 }: UploadOptions,
+  { freeBytes, reserveBytes, expectedBytes = 0 }: FileOptions,
   writtenBytes: number,
 ): Promise<void> {
   const missing = reserveBytes + Math.max(0, expectedBytes - writtenBytes) - (await freeBytes())
   if (missing > 0) throw storageFull(missing)
 }
+
+/** Free bytes of the disk of a folder; where they are not known, a write to a full disk fails by itself. */
+export const freeBytesOf = async (folder: string): Promise<number> =>
+  (await spaceOf(folder))?.freeBytes ?? Number.MAX_SAFE_INTEGER
 
 /** The refusal of a form without its file. */
 export const noFile = () =>

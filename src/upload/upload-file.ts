@@ -10,6 +10,8 @@ export interface ArchiveFile {
   finish: () => Promise<void>
   /** Writes buffered data and passes it to `onBatch`, so that `onBatch` has had every byte. */
   flush: () => Promise<void>
+  /** To be called while nothing is being written: writes buffered data, and has no buffers then until the next write. */
+  letBuffersGo: () => void
   /** Removes the file, whatever its state. */
   remove: () => Promise<void>
 }
@@ -37,15 +39,19 @@ export async function createArchiveFile({
   readonly onWritten?: ((sizeBytes: number) => void) | undefined
 }): Promise<ArchiveFile> {
   const handle = await open(file, 'wx', 0o600).catch(refuseFull)
-  let filling = Buffer.allocUnsafeSlow(batchBytes)
-  let resting = Buffer.allocUnsafeSlow(batchBytes)
+  // Of a body that arrives slowly only one is made.
+  let filling: Buffer | undefined
+  let resting: Buffer | undefined
   let filled = 0
   let written = 0
   let writing: Promise<void> = Promise.resolve()
+  let emptied: Promise<void> | undefined
 
   async function write(chunk: Uint8Array): Promise<void> {
+    await emptied
     for (let offset = 0; offset < chunk.length;) {
       const part = chunk.subarray(offset, offset + batchBytes - filled)
+      filling ??= Buffer.allocUnsafeSlow(batchBytes)
       filling.set(part, filled)
       filled += part.length
       offset += part.length
@@ -55,6 +61,7 @@ export async function createArchiveFile({
 
   // Waits for the previous batch, not for this one.
   async function passOn(): Promise<void> {
+    if (filling === undefined) return
     const batch = filling.subarray(0, filled)
     onBatch(batch)
     await writing
@@ -66,6 +73,11 @@ export async function createArchiveFile({
   }
 
   async function flush(): Promise<void> {
+    await emptied
+    await flushNow()
+  }
+
+  async function flushNow(): Promise<void> {
     if (filled > 0) await passOn()
     await writing
   }
@@ -73,6 +85,15 @@ export async function createArchiveFile({
   return {
     write,
     flush,
+    letBuffersGo() {
+      emptied = flushNow().then(() => {
+        filling = undefined
+        resting = undefined
+        emptied = undefined
+      })
+      // The next write throws it.
+      emptied.catch(() => undefined)
+    },
     async finish() {
       await flush()
       await handle.sync().catch(refuseFullOf(file))
@@ -85,6 +106,7 @@ export async function createArchiveFile({
       }
     },
     async remove() {
+      await emptied?.catch(() => undefined)
       await writing.catch(() => undefined)
       // Already closed if only the sync of the folder failed.
       await handle.close().catch(() => undefined)

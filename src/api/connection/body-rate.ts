@@ -62,7 +62,7 @@ export function watchBodyRate(
         request.socket.destroy()
       } else if (request.complete || request.destroyed) {
         bodies.delete(body)
-      } else if (waitingBytes(request) > 0) {
+      } else if (waitingBytes(request) > 0 || isUnasked(request)) {
         beginWindow(body, now)
       } else if (now - body.since >= windowMs) {
         const needed = (minimumBytesPerSecond * (now - body.since)) / 1_000
@@ -107,6 +107,12 @@ export function watchBodyRate(
     timer = undefined
   }
 }
+
+/** Whether the client waits for `100 Continue`, which is sent when the body is read: an upload may wait for its place before. */
+const isUnasked = (request: IncomingMessage): boolean =>
+  request.headers.expect !== undefined &&
+  request.readableFlowing === null &&
+  request.listenerCount('readable') === 0
 
 /** Bytes that have arrived, and that the host has not read yet. */
 function waitingBytes({ readableLength, socket }: IncomingMessage): number {

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { callerOf } from '../../api/guard.ts'
 import { keepOpen } from '../../api/keep-open.ts'
 import { errorReplies } from '../../api/schemas.ts'
 import { formParts } from '../../upload/form-parts.ts'
@@ -61,12 +62,12 @@ export const uploadContentRoutes: FastifyPluginAsyncTypebox<UploadContentRoutesO
         },
       },
       async (request, reply) => {
+        keepOpen(reply)
         const length = request.headers['content-length']
         const published = await fileUploads.receive({
           parts: (signal) => formParts(request, uploadField, signal),
           expectedBytes: length === undefined ? undefined : Number(length),
-          signal: request.sessionEnd,
-          onReceived: () => keepOpen(reply),
+          uploader: { name: callerOf(request).userName, signal: request.sessionEnd },
         })
         request.auditResource = { name: published.bundle.name, uid: published.bundle.uid }
         return reply.code(published.isNew ? 201 : 200).send(showPublished(store, published))

@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { callerOf } from '../../api/guard.ts'
+import { keepOpen } from '../../api/keep-open.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
 import { AppError } from '../../errors/app-error.ts'
@@ -183,8 +185,9 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
         },
       },
       async (request, reply) => {
+        keepOpen(reply)
         const { uid, name, isNew, isPublished } = await beginning.run(
-          request.sessionEnd,
+          { name: callerOf(request).userName, signal: request.sessionEnd },
           async ({ signal }) => {
             const posted = await receiveIndex(formParts(request, indexField, signal), signingKey)
             return { ...(await blobUploads.begin(posted, signal)), name: posted.name }

@@ -3,7 +3,7 @@ import { storageFull } from '../../errors/storage-full.ts'
 import { letBuffersGo } from '../../upload/buffer-garbage.ts'
 import { labelOf } from '../../upload/file-label.ts'
 import { noFile, secondPart, signatureField, uploadField, type UploadPart } from '../../upload/receive.ts'
-import { createRunningUploads } from '../../upload/running.ts'
+import { boundedUploads, createRunningUploads, type Uploader } from '../../upload/running.ts'
 import {
   createSignatureCheck,
   readSignature,
@@ -23,10 +23,8 @@ export interface BundleForm {
   readonly parts: (signal: AbortSignal) => AsyncIterable<UploadPart>
   /** Content-Length, if known. */
   readonly expectedBytes: number | undefined
-  /** Called when all bytes have arrived; the check may still take a while. */
-  readonly onReceived: () => void
-  /** Ends the upload with its reason, an AppError, also during the check. */
-  readonly signal: AbortSignal
+  /** Its signal ends the upload also during the check. */
+  readonly uploader: Uploader
 }
 
 export interface FileUploadsOptions {
@@ -76,7 +74,7 @@ const betweenChecksBytes = 8_388_608
 
 export function createFileUploads(options: FileUploadsOptions): FileUploads {
   const { store, program, signingKey, ready, maximum, now, monotonic } = options
-  const running = createRunningUploads({ maximum, what: 'bundles' })
+  const running = createRunningUploads({ what: 'bundles', field: uploadField, ...boundedUploads(maximum) })
   const entries = new Set<Entry>()
 
   async function receiveInto(form: BundleForm, entry: Entry, refused: AbortController): Promise<Published> {
@@ -96,7 +94,6 @@ export function createFileUploads(options: FileUploadsOptions): FileUploads {
       unpacking.result.catch((reason: unknown) => refused.abort(reason))
       const check = signingKey && createSignatureCheck(signingKey)
       const { file, signature } = await readForm(form.parts(signal), entry, unpacking, check, signal)
-      form.onReceived()
       await unpacking.end()
       const { indexDigest } = await unpacking.result
       if (check) requireSignature(check, signature)
@@ -178,7 +175,7 @@ export function createFileUploads(options: FileUploadsOptions): FileUploads {
 
   return {
     receive: (form) =>
-      running.run(form.signal, async (refused) => {
+      running.run(form.uploader, async ({ refused }) => {
         await ready()
         const staged = await store.stage()
         const at = now()

@@ -3,7 +3,7 @@ import type { ContinueTokens } from '../../lists/continue-token.ts'
 import type { Room } from '../../room.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
-import { createRunningUploads } from '../../upload/running.ts'
+import { boundedUploads, createRunningUploads } from '../../upload/running.ts'
 import type { SigningKey } from '../../upload/signing.ts'
 import type { ContentSettings } from '../config.ts'
 import type { ContentProgram } from '../program/content-program.ts'
@@ -11,6 +11,7 @@ import { uploadContentRoutes } from '../routes/upload-content.ts'
 import { uploadsRoutes } from '../routes/uploads.ts'
 import type { ContentStore } from '../store/content-store.ts'
 import { createBlobUploads } from './blob-uploads.ts'
+import { indexField } from './receive-index.ts'
 import { createFileUploads } from './file-uploads.ts'
 
 export interface UploadsOptions {
@@ -51,7 +52,10 @@ export function createUploads(options: UploadsOptions): Required<Pick<Room, 'rou
     ...{ store, program, signingKey, ready: blobUploads.ready, maximum: settings.maximum },
     ...times,
   })
-  const beginning = createRunningUploads({ maximum: mostBeginning, what: 'indexes of bundles' })
+  const beginning = createRunningUploads({
+    ...{ what: 'indexes of bundles', field: indexField },
+    ...boundedUploads(mostBeginning),
+  })
   const stop = async () => {
     await Promise.all([beginning.stop(), fileUploads.stop(), blobUploads.stop()])
   }

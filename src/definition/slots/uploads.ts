@@ -1,9 +1,22 @@
 import { join } from 'node:path'
-import { receivedFile, receiveUpload, type UploadPart } from '../../upload/receive.ts'
+import { createFairTurns } from '../../base/fair-turns.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import {
+  freeBytesOf,
+  receivedFile,
+  receiveUpload,
+  uploadField,
+  type UploadPart,
+} from '../../upload/receive.ts'
 import type { SigningKey } from '../../upload/signing.ts'
-import { createRunningUploads } from '../../upload/running.ts'
+import {
+  createRunningUploads,
+  usualWaitSeconds,
+  type RunningUpload,
+  type Uploader,
+} from '../../upload/running.ts'
 import type { Clock } from '../../system/clock.ts'
-import { spaceOf } from '../../system/file-sizes.ts'
 import type { ArchiveLimits } from '../../archive/limits.ts'
 import type { DefinitionSettings } from '../config.ts'
 import type { Staged } from '../../upload/staging.ts'
@@ -28,10 +41,8 @@ export interface UploadForm {
   readonly parts: (signal: AbortSignal) => AsyncIterable<UploadPart>
   /** Content-Length, if known. */
   readonly expectedBytes: number | undefined
-  /** Called when all bytes have arrived; the check may still take a while. */
-  readonly onReceived: () => void
-  /** Ends the upload with its reason, an AppError, also during the check. */
-  readonly signal: AbortSignal
+  /** Its signal ends the upload also during the check. */
+  readonly uploader: Uploader
 }
 
 /**
@@ -47,16 +58,36 @@ export interface Uploads {
   stop(): Promise<void>
 }
 
+/** Definitions that are being uploaded, whether they arrive or wait: each has its file on the disk. */
+const mostUnfinished = 16
+const mostOfUser = 8
+const retryAfterSec = 10
+
 export function createUploads(options: UploadsOptions): Uploads {
   const { store, examiner, settings, limits, signingKey, slotOf, clock } = options
-  const running = createRunningUploads({ maximum: settings.maximum, what: 'definitions' })
+  const { maximum } = settings
+  const running = createRunningUploads({
+    ...{ what: 'definitions', field: uploadField, maximum, ofUser: mostOfUser, ofAll: mostUnfinished },
+    waitSeconds: usualWaitSeconds,
+  })
+  // A body that arrives slowly keeps its process, so at least one is there for those that are whole.
+  const whole = createFairTurns({
+    ...{ atOnce: 1, waiting: mostUnfinished },
+    refusal: () =>
+      new AppError(generalErrors.NotReady, 'too many definitions are being checked; try again', {
+        retryAfterSec,
+      }),
+  })
+  let early = 0
 
   async function receiveInto(
-    { parts, expectedBytes, onReceived }: UploadForm,
+    { parts, expectedBytes, uploader }: UploadForm,
     staged: Staged,
-    refused: AbortController,
+    { refused, place }: RunningUpload,
   ): Promise<SlotDefinition> {
     let examination: Examination | undefined
+    const isEarly = signingKey === undefined && early < maximum - 1
+    if (isEarly) early += 1
     refused.signal.addEventListener('abort', () => void examination?.cancel())
     const begin = () => {
       const order = {
@@ -69,19 +100,21 @@ export function createUploads(options: UploadsOptions): Uploads {
     }
     try {
       const { sizeBytes, sha256, fileName } = await receiveUpload({
-        ...{ parts: parts(refused.signal), expectedBytes, signingKey, signal: refused.signal },
+        ...{ parts: parts(refused.signal), expectedBytes, signingKey, place, signal: refused.signal },
         folder: staged.folder,
         limitBytes: settings.limitBytes,
         reserveBytes: settings.reserveBytes,
-        // If the free space is unknown, a write to a full disk fails by itself.
-        freeBytes: async () => (await spaceOf(store.folder))?.freeBytes ?? Number.MAX_SAFE_INTEGER,
-        ...(signingKey ? {} : { onWritten: (bytes) => (examination ??= begin()).written(bytes) }),
+        freeBytes: () => freeBytesOf(store.folder),
+        ...(isEarly ? { onWritten: (bytes) => (examination ??= begin()).written(bytes) } : {}),
       })
-      onReceived()
-      examination ??= begin()
-      examination.written(sizeBytes)
-      examination.end()
-      const { name, version, problems } = await examination.result
+      const finish = () => {
+        examination ??= begin()
+        examination.written(sizeBytes)
+        examination.end()
+        return examination.result
+      }
+      const turn = { group: uploader.name, member: '' }
+      const { name, version, problems } = await (isEarly ? finish() : whole.run(turn, finish, refused.signal))
       refused.signal.throwIfAborted()
       const definition: SlotDefinition = {
         ...{ uid: staged.uid, slot: slotOf(), name, version, sha256, sizeBytes, fileName, problems },
@@ -96,12 +129,14 @@ export function createUploads(options: UploadsOptions): Uploads {
       await examination?.cancel()
       await store.removeStaged(staged)
       throw reason
+    } finally {
+      if (isEarly) early -= 1
     }
   }
 
   return {
     receive: (form) =>
-      running.run(form.signal, async (refused) => receiveInto(form, await store.stage(), refused)),
+      running.run(form.uploader, async (upload) => receiveInto(form, await store.stage(), upload)),
     async stop() {
       await Promise.all([running.stop(), examiner.stop()])
     },

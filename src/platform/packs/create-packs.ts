@@ -5,9 +5,10 @@ import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import type { WorkerOptions } from '../../program/run-worker.ts'
-import { createRunningUploads, type RunningUploads } from '../../upload/running.ts'
+import { createRunningUploads } from '../../upload/running.ts'
 import type { PlatformSettings } from '../config.ts'
-import { createExaminations, type Examinations } from '../examinations.ts'
+import { createExaminations, mostUploads, type Examinations } from '../examinations.ts'
+import { uploadField } from '../../upload/receive.ts'
 import { openKeptFolders } from '../kept-folders.ts'
 import type { RequireProject } from '../projects/projects.ts'
 import { createProfiles, type Profiles } from '../profiles/profiles.ts'
@@ -42,21 +43,22 @@ export interface PackPartsOptions {
 export interface PackParts {
   readonly packs: Packs
   readonly profiles: Profiles
-  readonly imports: RunningUploads
   readonly examinations: Examinations
   /** Names of what keeps a project from being deleted. */
   usesOf(projectUid: string): readonly string[]
   stop(): Promise<void>
 }
 
-// Each is held in memory, up to 32 MiB.
-const mostImports = 2
-
 /** Creates the parts in the order of their dependencies, and removes what a killed daemon left. */
 export async function createPackParts(options: PackPartsOptions): Promise<PackParts> {
   const { stateDirectory, settings, database, read, secrets, requireProject, worker } = options
   const { usesOf, madeOf, stopping, clock, log } = options
   const examinations = createExaminations(worker)
+  const { maximum, maximumPerUser: ofUser, waitSeconds } = settings
+  const uploads = createRunningUploads({
+    ...{ what: 'packs and cluster profiles', field: uploadField, maximum, ofUser, ofAll: mostUploads },
+    ...{ waitSeconds, log },
+  })
   const packStore = createPackStore(database)
   const profileStore = createProfileStore(database)
   const profileFolders = await openKeptFolders({
@@ -82,7 +84,14 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
   })
   const profiles = createProfiles({
     ...{ store: profileStore, folders: profileFolders, packs: packStore, database, read, examinations },
-    ...{ requireProject, settings, usesOf, clock, seal: sealOf(secrets, sealedColumns.profileVariables) },
+    ...{
+      uploads,
+      requireProject,
+      settings,
+      usesOf,
+      clock,
+      seal: sealOf(secrets, sealedColumns.profileVariables),
+    },
   })
   const packs = createPacks({
     ...{
@@ -92,6 +101,7 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
       read,
       requireProject,
       examinations,
+      uploads,
       settings,
       clock,
     },
@@ -100,13 +110,12 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
       ...madeOf(pack.uid).map(({ name }) => `the cluster ${name}`),
     ],
   })
-  const imports = createRunningUploads({ maximum: mostImports, what: 'profiles' })
   const stop = async () => {
-    await Promise.all([packs.stop(), imports.stop(), examinations.stop()])
+    await Promise.all([uploads.stop(), examinations.stop()])
   }
   stopping.addEventListener('abort', () => void stop(), { once: true })
   return {
-    ...{ packs, profiles, imports, examinations, stop },
+    ...{ packs, profiles, examinations, stop },
     usesOf: (projectUid) => [...packs.usesOfProject(projectUid), ...profiles.usesOfProject(projectUid)],
   }
 }

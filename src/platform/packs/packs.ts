@@ -9,9 +9,8 @@ import { createSqlList, type SqlCondition, type SqlList } from '../../lists/sql-
 import type { Database } from '../../store/database.ts'
 import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
-import { spaceOf } from '../../system/file-sizes.ts'
-import { receiveUpload, type UploadPart } from '../../upload/receive.ts'
-import { createRunningUploads } from '../../upload/running.ts'
+import { freeBytesOf, receiveUpload, type UploadPart } from '../../upload/receive.ts'
+import type { RunningUpload, RunningUploads } from '../../upload/running.ts'
 import type { Staged } from '../../upload/staging.ts'
 import { platformErrors } from '../codes.ts'
 import type { PlatformSettings } from '../config.ts'
@@ -29,6 +28,8 @@ export interface PacksOptions {
   readonly read: Reader['read']
   readonly requireProject: RequireProject
   readonly examinations: Pick<Examinations, 'pack'>
+  /** Those of packs and profiles together. */
+  readonly uploads: Pick<RunningUploads, 'run'>
   readonly settings: PlatformSettings['packs']
   /** Names of the profiles that use a pack, and of the clusters that were made of it. */
   readonly usesOf: (pack: PackRecord) => readonly string[]
@@ -39,8 +40,6 @@ export interface PacksOptions {
 export interface PackForm {
   readonly parts: (signal: AbortSignal) => AsyncIterable<UploadPart>
   readonly expectedBytes: number | undefined
-  /** Called when all bytes have arrived; the check may still take a while. */
-  readonly onReceived: () => void
   readonly asker: Asker
 }
 
@@ -65,13 +64,12 @@ export interface Packs {
   folderOf(pack: Pick<PackRecord, 'uid'>): string
   /** Names of what keeps a project from being deleted. */
   usesOfProject(projectUid: string): readonly string[]
-  stop(): Promise<void>
 }
 
 export function createPacks(options: PacksOptions): Packs {
-  const { store, folders, database, read, requireProject, examinations, settings, usesOf, clock } = options
-  const { limitBytes, scopeLimitBytes, reserveBytes, maximum } = settings
-  const running = createRunningUploads({ maximum, what: 'packs' })
+  const { store, folders, database, read, requireProject, examinations, uploads, settings, usesOf, clock } =
+    options
+  const { limitBytes, scopeLimitBytes, reserveBytes } = settings
 
   function get(uid: string, projectUid: string): PackRecord {
     const pack = store.find(uid)
@@ -96,19 +94,16 @@ export function createPacks(options: PacksOptions): Packs {
   }
 
   async function receiveInto(
-    { parts, expectedBytes, onReceived, asker }: PackForm,
+    { parts, expectedBytes, asker }: PackForm,
     projectUid: string,
     staged: Staged,
-    signal: AbortSignal,
+    { signal, place }: RunningUpload,
   ): Promise<PackRecord> {
     const { uid, folder } = staged
     const { file } = await receiveUpload({
-      ...{ parts: parts(signal), folder, limitBytes, reserveBytes, expectedBytes, signal },
-      signingKey: undefined,
-      // If the free space is unknown, a write to a full disk fails by itself.
-      freeBytes: async () => (await spaceOf(folder))?.freeBytes ?? Number.MAX_SAFE_INTEGER,
+      ...{ parts: parts(signal), folder, limitBytes, reserveBytes, expectedBytes, place, signal },
+      ...{ signingKey: undefined, freeBytes: () => freeBytesOf(folder) },
     })
-    onReceived()
     const order = { file, folder, uid, limits: packArchiveLimits, reserveBytes }
     const found = await examinations.pack(order, { ...asker, signal })
     await rm(file)
@@ -129,14 +124,14 @@ export function createPacks(options: PacksOptions): Packs {
   return {
     get,
     receive: (form, projectUid) =>
-      running.run(form.asker.signal, async ({ signal }) => {
+      uploads.run(form.asker, async (upload) => {
         const staged = await folders.stage()
         try {
-          return await receiveInto(form, projectUid, staged, signal)
+          return await receiveInto(form, projectUid, staged, upload)
         } catch (error) {
           await folders.removeStaged(staged)
           // If the upload was ended, the client gets that reason, not an error that followed from it.
-          throw signal.aborted ? signal.reason : error
+          throw upload.signal.aborted ? upload.signal.reason : error
         }
       }),
     list: createSqlList({
@@ -164,6 +159,5 @@ export function createPacks(options: PacksOptions): Packs {
     has: ({ uid }) => store.find(uid) !== undefined,
     folderOf: ({ uid }) => join(folders.folder, uid, packContent),
     usesOfProject: (projectUid) => store.counts.usesOf(projectUid, 'pack'),
-    stop: running.stop,
   }
 }

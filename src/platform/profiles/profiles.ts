@@ -1,4 +1,5 @@
-import type { FileHandle } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { createLock } from '../../base/lock.ts'
@@ -18,6 +19,8 @@ import type { Seal } from '../../secrets/seal.ts'
 import type { Database } from '../../store/database.ts'
 import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
+import { freeBytesOf, receiveBody, receivedFile } from '../../upload/receive.ts'
+import type { RunningUploads } from '../../upload/running.ts'
 import type { Staged } from '../../upload/staging.ts'
 import { platformErrors } from '../codes.ts'
 import type { PlatformSettings } from '../config.ts'
@@ -45,6 +48,8 @@ export interface ProfilesOptions {
   readonly read: Reader['read']
   readonly requireProject: RequireProject
   readonly examinations: Pick<Examinations, 'profile'>
+  /** Those of packs and profiles together. */
+  readonly uploads: Pick<RunningUploads, 'run'>
   readonly settings: Pick<PlatformSettings['packs'], 'reserveBytes'>
   /** Seals variables; their defaults may be secret. */
   readonly seal: Seal
@@ -53,16 +58,24 @@ export interface ProfilesOptions {
   readonly clock: Pick<Clock, 'now'>
 }
 
+/** A profile that is arriving. */
+export interface ProfileBody {
+  /** Content-Length, if the client sent it. */
+  readonly expectedBytes: number | undefined
+  /** Passes the chunks on as they arrive, and awaits what it gets for each. */
+  readonly read: (onChunk: (chunk: Buffer) => Promise<void>, signal: AbortSignal) => Promise<void>
+}
+
 export type ExportFormat = keyof typeof exportFiles
 
 /** The cluster profiles of the platform. */
 export interface Profiles {
   /**
-   * Keeps a profile as it was exported, JSON or YAML; it is examined in a process of its own.
-   * @throws AppError why it is refused; ProfileExists
+   * Receives a profile as it was exported, JSON or YAML, examines it in a process of its own, and keeps it.
+   * @throws AppError of `receiveBody` and of the examination; ProfileExists
    */
-  add(
-    text: Buffer,
+  receive(
+    body: ProfileBody,
     how: { readonly projectUid: string; readonly isPublished: boolean },
     asker: Asker,
   ): Promise<ProfileHead>
@@ -102,10 +115,13 @@ export interface Profiles {
 }
 
 const limits = defaultLimits
+/** The largest profile that is received, with the spaces that a text may have. */
+const largestProfile = 33_554_432
 
 export function createProfiles(options: ProfilesOptions): Profiles {
   const { store, folders, packs, database, read, requireProject } = options
-  const { examinations, settings, seal, usesOf, clock } = options
+  const { examinations, uploads, settings, seal, usesOf, clock } = options
+  const { reserveBytes } = settings
   const oneChange = createLock()
 
   function get(uid: string, projectUid: string): ProfileRecord {
@@ -151,14 +167,16 @@ export function createProfiles(options: ProfilesOptions): Profiles {
 
   /** Examines a profile in a new folder, which `keep` then takes; it is removed if that does not succeed. */
   async function stage<T>(
-    text: ProfileText,
+    textIn: (folder: string) => Promise<ProfileText>,
     asker: Asker,
     keep: (staged: Staged, found: ExaminedExport) => Promise<T>,
   ): Promise<T> {
     const staged = await folders.stage()
     try {
-      const order = { folder: staged.folder, limits, reserveBytes: settings.reserveBytes }
-      return await keep(staged, await examinations.profile(order, text, asker))
+      const { folder } = staged
+      const text = await textIn(folder)
+      const found = await examinations.profile({ folder, limits, reserveBytes }, text, asker)
+      return await keep(staged, found)
     } catch (error) {
       await folders.removeStaged(staged)
       throw error
@@ -167,6 +185,33 @@ export function createProfiles(options: ProfilesOptions): Profiles {
 
   const sealed = ({ variables }: ExaminedExport) =>
     variables === undefined ? undefined : seal.seal(variables)
+
+  async function add(
+    staged: Staged,
+    found: ExaminedExport,
+    { projectUid, isPublished }: { readonly projectUid: string; readonly isPublished: boolean },
+    signal: AbortSignal,
+  ): Promise<ProfileHead> {
+    requireNew(projectUid, found)
+    const { name, version, type, cloudType, description, hasUserMacros, shownVariables } = found
+    const now = clock.now()
+    const metadata = JSON.parse(found.metadata) as { labels?: unknown; annotations?: unknown }
+    const profile: ProfileRecord = {
+      ...{ uid: staged.uid, filesUid: staged.uid, projectUid, name, version, type, cloudType },
+      ...{ description, isPublished, hasUserMacros, shownVariables, packs: found.packs },
+      ...{ labels: textsOf(metadata.labels), annotations: textsOf(metadata.annotations) },
+      ...{ metadata: found.metadata, variables: sealed(found), createdAt: now, modifiedAt: now },
+    }
+    await folders.keep(staged, () => {
+      database.transaction(() => {
+        signal.throwIfAborted()
+        requireProject(projectUid)
+        requireNew(projectUid, found)
+        store.add(profile)
+      })
+    })
+    return profile
+  }
 
   /** The variables as they were exported, JSON, secrets included. */
   function variablesOf(profile: ProfileRecord): string | undefined {
@@ -231,27 +276,22 @@ export function createProfiles(options: ProfilesOptions): Profiles {
   return {
     get,
     packsOf,
-    add: (text, { projectUid, isPublished }, asker) =>
-      stage(text, asker, async (staged, found) => {
-        requireNew(projectUid, found)
-        const { name, version, type, cloudType, description, hasUserMacros, shownVariables } = found
-        const now = clock.now()
-        const metadata = JSON.parse(found.metadata) as { labels?: unknown; annotations?: unknown }
-        const profile: ProfileRecord = {
-          ...{ uid: staged.uid, filesUid: staged.uid, projectUid, name, version, type, cloudType },
-          ...{ description, isPublished, hasUserMacros, shownVariables, packs: found.packs },
-          ...{ labels: textsOf(metadata.labels), annotations: textsOf(metadata.annotations) },
-          ...{ metadata: found.metadata, variables: sealed(found), createdAt: now, modifiedAt: now },
+    receive: (body, how, asker) =>
+      uploads.run(asker, ({ signal, place }) => {
+        const receiveIn = async (folder: string) => {
+          const file = await receiveBody(
+            {
+              ...{ folder, limitBytes: largestProfile, expectedBytes: body.expectedBytes, reserveBytes },
+              ...{ freeBytes: () => freeBytesOf(folder), place, signal },
+            },
+            (onChunk) => body.read(onChunk, signal),
+          )
+          return readWhole(file)
         }
-        await folders.keep(staged, () => {
-          database.transaction(() => {
-            asker.signal.throwIfAborted()
-            requireProject(projectUid)
-            requireNew(projectUid, found)
-            store.add(profile)
-          })
+        return stage(receiveIn, { ...asker, signal }, async (staged, found) => {
+          await rm(join(staged.folder, receivedFile))
+          return add(staged, found, how, signal)
         })
-        return profile
       }),
     list: createSqlList({
       ...{ resource: profileList, table: 'cluster_profile', columns: headColumns },
@@ -275,7 +315,8 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         requireDraft(before)
         const stored = JSON.parse(variablesOf(before) ?? '[]') as Variable[]
         const wanted = restoreSecrets(variables, { stored, shown: before.shownVariables })
-        await stage(exported(before, 'json', JSON.stringify(wanted)), asker, async (staged, found) => {
+        const text = async () => exported(before, 'json', JSON.stringify(wanted))
+        await stage(text, asker, async (staged, found) => {
           await folders.keep(staged, () => {
             database.transaction(() => {
               asker.signal.throwIfAborted()
@@ -339,6 +380,11 @@ async function* readPieces(file: FileHandle, start: number, sizeBytes: number): 
     yield piece.subarray(0, bytesRead)
     at += bytesRead
   }
+}
+
+/** The bytes of a file, which is opened when they are asked for: until then an examination waits, and may end. */
+async function* readWhole(file: string): AsyncGenerator<Buffer> {
+  for await (const chunk of createReadStream(file)) yield chunk as Buffer
 }
 
 function requireDraft({ isPublished, name, version }: ProfileHead): void {

@@ -52,11 +52,11 @@ export const packRoutes: FastifyPluginAsyncTypebox<PackRoutesOptions> = async (
         },
       },
       async (request, reply) => {
+        keepOpen(reply)
         const length = request.headers['content-length']
         const form = {
           parts: (signal: AbortSignal) => formParts(request, 'uploadFile', signal),
           expectedBytes: length === undefined ? undefined : Number(length),
-          onReceived: () => keepOpen(reply),
           asker: askerOf(request, reply),
         }
         const { uid, name, version } = await packs.receive(form, scopeOf(request))

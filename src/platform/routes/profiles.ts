@@ -4,16 +4,12 @@ import { Type } from 'typebox'
 import { callerOf } from '../../api/guard.ts'
 import { keepOpen } from '../../api/keep-open.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
-import { createGrowingBuffer } from '../../base/growing-buffer.ts'
 import { isAtLeast } from '../../base/role.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
-import { AppError } from '../../errors/app-error.ts'
-import { generalErrors } from '../../errors/codes.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
 import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
 import { addRawBodies, readBody } from '../../upload/raw-body.ts'
-import type { RunningUploads } from '../../upload/running.ts'
 import { profileList } from '../profiles/profile-list.ts'
 import type { Profiles } from '../profiles/profiles.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
@@ -23,12 +19,9 @@ import { OfTenant, readScopeOf, scopeOf } from './scope.ts'
 
 export interface ProfileRoutesOptions {
   readonly profiles: Profiles
-  /** Imports under way; each is held in memory. */
-  readonly imports: RunningUploads
   readonly listTokens: ContinueTokens
 }
 
-const largestProfile = 33_554_432
 // Variables have at most 1 MiB, without the spaces that a body may have.
 const largestVariables = 2_097_152
 const path = '/v1/clusterprofiles'
@@ -57,7 +50,7 @@ const resource = ({ params }: { readonly params: unknown }) => ({
 /** Cluster profiles: `/v1/clusterprofiles…`. */
 export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = async (
   app,
-  { profiles, imports, listTokens },
+  { profiles, listTokens },
 ) => {
   const tags = ['clusterprofiles']
   const writable = (request: FastifyRequest) => {
@@ -100,11 +93,15 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         async (request, reply) => {
           const isPublished = (request.query as { readonly publish?: boolean }).publish === true
           const asker = askerOf(request, reply)
-          const profile = await imports.run(asker.signal, async ({ signal }) => {
-            const text = await readProfile(request, signal)
-            keepOpen(reply)
-            return profiles.add(text, { projectUid: scopeOf(request), isPublished }, { ...asker, signal })
-          })
+          keepOpen(reply)
+          const length = request.headers['content-length']
+          const body = {
+            expectedBytes: length === undefined ? undefined : Number(length),
+            read: (onChunk: (chunk: Buffer) => Promise<void>, signal: AbortSignal) =>
+              readBody(request.raw, onChunk, signal),
+          }
+          const how = { projectUid: scopeOf(request), isPublished }
+          const profile = await profiles.receive(body, how, asker)
           const { uid, name, version } = profile
           request.auditResource = { uid, name: `${name} ${version}` }
           if (isPublished) request.auditNote = 'published'
@@ -282,24 +279,4 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
       return reply.code(204).send(null)
     },
   )
-}
-
-async function readProfile(request: FastifyRequest, signal: AbortSignal): Promise<Buffer> {
-  const tooLarge = () =>
-    new AppError(
-      generalErrors.PayloadTooLarge,
-      `the profile is larger than the ${largestProfile} bytes that are accepted`,
-      { details: { limitBytes: largestProfile } },
-    )
-  if (Number(request.headers['content-length'] ?? 0) > largestProfile) throw tooLarge()
-  const body = createGrowingBuffer(largestProfile)
-  await readBody(
-    request.raw,
-    (chunk) => {
-      if (!body.add(chunk)) throw tooLarge()
-      return undefined
-    },
-    signal,
-  )
-  return body.bytes()
 }

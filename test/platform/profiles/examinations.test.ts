@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { AppError } from '../../../src/errors/app-error.ts'
 import { generalErrors } from '../../../src/errors/codes.ts'
-import { createExaminations } from '../../../src/platform/examinations.ts'
+import { createExaminations, mostWaiting } from '../../../src/platform/examinations.ts'
 import { CommandFailed, type CommandRunner } from '../../../src/system/runner.ts'
 import { captureLog } from '../../support/https-server.ts'
 
@@ -34,7 +34,7 @@ it.each<[string, CommandRunner['run'], string]>([
   await expect(ofProfile()).rejects.toMatchObject({ kind: { code: 'ProfileInvalid' }, details: { reason } })
 })
 
-it('one examination runs at a time, sixteen wait, and a stop ends all of them', async () => {
+it('one examination runs at a time, a bounded number waits, and a stop ends all of them', async () => {
   let running = 0
   let most = 0
   const { ofPack, stop } = examine(async (_program, _args, { signal }) => {
@@ -43,8 +43,8 @@ it('one examination runs at a time, sixteen wait, and a stop ends all of them', 
     running -= 1
     throw new CommandFailed('node', 'ended', '')
   })
-  const all = Array.from({ length: 18 }, () => ofPack().catch((error: unknown) => error))
-  expect(await all[17]).toMatchObject({
+  const all = Array.from({ length: mostWaiting + 2 }, () => ofPack().catch((error: unknown) => error))
+  expect(await all[mostWaiting + 1]).toMatchObject({
     kind: { code: 'NotReady' },
     message: expect.stringContaining('too many') as string,
   })
@@ -98,7 +98,9 @@ it('many requests of one asker do not keep others waiting', async () => {
     examined.push(pack.uid)
     return { exitCode: 0, stdout: JSON.stringify({ pack }), stderr: '' }
   })
-  const numbers = Array.from({ length: 17 }, (_, at) => ofPack(`anna ${at}`).catch((error: unknown) => error))
+  const numbers = Array.from({ length: mostWaiting + 1 }, (_, at) =>
+    ofPack(`anna ${at}`).catch((error: unknown) => error),
+  )
   // The queue is full: the last one of anna gives way.
   const others = [ofPack('ben 0', 'ben'), ofPack('ben 1', 'ben')]
   begin(undefined)
@@ -106,5 +108,5 @@ it('many requests of one asker do not keep others waiting', async () => {
   // The turn that began at once counts too.
   expect(examined.slice(0, 4)).toEqual(['anna 0', 'ben 0', 'anna 1', 'ben 1'])
   const refused = (await Promise.all(numbers)).flatMap((each, at) => (each instanceof Error ? [at] : []))
-  expect(refused).toEqual([15, 16])
+  expect(refused).toEqual([mostWaiting - 1, mostWaiting])
 })
