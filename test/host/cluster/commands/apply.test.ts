@@ -112,7 +112,7 @@ describe('cluster apply', () => {
       '--yes',
     ])
     expect(ended.exitCode).toBe(1)
-    expect(ended.stdout).toMatch(/^error +ImageMissing +p1\/web +no image$/m)
+    expect(ended.stdout).toMatch(/^error +ImageMissing +web +no image$/m)
     expect(ended.stderr).toMatch(/1 error was found \(PreflightFailed\)/)
   })
 

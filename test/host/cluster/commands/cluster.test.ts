@@ -45,7 +45,7 @@ describe('cluster create', () => {
     expect(ended.exitCode).toBe(1)
     expect(ended.stderr).toBe('edgehostctl: 1 error was found (PreflightFailed)\n')
     expect(ended.stdout).toMatch(
-      /^SEVERITY +CODE +WHERE +PROBLEM\nerror +ImageMissing +p1\/web +busybox:1 is missing\n/,
+      /^SEVERITY +CODE +WHERE +PROBLEM\nerror +ImageMissing +web +busybox:1 is missing\n/,
     )
     expect(ended.stdout).toMatch(/^warning +HostMemory/m)
   })

@@ -70,7 +70,7 @@ describe('cluster diff', () => {
     const found = { ...tried, isPossible: false, problems, diff: undefined }
     const ended = await run(host({ [`PUT ${clusterPath}/profiles`]: json(200, found) }), ['diff'])
     expect(ended.exitCode).toBe(1)
-    expect(ended.stdout).toMatch(/the change is not possible[^]*^error +ImageMissing +p1\/web +no image$/m)
+    expect(ended.stdout).toMatch(/the change is not possible[^]*^error +ImageMissing +web +no image$/m)
   })
 
   it('sends a definition into the empty slot, and says that it is there', async () => {
