@@ -86,6 +86,13 @@ export class FedServer extends HttpServer {
     if (this.outer instanceof TlsServer) this.outer.setSecureContext(options)
   }
 
+  override emit(event: string, ...given: unknown[]): boolean {
+    const [error, socket] = given
+    const isLate = event === 'clientError' && isHeadersTimeout(error) && socket instanceof FedSocket
+    if (isLate && socket.extendHeaders(this.headersTimeout, () => super.emit(event, ...given))) return true
+    return super.emit(event, ...given)
+  }
+
   override listen(...given: unknown[]): this {
     Reflect.apply(this.outer.listen.bind(this.outer), undefined, given)
     return this
@@ -119,3 +126,7 @@ export class FedServer extends HttpServer {
     return this
   }
 }
+
+/** Without a limit of a whole request it is the one of header fields. */
+const isHeadersTimeout = (error: unknown): boolean =>
+  (error as NodeJS.ErrnoException | undefined)?.code === 'ERR_HTTP_REQUEST_TIMEOUT'

@@ -4,8 +4,12 @@ import { Duplex } from 'node:stream'
 import type { Fed, Feeder } from './feeder.ts'
 import { CountedResponse, createWaitingReplies, type WaitingReplies } from './waiting-replies.ts'
 
-/** Bytes that are parsed at once where they may be requests: at most 57 of them. */
+/** Bytes that are parsed at once where they may be requests, of a client that sends few at once. */
 export const pieceBytes = 1_024
+/** The same of all others, and at first: at most 15 of the smallest requests. 57 refusals are 60 ms of a processor on the platform. */
+export const densePieceBytes = 256
+/** A client whose piece had no more requests sends few at once. */
+const fewRequests = 2
 /** The same within a body that is being read. No request begins there, and TLS gives no more at once. */
 export const bodyPieceBytes = 16_384
 /** The same where nothing but the parser knows the end of the body; requests may follow it in the same piece. */
@@ -24,6 +28,13 @@ interface Body {
   readonly isChunked: boolean
   /** Bytes that may still be of this body. */
   left: number
+}
+
+/** Header fields that were late while bytes of their connection waited here. */
+interface Late {
+  readonly milliseconds: number
+  readonly expire: () => void
+  timer?: NodeJS.Timeout
 }
 
 type Written = (error?: Error | null) => void
@@ -50,6 +61,10 @@ export class FedSocket extends Duplex implements Fed {
   private refusals = 0
   /** Whether requests had to wait for replies since none was owed. */
   private hasWaited = false
+  private late: Late | undefined
+  /** Requests of the piece that is parsed. */
+  private begun = 0
+  private isDense = true
 
   constructor(outer: Socket, feeder: Feeder, turnName: string, waiting = createWaitingReplies()) {
     // A body whose reader has not begun waits as what one piece has of it: `IncomingMessage` takes its limit from here.
@@ -89,6 +104,8 @@ export class FedSocket extends Duplex implements Fed {
   /** Called for each request before its handler. */
   owe(request: IncomingMessage, response: ServerResponse): void {
     this.owed.add(response)
+    this.begun += 1
+    this.forgetLate()
     if (response instanceof CountedResponse) response.countIn(this.waiting, this.turnName)
     this.body = bodyOf(request)
     if (this.refusals >= mostRefusals) {
@@ -132,18 +149,51 @@ export class FedSocket extends Duplex implements Fed {
       return
     }
     const length = Math.min(held.length, this.nextLength())
+    this.begun = 0
     this.held = length < held.length ? held.subarray(length) : undefined
     this.push(length < held.length ? held.subarray(0, length) : held)
+    // Of a piece within header fields or a body, nothing is known.
+    if (this.begun > 0) this.isDense = this.begun > fewRequests
     this.noteWait()
-    if (this.held === undefined && this.outer.isPaused()) this.outer.resume()
+    if (this.held !== undefined) return
+    this.startLate()
+    if (this.outer.isPaused()) this.outer.resume()
+  }
+
+  /**
+   * Called when the time for header fields has passed. Where bytes wait for their turn it is not the client that is late: the time begins again
+   * when they are parsed.
+   * @param expire called when it has passed then
+   * @returns whether bytes wait
+   */
+  extendHeaders(milliseconds: number, expire: () => void): boolean {
+    if (this.held === undefined) return false
+    this.forgetLate()
+    this.late = { milliseconds, expire }
+    return true
+  }
+
+  private startLate(): void {
+    const { late } = this
+    if (!late) return
+    clearTimeout(late.timer)
+    late.timer = setTimeout(() => {
+      if (this.held === undefined && !this.destroyed) late.expire()
+    }, late.milliseconds).unref()
+  }
+
+  private forgetLate(): void {
+    clearTimeout(this.late?.timer)
+    this.late = undefined
   }
 
   private nextLength(): number {
     const { body } = this
-    if (!body) return pieceBytes
+    const length = this.isDense ? densePieceBytes : pieceBytes
+    if (!body) return length
     if (body.request.complete || body.left <= 0) {
       this.body = undefined
-      return pieceBytes
+      return length
     }
     if (!isBeingRead(body.request)) return this.countOff(body, pieceBytes)
     if (body.isChunked) return chunkedPieceBytes
@@ -224,6 +274,7 @@ export class FedSocket extends Duplex implements Fed {
 
   override _destroy(error: Error | null, done: Written): void {
     this.held = undefined
+    this.forgetLate()
     this.outer.destroy()
     done(error)
   }

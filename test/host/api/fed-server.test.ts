@@ -4,7 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { connect as connectTcp } from 'node:net'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { FedServer } from '../../../src/api/connection/fed-server.ts'
-import { type FedSocket, mostOwed, mostRefusals, pieceBytes } from '../../../src/api/connection/fed-socket.ts'
+import {
+  densePieceBytes,
+  type FedSocket,
+  mostOwed,
+  mostRefusals,
+  pieceBytes,
+} from '../../../src/api/connection/fed-socket.ts'
 import { createFeeder, type Feeder } from '../../../src/api/connection/feeder.ts'
 import { generous, makeMaterial, openTls, type Client } from '../../support/https-server.ts'
 import type { TlsMaterial } from '../../../src/system/tls-options.ts'
@@ -13,7 +19,7 @@ import { waitFor } from '../../support/wait-for.ts'
 
 const small = 'GET / HTTP/1.1\r\n\r\n'
 /** As many as fit into a piece, and those whose replies are owed before it. */
-const mostInFlight = mostOwed - 1 + Math.ceil(pieceBytes / small.length)
+const mostInFlight = mostOwed - 1 + Math.ceil(densePieceBytes / small.length)
 
 const mostWaitingBytes = 50_000_000
 
@@ -92,7 +98,7 @@ describe('pipelined requests', () => {
     other.socket.write(small)
     await waitFor(() => expect(requests.length).toBeGreaterThan(60 * mostOwed))
     expect(requests.length).toBeLessThanOrEqual(60 * mostInFlight + 1)
-    expect(pieces).toBeLessThanOrEqual(60)
+    expect(pieces).toBeLessThanOrEqual(60 * Math.ceil(mostOwed / 14))
   })
 
   it('300 requests and the end of what a client sends, at once, are all answered', async () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Flow } from '../../../src/api/connection/fed-server.ts'
-import { mostOwed, mostRefusals, pieceBytes } from '../../../src/api/connection/fed-socket.ts'
+import { mostOwed, mostRefusals, densePieceBytes } from '../../../src/api/connection/fed-socket.ts'
 import { createTestEdge } from '../../support/test-edge.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
 import { waitFor } from '../../support/wait-for.ts'
@@ -15,7 +15,7 @@ import { waitFor } from '../../support/wait-for.ts'
 // Each server of both programs, as their composition roots make them: none parses what a connection has sent at once.
 
 const small = 'GET / HTTP/1.1\r\n\r\n'
-const perPiece = Math.ceil(pieceBytes / small.length)
+const perPiece = Math.ceil(densePieceBytes / small.length)
 /** Those that are owed, and one piece. */
 const mostInFlight = mostOwed - 1 + perPiece
 /** As Node's diagnostics channel has them: of every HTTP server of this process, whatever made it. */
