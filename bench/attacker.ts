@@ -1,23 +1,39 @@
-import { connect as connectTcp } from 'node:net'
-import { request } from 'node:https'
-import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { request as requestHttp } from 'node:http'
+import { request as requestTls } from 'node:https'
+import { connect as connectTcp, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
 
 /** One of the attacks of `attacks.ts`. */
 export type AttackName =
-  'pipelining' | 'one-byte chunks' | 'slow readers' | 'slow bodies' | 'half-open handshakes'
+  'none' | 'pipelining' | 'one-byte chunks' | 'slow readers' | 'slow bodies' | 'half-open handshakes'
+
+/** A server of a process, and where its other clients are. */
+export interface Target {
+  /** A port of the loopback, or a Unix socket. */
+  readonly attacked: { readonly isTls: boolean } & ({ readonly port: number } | { readonly path: string })
+  /** The port, and the path, of the pings. */
+  readonly port: number
+  readonly isTls: boolean
+  readonly pingPath: string
+}
+
+export interface AttackOrder extends Target {
+  readonly attack: AttackName
+  readonly seconds: number
+}
 
 export interface AttackResult {
   readonly pings: number
   readonly failedPings: number
+  readonly pingP50Ms: number
   readonly pingP99Ms: number
 }
 
 const connections = 60
 const attackerAddress = '127.3.3.4'
 const otherAddress = '127.200.0.9'
-const [name = 'pipelining', portText = '', secondsText = ''] = process.argv.slice(2)
-const port = Number(portText)
+const order = JSON.parse(process.argv[2] ?? '') as AttackOrder
 
 const smallest = Buffer.from('GET / HTTP/1.1\r\n\r\n'.repeat(3_000))
 const body = (fields: string) =>
@@ -26,7 +42,7 @@ const chunks = Buffer.from('1\r\n \r\n'.repeat(2_000))
 /** The head of a record of TLS with a ClientHello of 512 bytes, and nothing of it. */
 const halfHello = Buffer.from('16030102000100', 'hex')
 
-const kinds: Readonly<Record<string, (socket: TLSSocket) => void>> = {
+const kinds: Readonly<Record<string, (socket: Socket) => void>> = {
   pipelining(socket) {
     socket.resume()
     sendOver(socket, smallest)
@@ -48,7 +64,7 @@ const kinds: Readonly<Record<string, (socket: TLSSocket) => void>> = {
   },
 }
 
-function sendOver(socket: TLSSocket, bytes: Buffer): void {
+function sendOver(socket: Socket, bytes: Buffer): void {
   const more = () => {
     while (!socket.destroyed) {
       if (!socket.write(bytes)) {
@@ -62,32 +78,36 @@ function sendOver(socket: TLSSocket, bytes: Buffer): void {
 
 /** Opens a connection, and another one when it is closed: a flood does not end because a connection does. */
 function attackOn(): void {
-  const again = () => void setTimeout(attackOn, 50)
-  if (name === 'half-open handshakes') {
-    const socket = connectTcp({ host: '127.0.0.1', port, localAddress: attackerAddress })
-    socket.on('error', () => undefined)
-    socket.once('connect', () => socket.write(halfHello))
-    socket.once('close', again)
-    return
-  }
-  const local = { host: '127.0.0.1', port, localAddress: attackerAddress, rejectUnauthorized: false }
-  const socket = connectTls(local as never)
+  const { attack, attacked } = order
+  const place =
+    'path' in attacked
+      ? { path: attacked.path }
+      : { host: '127.0.0.1', port: attacked.port, localAddress: attackerAddress }
+  const isHalf = attack === 'half-open handshakes'
+  const isTls = attacked.isTls && !isHalf
+  const socket = isTls ? connectTls({ ...place, rejectUnauthorized: false } as never) : connectTcp(place)
   socket.on('error', () => undefined)
-  socket.once('secureConnect', () => kinds[name]?.(socket))
-  socket.once('close', again)
+  socket.once(isTls ? 'secureConnect' : 'connect', () => {
+    if (isHalf) socket.write(halfHello)
+    else kinds[attack]?.(socket)
+  })
+  socket.once('close', () => void setTimeout(attackOn, 50))
 }
 
 function ping(): Promise<number | undefined> {
+  const { port, isTls, pingPath } = order
   const since = performance.now()
   return new Promise((resolve) => {
-    const sent = request(
+    const sent = (isTls ? requestTls : requestHttp)(
       {
-        ...{ host: '127.0.0.1', port, path: '/v1/ping', localAddress: otherAddress },
+        ...{ host: '127.0.0.1', port, path: pingPath, localAddress: otherAddress },
         ...{ rejectUnauthorized: false, agent: false, timeout: 10_000 },
       },
       (reply) => {
         reply.resume()
-        reply.once('end', () => resolve(reply.statusCode === 200 ? performance.now() - since : undefined))
+        // The registry wants a password, which is an answer too; 429 and 503 are not.
+        const isAnswered = reply.statusCode === 200 || reply.statusCode === 401
+        reply.once('end', () => resolve(isAnswered ? performance.now() - since : undefined))
         reply.once('error', () => resolve(undefined))
       },
     )
@@ -97,10 +117,10 @@ function ping(): Promise<number | undefined> {
   })
 }
 
-for (let index = 0; index < connections; index += 1) attackOn()
+if (order.attack !== 'none') for (let index = 0; index < connections; index += 1) attackOn()
 const times: number[] = []
 let failedPings = 0
-const end = performance.now() + Number(secondsText) * 1_000
+const end = performance.now() + order.seconds * 1_000
 while (performance.now() < end) {
   await sleep(200)
   const time = await ping()
@@ -108,8 +128,11 @@ while (performance.now() < end) {
   else times.push(time)
 }
 times.sort((one, other) => one - other)
+const percentile = (part: number) =>
+  times[Math.min(times.length - 1, Math.floor(times.length * part))] ?? 10_000
 process.send?.({
   pings: times.length,
   failedPings,
-  pingP99Ms: times[Math.min(times.length - 1, Math.floor(times.length * 0.99))] ?? 10_000,
+  pingP50Ms: percentile(0.5),
+  pingP99Ms: percentile(0.99),
 } satisfies AttackResult)

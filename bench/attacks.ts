@@ -1,16 +1,18 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AttackName, AttackResult } from './attacker.ts'
+import type { AttackName, AttackOrder, AttackResult, Target } from './attacker.ts'
 import { readStops } from './content-many.ts'
 import type { Figure, Measure } from './figure.ts'
 import { spread } from './numbers.ts'
+import { createPlatformRig } from './platform-rig.ts'
 import type { Rig } from './rig.ts'
-import type { ServerProcess } from './server-process.ts'
+import { findPort, type ServerProcess } from './server-process.ts'
+import { readPeakMiB, readRssMiB, resetPeak } from './usage.ts'
 
 const attacks: Readonly<Record<AttackName, string>> = {
+  none: 'no attack: what the machine itself does meanwhile',
   pipelining: '60 connections send the smallest request over and over, and read the replies',
   'slow readers': 'the same, and read nothing',
   'one-byte chunks': '60 bodies in chunks of one byte',
@@ -18,67 +20,148 @@ const attacks: Readonly<Record<AttackName, string>> = {
   'half-open handshakes': '60 connections send half of a handshake, each again when it is closed',
 }
 
-/** What strangers cost all others: the longest stop of the event loop, pings of another address meanwhile, and memory. */
-export const measureAttacks: Measure = async (rig) => {
+/** What an attack on a server costs all others. */
+interface Cost extends AttackResult {
+  readonly attack: AttackName
+  readonly longestMs: number
+  /** Of a processor, between two turns of the event loop: without what the rest of the machine does. */
+  readonly busiestMs: number
+  readonly moreMiB: number
+}
+
+/** One process with servers that are attacked one after the other. */
+interface Attacked {
+  readonly server: ServerProcess
+  readonly delayFile: string
+  readonly targets: Readonly<Record<string, Target>>
+}
+
+/** What strangers cost all others on each of the four servers: the longest stop of the event loop, pings of another address, and memory. */
+export const measureAttacks: Measure = async (rig) => [
+  ...(await attackAll(rig, await startHost(rig))),
+  ...(await attackAll(rig, await startPlatform(rig))),
+]
+
+const watching = (delayFile: string) => ({
+  flags: ['--require', join(import.meta.dirname, 'loop-delay.cjs')],
+  environment: { BENCH_LOOP_DELAY: delayFile },
+})
+
+async function startHost(rig: Rig): Promise<Attacked> {
   const delayFile = join(rig.folder, 'loop-delay-of-attacks')
-  const daemon = await rig.startDaemon({
+  const path = join(rig.folder, 'socket-of-attacks')
+  const registryPort = await findPort()
+  const server = await rig.startDaemon({
     core: rig.cores?.server,
-    flags: ['--require', join(import.meta.dirname, 'loop-delay.cjs')],
-    environment: { BENCH_LOOP_DELAY: delayFile },
-    // Limits of rates as they ship: each refusal is a part of the attack.
-    settings: { 'api.rateLimits.requestsPerSecond': 10 },
+    ...watching(delayFile),
+    settings: {
+      // Limits of rates as they ship: each refusal is a part of the attack.
+      'api.rateLimits.requestsPerSecond': 10,
+      'api.socket.path': path,
+      'content.registry.port': registryPort,
+    },
   })
+  const ping = { port: server.port, isTls: true, pingPath: '/v1/ping' }
+  return {
+    ...{ server, delayFile },
+    targets: {
+      API: { ...ping, attacked: { port: server.port, isTls: true } },
+      registry: {
+        ...{ port: registryPort, isTls: false, pingPath: '/v2/' },
+        attacked: { port: registryPort, isTls: false },
+      },
+      'socket of root': { ...ping, attacked: { path, isTls: false } },
+    },
+  }
+}
+
+async function startPlatform(rig: Rig): Promise<Attacked> {
+  const delayFile = join(rig.folder, 'loop-delay-of-platform-attacks')
+  const platform = await createPlatformRig(rig, 'platform-attacks', 1)
+  await platform.hosts.stop()
+  const server = await platform.start(watching(delayFile))
+  const { port } = server
+  return {
+    ...{ server, delayFile },
+    targets: {
+      platform: { ...{ port, isTls: true, pingPath: '/v1/health/ping' }, attacked: { port, isTls: true } },
+    },
+  }
+}
+
+async function attackAll(rig: Rig, { server, delayFile, targets }: Attacked): Promise<Figure[]> {
   const figures: Figure[] = []
   try {
-    for (const [name, what] of Object.entries(attacks)) {
-      rig.say(`attacks: ${name}`)
-      const before = residentBytes(daemon)
-      await readStops(daemon, delayFile)
-      const result = await attack(rig, daemon, name as AttackName)
-      const { longestMs, busiestMs } = await readStops(daemon, delayFile)
-      const more = (peakBytes(daemon) - before) / 1_048_576
-      figures.push(
-        {
-          name: `attacks: ${name}, longest stop of the event loop`,
-          ...{ value: spread([longestMs]), unit: 'ms', target: '≤ 50 ms' },
-          note: `${what}; most time of a processor between two turns: ${busiestMs.toFixed(0)} ms`,
-        },
-        {
-          name: `attacks: ${name}, pings of another address, p99`,
-          ...{ value: spread([result.pingP99Ms]), unit: 'ms', target: '≤ 350 ms' },
-          note: `new TLS connections; ${result.pings} answered, ${result.failedPings} not`,
-        },
-        {
-          name: `attacks: ${name}, more memory`,
-          ...{ value: spread([more]), unit: 'MiB', target: '≤ 100 MiB' },
-        },
-      )
-      // Its connections are closed.
-      await sleep(1_000)
+    for (const [name, target] of Object.entries(targets)) {
+      for (const attack of Object.keys(attacks) as AttackName[]) {
+        if (attack === 'half-open handshakes' && !target.attacked.isTls) continue
+        rig.say(`attacks: ${name}, ${attack}`)
+        figures.push(...rowsOf(name, await measure(rig, server, delayFile, { ...target, attack })))
+        // Its connections are closed.
+        await sleep(1_000)
+      }
     }
   } finally {
-    await daemon.stop()
+    await server.stop()
   }
   return figures
 }
 
-async function attack(rig: Rig, { port }: ServerProcess, name: AttackName): Promise<AttackResult> {
+async function measure(
+  rig: Rig,
+  server: ServerProcess,
+  delayFile: string,
+  order: Omit<AttackOrder, 'seconds'>,
+): Promise<Cost> {
+  const before = readRssMiB(server.pid)
+  await readStops(server, delayFile)
+  resetPeak(server.pid)
+  const result = await send(rig, order)
+  const stops = await readStops(server, delayFile)
+  const moreMiB = Math.max(0, readPeakMiB(server.pid) - before)
+  return { ...result, ...stops, attack: order.attack, moreMiB }
+}
+
+function rowsOf(target: string, cost: Cost): Figure[] {
+  const { attack, longestMs, busiestMs, pingP99Ms, pingP50Ms, pings, failedPings, moreMiB } = cost
+  const isAttack = attack !== 'none'
+  const name = `attacks: ${target}, ${attack}`
+  const floor = (target: string) => (isAttack ? { target } : {})
+  return [
+    {
+      name: `${name}, longest stop of the event loop`,
+      ...{ value: spread([longestMs]), unit: 'ms', ...floor('≤ 50 ms') },
+      note: `${attacks[attack]}; most time of a processor between two turns: ${busiestMs.toFixed(0)} ms`,
+    },
+    {
+      name: `${name}, pings of another address, p99`,
+      ...{ value: spread([pingP99Ms]), unit: 'ms', ...floor('≤ 350 ms') },
+      note: `new connections; p50 ${pingP50Ms.toFixed(0)} ms; ${pings} answered, ${failedPings} not`,
+    },
+    ...(isAttack
+      ? [
+          {
+            name: `${name}, more memory`,
+            value: spread([moreMiB]),
+            unit: 'MiB' as const,
+            target: '≤ 100 MiB',
+          },
+        ]
+      : []),
+  ]
+}
+
+async function send(rig: Rig, order: Omit<AttackOrder, 'seconds'>): Promise<AttackResult> {
   const seconds = rig.isQuick ? 5 : 15
-  const child = fork(join(import.meta.dirname, 'attacker.ts'), [name, String(port), String(seconds)], {
+  const child = fork(join(import.meta.dirname, 'attacker.ts'), [JSON.stringify({ ...order, seconds })], {
     execArgv: [],
   })
   const [result] = (await Promise.race([
     once(child, 'message'),
     once(child, 'exit').then(() => {
-      throw new Error(`the attacker ${name} has ended`)
+      throw new Error(`the attacker ${order.attack} has ended`)
     }),
   ])) as [AttackResult]
   child.kill()
   return result
 }
-
-const memoryOf = ({ pid }: ServerProcess, field: string) =>
-  Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) *
-  1_024
-const residentBytes = (server: ServerProcess) => memoryOf(server, 'VmRSS')
-const peakBytes = (server: ServerProcess) => memoryOf(server, 'VmHWM')

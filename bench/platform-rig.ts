@@ -10,10 +10,16 @@ import { startHostLoad, type HostLoad } from './platform-load.ts'
 import { readUnitFlags, type Rig } from './rig.ts'
 import { findPort, type ServerProcess } from './server-process.ts'
 
+export interface StartOptions {
+  /** More flags of the runtime. */
+  readonly flags?: readonly string[]
+  readonly environment?: NodeJS.ProcessEnv
+}
+
 /** A platform with hosts, and the process of these hosts. */
 export interface PlatformRig {
   /** Starts the platform with the flags of its unit. All starts share one state folder. */
-  start(): Promise<ServerProcess>
+  start(options?: StartOptions): Promise<ServerProcess>
   /** Starts bare Fastify that writes heartbeats as the platform does, with its certificate. @param keepAliveMs for idle connections */
   startBare(keepAliveMs: number): Promise<ServerProcess>
   readonly hosts: HostLoad
@@ -49,7 +55,7 @@ export async function createPlatformRig(rig: Rig, name: string, count: number): 
   const ca = () => readFileSync(certificate, 'utf8')
   let bares = 0
 
-  async function start(): Promise<ServerProcess> {
+  async function start({ flags: more = [], environment = {} }: StartOptions = {}): Promise<ServerProcess> {
     const port = await findPort()
     const words = [
       ...['config', join(root, 'systemd', 'platform-config.yaml')],
@@ -60,7 +66,8 @@ export async function createPlatformRig(rig: Rig, name: string, count: number): 
       index % 2 === 0 ? [`--${word}=${words[index + 1]}`] : [],
     )
     return rig.start({
-      command: [process.execPath, ...flags, entry, ...settings],
+      command: [process.execPath, ...flags, ...more, entry, ...settings],
+      environment,
       ...{ port, certificate, path: '/v1/health/ping', log: join(folder, 'platform.log') },
       core: rig.cores?.server,
     })
