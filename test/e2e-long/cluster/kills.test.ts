@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
-import { eventually } from '../host/eventually.ts'
-import { bootForTests } from './boot-for-tests.ts'
-import { clusterPath } from './cluster-client.ts'
-import { killAtBoundaries, killAtRandom } from './kills.ts'
-import { expectWorks } from './workload.ts'
+import { eventually } from '../../e2e/host/eventually.ts'
+import { bootForTests } from '../../e2e/cluster/boot-for-tests.ts'
+import { clusterPath } from '../../e2e/cluster/cluster-client.ts'
+import { killAtBoundaries, killAtRandom } from '../../e2e/cluster/kills.ts'
+import { expectWorks } from '../../e2e/cluster/workload.ts'
 
 const plant = bootForTests()
 
