@@ -80,7 +80,7 @@ export async function createConnectingHost(hostId = 'press-3') {
     played.restarts += 1
     const { config } = (await load(undefined, true)) as Awaited<ReturnType<typeof loadConfig>>
     played.mode = config.host.mode
-    const { url, caFile, fingerprint, registrationTokenFile } = config.platform
+    const { url, caFile, fingerprint, registrationTokenFile = '' } = config.platform
     if (config.host.mode === 'airgap' || url === undefined) {
       played.link = airgapped
       return
@@ -91,6 +91,7 @@ export async function createConnectingHost(hostId = 'press-3') {
       ...(fingerprint === undefined ? {} : { fingerprint }),
     })
     const { publicKey } = await openHostKey(stateDirectory)
+    const hasToken = existsSync(registrationTokenFile)
     await played.beforeRegistration()
     const answer = await client.call({
       ...{ method: 'POST', path: '/v1/edgehosts/register' },
@@ -99,14 +100,14 @@ export async function createConnectingHost(hostId = 'press-3') {
         spec: {
           host: {
             ...{ hostUid: hostId, hostAddress: '' },
-            hostAuthToken: readFileSync(registrationTokenFile!, 'utf8').trim(),
+            hostAuthToken: hasToken ? readFileSync(registrationTokenFile, 'utf8').trim() : '',
             hostIdentity: { mode: 'signature', publicKey },
           },
         },
       },
     })
     client.close()
-    if (!answer.cause) rmSync(registrationTokenFile!)
+    if (!answer.cause && hasToken) rmSync(registrationTokenFile)
     played.link = {
       ...{ mode: 'connected', url, events: airgapped.events },
       ...(answer.cause

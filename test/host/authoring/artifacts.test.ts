@@ -111,8 +111,8 @@ describe('a chart in a bundle', () => {
     ['an archive with two charts', chart(head, { name: 'other/Chart.yaml' }), 'it has two files Chart.yaml'],
     ['a chart without a version', chart(head), 'Chart.yaml has no version, which must be a text'],
     [
-      'a chart with a number as its version',
-      chart(`${head}version: 1.0\n`),
+      'a chart with a list as its version',
+      chart(`${head}version: [1]\n`),
       'Chart.yaml has no version, which must be a text',
     ],
     ['a chart with a bad version', chart(`${head}version: latest\n`), 'is not a semantic version'],

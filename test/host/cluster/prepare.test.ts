@@ -30,7 +30,7 @@ describe('the preparation of a cluster', () => {
     expect(prepared.wanted.kubernetes).toEqual(kubernetes)
     expect(prepared.wanted.packs[1]?.images).toEqual(['registry.local/web:1.35.0'])
     expect(toldProblems(prepared)).toEqual([
-      'warning KubernetesKept Kubernetes 1.35.0 stays as it is configured: the pack u1/edge-k8s of this definition has 1.34.4, and its values are not applied; take a definition with Kubernetes 1.35.0 to change them',
+      'warning KubernetesKept Kubernetes 1.35.0 stays as it is configured: the pack edge-k8s of this definition has 1.34.4, and its values are not applied; take a definition with Kubernetes 1.35.0 to change them',
     ])
     await prepared.keep()
     expect(JSON.parse(readFileSync(join(prepared.wanted.folder, 'wanted.json'), 'utf8'))).toEqual(
@@ -292,7 +292,7 @@ describe('what is wrong with a definition and its values', () => {
     const packs = infrastructure.map((pack) => (pack.layer === 'k8s' ? { ...pack, tag: '1.34.x' } : pack))
     const odd = await bench.prepare(clusterDefinition(packs))
     expect(toldProblems(odd)).toEqual([
-      expect.stringContaining('error KubernetesVersionInvalid pack u1/edge-k8s'),
+      expect.stringContaining('error KubernetesVersionInvalid pack edge-k8s'),
     ])
   })
 })

@@ -297,7 +297,7 @@ it('a workload that goes down after Running makes the health Unhealthy, and noth
   await waitFor(() => expect(life.loop.standing()?.health.status).toBe('Unhealthy'), soon)
   expect(life.loop.standing()).toMatchObject({
     state: 'Running',
-    health: { reason: 'p1/web: Deployment web is down' },
+    health: { reason: 'web: Deployment web is down' },
   })
   await waitFor(() => expect(life.reasons()).toContain('Unhealthy'), soon)
   world.put('available-web', wantedPack('web').digest)

@@ -133,7 +133,10 @@ const create = async (hostUid: string, name: string) =>
       metadata: { name },
       spec: {
         machinepoolconfig: [
-          { cloudConfig: { edgeHosts: [{ hostUid }] }, poolConfig: { isControlPlane: true } },
+          {
+            cloudConfig: { edgeHosts: [{ hostUid, nic: { ip: '192.0.2.7' } }] },
+            poolConfig: { isControlPlane: true },
+          },
         ],
         profiles: [{ uid: profileUid }],
       },
