@@ -10,6 +10,9 @@ const uncountedBytes = 4_096
 /** Bytes of one piece of a stream, whose writer goes on when those before it are sent. */
 export const mostOfStream = 262_144
 
+/** Each part of a server that follows a reply has a listener for its end: 11 for an upload that is refused, one more than Node warns of. */
+const mostListeners = 20
+
 export interface WaitingRepliesOptions {
   readonly ofCaller?: number
   readonly ofAll?: number
@@ -153,6 +156,7 @@ export class CountedResponse<
   countIn(waiting: WaitingReplies, callerName: string): void {
     this.waiting = waiting
     this.callerName = callerName
+    this.setMaxListeners(mostListeners)
     this.once('close', () => waiting.forget(this))
   }
 
