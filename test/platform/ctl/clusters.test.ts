@@ -171,7 +171,7 @@ describe('a cluster whose host is silent', () => {
     })
     await beat(host, uid, { number: 1, state: 'Running' })
     await say(host, uid, 'True', 'Applied', 'revision 1')
-    await vi.waitUntil(() => platform.rooms.hosts.find(host.uid)?.health !== undefined)
+    await vi.waitUntil(() => platform.rooms.hosts.find(host.uid)?.health !== undefined, { timeout: 60_000 })
     expect(await ok('cluster', 'list')).toMatch(/^hall-f-1 .* Running +Applied +\S+ [0-9:]+Z +plant/m)
     platform.clock.turn(4 * minuteMs)
     await platform.rooms.hosts.jobs.find(({ name }) => name === 'silent-hosts')?.run()
