@@ -27,15 +27,13 @@ export const noInodes = () =>
   )
 
 /** @throws AppError StorageFull for a full disk or an exceeded quota; any other error is thrown unchanged */
-export const refuseFull = (error: unknown): never => refuse(error)
+export function refuseFull(error: unknown, file = fileOf(error)): never {
+  const { code } = error as NodeJS.ErrnoException
+  throw code === 'ENOSPC' || code === 'EDQUOT' ? storageFull(undefined, error, file) : error
+}
 
 /** The same for writes to an open file, of which the system names no path. @param file its path */
 export const refuseFullOf =
   (file: string) =>
   (error: unknown): never =>
-    refuse(error, file)
-
-function refuse(error: unknown, file = fileOf(error)): never {
-  const { code } = error as NodeJS.ErrnoException
-  throw code === 'ENOSPC' || code === 'EDQUOT' ? storageFull(undefined, error, file) : error
-}
+    refuseFull(error, file)

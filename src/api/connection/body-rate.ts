@@ -5,7 +5,7 @@ import { apiErrors } from '../codes.ts'
 import { refuseBody } from '../body-refusal.ts'
 import type { Replies } from '../replies.ts'
 import { requestIdOf } from '../request-id.ts'
-import { FedSocket } from './fed-socket.ts'
+import { FedSocket, isBeingRead } from './fed-socket.ts'
 
 export type BodyRate = Omit<ApiSettings['body'], 'limitBytes'>
 
@@ -110,9 +110,7 @@ export function watchBodyRate(
 
 /** Whether the client waits for `100 Continue`, which is sent when the body is read: an upload may wait for its place before. */
 const isUnasked = (request: IncomingMessage): boolean =>
-  request.headers.expect !== undefined &&
-  request.readableFlowing === null &&
-  request.listenerCount('readable') === 0
+  request.headers.expect !== undefined && request.readableFlowing === null && !isBeingRead(request)
 
 /** Bytes that have arrived, and that the host has not read yet. */
 function waitingBytes({ readableLength, socket }: IncomingMessage): number {

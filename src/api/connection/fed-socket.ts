@@ -361,5 +361,6 @@ function bodyOf(request: IncomingMessage): Body | undefined {
   return Number(length) > 0 ? { request, isChunked: false, left: Number(length) } : undefined
 }
 
-const isBeingRead = (request: IncomingMessage): boolean =>
+/** Whether the reader of a body has begun. */
+export const isBeingRead = (request: IncomingMessage): boolean =>
   request.readableFlowing === true || request.listenerCount('readable') > 0

@@ -23,7 +23,8 @@ export function diffLines(before: string, after: string): DiffLines {
   while (end < shorter - start && was.at(-1 - end) === is.at(-1 - end)) end += 1
   const changes = between(was.slice(start, was.length - end), is.slice(start, is.length - end))
   const lines = changes.slice(0, mostLines).map(({ change, line, text }) => ({
-    ...{ change, line: line + start + 1 },
+    change,
+    line: line + start + 1,
     text: text.length > longestLine ? `${text.slice(0, longestLine)}...` : text,
   }))
   return { lines, leftOut: changes.length - lines.length }

@@ -91,8 +91,11 @@ export function judgeReported(
 ): readonly PreflightProblem[] {
   const minor = Number(/^1\.(\d+)/.exec(version)?.[1] ?? 0)
   const enough = {
-    ...{ architecture: 'amd64', kernel: kernel ?? newestKernel, spaces: [] },
-    ...{ memoryBytes: memoryBytes ?? leastMemoryBytes, cores: cores ?? leastCores },
+    architecture: 'amd64',
+    kernel: kernel ?? newestKernel,
+    memoryBytes: memoryBytes ?? leastMemoryBytes,
+    cores: cores ?? leastCores,
+    spaces: [],
   }
   const ofAddress =
     address === ''

@@ -82,7 +82,8 @@ export function createHelm(options: HelmOptions): Helm {
     const failure = `the Helm release ${namespace}/${release} could not be ${what}`
     const { exitCode, signal } = await runner
       .stream(program, command, {
-        ...{ timeoutMs: timeoutMs + graceMs, environment },
+        timeoutMs: timeoutMs + graceMs,
+        environment,
         onLine(line, from) {
           if (from !== 'stderr') return
           onLine(line)
