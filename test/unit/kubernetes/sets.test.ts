@@ -95,6 +95,15 @@ describe('a refusal', () => {
         'Operation cannot be fulfilled on configmaps "a": the object has been modified',
       ),
     ],
+    [
+      true,
+      403,
+      status(
+        403,
+        'Forbidden',
+        'wheels.example.com "left" is forbidden: create not allowed while custom resource definition is terminating',
+      ),
+    ],
     [true, 429, status(429, 'TooManyRequests', 'too many requests')],
     [true, 503, status(503, 'ServiceUnavailable', 'apiserver not ready')],
     [true, 504, status(504, 'Timeout', 'request did not complete within the allotted timeout')],

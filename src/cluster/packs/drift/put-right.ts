@@ -1,4 +1,9 @@
-import { KubernetesError, type KubernetesClient, type KubernetesObject } from '../../../kubernetes/client.ts'
+import {
+  KubernetesError,
+  type KubernetesClient,
+  type KubernetesObject,
+  type Resource,
+} from '../../../kubernetes/client.ts'
 import { entryOf } from '../../../kubernetes/inventory.ts'
 import { differences } from './differences.ts'
 import { isAutoscaled, withReplicasOf } from './scaled.ts'
@@ -33,6 +38,7 @@ export async function putRight(
   if (!found) {
     // A Job may be set to be removed when it has ended.
     if (kind === 'Job') return undefined
+    await refuseEndingKind(client, resource, signal)
     await client.apply(resource, wanted, signal)
     return 'it was deleted, and is made again'
   }
@@ -46,4 +52,20 @@ export async function putRight(
   await client.apply(resource, wanted, signal)
   const more = fields.length - shownFields
   return `changed by hand or by another program, and put right: ${fields.slice(0, shownFields).join(', ')}${more > 0 ? `, and ${more} more` : ''}`
+}
+
+/**
+ * The API server deletes the objects of a kind before its definition. One that is made again in between may slip in, and then holds up the end
+ * of the definition by a minute.
+ */
+async function refuseEndingKind(
+  client: PutRightClient,
+  { group, plural, kind }: Resource,
+  signal: AbortSignal,
+): Promise<void> {
+  const definitions = await client.resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition', signal)
+  if (!definitions || group === '') return
+  const found = await client.get(definitions, { name: `${plural}.${group}` }, signal)
+  if (found?.metadata.deletionTimestamp !== undefined)
+    throw new KubernetesError(404, 'NotFound', `the definition of the kind ${kind} is being deleted`)
 }

@@ -131,6 +131,29 @@ describe.skipIf(isKitMissing())('objects of packs on a real API server', { timeo
     await becomes(size, '4')
   })
 
+  it('are not made again while the kind that they are of is being deleted, which that would hold up', async () => {
+    const wheel = (name: string, metadata: object = {}) => ({
+      apiVersion: 'example.com/v1',
+      kind: 'Wheel',
+      metadata: { name, ...metadata },
+    })
+    await held('ending', [definition, wheel('front'), map('rules', { a: '1' })])
+    const names = () =>
+      text('-n', 'ending', 'get', 'wheels.example.com', '-o', 'jsonpath={.items[*].metadata.name}')
+    await apply(JSON.stringify(wheel('rear', { namespace: 'ending', finalizers: ['example.com/brake'] })))
+    await kubectl('delete', 'crd', 'wheels.example.com', '--wait=false')
+    await becomes(names, 'rear')
+    await kubectl('-n', 'ending', 'delete', 'configmap', 'rules')
+    await becomes(
+      () => text('-n', 'ending', 'get', 'configmap', 'rules', '--ignore-not-found', '-o', 'jsonpath={.data}'),
+      '{"a":"1"}',
+    )
+    expect(await names()).toBe('rear')
+    const noMore = JSON.stringify({ metadata: { finalizers: null } })
+    await kubectl('-n', 'ending', 'patch', 'wheels.example.com/rear', '--type=merge', '-p', noMore)
+    await becomes(() => names().catch(() => ''), 'front')
+  })
+
   it('are told once where the API server refuses to have them put right', async () => {
     const shop = await held('refused', [map('rules', { a: '1' })])
     const about = (kind: string, spec: object) =>

@@ -14,14 +14,25 @@ const scaler = (name: string, kind = 'Deployment'): KubernetesObject => ({
   ...{ metadata: { name: 'scaler', namespace: 'shop' }, spec: { scaleTargetRef: { kind, name } } },
 })
 
-/** An API server that has one object, these autoscalers, and only these kinds. */
-function server(found: KubernetesObject | undefined, scalers: readonly KubernetesObject[] = []) {
+const crd = 'CustomResourceDefinition'
+
+/** An API server that has one object, these autoscalers, and only these kinds, whose definitions are deleted since a time. */
+function server(
+  found: KubernetesObject | undefined,
+  scalers: readonly KubernetesObject[] = [],
+  deletionTimestamp?: string,
+) {
   const applied: KubernetesObject[] = []
-  const kinds = new Set(['Deployment', 'HorizontalPodAutoscaler', 'Job'])
+  const kinds = new Set(['Deployment', 'HorizontalPodAutoscaler', 'Job', crd])
+  const definition = (name: string): KubernetesObject => ({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: crd,
+    metadata: { name, ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) },
+  })
   const client: PutRightClient = {
     resourceOf: async (_version, kind) =>
       kinds.has(kind) ? { group: 'g', version: 'v1', plural: kind, kind, isNamespaced: true } : undefined,
-    get: async () => found,
+    get: async ({ kind }, { name }) => (kind === crd ? definition(name) : found),
     list: async () => scalers,
     wouldApply: async (_resource, object) => ({ ...found, ...object }),
     async apply(_resource, object) {
@@ -54,6 +65,14 @@ describe('putting an object right', () => {
     const failure = await putRight(server(undefined).client, wheel, never).catch((error: unknown) => error)
     expect(failure).toMatchObject({ message: 'the API server has no kind Wheel in example.com/v1' })
     expect(isPassing(failure)).toBe(true)
+  })
+
+  it('makes no object whose kind is being deleted, and tries it again', async () => {
+    const ending = server(undefined, [], '2031-05-01T02:00:00Z')
+    const failure = await putRight(ending.client, web(1), never).catch((error: unknown) => error)
+    expect(failure).toMatchObject({ message: 'the definition of the kind Deployment is being deleted' })
+    expect(isPassing(failure)).toBe(true)
+    expect(ending.applied).toEqual([])
   })
 
   it('makes what is missing, but no Job, and leaves what is on its way out', async () => {
