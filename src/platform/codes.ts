@@ -188,7 +188,7 @@ export const platformErrors = defineErrors({
   LimitReached: {
     status: 409,
     meaning:
-      'A project, or the tenant, has as many of a kind as it may have, or its packs take as much space; the message names the number.',
+      'A project, or the tenant, has as many of a kind as it may have, or its packs or cluster profiles take as much space; the message names the number.',
     action: 'Delete what is not needed; docs/platform.md, "Limits", lists the numbers.',
   },
   LastAdministrator: {

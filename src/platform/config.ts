@@ -29,7 +29,7 @@ export const PlatformSection = Type.Object(
         limitBytes: bytes(4_294_967_296, 'Largest archive of a pack.'),
         scopeLimitBytes: bytes(
           68_719_476_736,
-          'What the packs of a project may take on the disk, and those of the tenant for itself.',
+          'What the packs of a project may take on the disk, what its cluster profiles may take, and each of both for the tenant itself.',
         ),
         reserveBytes: bytes(536_870_912, 'Space that stays free on the disk of the state folder.'),
         maximum: positive(

@@ -29,6 +29,21 @@ export function requireBelowMost(table: string, count: number): void {
     )
 }
 
+/**
+ * @param what `packs`
+ * @throws AppError LimitReached where those of a scope would take more on the disk than they may
+ */
+export function requireBytes(
+  what: string,
+  { taken, more, limit }: { readonly taken: number; readonly more: number; readonly limit: number },
+): void {
+  if (taken + more > limit)
+    throw new AppError(
+      platformErrors.LimitReached,
+      `the ${what} of this scope take ${taken} bytes, and ${more} more would be above the ${limit} that are kept; delete some that are not needed`,
+    )
+}
+
 /** How many rows a table has, without counting them. */
 export interface ScopeCounts {
   all(): number

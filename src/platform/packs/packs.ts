@@ -18,6 +18,7 @@ import type { Asker, Examinations } from '../examinations.ts'
 import type { KeptFolders } from '../kept-folders.ts'
 import type { RequireProject } from '../projects/projects.ts'
 import type { PackSummary } from '../schemas/packs.ts'
+import { requireBytes } from '../scope-counts.ts'
 import { packList, toPackSummary } from './pack-list.ts'
 import { packColumns, toPackRecord, type PackRecord, type PackStore } from './pack-store.ts'
 
@@ -83,12 +84,7 @@ export function createPacks(options: PacksOptions): Packs {
     { name, version, sizeBytes }: Pick<PackRecord, 'name' | 'version' | 'sizeBytes'>,
   ): void {
     store.counts.requireRoom(projectUid)
-    const takenBytes = store.bytesIn(projectUid)
-    if (takenBytes + sizeBytes > scopeLimitBytes)
-      throw new AppError(
-        platformErrors.LimitReached,
-        `the packs of this scope take ${takenBytes} bytes and this one ${sizeBytes}, more than the ${scopeLimitBytes} that are kept; delete some that are not needed`,
-      )
+    requireBytes('packs', { taken: store.bytesIn(projectUid), more: sizeBytes, limit: scopeLimitBytes })
     if (store.named(projectUid, name).some((each) => each.version === version))
       throw new AppError(platformErrors.PackExists, `there is a pack ${name} ${version} in this scope`)
   }

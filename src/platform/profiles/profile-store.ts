@@ -49,6 +49,8 @@ export interface ProfileStore {
   /** The profiles that name a pack, of all scopes. */
   withPack(name: string): readonly ProfileHead[]
   filesUids(): readonly { readonly uid: string; readonly filesUid: string }[]
+  /** For each profile of a scope its folder, and what its texts take in the database. */
+  bytesIn(projectUid: string): readonly { readonly filesUid: string; readonly rowBytes: number }[]
   add(profile: ProfileRecord): void
   /** Replaces its files, its variables, and the time of its last change. */
   replace(profile: ProfileRecord): void
@@ -73,6 +75,10 @@ export function createProfileStore(database: Database): ProfileStore {
     `SELECT ${headColumns} FROM cluster_profile WHERE uid IN (SELECT profile_uid FROM cluster_profile_pack WHERE name = ?) ORDER BY name, version`,
   )
   const files = sql.prepare('SELECT uid, files_uid FROM cluster_profile')
+  const bytesIn = sql.prepare(
+    `SELECT files_uid, octet_length(metadata) + coalesce(octet_length(variables), 0) + octet_length(shown_variables) AS bytes
+    FROM cluster_profile WHERE project_uid = ?`,
+  )
   const insert = sql.prepare(
     `INSERT INTO cluster_profile (${headColumns}, metadata, variables, shown_variables)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -105,6 +111,10 @@ export function createProfileStore(database: Database): ProfileStore {
         ...{ uid: String(uid), version: String(version) },
       })),
     withPack: (name) => withPack.all(name).map(toProfileHead),
+    bytesIn: (projectUid) =>
+      bytesIn
+        .all(projectUid)
+        .map(({ files_uid: filesUid, bytes }) => ({ filesUid: String(filesUid), rowBytes: Number(bytes) })),
     filesUids: () =>
       files.all().map(({ uid, files_uid: filesUid }) => ({ uid: String(uid), filesUid: String(filesUid) })),
     add(profile) {

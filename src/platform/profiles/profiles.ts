@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { rm, type FileHandle } from 'node:fs/promises'
+import { readdir, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { createLock } from '../../base/lock.ts'
@@ -19,6 +19,7 @@ import type { Seal } from '../../secrets/seal.ts'
 import type { Database } from '../../store/database.ts'
 import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
+import { sizeOf } from '../../system/file-sizes.ts'
 import { freeBytesOf, receiveBody, receivedFile } from '../../upload/receive.ts'
 import type { RunningUploads } from '../../upload/running.ts'
 import type { Staged } from '../../upload/staging.ts'
@@ -29,6 +30,7 @@ import type { KeptFolders } from '../kept-folders.ts'
 import type { PackRecord, PackStore } from '../packs/pack-store.ts'
 import type { RequireProject } from '../projects/projects.ts'
 import type { ClusterProfile, Variable } from '../schemas/profiles.ts'
+import { requireBytes } from '../scope-counts.ts'
 import { restoreSecrets } from './kept-secrets.ts'
 import { profileList, toClusterProfile, type UsingCluster } from './profile-list.ts'
 import {
@@ -50,7 +52,7 @@ export interface ProfilesOptions {
   readonly examinations: Pick<Examinations, 'profile'>
   /** Those of packs and profiles together. */
   readonly uploads: Pick<RunningUploads, 'run'>
-  readonly settings: Pick<PlatformSettings['packs'], 'reserveBytes'>
+  readonly settings: Pick<PlatformSettings['packs'], 'reserveBytes' | 'scopeLimitBytes'>
   /** Seals variables; their defaults may be secret. */
   readonly seal: Seal
   /** The clusters that use a profile. */
@@ -72,7 +74,7 @@ export type ExportFormat = keyof typeof exportFiles
 export interface Profiles {
   /**
    * Receives a profile as it was exported, JSON or YAML, examines it in a process of its own, and keeps it.
-   * @throws AppError of `receiveBody` and of the examination; ProfileExists
+   * @throws AppError of `receiveBody` and of the examination; ProfileExists, LimitReached
    */
   receive(
     body: ProfileBody,
@@ -90,7 +92,7 @@ export interface Profiles {
    * @throws AppError NotFound, SecretReplaced
    */
   export(uid: string, projectUid: string, format: ExportFormat): Readable
-  /** @throws AppError NotFound, ProfilePublished, BadRequest, and why the examination refuses them */
+  /** @throws AppError NotFound, ProfilePublished, BadRequest, LimitReached, and why the examination refuses them */
   setVariables(
     uid: string,
     projectUid: string,
@@ -121,7 +123,7 @@ const largestProfile = 33_554_432
 export function createProfiles(options: ProfilesOptions): Profiles {
   const { store, folders, packs, database, read, requireProject } = options
   const { examinations, uploads, settings, seal, usesOf, clock } = options
-  const { reserveBytes } = settings
+  const { reserveBytes, scopeLimitBytes } = settings
   const oneChange = createLock()
 
   function get(uid: string, projectUid: string): ProfileRecord {
@@ -165,6 +167,34 @@ export function createProfiles(options: ProfilesOptions): Profiles {
       throw nameTaken(platformErrors.ProfileExists, 'cluster profile', { name, taken }, 'in this scope')
   }
 
+  // By the uid of a folder: what is in one never changes.
+  const sizes = new Map<string, number>()
+
+  /** Learns what a staged folder takes, and the others of its scope, for `writeRow`. */
+  async function measure(staged: Staged, projectUid: string): Promise<void> {
+    sizes.set(staged.uid, await bytesIn(staged.folder))
+    for (const { filesUid } of store.bytesIn(projectUid))
+      if (!sizes.has(filesUid)) sizes.set(filesUid, await bytesIn(join(folders.folder, filesUid)))
+  }
+
+  /** Adds or replaces a profile of a scope, in a transaction. @throws AppError LimitReached */
+  function writeRow(projectUid: string, write: () => void): void {
+    const bytes = () =>
+      store
+        .bytesIn(projectUid)
+        .reduce((sum, { filesUid, rowBytes }) => sum + rowBytes + (sizes.get(filesUid) ?? 0), 0)
+    const taken = bytes()
+    write()
+    const more = bytes() - taken
+    // A change that takes no more is made where the limit was lowered too.
+    if (more > 0) requireBytes('cluster profiles', { taken, more, limit: scopeLimitBytes })
+  }
+
+  async function removeFiles(filesUid: string): Promise<void> {
+    sizes.delete(filesUid)
+    await folders.remove(filesUid)
+  }
+
   /** Examines a profile in a new folder, which `keep` then takes; it is removed if that does not succeed. */
   async function stage<T>(
     textIn: (folder: string) => Promise<ProfileText>,
@@ -178,6 +208,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
       const found = await examinations.profile({ folder, limits, reserveBytes }, text, asker)
       return await keep(staged, found)
     } catch (error) {
+      sizes.delete(staged.uid)
       await folders.removeStaged(staged)
       throw error
     }
@@ -193,6 +224,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
     signal: AbortSignal,
   ): Promise<ProfileHead> {
     requireNew(projectUid, found)
+    await measure(staged, projectUid)
     const { name, version, type, cloudType, description, hasUserMacros, shownVariables } = found
     const now = clock.now()
     const metadata = JSON.parse(found.metadata) as { labels?: unknown; annotations?: unknown }
@@ -207,7 +239,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         signal.throwIfAborted()
         requireProject(projectUid)
         requireNew(projectUid, found)
-        store.add(profile)
+        writeRow(projectUid, () => store.add(profile))
       })
     })
     return profile
@@ -317,19 +349,25 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         const wanted = restoreSecrets(variables, { stored, shown: before.shownVariables })
         const text = async () => exported(before, 'json', JSON.stringify(wanted))
         await stage(text, asker, async (staged, found) => {
+          await measure(staged, projectUid)
           await folders.keep(staged, () => {
             database.transaction(() => {
               asker.signal.throwIfAborted()
               requireDraft(get(uid, projectUid))
-              store.replace({
-                ...{ ...before, filesUid: staged.uid, packs: found.packs },
-                ...{ variables: sealed(found), shownVariables: found.shownVariables },
-                modifiedAt: clock.now(),
-              })
+              writeRow(projectUid, () =>
+                store.replace({
+                  ...before,
+                  filesUid: staged.uid,
+                  packs: found.packs,
+                  variables: sealed(found),
+                  shownVariables: found.shownVariables,
+                  modifiedAt: clock.now(),
+                }),
+              )
             })
           })
         })
-        await folders.remove(before.filesUid)
+        await removeFiles(before.filesUid)
       }),
     findUsable(uid, projectUid) {
       const profile = store.find(uid)
@@ -356,7 +394,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
           store.remove(uid)
           return profile
         })
-        await folders.remove(filesUid)
+        await removeFiles(filesUid)
       }),
     usesOfPack: (pack) =>
       store
@@ -369,6 +407,14 @@ export function createProfiles(options: ProfilesOptions): Profiles {
 
 // What a slow reader of a reply keeps in memory.
 const pieceBytes = 65_536
+
+/** Of the files in a folder; 0 where a restored backup has none. */
+async function bytesIn(folder: string): Promise<number> {
+  const names = await readdir(folder).catch(() => [])
+  let bytes = 0
+  for (const name of names) bytes += (await sizeOf(join(folder, name))) ?? 0
+  return bytes
+}
 
 /** The bytes of a part of a file, in pieces. */
 async function* readPieces(file: FileHandle, start: number, sizeBytes: number): AsyncGenerator<Buffer> {

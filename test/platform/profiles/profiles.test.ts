@@ -343,3 +343,46 @@ it('a profile in YAML is exported as the values of its YAML', async () => {
   const exported = parse((await get(`/${uid}/export?format=yaml`)).body) as Exported
   expect(plain(exported)).toEqual(plain(parse(text) as Exported))
 })
+
+it('what the profiles of a scope take is bounded; a deletion makes room', async () => {
+  const small = await createTestPlatform({ flags: ['--platform.packs.scopeLimitBytes=200000'] })
+  try {
+    await small.addUser('root@plant.example', password, ['admin'])
+    const headers = await small.signIn('root@plant.example', password)
+    const large = (name: string, bytes = 20_000) => {
+      const profile = smallProfile(name)
+      const metadata = { ...profile.metadata }
+      const [pack] = profile.spec.template.packs
+      const template = { ...profile.spec.template, packs: [{ ...pack, values: `a: ${'x'.repeat(bytes)}\n` }] }
+      return JSON.stringify({ metadata, spec: { ...profile.spec, template } })
+    }
+    const replies = []
+    for (const name of ['one', 'two', 'three', 'four'])
+      replies.push(await importProfile(small, large(name), headers))
+    const refused = replies.filter(({ statusCode }) => statusCode !== 201)
+    expect(replies[0]?.statusCode).toBe(201)
+    expect(refused.length).toBeGreaterThan(0)
+    for (const reply of refused)
+      expect([reply.statusCode, reply.json()]).toMatchObject([
+        409,
+        {
+          code: 'LimitReached',
+          message:
+            /^the cluster profiles of this scope take \d+ bytes, and \d+ more would be above the 200000/,
+        },
+      ])
+    expect(readdirSync(join(small.stateDirectory, 'profiles', 'staging'))).toEqual([])
+    const url = `/v1/clusterprofiles/${replies[0]!.json<{ uid: string }>().uid}`
+    const setDefault = (length: number) => {
+      const variables = [{ name: 'NOTE', defaultValue: 'x'.repeat(length) }]
+      return small.app.inject({ method: 'PUT', url: `${url}/variables`, headers, payload: { variables } })
+    }
+    const changed = await setDefault(100_000)
+    expect([changed.statusCode, changed.json()]).toMatchObject([409, { code: 'LimitReached' }])
+    expect((await setDefault(10)).statusCode).toBe(204)
+    expect((await small.app.inject({ method: 'DELETE', url, headers })).statusCode).toBe(204)
+    expect((await importProfile(small, large('five'), headers)).statusCode).toBe(201)
+  } finally {
+    await small.close()
+  }
+})
