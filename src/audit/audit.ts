@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { createLock } from '../base/lock.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import type { FiguresOf, Room } from '../room.ts'
 import { headName } from '../store/database-name.ts'
@@ -67,6 +68,9 @@ export interface Audit extends Room {
   flush(): void
 }
 
+// After so many records, some hundred KiB, the size of the trail is compared with its limit.
+const comparedAfter = 500
+
 /** Creates the parts of the room in the order of their dependencies. */
 export function createAudit(options: AuditOptions): Audit {
   const { settings, database, read, clock, log, onAnonymous } = options
@@ -94,9 +98,12 @@ export function createAudit(options: AuditOptions): Audit {
     unwritten: trail.unwritten,
     download: () => downloadTrail(store, trail.head().seq),
   }
+  const oneRetention = createLock()
+  let checkedAt = trail.head().seq
+  const removeSurplus = () => oneRetention(() => retain({ store, trail, clock, ...settings }))
   async function enforceRetention(): Promise<void> {
     trail.announceHead()
-    await retain({ store, trail, clock, ...settings })
+    await removeSurplus()
   }
   function flush(): void {
     batch.flush()
@@ -123,6 +130,17 @@ export function createAudit(options: AuditOptions): Audit {
         schedule: '23 41 * * * *',
         stuckAfterMs: 900_000,
         run: enforceRetention,
+      },
+      {
+        // A caller with many changes must not fill the disk within the hour.
+        name: 'audit trail size',
+        schedule: '*/10 * * * * *',
+        stuckAfterMs: 900_000,
+        async run() {
+          if (trail.head().seq - checkedAt < comparedAfter || store.usedBytes() <= settings.limitBytes) return
+          checkedAt = trail.head().seq
+          await removeSurplus()
+        },
       },
     ],
     figures: (): FiguresOf<typeof about.families> => ({
