@@ -39,6 +39,7 @@ export const measurePlatformLists: Measure = async (rig) => {
     ...{ database, read: reader.read, secrets: createSecrets(randomBytes(32)), tenantUid: 'tenant' },
     ...{ findProject: () => undefined, clusterOn: () => undefined, clock: systemClock, log },
     changes: { gone: () => undefined },
+    requireSpace: () => undefined,
   })
   const tokens = createContinueTokens(randomBytes(32))
 

@@ -33,6 +33,7 @@ export const measurePlatformMachines: Measure = async (rig) => {
     ...{ database, read: reader.read, secrets: createSecrets(randomBytes(32)), tenantUid: 'tenant' },
     ...{ findProject: () => undefined, clusterOn: () => undefined, clock: systemClock, log },
     changes: { gone: () => undefined },
+    requireSpace: () => undefined,
   })
   const tokens = createContinueTokens(randomBytes(32))
   const machines = Array.from({ length: size }, (_, index) => toMachine(serverOf(index), portsOf(index)))

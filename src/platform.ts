@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { join } from 'node:path'
+import { requireSpace } from './api/full-disk.ts'
 import { createApi, type Api } from './api/room.ts'
 import { createAudit, type Audit } from './audit/audit.ts'
 import { requireFinishedRestore } from './backup/unfinished-restore.ts'
@@ -153,7 +154,9 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const index = createWantedIndex(clusterStore)
   const hosts = await createHostParts({
     ...{ database, read, secrets, tenantUid: tenant.uid, findProject: projectStore.find, clock, log },
-    ...{ clusterOn: index.clusterOn, changes },
+    clusterOn: index.clusterOn,
+    changes,
+    requireSpace: () => requireSpace(state.reserve),
   })
   const packs = await createPackParts({
     ...{ stateDirectory: state.directory, settings: config.platform.packs, database, read, secrets },

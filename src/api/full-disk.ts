@@ -50,6 +50,14 @@ export function addFullDisk(app: FastifyInstance, disk: DiskSpace): void {
   })
 }
 
+/**
+ * For a route that is served on a full disk: refuses a change that would take more space than what it replaces.
+ * @throws AppError InsufficientStorage
+ */
+export function requireSpace(disk: Pick<DiskSpace, 'admits'>): void {
+  if (!disk.admits()) throw full()
+}
+
 const full = () =>
   new AppError(
     generalErrors.InsufficientStorage,

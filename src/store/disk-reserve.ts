@@ -18,7 +18,9 @@ export interface DiskReserve {
   admits(): boolean
   /** Gives the file back where the disk is full; to be called before what may use it. */
   makeRoom(): void
-  /** Writes the file, or what is missing of it, where there is space for it. */
+  /** Whether the file is there, whole or in part, or the disk is too small for one. */
+  isHeld(): boolean
+  /** Writes the file, or what is missing of it, as far as there is space for it. */
   fill(): Promise<void>
   /** Fills it again, and gives it back to what the program writes by itself. */
   readonly job: Job
@@ -34,6 +36,8 @@ const chunkBytes = 1_048_576
 export function createDiskReserve(directory: string, log: Logger): DiskReserve {
   const file = join(directory, reserveName)
   let given = 0
+  // Said once.
+  let isGone = false
 
   /** The free space, and the size that the reserve has on this disk; undefined where there is none. */
   function look(): { readonly freeBytes: number; readonly wholeBytes: number } | undefined {
@@ -64,6 +68,12 @@ export function createDiskReserve(directory: string, log: Logger): DiskReserve {
       unlinkSync(file)
     } catch {
       // It was given back before.
+      if (isGone || found.freeBytes >= found.wholeBytes / 64) return
+      isGone = true
+      log.error(
+        { directory },
+        'the reserve of the disk is used up, by this or another program: deletes, logins and heartbeats may fail too until there is space; make room, see df',
+      )
       return
     }
     given += 1
@@ -76,10 +86,13 @@ export function createDiskReserve(directory: string, log: Logger): DiskReserve {
   async function fill(): Promise<void> {
     const found = look()
     if (!found || heldBytes() >= found.wholeBytes) return
-    const { wholeBytes } = found
-    const [before, wasGiven] = [given, given > 0 && heldBytes() === 0]
-    // Other changes shall go on beside it.
-    if (found.freeBytes + heldBytes() < wholeBytes * 1.5) return
+    // Half of it stays free beside it. Where there is less, a part is written: another program would take it otherwise.
+    const wholeBytes = Math.min(
+      found.wholeBytes,
+      heldBytes() + Math.floor((found.freeBytes - found.wholeBytes / 2) / chunkBytes) * chunkBytes,
+    )
+    if (wholeBytes <= heldBytes()) return
+    const [before, wasGiven] = [given, given > 0]
     // A file system that compresses would store zeros in no space.
     const chunk = randomBytes(chunkBytes)
     const handle = await open(file, 'a', 0o600)
@@ -91,12 +104,17 @@ export function createDiskReserve(directory: string, log: Logger): DiskReserve {
     } finally {
       await handle.close()
     }
-    if (wasGiven && given === before)
-      log.info({ directory }, 'the disk of the state folder has its reserve again')
+    if (given !== before || heldBytes() < found.wholeBytes) return
+    if (wasGiven) log.info({ directory }, 'the disk of the state folder has its reserve again')
+    given = 0
+    isGone = false
   }
 
   return {
-    ...{ admits, makeRoom, fill },
+    admits,
+    makeRoom,
+    fill,
+    isHeld: () => look() === undefined || heldBytes() > 0,
     job: {
       name: 'disk reserve',
       schedule: '*/10 * * * * *',

@@ -28,6 +28,7 @@ export function createStoreRoom(options: StoreRoomOptions): Room {
         holds: createWriteProbe(database, { log, monotonic: () => clock.monotonic() }),
       },
       { name: 'disk reserve', kind: 'ready', holds: reserve.admits },
+      { name: 'disk reserve held', kind: 'note', holds: reserve.isHeld },
     ],
     jobs: [reserve.job],
     async figures(): Promise<FiguresOf<typeof about.families>> {

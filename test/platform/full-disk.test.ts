@@ -123,6 +123,60 @@ describe.skipIf(process.getuid?.() !== 0)('a platform whose disk is really full'
     expect(statSync(reserve()).size).toBe(4 * MiB)
   })
 
+  it('takes facts of a host that do not grow its record, and refuses those that do', async () => {
+    const host = playEdgeHost(platform)
+    await host.register(await makeToken('hall'))
+    await host.logIn()
+    const report = (kernel: string) =>
+      send(
+        'PUT',
+        `/v1/edgehosts/${host.uid}`,
+        {
+          spec: {
+            device: { archType: 'amd64', memory: { sizeInMB: 2_048 }, os: { kernel } },
+            host: { hostAddress: '192.0.2.7' },
+            service: { name: 'edgehostd', version: '1.2.3' },
+          },
+        },
+        { authorization: host.token },
+      )
+    expect((await report('6.12.1')).statusCode).toBe(204)
+    fillDisk()
+    expect((await report('6.12.2')).statusCode).toBe(204)
+    const grown = await report('6.12.2-of-another-make')
+    expect([grown.statusCode, grown.json()]).toMatchObject([507, { code: 'InsufficientStorage' }])
+    const shown = await platform.app.inject({ url: `/v1/edgehosts/${host.uid}`, headers: admin })
+    expect(shown.json()).toMatchObject({ spec: { device: { os: { kernel: '6.12.2' } } } })
+  })
+
+  it('says that another program took what was given back, and has a part of it again as far as there is room', async () => {
+    const { reserve: held, room } = platform.rooms.state
+    const note = () => room.checks?.find(({ name }) => name === 'disk reserve held')?.holds()
+    const gone = () =>
+      platform.lines.filter(({ msg }) => String(msg).startsWith('the reserve of the disk is used up'))
+    expect(note()).toBe(true)
+    fillDisk()
+    held.makeRoom()
+    expect(note()).toBe(false)
+    fillDisk()
+    held.makeRoom()
+    held.makeRoom()
+    expect(gone()).toHaveLength(1)
+    await held.fill()
+    expect(existsSync(reserve())).toBe(false)
+
+    execFileSync('truncate', [`--size=-${4 * MiB}`, filler()])
+    await held.fill()
+    expect(statSync(reserve()).size).toBe(2 * MiB)
+    expect([note(), held.admits()]).toEqual([true, false])
+    rmSync(filler())
+    await held.fill()
+    expect(statSync(reserve()).size).toBe(4 * MiB)
+    expect(platform.lines).toContainEqual(
+      expect.objectContaining({ msg: 'the disk of the state folder has its reserve again' }),
+    )
+  })
+
   it('serves many of them: hundreds of logins, deletions and their audit records fit into the reserve', async () => {
     const token = await makeToken('hall')
     const hosts = Array.from({ length: 100 }, () => playEdgeHost(platform))
@@ -149,4 +203,26 @@ describe.skipIf(process.getuid?.() !== 0)('a platform whose disk is really full'
     expect((await send('DELETE', `/v1/edgehosts/${host.uid}`, undefined, headers)).statusCode).toBe(204)
     expect(platform.rooms.state.reserve.admits()).toBe(false)
   })
+})
+
+it('an audit trail that grows beyond its size is trimmed by a job of every ten seconds, once it has grown by hundreds of records', async () => {
+  const platform = await createTestPlatform({ flags: ['--audit.limitBytes=1'] })
+  try {
+    const { audit } = platform.rooms
+    const job = audit.jobs?.find(({ name }) => name === 'audit trail size')
+    expect(job?.schedule).toBe('*/10 * * * * *')
+    const record = (count: number) => {
+      for (let index = 0; index < count; index += 1)
+        audit.record({ action: 'update', kind: 'project', message: 'x'.repeat(500) })
+    }
+    record(200)
+    await job?.run()
+    expect(audit.count()).toBeGreaterThan(200)
+    record(400)
+    await job?.run()
+    expect(audit.count()).toBeLessThan(200)
+    expect(await audit.access.verify(undefined)).toMatchObject({ isIntact: true })
+  } finally {
+    await platform.close()
+  }
 })

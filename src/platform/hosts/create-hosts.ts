@@ -39,6 +39,8 @@ export interface HostPartsOptions {
   readonly findProject: (uid: string) => ProjectRecord | undefined
   readonly clusterOn: WantedIndex['clusterOn']
   readonly changes: Pick<CallerChanges, 'gone'>
+  /** @throws AppError InsufficientStorage where the disk has space for no more than its reserve serves */
+  readonly requireSpace: () => void
   readonly clock: Clock
   readonly log: Logger
 }
@@ -56,7 +58,7 @@ export interface HostParts {
   readonly beat: Heartbeats['beat']
   /**
    * Replaces what a host reported of itself, with the labels that it names, and adds or replaces annotations.
-   * @throws AppError NotFound, BadRequest for another `hostUid`
+   * @throws AppError NotFound, BadRequest for another `hostUid`, InsufficientStorage where the record would grow on a full disk
    */
   report(uid: string, facts: EdgeHostFacts): void
   /**
@@ -86,7 +88,8 @@ export interface HostParts {
 
 /** Creates the parts in the order of their dependencies. */
 export async function createHostParts(options: HostPartsOptions): Promise<HostParts> {
-  const { database, read, secrets, tenantUid, findProject, clusterOn, changes, clock, log } = options
+  const { database, read, secrets, tenantUid, findProject, clusterOn, changes, requireSpace, clock, log } =
+    options
   const { sql, transaction } = database
   const store = createHostStore(database)
   const tokenStore = createTokenStore(database)
@@ -163,10 +166,13 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
         requireUnchanged({ metadata: metadata ?? {} }, toDevice(host))
         const { hostAddress, macAddress, hostChecksum } = reported
         const { labels = host.labels, annotations } = metadata ?? {}
-        change(host, {
-          ...{ labels, annotations: changedAnnotations(host.annotations, annotations) },
+        const next = {
+          labels,
+          annotations: changedAnnotations(host.annotations, annotations),
           reported: { device, service, hostAddress, macAddress, hostChecksum },
-        })
+        }
+        if (bytesOf(next) > bytesOf(host)) requireSpace()
+        change(host, next)
       })
     },
     describe(uid, projectUid, { metadata, status }) {
@@ -226,6 +232,14 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
     },
   }
 }
+
+/** What a host reports takes in the database, about. */
+const bytesOf = ({
+  labels,
+  annotations,
+  reported,
+}: Pick<HostRecord, 'labels' | 'annotations' | 'reported'>) =>
+  Buffer.byteLength(JSON.stringify([labels, annotations, reported]))
 
 const notFound = () => new AppError(generalErrors.NotFound, 'there is no host with this uid in this scope')
 

@@ -319,7 +319,8 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
     '/v1/edgehosts/:uid',
     {
       bodyLimit: largestFacts,
-      config: { access: 'host', audit: false },
+      // Facts that take no more space than those before are; others are refused where they are kept.
+      config: { access: 'host', audit: false, servedOnFullDisk: true },
       schema: {
         operationId: 'updateEdgeHost',
         tags,
