@@ -38,20 +38,15 @@ export function pruneItem<Item>(item: Item, tree: FieldTree): Pruned<Item> {
   return prune(item, tree) as Pruned<Item>
 }
 
-/** Leaves out the fields of an item that the tree names. */
-export function leaveOut<Item>(item: Item, tree: FieldTree): Pruned<Item> {
-  return without(item, tree) as Pruned<Item>
-}
-
-function without(value: unknown, tree: FieldTree): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map((element) => without(element, tree))
-  const left = Object.entries(value).flatMap(([name, part]: [string, unknown]) => {
-    const below = tree.names.get(name)
-    if (!below) return [[name, part] as const]
-    return below.names.size === 0 ? [] : [[name, without(part, below)] as const]
-  })
-  return Object.fromEntries(left)
+/** Whether the tree names a path, a part of it, or what it is a part of. */
+export function namesPath(tree: FieldTree, path: readonly string[]): boolean {
+  let below: FieldTree | undefined = tree
+  for (const name of path) {
+    if (below.names.size === 0) return true
+    below = below.names.get(name)
+    if (!below) return false
+  }
+  return true
 }
 
 function prune(value: unknown, tree: FieldTree): unknown {

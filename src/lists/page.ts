@@ -1,5 +1,5 @@
 import { Type, type Static, type TSchema } from 'typebox'
-import { leaveOut, pruneItem, type Pruned } from './fields.ts'
+import { pruneItem, type Pruned } from './fields.ts'
 import type { ListQuery } from './query.ts'
 import type { FieldValue } from './resource.ts'
 
@@ -37,16 +37,13 @@ export interface Found<Row, Item> {
 
 /** Builds the reply. It has a token only when there is a next page. */
 export function makePage<Row, Item>(
-  { limit, offset, fields, heavy, tokenAfter }: ListQuery,
+  { limit, offset, fields, tokenAfter }: ListQuery,
   { rows, count, valuesOf, toItem }: Found<Row, Item>,
 ): Page<Item> {
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
   const next = offset + shown.length
-  const prune = (item: Item) => {
-    if (fields) return pruneItem(item, fields)
-    return heavy ? leaveOut(item, heavy) : (item as Pruned<Item>)
-  }
+  const prune = (item: Item) => (fields ? pruneItem(item, fields) : (item as Pruned<Item>))
   return {
     items: shown.map((row) => prune(toItem(row))),
     listmeta: {

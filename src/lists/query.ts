@@ -36,7 +36,7 @@ export const listParameters = (resource: ListResource) =>
         maxLength: 2_000,
         description:
           'Paths to keep of each item, with commas between: <path>,<path>.' +
-          (resource.heavy?.length ? ` Without it, all but ${resource.heavy.join(', ')}.` : ''),
+          withoutFields(Object.keys(resource.heavy ?? {})),
       }),
     ),
     filters: Type.Optional(
@@ -55,6 +55,11 @@ export const listParameters = (resource: ListResource) =>
     ),
   })
 
+const withoutFields = (heavy: readonly string[]) =>
+  heavy.length === 0
+    ? ''
+    : ` Without it, an item has all but ${heavy.join(', ')}, which may be long: name those that are needed.`
+
 /** The parameters after schema validation; empty text means not set. */
 export type ListParameters = Static<ReturnType<typeof listParameters>>
 
@@ -69,10 +74,8 @@ export interface ListQuery {
   readonly order: readonly OrderTerm[]
   /** Values of the item after which the page begins, one for each term of the order. */
   readonly after: readonly FieldValue[] | undefined
-  /** The fields to keep of each item; undefined keeps all but `heavy`. */
+  /** The fields to keep of each item; undefined keeps all but those that are heavy. */
   readonly fields: FieldTree | undefined
-  /** Paths that are left out where no fields are named. */
-  readonly heavy: FieldTree | undefined
   /** Token of the page that starts after an item; `offset` is the index of the first item of that page. */
   tokenAfter(values: readonly FieldValue[], offset: number): string
 }
@@ -109,7 +112,6 @@ export function parseListQuery(
     order,
     after: position?.values,
     fields: fields ? parseFields(fields, resource.item) : undefined,
-    heavy: resource.heavy?.length ? parseFields(resource.heavy.join(',')) : undefined,
     tokenAfter: (values, next) => tokens.make(identity, { values, offset: next }),
   }
 }

@@ -40,6 +40,14 @@ export interface FieldFamily<Field extends ListField = ListField> {
 export const familyPart = '[A-Za-z0-9._/-]{1,317}'
 const isFamilyPart = new RegExp(`^${familyPart}$`)
 
+/** Where a part of an item is stored; all text comes from the code. */
+export interface HeavyPart {
+  /** With JSON. */
+  readonly column: string
+  /** The part of that JSON, `$.device.disks` (sqlite.org/json1.html, 3.3). What makes the item takes its absence. */
+  readonly at: string
+}
+
 /** What the queries of one list may name. Every item has a value for every field. */
 export interface ListResource<Field extends ListField = ListField> {
   /** Name of the list; a token of one list is refused by another. */
@@ -55,8 +63,11 @@ export interface ListResource<Field extends ListField = ListField> {
    * client pages, the client sees that item twice or not at all.
    */
   readonly defaultOrder?: readonly OrderTerm[]
-  /** Paths of an item that may be long: a reply has them only where `fields` names them, or what they are a part of. */
-  readonly heavy?: readonly string[]
+  /**
+   * Parts of an item that may be long, by their paths: a page has them only where `fields` names them, a part of them, or what they are a part of;
+   * otherwise the database does not give them. For lists of rows.
+   */
+  readonly heavy?: Readonly<Record<string, HeavyPart>>
   /** Schema of an item. With it, `fields` that do not exist are refused. */
   readonly item?: TSchema
 }

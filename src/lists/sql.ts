@@ -1,3 +1,4 @@
+import { namesPath } from './fields.ts'
 import type { Condition, Filter } from './filter.ts'
 import type { ListQuery } from './query.ts'
 import { fieldAt, type FieldValue, type ListField, type ListResource, type OrderTerm } from './resource.ts'
@@ -60,10 +61,32 @@ export function createStatements(
   { table, columns }: SqlSource,
 ): Statements {
   const names = columnNames(columns)
+  const selected = columns.split(',').map((each) => each.trim())
+  const heavy = Object.entries(resource.heavy ?? {}).map(([path, part]) => ({
+    path: path.split('.'),
+    ...part,
+  }))
+  for (const { column } of heavy)
+    if (!selected.includes(column)) throw new Error(`the list of ${resource.name} has no column ${column}`)
+
+  /** The text after SELECT: what is heavy and not asked for is not even read by those who make the items. */
+  function columnsFor({ fields }: ListQuery): string {
+    const left = Map.groupBy(
+      heavy.filter(({ path }) => !fields || !namesPath(fields, path)),
+      ({ column }) => column,
+    )
+    const light = (column: string) => {
+      const paths = left.get(column)?.map(({ at }) => `, '${at}'`)
+      return paths ? `json_remove(${column}${paths.join('')}) AS ${column}` : column
+    }
+    return left.size === 0 ? columns : selected.map(light).join(', ')
+  }
+
   const from = (index: string | undefined) => (index === undefined ? table : `${table} INDEXED BY ${index}`)
   const columnOf = ({ path }: OrderTerm) => fieldAt(resource, path).column
   return {
-    page({ filter, order, after, limit, offset }, condition, index) {
+    page(query, condition, index) {
+      const { filter, order, after, limit, offset } = query
       const terms = order.map((term) => ({ column: columnOf(term), isDescending: term.direction === -1 }))
       const where = conjunction([
         condition,
@@ -75,7 +98,7 @@ export function createStatements(
       const skipped = after === undefined && offset > 0
       return {
         sql:
-          `SELECT ${columns}${missing.join('')} FROM ${from(index)}${where.sql} ORDER BY ${by.join(', ')} LIMIT ?` +
+          `SELECT ${columnsFor(query)}${missing.join('')} FROM ${from(index)}${where.sql} ORDER BY ${by.join(', ')} LIMIT ?` +
           (skipped ? ' OFFSET ?' : ''),
         values: [...where.values, limit + 1, ...(skipped ? [offset] : [])],
       }

@@ -26,7 +26,11 @@ export const hostList: ListResource<SqlField> = {
   },
   families: labelFilters,
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
-  heavy: ['spec.device.disks', 'spec.device.gpus', 'spec.device.nics'],
+  heavy: {
+    'spec.device.disks': { column: 'reported', at: '$.device.disks' },
+    'spec.device.gpus': { column: 'reported', at: '$.device.gpus' },
+    'spec.device.nics': { column: 'reported', at: '$.device.nics' },
+  },
   item: EdgeHostDevice,
 }
 
@@ -34,7 +38,7 @@ export const hostList: ListResource<SqlField> = {
 export const hostMetadataList: ListResource<SqlField> = {
   ...hostList,
   name: 'metadata of edge hosts',
-  heavy: [],
+  heavy: {},
   item: EdgeHostMeta,
 }
 

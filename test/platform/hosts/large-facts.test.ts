@@ -1,13 +1,54 @@
+import { readFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { mostOfCaller } from '../../../src/api/connection/waiting-replies.ts'
+import { openTls, type Client } from '../../support/https-server.ts'
 import { playEdgeHost } from '../../support/played-edge-host.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
+import { waitFor } from '../../support/wait-for.ts'
+
+const hostCount = 50
+const readerCount = 150
+/** A host with many disks, as it may report itself. */
+const factsBytes = 114_000
 
 let platform: Awaited<ReturnType<typeof createTestPlatform>>
+let headers: { authorization: string }
+/** Every reply of the server, since its start. */
+const replies: ServerResponse[] = []
+
+const deviceOf = (bytes: number) => {
+  const partition = { fileSystemType: 'ext4', mountPoint: `/mnt/${'x'.repeat(180)}`, totalSpace: 100 }
+  const disk = { vendor: 'a vendor', partitions: Array.from({ length: 4 }, () => partition) }
+  const diskCount = Math.floor(bytes / JSON.stringify(disk).length)
+  return { archType: 'amd64' as const, disks: Array.from({ length: diskCount }, () => disk) }
+}
 
 beforeAll(async () => {
   platform = await createTestPlatform()
+  await platform.start()
+  platform.app.server.prependListener('request', (_request, response: ServerResponse) =>
+    replies.push(response),
+  )
+  await platform.addUser('root@plant.example', 'a long password', ['admin'])
+  headers = await platform.signIn('root@plant.example', 'a long password')
 })
 afterAll(() => platform.close())
+
+async function connect(localAddress: string): Promise<Client & { ask(path: string): void }> {
+  const { port } = platform.app.server.address() as AddressInfo
+  const ca = readFileSync(join(platform.stateDirectory, 'tls', 'certificate.pem'), 'utf8')
+  const client = await openTls(port, ca, localAddress)
+  const ask = (path: string) =>
+    client.socket.write(
+      `GET ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: ${headers.authorization}\r\n\r\n`,
+    )
+  return Object.assign(client, { ask })
+}
+
+const list = async (query = '') => (await platform.app.inject({ url: `/v1/edgehosts${query}`, headers })).body
 
 it('what a host reports has at most 128 KiB: a page of fifty hosts with a megabyte each held up all requests, and lists have it where it is asked for', async () => {
   const host = playEdgeHost(platform)
@@ -30,12 +71,55 @@ it('what a host reports has at most 128 KiB: a page of fifty hosts with a megaby
   expect(await report(131_072)).toBe(204)
   expect(await report(131_073)).toBe(413)
 
-  await platform.addUser('root@plant.example', 'a long password', ['admin'])
-  const headers = await platform.signIn('root@plant.example', 'a long password')
-  const list = async (query = '') =>
-    (await platform.app.inject({ url: `/v1/edgehosts${query}`, headers })).body
   expect((await list()).length).toBeLessThan(2_000)
   expect((await list()).includes('"device":{}')).toBe(true)
   expect((await list('?fields=spec.device')).length).toBeGreaterThan(130_000)
   expect((await list('?fields=spec.device.gpus')).length).toBeGreaterThan(130_000)
+  expect((await list('?fields=spec.device.nics,metadata.name')).length).toBeLessThan(2_000)
+})
+
+it('a page of hosts that 150 connections ask for and do not read waits once or twice in memory, and others are answered', async () => {
+  const { hosts } = platform.rooms
+  const { token } = hosts.tokens.create({ metadata: { name: 'hall' } })
+  for (let count = 0; count < hostCount; count += 1) {
+    const host = playEdgeHost(platform)
+    await host.register(token)
+    hosts.report(host.uid, {
+      spec: { device: deviceOf(factsBytes), host: { hostAddress: '192.0.2.7' } },
+    })
+  }
+  expect((await list()).length).toBeLessThan(65_536)
+  const whole = '?fields=metadata.uid,spec.device'
+  const pageBytes = (await list(whole)).length
+  expect(pageBytes).toBeGreaterThan(hostCount * 110_000)
+
+  const readers: Awaited<ReturnType<typeof connect>>[] = []
+  for (let count = 0; count < readerCount; count += 1) {
+    const reader = await connect(`127.0.0.${2 + (count % 15)}`)
+    reader.socket.pause()
+    readers.push(reader)
+  }
+  const owedBytes = () => replies.reduce((sum, { writableLength }) => sum + writableLength, 0)
+  const answer = async (path: string) => {
+    replies.length = 0
+    for (const reader of readers) if (!reader.closed) reader.ask(path)
+    let most = 0
+    await waitFor(() => {
+      most = Math.max(most, owedBytes())
+      expect(replies.length).toBeGreaterThanOrEqual(readers.filter(({ closed }) => !closed).length)
+      expect(replies.every(({ writableEnded, destroyed }) => writableEnded || destroyed)).toBe(true)
+    })
+    return most
+  }
+
+  // Without the long parts all of them fit.
+  expect(await answer('/v1/edgehosts')).toBeLessThan(readerCount * 65_536)
+  expect(readers.filter(({ closed }) => closed)).toEqual([])
+  expect(await answer(`/v1/edgehosts${whole}`)).toBeLessThanOrEqual(mostOfCaller)
+  expect(owedBytes()).toBeGreaterThan(pageBytes / 2)
+
+  const honest = await connect('127.200.0.9')
+  honest.ask('/v1/health/ping')
+  await waitFor(() => expect(honest.received).toMatch(/^HTTP\/1\.1 200 /))
+  for (const { socket } of [...readers, honest]) socket.destroy()
 })

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
-import { leaveOut, parseFields, pruneItem } from '../../../src/lists/fields.ts'
+import { namesPath, parseFields, pruneItem } from '../../../src/lists/fields.ts'
 
 const Item = Type.Object({
   metadata: Type.Object({
@@ -85,7 +85,15 @@ describe('fields', () => {
   })
 })
 
-it('what is long is left out of each item, and the rest stays', () => {
-  const long = { a: { b: [{ c: 1, d: 2 }], e: null }, f: 'g' }
-  expect(leaveOut(long, parseFields('a.b.c,a.e,f.x,h'))).toEqual({ a: { b: [{ d: 2 }] }, f: 'g' })
+it.each([
+  ['spec', true],
+  ['spec.device', true],
+  ['spec.device.disks', true],
+  ['spec.device.disks.size', true],
+  ['metadata,spec.device.disks', true],
+  ['metadata', false],
+  ['spec.device.disk', false],
+  ['spec.device.nics,spec.host', false],
+])('the fields %s name the path spec.device.disks: %s', (fields, isNamed) => {
+  expect(namesPath(parseFields(fields), ['spec', 'device', 'disks'])).toBe(isNamed)
 })

@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { compareValues } from '../../../src/lists/memory.ts'
 import { createStatements } from '../../../src/lists/sql.ts'
@@ -47,6 +48,37 @@ describe('the statement of a page', () => {
       sql: 'SELECT count(*) AS count FROM thing WHERE (kind = ?)',
       values: ['a'],
     })
+  })
+})
+
+describe('what is long in a column', () => {
+  const at = { 'spec.facts.disks': '$.facts.disks', 'spec.facts.nics': '$.facts.nics' }
+  const heavy = Object.fromEntries(
+    Object.entries(at).map(([path, part]) => [path, { column: 'spec', at: part }]),
+  )
+  const { page } = createStatements({ ...sqlThings, heavy }, { table: 'thing', columns: 'seq, spec' })
+  const sql = new DatabaseSync(':memory:')
+  const spec = '{"facts":{"disks":[{"size":9007199254740993}],"nics":[1],"cores":4},"kind":"k"}'
+  sql.exec(`CREATE TABLE thing (seq INTEGER PRIMARY KEY, at INTEGER, spec TEXT NOT NULL)`)
+  sql.prepare('INSERT INTO thing VALUES (1, 0, ?)').run(spec)
+
+  it.each([
+    [undefined, '{"facts":{"cores":4},"kind":"k"}'],
+    ['metadata.name', '{"facts":{"cores":4},"kind":"k"}'],
+    ['spec.facts.cores', '{"facts":{"cores":4},"kind":"k"}'],
+    ['spec.facts.nics', '{"facts":{"nics":[1],"cores":4},"kind":"k"}'],
+    ['spec.facts.disks.size', '{"facts":{"disks":[{"size":9007199254740993}],"cores":4},"kind":"k"}'],
+    ['spec.facts', spec],
+    ['spec', spec],
+  ])('is not read where the fields are %s, unless they name it', (fields, read) => {
+    const { sql: text, values } = page(ask(fields === undefined ? {} : { fields }))
+    expect(sql.prepare(text).all(...values)).toMatchObject([{ seq: 1, spec: read }])
+  })
+
+  it('is in a column that the list has', () => {
+    expect(() => createStatements({ ...sqlThings, heavy }, { table: 'thing', columns: 'seq' })).toThrow(
+      'the list of things has no column spec',
+    )
   })
 })
 
