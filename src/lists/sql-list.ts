@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { setImmediate as breathe } from 'node:timers/promises'
 import { defaultOrder } from './order.ts'
 import { makePage, type Page } from './page.ts'
 import type { ListQuery } from './query.ts'
@@ -97,8 +98,17 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
     return { index: least.index, isShort: least.rows < probedRows && isCovered }
   }
 
+  let lastTurn: Promise<unknown> = Promise.resolve()
+  /** Waits while another page is made in this turn of the event loop: many at once would hold up all else for as long as all of them take. */
+  function ownTurn(): Promise<unknown> {
+    const turn = lastTurn
+    lastTurn = turn.then(() => breathe())
+    return turn
+  }
+
   return {
     async page(query, condition) {
+      await ownTurn()
       const { filter, order, after, offset } = query
       const page = statements.page(query, condition)
       const kept = filter.length > 0 ? undefined : condition === undefined ? count : condition.count

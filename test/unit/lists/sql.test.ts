@@ -107,6 +107,20 @@ describe('a list of SQLite rows', () => {
     expect((await list.page(ask())).listmeta.count).toBe(2)
   })
 
+  it('makes one page in a turn of the event loop, however many are asked for at once', async () => {
+    const { list, insert } = createThings()
+    insert(thing(1))
+    let [turn, isOver] = [0, false]
+    const next = () => {
+      turn += 1
+      if (!isOver) setImmediate(next)
+    }
+    setImmediate(next)
+    const turns = await Promise.all(Array.from({ length: 9 }, () => list.page(ask()).then(() => turn)))
+    isOver = true
+    expect(new Set(turns).size).toBe(9)
+  })
+
   it('a list continues behind a text that is an attack', async () => {
     const { list, insert } = createThings()
     attacks.forEach((attack, index) => insert(thing(index + 1, attack)))
