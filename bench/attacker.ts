@@ -19,6 +19,7 @@ export interface Target {
 }
 
 export interface AttackOrder extends Target {
+  /** `none` is the pings: a process that attacks would add the stops of its own event loop to them. */
   readonly attack: AttackName
   readonly seconds: number
 }
@@ -117,16 +118,24 @@ function ping(): Promise<number | undefined> {
   })
 }
 
-if (order.attack !== 'none') for (let index = 0; index < connections; index += 1) attackOn()
 const times: number[] = []
 let failedPings = 0
 const end = performance.now() + order.seconds * 1_000
-while (performance.now() < end) {
-  await sleep(200)
-  const time = await ping()
-  if (time === undefined) failedPings += 1
-  else times.push(time)
+if (order.attack === 'none') await pingUntilEnd()
+else {
+  for (let index = 0; index < connections; index += 1) attackOn()
+  await sleep(order.seconds * 1_000)
 }
+
+async function pingUntilEnd(): Promise<void> {
+  while (performance.now() < end) {
+    await sleep(200)
+    const time = await ping()
+    if (time === undefined) failedPings += 1
+    else times.push(time)
+  }
+}
+
 times.sort((one, other) => one - other)
 const percentile = (part: number) =>
   times[Math.min(times.length - 1, Math.floor(times.length * part))] ?? 10_000

@@ -116,7 +116,9 @@ async function measure(
   const before = readRssMiB(server.pid)
   await readStops(server, delayFile)
   resetPeak(server.pid)
-  const result = await send(rig, order)
+  const pings = send(rig, { ...order, attack: 'none' })
+  if (order.attack !== 'none') await send(rig, order)
+  const result = await pings
   const stops = await readStops(server, delayFile)
   const moreMiB = Math.max(0, readPeakMiB(server.pid) - before)
   return { ...result, ...stops, attack: order.attack, moreMiB }

@@ -228,3 +228,7 @@ const truncated = (cause?: unknown) => refuse('Truncated', undefined, 'ends too 
 
 const trailingBytes = (cause?: unknown) =>
   refuse('TrailingBytes', undefined, 'has bytes after its end; copy or build it again', cause)
+
+/** The name of a bundle of that file name, the same by each way of an upload: without the endings of an archive. Pure. */
+export const bundleNameOf = (fileName: string): string =>
+  fileName.replace(/\.(?:tar|tgz|tar\.gz|tar\.zst)$/, '')

@@ -1,7 +1,7 @@
 import { program } from '../base/program.ts'
 import { describeAccepted } from './check-value.ts'
 import type { SchemaNode } from './key.ts'
-import { writeYaml } from './write-yaml.ts'
+import { writeSetting } from './write-setting.ts'
 
 const width = 108
 
@@ -22,7 +22,7 @@ function describeSection(section: SchemaNode, depth: number): string[] {
     const [example] = (schema.examples ?? []) as unknown[]
     const unset = schema.default === undefined ? ' Not set by default.' : ''
     const about = `${schema.description ?? ''} Takes ${describeAccepted(schema)}.${unset}`
-    const value = writeYaml(schema.default ?? example)
+    const value = writeSetting(schema.default ?? example)
     return [...gap, ...wrap(about, `${indent}# `), `${indent}${name}: ${value}`]
   })
 }

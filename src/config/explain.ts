@@ -1,6 +1,6 @@
 import { masked } from '../base/mask.ts'
 import { toKey, type SchemaNode } from './key.ts'
-import { writeYaml } from './write-yaml.ts'
+import { writeSetting } from './write-setting.ts'
 
 /** The part of a `LoadedConfig` that `explainConfig` reads. */
 export interface Explainable {
@@ -25,7 +25,7 @@ export function explainConfig({ config, sources }: Explainable, schema: SchemaNo
       } else if (value === undefined) lines.push(`${indent}# ${name}: not set`)
       else {
         const source = sources.get(key.path) ?? 'default'
-        const shown = key.secret ? `# ${name}: ${masked}` : `${name}: ${writeYaml(value)}`
+        const shown = key.secret ? `# ${name}: ${masked}` : `${name}: ${writeSetting(value)}`
         lines.push(`${indent}${shown} # ${source}`)
       }
     }

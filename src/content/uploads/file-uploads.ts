@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { storageFull } from '../../errors/storage-full.ts'
 import { letBuffersGo } from '../../upload/buffer-garbage.ts'
+import { bundleNameOf } from '../../archive/compression.ts'
 import { labelOf } from '../../upload/file-label.ts'
 import { noFile, secondPart, signatureField, uploadField, type UploadPart } from '../../upload/receive.ts'
 import { boundedUploads, createRunningUploads, type Uploader } from '../../upload/running.ts'
@@ -112,7 +113,7 @@ export function createFileUploads(options: FileUploadsOptions): FileUploads {
     const publishedAt = now()
     const { uid, folder } = staged
     entry.phase = 'checking'
-    const bundle = { uid, name, publishedAt, via: 'file' as const, ...file }
+    const bundle = { uid, name: bundleNameOf(name), publishedAt, via: 'file' as const, ...file }
     return store.publish(staged, {
       ...{ indexDigest, bundle, signal },
       async examine(facts) {

@@ -13,7 +13,7 @@ import { setStateOf } from './set-state.ts'
 const layout: readonly Column<ApiKey>[] = [
   { title: 'NAME', read: ({ metadata }) => metadata.name, isFlexible: true },
   { title: 'KEY', read: ({ spec }) => `${spec.key}…` },
-  { title: 'USER', read: ({ spec: { user } }) => user.uid },
+  { title: 'USER', read: ({ spec: { user } }) => `${user.firstName} ${user.lastName}`.trim() || user.uid },
   { title: 'STATE', read: (key) => stateOf(key, Date.now()) },
   { title: 'EXPIRY', read: ({ spec }) => moment(spec.expiry), isFlexible: true },
   { title: 'LAST USED', read: ({ status }) => status.lastUsed && moment(status.lastUsed), isFlexible: true },

@@ -82,7 +82,7 @@ async function restart() {
 describe('a bundle with a definition', () => {
   it('its definition is in the slot embedded with the 201, stays over a restart, and goes with the bundle', async () => {
     const uid = await publish('1.0.0')
-    expect(await details('embedded')).toMatchObject({ fileName: 'shop.tar.zst', problems: [] })
+    expect(await details('embedded')).toMatchObject({ fileName: 'shop', problems: [] })
     const newer = await publish('2.0.0')
     expect(await slots()).toEqual(['2.0.0', undefined])
     await restart()

@@ -71,7 +71,7 @@ it('a file with more platforms and the same index gives them to the bundle, whic
   const less = await client.sendFile(layoutTar(carrying('amd64')))
   expect([less.statusCode, less.json<{ message: string }>().message]).toEqual([
     200,
-    'the host has the bundle bundle.tar already',
+    'the host has the bundle bundle already',
   ])
   expect(await bundles()).toEqual([after])
   expect(await get('uploads')).toMatchObject({ items: [] })

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { explainConfig, loadConfig, parseCommandLine } from '../../../src/configuration.ts'
 import * as explain from '../../../src/config/explain.ts'
-import { writeYaml } from '../../../src/config/write-yaml.ts'
+import { writeSetting } from '../../../src/config/write-setting.ts'
 
 let folder: string
 let file: string
@@ -114,7 +114,7 @@ test.each([
   '\u{e0001}',
   '\u007f',
 ])('the text %j survives being written and read', (text) => {
-  expect(parse(`a: ${writeYaml(text)} # x`)).toEqual({ a: text })
-  expect(parse(`a: ${writeYaml([text, text])} # x`, { version: '1.1' })).toEqual({ a: [text, text] })
-  expect(writeYaml(text)).not.toMatch(/[\p{Cc}\u2028\ufeff]/u)
+  expect(parse(`a: ${writeSetting(text)} # x`)).toEqual({ a: text })
+  expect(parse(`a: ${writeSetting([text, text])} # x`, { version: '1.1' })).toEqual({ a: [text, text] })
+  expect(writeSetting(text)).not.toMatch(/[\p{Cc}\u2028\ufeff]/u)
 })

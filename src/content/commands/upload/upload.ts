@@ -2,7 +2,7 @@ import { createVerify } from 'node:crypto'
 import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isPacked, packedStartBytes } from '../../../archive/compression.ts'
+import { bundleNameOf, isPacked, packedStartBytes } from '../../../archive/compression.ts'
 import type { Context } from '../../../ctl/context.ts'
 import { Failure } from '../../../ctl/exit-codes.ts'
 import { renderFacts } from '../../../ctl/facts.ts'
@@ -96,7 +96,7 @@ export async function uploadContent({
 
 async function openFile(path: string): Promise<BundleSource> {
   const handle = await open(path).catch(refuseFile(path))
-  const name = basename(path).replace(/\.(?:tar|tgz|tar\.gz|tar\.zst)$/, '')
+  const name = bundleNameOf(basename(path))
   try {
     const { buffer } = await handle.read(Buffer.alloc(packedStartBytes), 0, packedStartBytes, 0)
     const isPlain = !isPacked(buffer)
