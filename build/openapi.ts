@@ -50,6 +50,8 @@ export interface Operation {
   'x-access': string
   'x-airgap-only'?: boolean
   'x-limited'?: boolean
+  /** It has an ETag, or as a change honours `If-Match`. */
+  'x-etag'?: boolean
   'x-audited'?: boolean | 'sometimes'
   'x-lifecycle'?: Stage
   security?: unknown[]
@@ -128,6 +130,7 @@ function declare(
   scoped: DescribedApi['scoped'],
 ): FastifySchema {
   const { access = 'viewer', optionalSession, airgapOnly, lifecycle, limited, audit } = route.config ?? {}
+  const { writable, hasEtag } = route.config ?? {}
   const isOpen = access === 'open'
   // Fastify reads the body of every change, even where the route declares none.
   const isChange = route.method !== 'GET'
@@ -160,6 +163,7 @@ function declare(
     ...(limited === false ? {} : { 'x-limited': true }),
     // A reply that is recorded only sometimes has the header only then.
     ...(audit ? { 'x-audited': audit.when ? 'sometimes' : true } : {}),
+    ...((writable ?? hasEtag) ? { 'x-etag': true } : {}),
     'x-access': access,
   } as FastifySchema
 }
@@ -212,7 +216,11 @@ export function finishDocument(
           continue
         }
         if (reply.description === 'Default Response') reply.description = STATUS_CODES[code] ?? ''
-        reply.headers = { ...reply.headers, ...commonHeaders(code, operation), ...lifeHeaders(operation) }
+        const etag = operation['x-etag'] === true && method === 'get' ? { ETag: headerRef('ETag') } : {}
+        reply.headers = {
+          ...{ ...reply.headers, ...etag },
+          ...{ ...commonHeaders(code, operation), ...lifeHeaders(operation) },
+        }
         for (const media of Object.values(reply.content ?? {})) {
           media.schema = share(media.schema) as Schema
           const example = known?.replies?.[status] ?? known?.reply
@@ -272,6 +280,11 @@ const headers = {
   OwnAuditUid: header(
     'The record of this request in the audit trail, where it has one.',
     '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44',
+  ),
+  ETag: header(
+    'The state of what callers may write. A change with it in If-Match is refused if another one came between.',
+    '"7dnqLbF2QdKk0GAx6vdJqg"',
+    true,
   ),
   RateLimit: header(
     'Name of the limit, requests left (`r`), and seconds in which as many are refilled (`t`); sent once less than half is left.',

@@ -32,14 +32,13 @@ import { createAudits } from './platform/audits/audits.ts'
 import { apiKeyRoutes } from './platform/routes/api-keys.ts'
 import { auditRoutes } from './platform/routes/audits.ts'
 import { authRoutes } from './platform/routes/auth.ts'
-import { addEtags } from './api/etag.ts'
-import { changedSinceRead } from './platform/unchanged.ts'
 import { createEdgeMachines } from './platform/machines/edge-machines.ts'
 import { cloudConfigRoutes } from './platform/routes/cloud-configs.ts'
 import { cloudRoutes } from './platform/routes/clouds.ts'
 import { clusterReportRoutes } from './platform/routes/cluster-reports.ts'
 import { clusterRoutes } from './platform/routes/clusters.ts'
 import { edgeHostRoutes } from './platform/routes/edge-hosts.ts'
+import { hostReportRoutes } from './platform/routes/host-reports.ts'
 import { eventRoutes } from './platform/routes/events.ts'
 import { packRoutes } from './platform/routes/packs.ts'
 import { profileRoutes } from './platform/routes/profiles.ts'
@@ -228,11 +227,11 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       await packs.stop()
     },
     async routes(app) {
-      addEtags(app, changedSinceRead)
       await app.register(authRoutes, people)
       await app.register(apiKeyRoutes, { keys, listTokens })
       await app.register(registrationTokenRoutes, { tokens: hosts.tokens, listTokens })
       await app.register(edgeHostRoutes, { ...clusters, hosts, listTokens })
+      await app.register(hostReportRoutes, { ...clusters, hosts })
       await app.register(eventRoutes, { events, findHost: hosts.find, listTokens })
       await app.register(packRoutes, { packs: packs.packs, listTokens })
       await app.register(profileRoutes, { ...packs, listTokens })

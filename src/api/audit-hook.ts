@@ -3,6 +3,7 @@ import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import type { Role } from '../base/role.ts'
+import { describeChange, type Compared } from '../base/described-change.ts'
 
 /** What the audit records of a route say. Every route that changes something, or that reads a secret, declares it. */
 export interface AuditWords {
@@ -15,6 +16,12 @@ export interface AuditWords {
    * A handler that finds it only later sets `request.auditResource`.
    */
   readonly resource?: (request: FastifyRequest) => AuditResource
+  /**
+   * The resource with this uid as it is, called before and after a request that is not refused: the record says what differs, old and new by
+   * name. It may throw an AppError where there is no such resource, as before a creation, after which the uid is that of
+   * `request.auditResource`. Or a text: why a request of this route has nothing more to say. Every route that changes something declares it.
+   */
+  readonly changes?: View | string
   /**
    * The account that a request without a caller is about; empty where no such account exists, since people type passwords into
    * the wrong field. The body is unchecked too. A handler that finds the account only later sets `request.auditActor`.
@@ -29,6 +36,8 @@ export interface AuditWords {
   /** The request is served even if the trail cannot be written; for logins and the ends of sessions. */
   readonly bestEffort?: boolean
 }
+
+type View = (uid: string, request: FastifyRequest) => Compared | undefined
 
 export interface AuditResource {
   readonly name?: string | undefined
@@ -89,6 +98,8 @@ declare module 'fastify' {
     auditActorUid: string
     /** Text that a handler adds to the message of the record. */
     auditNote: string
+    /** What `changes` gave before the request. */
+    auditBefore: Compared | null
     /** What `begin` returned; empty before. */
     auditBegun: string
     /** Writes the intent to the disk, on a route with `bestEffort`; for a handler that waits for something else anyway. */
@@ -119,6 +130,7 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
   app.decorateRequest('auditActor', '')
   app.decorateRequest('auditActorUid', '')
   app.decorateRequest('auditNote', '')
+  app.decorateRequest('auditBefore', null)
   app.decorateRequest('auditBegun', '')
   app.decorateRequest('isProven', false)
   app.decorateRequest('isCounted', undefined)
@@ -143,6 +155,16 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
     // Fastify adds a HEAD to each GET; it discloses no secret.
     if (!words || methods.includes('HEAD')) return
     const what = subjectOf(route.schema, route.url)
+    const { changes } = words
+    const look = typeof changes === 'function' ? looking(words, changes) : undefined
+    if (look)
+      route.preHandler = [
+        ...[route.preHandler ?? []].flat(),
+        (request, _reply, done) => {
+          request.auditBefore = look(request) ?? null
+          done()
+        },
+      ]
     if (words.bestEffort !== true && methods.some(isMutating)) {
       route.preHandler = [
         ...[route.preHandler ?? []].flat(),
@@ -164,6 +186,7 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
         if (words.isTrial?.(request) === true || words.when?.(request) === false) return
         const begun = request.auditBegun || undefined
         if (reply.statusCode >= 400) isCounted(request)
+        else if (look) noteChange(request, look)
         name(reply, await audit.end(describe(request, words, what), reply.statusCode, begun))
       },
     ]
@@ -174,6 +197,24 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
     const change = describe(request, unrouted, `Change at an unknown path: ${code}`)
     name(reply, await audit.end(change, status, undefined))
   }
+}
+
+/** Reads what there is; nothing where there is no such resource. */
+const looking =
+  ({ resource }: AuditWords, changes: View) =>
+  (request: FastifyRequest): Compared | undefined => {
+    try {
+      return changes((request.auditResource ?? resource?.(request))?.uid ?? '', request)
+    } catch (error) {
+      if (error instanceof AppError) return undefined
+      throw error
+    }
+  }
+
+function noteChange(request: FastifyRequest, look: ReturnType<typeof looking>): void {
+  const change = describeChange(request.auditBefore ?? {}, look(request) ?? {})
+  const notes = [request.auditNote, change].filter((note) => note !== '')
+  request.auditNote = notes.join(', ') || 'nothing differs'
 }
 
 const unwritable = () =>

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { Type } from 'typebox'
-import type { AppError } from '../errors/app-error.ts'
+import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import { isMutating } from './audit-hook.ts'
 import { ErrorBody } from './schemas.ts'
 
@@ -12,6 +13,8 @@ declare module 'fastify' {
      * a change honours `If-Match`. It throws what the handler throws where there is no such resource.
      */
     writable?: (request: FastifyRequest) => unknown
+    /** The handler sets the ETag, or honours `If-Match`, by itself. */
+    hasEtag?: true
   }
   interface FastifyRequest {
     /** For a handler that waits before it writes: throws where the resource is another one by now than `If-Match` names. */
@@ -34,6 +37,13 @@ export const allowsChange = (ifMatch: string | undefined, etag: string): boolean
 const tagOf = (value: unknown): string =>
   `"${createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)}"`
 
+/** The refusal of a change whose `If-Match` names another state. */
+export const changedSinceRead = (): AppError =>
+  new AppError(
+    generalErrors.PreconditionFailed,
+    'it was changed since it was read; read it again, and change that',
+  )
+
 const ifMatch = Type.Object({
   'if-match': Type.Optional(
     Type.String({
@@ -43,26 +53,26 @@ const ifMatch = Type.Object({
 })
 
 /**
- * Gives the routes that declare `writable` their ETag and `If-Match`, in the reply and in the document. The check is made in the same turn of
- * the event loop as the handler begins, so that nothing comes between where that writes at once.
- * @param changed the refusal, 412
+ * Gives the routes that declare `writable` their ETag and `If-Match`, and those that honour it by themselves the same in the document. The check
+ * is made in the same turn of the event loop as the handler begins, so that nothing comes between where that writes at once.
  */
-export function addEtags(app: FastifyInstance, changed: () => AppError): void {
+export function addEtags(app: FastifyInstance): void {
   app.decorateRequest('requireMatch', () => undefined)
   app.addHook('onRoute', (route) => {
-    const { writable } = route.config ?? {}
-    if (!writable) return
+    const { writable, hasEtag } = route.config ?? {}
+    if (!writable && !hasEtag) return
     const isChange = [route.method].flat().some(isMutating)
-    const handler: RouteHandlerMethod = route.handler
     if (isChange && route.schema) {
       // In its place: the document keeps this object.
       const { headers = ifMatch, response } = route.schema
       Object.assign(route.schema, { headers, response: { ...(response as object), 412: ErrorBody } })
     }
+    if (!writable) return
+    const handler: RouteHandlerMethod = route.handler
     route.handler = function (request, reply) {
       if (isChange) {
         request.requireMatch = () => {
-          if (!allowsChange(request.headers['if-match'], tagOf(writable(request)))) throw changed()
+          if (!allowsChange(request.headers['if-match'], tagOf(writable(request)))) throw changedSinceRead()
         }
         request.requireMatch()
       } else void reply.header('etag', tagOf(writable(request)))

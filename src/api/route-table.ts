@@ -18,6 +18,8 @@ export interface DeclaredRoute {
   /** API version, for example `v1`; the few paths for machines have none. */
   readonly version: string | undefined
   readonly phase: Lifecycle['phase']
+  /** Whether it has an ETag, or as a change honours `If-Match`. */
+  readonly hasEtag: boolean
   /** What its audit records say; every route that changes something has to declare it. */
   readonly audit: AuditWords | false | undefined
 }
@@ -52,6 +54,7 @@ export function collectRoutes(app: FastifyInstance, slashParameter?: string): Ro
       version: versionOf(url),
       phase: lifecycle.phase,
       audit,
+      hasEtag: config.writable !== undefined || config.hasEtag === true,
       matcher: matcherOf(url),
     }
     const slashEncoder = slashParameter === undefined ? undefined : slashEncoderOf(url, slashParameter)

@@ -15,6 +15,7 @@ import { generalErrors } from '../errors/codes.ts'
 import { refusedField } from '../errors/refused-field.ts'
 import type { Lines } from '../system/anonymous-log.ts'
 import { addAudit, type RequestAudit } from './audit-hook.ts'
+import { addEtags } from './etag.ts'
 import { addFullDisk, type DiskSpace } from './full-disk.ts'
 import { addErrorReplies, createParserErrorReply, noRoute, toAppError } from './errors.ts'
 import { addGuard, type GuardOptions } from './guard.ts'
@@ -169,6 +170,7 @@ export function createServer({
   limiter?.addTo(app)
   // Added after the guard, so that its hook runs first: refusals have the headers too.
   addLifecycle(app)
+  addEtags(app)
   addRequestLog(app, log, anonymousLog)
   const auditUnrouted = audit && addAudit(app, audit)
   // Added after the audit, so that its hooks run before the intent is written.

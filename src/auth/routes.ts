@@ -79,6 +79,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         audit: {
           action: 'activity',
           kind: 'session',
+          changes: ofSession,
           actor: ({ body }) => knownUser(body),
           bestEffort: true,
         },
@@ -121,7 +122,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       config: {
         access: 'open',
         holder: (request) => sessions.holderOfRefresh(refreshTokenOf(request) ?? ''),
-        audit: { action: 'activity', kind: 'session', bestEffort: true },
+        audit: { action: 'activity', kind: 'session', changes: ofSession, bestEffort: true },
       },
       schema: {
         operationId: 'renewToken',
@@ -156,6 +157,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         audit: {
           action: 'activity',
           kind: 'session',
+          changes: ofSession,
           resource: ({ caller }) => ({ name: caller?.userName, uid: caller?.sessionUid }),
           bestEffort: true,
         },
@@ -184,6 +186,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         audit: {
           action: 'update',
           kind: 'user',
+          changes: 'a password is a secret',
           actor: ({ body }) => knownUser(body),
           resource: ({ body, caller, auditActor }) => ({
             name: typedUserName(body) === '' ? caller?.userName : auditActor || knownUser(body),
@@ -258,6 +261,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         audit: {
           action: 'delete',
           kind: 'session',
+          changes: ofSession,
           resource: ({ params }) => ({ uid: uidOf((params as { uid: string }).uid) }),
           bestEffort: true,
         },
@@ -276,5 +280,8 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     },
   )
 }
+
+/** Why records of sessions say no more. */
+const ofSession = 'the record names the user and the session, which have no values'
 
 const onTheWire = ({ access, refresh }: TokenPair) => ({ Authorization: access, RefreshToken: refresh })

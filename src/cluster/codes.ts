@@ -35,12 +35,6 @@ export const clusterErrors = defineErrors({
     meaning: 'The control plane of the cluster is not set up yet, so there are no certificates to renew.',
     action: 'Wait until the cluster is Running; edgehostctl cluster watch shows how far it is.',
   },
-  PreconditionFailed: {
-    status: 412,
-    meaning:
-      'If-Match names another state of the cluster than the present one: it was changed since it was read.',
-    action: 'GET /v1/edge-mgmt/cluster again, and change that.',
-  },
   PreflightFailed: {
     status: 400,
     meaning:

@@ -1,5 +1,6 @@
 import type { SystemEntry } from '../audit/own-entries.ts'
 import type { Definitions, PlatformDelivery } from '../definition/definitions.ts'
+import { describeChange } from '../base/described-change.ts'
 import { createHideOf } from '../definition/slots/secrets.ts'
 import { AppError } from '../errors/app-error.ts'
 import type { Logger } from '../system/log.ts'
@@ -8,6 +9,7 @@ import { isDeleting, type ClusterRecord, type ClusterStore } from './cluster-sto
 import type { Creation } from './creation.ts'
 import type { PreflightCodeName } from './preflight/codes.ts'
 import type { PreflightProblem } from './problem.ts'
+import { comparedConfiguration } from './revisions/document.ts'
 import type { Outcome } from './revisions/outcomes.ts'
 import type { RevisionStore } from './revisions/revision-store.ts'
 import { shownRevision } from './revisions/shown.ts'
@@ -149,13 +151,15 @@ export function createFromPlatform(options: FromPlatformOptions): FromPlatform {
       tell('create', order, 'Create the cluster')
       return { kind: 'applied', revision: revisions.newest()?.generation ?? 1 }
     }
-    const { revision, names } = await change.write(
+    const before = comparedConfiguration(record, shownRevision(revisions, record))
+    const { revision } = await change.write(
       { by, platformNumber, ifMatch: undefined, edit: async () => configuration },
       signal,
     )
-    if (revision === undefined)
-      return { kind: 'applied', revision: shownRevision(revisions, record).generation }
-    tell('update', order, `Change the cluster, revision ${revision}: ${names.join(', ') || 'its time'}`)
+    const shown = shownRevision(revisions, record)
+    if (revision === undefined) return { kind: 'applied', revision: shown.generation }
+    const what = describeChange(before, comparedConfiguration(record, shown)) || 'nothing differs'
+    tell('update', order, `Change the cluster, revision ${revision}: ${what}`)
     return { kind: 'applied', revision }
   }
 

@@ -1,3 +1,4 @@
+import type { Compared } from '../base/described-change.ts'
 import { createHideOf } from '../definition/slots/secrets.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
@@ -5,7 +6,7 @@ import type { Clock } from '../system/clock.ts'
 import type { ClusterRevisions } from './change/schemas.ts'
 import type { ClusterRecord, ClusterStore } from './cluster-store.ts'
 import type { Details } from './details.ts'
-import { documentOf, etagOf } from './revisions/document.ts'
+import { comparedConfiguration, documentOf, etagOf } from './revisions/document.ts'
 import type { Revision } from './revisions/revision.ts'
 import type { RevisionStore } from './revisions/revision-store.ts'
 import { shownRevision } from './revisions/shown.ts'
@@ -27,6 +28,8 @@ export interface ReadingOptions {
 export interface Reading {
   /** The newest accepted configuration, masked. */
   posted(): { readonly document: ClusterConfiguration; readonly etag: string }
+  /** The same for the audit trail, with sensitive values that it only compares. */
+  compared(): Compared
   revisions(): ClusterRevisions
   /** @param receiver of the kubeconfig; undefined: it is left out */
   details(receiver: KubeconfigReceiver | undefined): Promise<{
@@ -70,6 +73,10 @@ export function createReading(options: ReadingOptions): Reading {
       const record = current()
       const document = documentOf(record, shownRevision(revisions, record))
       return { document, etag: etagOf(document) }
+    },
+    compared() {
+      const record = current()
+      return comparedConfiguration(record, shownRevision(revisions, record))
     },
     revisions() {
       const record = current()

@@ -337,8 +337,12 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
       hostInCluster(store.current(), reconcile.observed()?.engine.controlPlane === 'complete'),
     async routes(app) {
       await app.register(clusterRoutes, { creation, reading, remove })
-      await app.register(changeRoutes, { change, withDefinition: withDefinition(options.definition) })
-      await app.register(patchRoutes, { change })
+      await app.register(changeRoutes, {
+        change,
+        reading,
+        withDefinition: withDefinition(options.definition),
+      })
+      await app.register(patchRoutes, { change, reading })
       await app.register(revisionRoutes, { reading })
       await app.register(nodeRoutes, { reading })
       await app.register(certificateRoutes, { certificates })

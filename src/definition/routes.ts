@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { formParts } from '../upload/form-parts.ts'
 import { addMultipart, formSchema } from '../upload/multipart.ts'
-import { matchesEtag } from '../api/etag.ts'
+import { allowsChange, changedSinceRead, matchesEtag } from '../api/etag.ts'
 import { callerOf } from '../api/guard.ts'
 import { keepOpen } from '../api/keep-open.ts'
 import { errorReplies, NoContent, notModified } from '../api/schemas.ts'
@@ -32,12 +32,14 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
   const tags = ['clusters']
   const archive = '/v1/edge-mgmt/clusters/archive'
 
+  const changes = () => slots.named()
+
   for (const slot of slotNames)
     app.get(
       `${archive}/${slot}/details`,
       {
         // For administrators only: values of packs may contain secrets that are not marked as such.
-        config: { access: 'admin' },
+        config: { hasEtag: true, access: 'admin' },
         schema: {
           operationId: `get${slot[0]?.toUpperCase()}${slot.slice(1)}ArchiveDetails`,
           tags,
@@ -60,7 +62,10 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
   app.delete(
     `${archive}/update`,
     {
-      config: { access: 'admin', audit: { action: 'delete', kind: 'definition' } },
+      config: {
+        ...{ hasEtag: true, access: 'admin' },
+        audit: { action: 'delete', kind: 'definition', changes },
+      },
       schema: {
         operationId: 'rejectArchiveUpdate',
         tags,
@@ -69,6 +74,11 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
       },
     },
     async (request, reply) => {
+      const ifMatch = request.headers['if-match']
+      if (ifMatch !== undefined) {
+        const { etag } = await slots.details('update', () => true)
+        if (!allowsChange(ifMatch, etag)) throw changedSinceRead()
+      }
       const removed = await slots.removeUpdate()
       if (removed) request.auditResource = { name: `${removed.name} ${removed.version}`, uid: removed.uid }
       return reply.code(204).send(null)
@@ -103,7 +113,7 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
     scope.post(
       '/v1/edge-mgmt/edgehosts/current/actions/upload-clusterconfig',
       {
-        config: { access: 'admin', audit: { action: 'create', kind: 'definition' } },
+        config: { access: 'admin', audit: { action: 'create', kind: 'definition', changes } },
         schema: {
           operationId: 'uploadClusterConfig',
           tags: ['content'],

@@ -23,6 +23,11 @@ export const generalErrors = defineErrors({
     meaning: 'There is nothing at this path or under this id.',
     action: 'See docs/api.md or GET /openapi.json.',
   },
+  PreconditionFailed: {
+    status: 412,
+    meaning: 'If-Match names another state than the present one: it was changed since it was read.',
+    action: 'Read it again, and change that.',
+  },
   PayloadTooLarge: {
     status: 413,
     meaning: 'The body is larger than the endpoint accepts.',

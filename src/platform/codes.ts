@@ -128,11 +128,6 @@ export const platformErrors = defineErrors({
     action:
       'Wait until its host has deleted it. Where it has not begun, an administrator takes the deletion back with POST …/apply?cancelDeletion=true.',
   },
-  PreconditionFailed: {
-    status: 412,
-    meaning: 'If-Match names another state than the present one: it was changed since it was read.',
-    action: 'Read it again, and change that.',
-  },
   HostInUse: {
     status: 409,
     meaning: 'The host has a cluster.',

@@ -1,5 +1,3 @@
-import { AppError } from '../errors/app-error.ts'
-import { platformErrors } from './codes.ts'
 import { parseTime } from '../base/time.ts'
 import { refusedField } from '../errors/refused-field.ts'
 
@@ -38,10 +36,3 @@ function isSameTime(given: string, current: string | undefined): boolean {
   const at = parseTime(given)
   return at !== undefined && current !== undefined && at === parseTime(current)
 }
-
-/** The refusal of a change whose `If-Match` names another state. */
-export const changedSinceRead = (): AppError =>
-  new AppError(
-    platformErrors.PreconditionFailed,
-    'it was changed since it was read; read it again, and change that',
-  )

@@ -14,6 +14,7 @@ import {
 import { cloudEntries } from '../support/cloud-entries.ts'
 import { clusterEntries } from '../support/cluster-entries.ts'
 import { readDocument } from '../support/api-document.ts'
+import { packEntries } from '../support/pack-entries.ts'
 import { playCloud, type PlayedCloud } from '../support/played-cloud.ts'
 import { playEdgeHost, registrationBody, type PlayedEdgeHost } from '../support/played-edge-host.ts'
 import {
@@ -22,7 +23,7 @@ import {
   joinedHost,
   uploadClusterPacks,
 } from '../support/platform-clusters.ts'
-import { newPack, newProfile, packUpload, smallPack, smallProfile, tarOf } from '../support/platform-packs.ts'
+import { newPack, newProfile } from '../support/platform-packs.ts'
 import { createTestPlatform } from '../support/test-platform.ts'
 import { minuteMs } from '../support/turning-clock.ts'
 
@@ -271,28 +272,7 @@ const entries: Readonly<Record<string, Entry>> = {
   },
   'GET /v1/events/components': { rule: 'viewer in the scope', status: 200 },
 
-  'POST /v1/packs': {
-    ...{ rule: 'operator in the scope', status: 201 },
-    request: async () => packUpload(tarOf(smallPack(`p-${randomUUID()}`))),
-  },
-  'GET /v1/packs': { rule: 'viewer in the scope', status: 200 },
-  'GET /v1/packs/:uid': { rule: 'viewer in the scope', status: 200, request: packIn },
-  'DELETE /v1/packs/:uid': { rule: 'admin in the scope', status: 204, request: packIn },
-
-  'POST /v1/clusterprofiles/import': {
-    ...{ rule: 'operator in the scope', status: 201 },
-    request: sends(() => smallProfile(`n-${randomUUID()}`)),
-  },
-  'GET /v1/clusterprofiles': { rule: 'viewer in the scope', status: 200 },
-  'GET /v1/clusterprofiles/:uid': { rule: 'viewer in the scope', status: 200, request: profileIn },
-  'DELETE /v1/clusterprofiles/:uid': { rule: 'admin in the scope', status: 204, request: profileIn },
-  // Its reply has sensitive values.
-  'GET /v1/clusterprofiles/:uid/export': { rule: 'operator in the scope', status: 200, request: profileIn },
-  'GET /v1/clusterprofiles/:uid/variables': { rule: 'viewer in the scope', status: 200, request: profileIn },
-  'PUT /v1/clusterprofiles/:uid/variables': {
-    ...{ rule: 'operator in the scope', status: 204 },
-    request: async (scope) => ({ ...(await profileIn(scope)), payload: { variables: [{ name: 'A' }] } }),
-  },
+  ...packEntries({ packIn, profileIn }),
 
   ...clusterEntries({
     hostIn,
@@ -376,6 +356,14 @@ afterAll(async () => {
   await cloud.close()
 })
 
+// The requests of this matrix leave everything as it is; clusters.test.ts has those that do not.
+const changesNothing = ['PATCH /v1/spectroclusters/:uid/variables']
+const messageOf = (uid: unknown): string => {
+  const { sql } = platform.rooms.state.database
+  const row = typeof uid === 'string' ? sql.prepare('SELECT message FROM audit WHERE uid = ?').get(uid) : {}
+  return String(row?.message)
+}
+
 const isEntry = (operation: string) => Object.hasOwn(entries, operation)
 
 it('every declared route has an entry, and every entry a route', () => {
@@ -405,6 +393,9 @@ describe('an operation', () => {
       const document = documented.find((each) => each.method === method && each.path === spelled)
       if (!document) throw new Error(`${operation} is not documented`)
       const undocumented: string[] = []
+      const messages: string[] = []
+      let isCompared = false
+      const declared = methods.find((each) => each.method === method)
       const wanted: Record<string, string> = {}
       const found: Record<string, string> = {}
       for (const scope of scopes)
@@ -415,12 +406,18 @@ describe('an operation', () => {
             wanted[what] = each === 'HEAD' ? right.slice(0, 3) : right
             const { parameter = '', payload, headers: own = {} } = (await entry.request?.(scope)) ?? {}
             const named: Headers = scope === 'the project' ? { projectuid: projectUid } : {}
-            const reply = await ask(
-              each as Method,
-              path.replace(':machinePoolName', 'control-plane-pool').replace(/:[A-Za-z]+/, parameter),
-              { ...own, ...headersOf.get(caller), ...named },
-              payload,
-            )
+            const url = path
+              .replace(':machinePoolName', 'control-plane-pool')
+              .replace(/:[A-Za-z]+/, parameter)
+            const send = (more: Headers = {}) =>
+              ask(each as Method, url, { ...own, ...headersOf.get(caller), ...named, ...more }, payload)
+            // A change that was meant for another state is refused.
+            if (declared?.hasEtag && method !== 'GET' && right.startsWith('2') && !isCompared) {
+              isCompared = true
+              expect((await send({ 'if-match': '"other"' })).statusCode, what).toBe(412)
+            }
+            const reply = await send()
+            if (reply.statusCode < 300) messages.push(messageOf(reply.headers.audituid))
             const isRefused = reply.statusCode >= 400 && reply.statusCode !== entry.status && each !== 'HEAD'
             const code = isRefused ? ` ${reply.json<{ code: string }>().code}` : ''
             found[what] = `${reply.statusCode}${code}`
@@ -432,6 +429,10 @@ describe('an operation', () => {
           }
       expect(found).toEqual(wanted)
       expect(undocumented).toEqual([])
+      // What changes a resource says what it has changed, old and new.
+      const says = declared?.audit && typeof declared.audit.changes === 'function'
+      const isSaid = messages.some((message) => message.includes(' -> '))
+      expect(isSaid, messages[0]).toBe(says === true && !changesNothing.includes(operation))
     },
   )
 })

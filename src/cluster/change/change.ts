@@ -33,7 +33,6 @@ import type { ClusterConfiguration } from '../schemas.ts'
 import type { Sealed } from '../sealed.ts'
 import type { Wanted, WantedKubernetes } from '../wanted.ts'
 import { judgeFixed } from './cannot-change.ts'
-import { namesOfChanges } from './document.ts'
 import { keepSensitive } from './keep-sensitive.ts'
 import { deleting, draftOf, type Draft, type DraftOptions, type Write } from './draft.ts'
 import type { ClusterChangeDryRun } from './schemas.ts'
@@ -63,8 +62,6 @@ export interface Changed {
   readonly cluster: { readonly name: string; readonly uid: string }
   /** The accepted revision; undefined where nothing changed. */
   readonly revision: number | undefined
-  /** Names of what differs, no values. */
-  readonly names: readonly string[]
   /** ETag of what GET gives now. */
   readonly etag: string
 }
@@ -227,7 +224,7 @@ export function createChange(options: ChangeOptions): Change {
       const { name, uid } = record
       const etag = (revision: Revision) => etagOf(documentOf(record, revision))
       const cluster = { name, uid }
-      if (!plain) return { cluster, revision: undefined, names: [], etag: etag(shown) }
+      if (!plain) return { cluster, revision: undefined, etag: etag(shown) }
       return check({ ...draft, plain }, signal, async (examined) => {
         const { problems, isPossible } = examined.report
         if (!isPossible && !isHeld(examined))
@@ -238,8 +235,7 @@ export function createChange(options: ChangeOptions): Change {
           )
         signal.throwIfAborted()
         const revision = await accept({ ...draft, plain }, order, examined)
-        const names = namesOfChanges(shown.plain ?? shown.posted, plain)
-        return { cluster, revision: revision.generation, names, etag: etag(revision) }
+        return { cluster, revision: revision.generation, etag: etag(revision) }
       })
     })
 

@@ -68,34 +68,3 @@ function findVariable(known: readonly Given[], { name = '', profileUid = '' }: G
   const possible = same.filter((index) => profileUid === '' || uidOf(index) === '')
   return possible.length === 1 ? possible[0] : undefined
 }
-
-/** Names of what differs between two configurations, for people; no values. */
-export function namesOfChanges(before: ClusterConfiguration, after: ClusterConfiguration): readonly string[] {
-  const differ = (one: unknown, other: unknown) =>
-    JSON.stringify(one ?? null) !== JSON.stringify(other ?? null)
-  const parts = (configuration: ClusterConfiguration) => {
-    const { metadata = {}, spec = {} } = configuration
-    const { clusterConfig = {}, machinePoolConfig } = spec.cloudConfig?.spec ?? {}
-    const { ntpServers, sshKeys, ...rest } = clusterConfig
-    return {
-      ...{ definition: spec.archiveUploadPath, labels: metadata.labels, tags: metadata.tags },
-      ...{ ntpServers, sshKeys, clusterConfig: rest, machinePoolConfig },
-    }
-  }
-  const [old, now] = [parts(before), parts(after)]
-  const named = Object.keys(now).filter((name) =>
-    differ(old[name as keyof typeof old], now[name as keyof typeof now]),
-  )
-  const values = ({ spec }: ClusterConfiguration) =>
-    new Map(
-      (spec?.profileVariables ?? []).map(({ name = '', profileUid = '', value = '' }) => [
-        `${name}\0${profileUid}`,
-        value,
-      ]),
-    )
-  const [oldValues, newValues] = [values(before), values(after)]
-  const variables = [...new Set([...oldValues.keys(), ...newValues.keys()])]
-    .filter((key) => oldValues.get(key) !== newValues.get(key))
-    .map((key) => `variable ${key.split('\0')[0]}`)
-  return [...new Set([...named, ...variables])]
-}

@@ -66,7 +66,7 @@ export function currentFor(
   const isMeant = ifMatch?.split(',').some((tag) => ['*', etag].includes(tag.trim())) ?? true
   if (!isMeant)
     throw new AppError(
-      clusterErrors.PreconditionFailed,
+      generalErrors.PreconditionFailed,
       'the cluster was changed since it was read: GET /v1/edge-mgmt/cluster, and change that',
     )
   return { record, shown, document }

@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto'
+import { hidden, type Compared } from '../../base/described-change.ts'
+import { masked } from '../../base/mask.ts'
 import type { ClusterRecord } from '../cluster-store.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 import type { Revision } from './revision.ts'
@@ -25,6 +27,28 @@ export function documentOf(
       ...posted.spec,
       ...(scheduleAt === null ? {} : { scheduleAt: new Date(scheduleAt).toISOString() }),
     },
+  }
+}
+
+/** What the audit trail compares of a revision; a sensitive value is compared by what it is, where that can still be read. */
+export function comparedConfiguration(
+  { name, deleteRequestedAt }: Pick<ClusterRecord, 'name' | 'deleteRequestedAt'>,
+  { posted, plain, summary, scheduleAt }: Revision,
+): Compared {
+  const { metadata = {}, spec = {} } = posted
+  const { clusterConfig, machinePoolConfig } = spec.cloudConfig?.spec ?? {}
+  const plainOnes = plain?.spec?.profileVariables ?? []
+  const { definition, kubernetes } = summary
+  return {
+    ...{ name, labels: metadata.labels, tags: metadata.tags, ...clusterConfig, pools: machinePoolConfig },
+    isDeletionRequested: deleteRequestedAt !== null,
+    definition: `${definition.name} ${definition.version} (${definition.sha256.slice(0, 12)})`,
+    kubernetes: kubernetes.version,
+    ...(scheduleAt === null ? {} : { scheduleAt: new Date(scheduleAt).toISOString() }),
+    variables: (spec.profileVariables ?? []).map(({ name: variable, profileUid, value = '' }, index) => ({
+      name: [profileUid, variable].filter(Boolean).join('.'),
+      value: value === masked ? hidden(plainOnes[index]?.value ?? masked) : value,
+    })),
   }
 }
 

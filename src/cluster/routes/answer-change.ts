@@ -4,16 +4,19 @@ import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { callerOf } from '../../api/guard.ts'
 import type { Change, Changed } from '../change/change.ts'
 import type { Write } from '../change/draft.ts'
+import type { Reading } from '../reading.ts'
 import { ClusterChangeDryRun } from '../change/schemas.ts'
 import { DryRunQuery } from './dry-run.ts'
 import { waitFor } from './wait-for.ts'
 
 /** Settings of the route of every write. */
-export const changeConfig = {
-  access: 'admin',
-  airgapOnly: true,
-  audit: { action: 'update', kind: 'cluster' },
-} as const
+export const changeConfigOf = (reading: Pick<Reading, 'compared'>) =>
+  ({
+    hasEtag: true,
+    access: 'admin',
+    airgapOnly: true,
+    audit: { action: 'update', kind: 'cluster', changes: () => reading.compared() },
+  }) as const
 
 /** Parts of the schema of every write. */
 export const changeSchema = {
@@ -69,10 +72,9 @@ export async function answerChange(
     request.auditNote = 'dry run, nothing is changed'
     return tryOut(signal)
   }
-  const { cluster, revision, names, etag } = await perform(signal)
+  const { cluster, revision, etag } = await perform(signal)
   request.auditResource = cluster
-  request.auditNote =
-    revision === undefined ? 'nothing differs' : `revision ${revision}: ${names.join(', ') || 'its time'}`
+  if (revision !== undefined) request.auditNote = `revision ${revision}`
   void reply.code(204).header('etag', etag)
   return null
 }

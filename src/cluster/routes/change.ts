@@ -2,20 +2,23 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Change } from '../change/change.ts'
 import { withSettings, type withDefinition } from '../change/edits.ts'
 import { ClusterProfileConfiguration, ClusterRollback, EdgeClusterSettings } from '../change/schemas.ts'
+import type { Reading } from '../reading.ts'
 import { ClusterConfiguration } from '../schemas.ts'
-import { answerChange, changeConfig, changeSchema, named, verbsOf, writerOf } from './answer-change.ts'
+import { answerChange, changeConfigOf, changeSchema, named, verbsOf, writerOf } from './answer-change.ts'
 
 export interface ChangeRoutesOptions {
   readonly change: Change
+  readonly reading: Pick<Reading, 'compared'>
   readonly withDefinition: ReturnType<typeof withDefinition>
 }
 
 /** Writes of the whole configuration, or of a part of it, and the way back. */
 export const changeRoutes: FastifyPluginAsyncTypebox<ChangeRoutesOptions> = async (
   app,
-  { change, withDefinition: toDefinition },
+  { change, reading, withDefinition: toDefinition },
 ) => {
   const path = '/v1/edge-mgmt/cluster'
+  const changeConfig = changeConfigOf(reading)
   const whole =
     'All of it, as GET gives it: what is left out is not set any more. Masked values stay. Everything is checked before anything is changed; then the host makes the change by itself, and takes it back if the cluster does not run with it.'
 
@@ -103,7 +106,7 @@ export const changeRoutes: FastifyPluginAsyncTypebox<ChangeRoutesOptions> = asyn
   app.post(
     `${path}/rollback`,
     {
-      config: { ...changeConfig, audit: { action: 'action', kind: 'cluster' } },
+      config: { ...changeConfig, audit: { ...changeConfig.audit, action: 'action' } },
       schema: {
         ...changeSchema,
         operationId: 'rollBackCluster',

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { matchesEtag } from '../../api/etag.ts'
+import { allowsChange, changedSinceRead, matchesEtag } from '../../api/etag.ts'
 import { callerOf } from '../../api/guard.ts'
 import { errorReplies, NoContent, notModified } from '../../api/schemas.ts'
 import type { Creation } from '../creation.ts'
@@ -21,11 +21,12 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
   const { creation, reading, remove } = options
   const tags = ['cluster']
   const path = '/v1/edge-mgmt/cluster'
+  const changes = () => reading.compared()
 
   app.post(
     path,
     {
-      config: { access: 'admin', airgapOnly: true, audit: { action: 'create', kind: 'cluster' } },
+      config: { access: 'admin', airgapOnly: true, audit: { action: 'create', kind: 'cluster', changes } },
       schema: {
         operationId: 'createCluster',
         tags,
@@ -73,7 +74,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
     path,
     {
       // For administrators only: what was posted may contain secrets that are not marked as such.
-      config: { access: 'admin' },
+      config: { hasEtag: true, access: 'admin' },
       schema: {
         operationId: 'getCluster',
         tags,
@@ -94,7 +95,10 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
   app.delete(
     path,
     {
-      config: { access: 'admin', audit: { action: 'delete', kind: 'cluster' } },
+      config: {
+        ...{ hasEtag: true, access: 'admin' },
+        audit: { action: 'delete', kind: 'cluster', changes },
+      },
       schema: {
         operationId: 'deleteCluster',
         tags,
@@ -105,6 +109,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
       },
     },
     async (request, reply) => {
+      if (!allowsChange(request.headers['if-match'], reading.posted().etag)) throw changedSinceRead()
       request.auditResource = remove()
       return reply.code(204).send(null)
     },

@@ -11,11 +11,13 @@ import type { Write } from '../change/draft.ts'
 import { applyJsonPatch } from '../change/json-patch.ts'
 import { applyConfigurationPart, applyMergePatch } from '../change/merge-patch.ts'
 import { ClusterPatch, HttpPatch } from '../change/schemas.ts'
+import type { Reading } from '../reading.ts'
 import { ClusterConfiguration } from '../schemas.ts'
-import { answerChange, changeConfig, changeSchema, named, verbsOf, writerOf } from './answer-change.ts'
+import { answerChange, changeConfigOf, changeSchema, named, verbsOf, writerOf } from './answer-change.ts'
 
 export interface PatchRoutesOptions {
   readonly change: Change
+  readonly reading: Pick<Reading, 'compared'>
 }
 
 const mergePatch = 'application/merge-patch+json'
@@ -36,9 +38,13 @@ const bodies = (json: typeof ClusterConfiguration | typeof ClusterPatch) => ({
 })
 
 /** Changes of a part of the configuration. */
-export const patchRoutes: FastifyPluginAsyncTypebox<PatchRoutesOptions> = async (app, { change }) => {
+export const patchRoutes: FastifyPluginAsyncTypebox<PatchRoutesOptions> = async (
+  app,
+  { change, reading },
+) => {
   acceptJson(app, [mergePatch, jsonPatch])
   const path = '/v1/edge-mgmt/cluster'
+  const changeConfig = changeConfigOf(reading)
   const media = `By Content-Type: ${mergePatch} (RFC 7396) or ${jsonPatch} (RFC 6902), both of what GET gives.`
   const patched = (request: FastifyRequest, json: Patch): Write => ({
     ...writerOf(request),

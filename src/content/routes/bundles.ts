@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
@@ -21,6 +22,8 @@ export const bundleRoutes: FastifyPluginAsyncTypebox<BundleRoutesOptions> = asyn
   const tags = ['content']
   const path = '/v1/edge-mgmt/content/bundles'
   const params = Type.Object({ uid: Uid })
+  // A bundle never changes; it may be deleted.
+  const writable = (request: FastifyRequest) => (request.params as { readonly uid: string }).uid
 
   app.get(
     path,
@@ -40,7 +43,7 @@ export const bundleRoutes: FastifyPluginAsyncTypebox<BundleRoutesOptions> = asyn
   app.get(
     `${path}/:uid`,
     {
-      config: { access: 'viewer' },
+      config: { writable, access: 'viewer' },
       schema: {
         operationId: 'getBundle',
         tags,
@@ -75,10 +78,11 @@ export const bundleRoutes: FastifyPluginAsyncTypebox<BundleRoutesOptions> = asyn
     `${path}/:uid`,
     {
       config: {
-        access: 'admin',
+        ...{ writable, access: 'admin' },
         audit: {
           action: 'delete',
           kind: 'bundle',
+          changes: 'a bundle never changes: the record names the one that went',
           resource: ({ params: given }) => ({ uid: uidOf((given as { uid: string }).uid) }),
         },
       },

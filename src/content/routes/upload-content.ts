@@ -39,7 +39,10 @@ export const uploadContentRoutes: FastifyPluginAsyncTypebox<UploadContentRoutesO
     scope.post(
       '/v1/edge-mgmt/edgehosts/current/actions/upload-content',
       {
-        config: { access: 'admin', audit: { action: 'create', kind: 'bundle' } },
+        config: {
+          access: 'admin',
+          audit: { action: 'create', kind: 'bundle', changes: 'the record names the bundle that came' },
+        },
         schema: {
           operationId: 'uploadContent',
           tags: ['content'],

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../api/guard.ts'
 import { keepOpen } from '../../api/keep-open.ts'
@@ -45,15 +46,18 @@ const Appended = Type.Null({
   description: 'No content',
   headers: { 'Upload-Offset': { type: 'integer', description: 'Bytes that the host has of the blob now.' } },
 })
+/** What is sent of an upload changes nothing of the host before it is published. */
+const changes = 'the record names the upload, or the bundle that came of it'
 const audited = (action: 'create' | 'action' | 'delete') => ({
-  action,
-  kind,
+  ...{ action, kind, changes },
   resource: ({ params }: { params: unknown }) => ({ uid: uidOf((params as { uid?: string }).uid) }),
 })
 
 /** Uploads of content, blob by blob and resumable: `/v1/edge-mgmt/content/uploads`. */
 export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = async (app, options) => {
   const { blobUploads, fileUploads, beginning, store, signingKey, listTokens } = options
+  // What an upload is of never changes; the bytes that are there are said by what is missing.
+  const writable = (request: FastifyRequest) => (request.params as { readonly uid: string }).uid
   const listAll = async () => [...(await blobUploads.list()), ...fileUploads.list()]
 
   app.get(
@@ -77,7 +81,7 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
   app.get(
     `${path}/:uid`,
     {
-      config: { access: 'viewer' },
+      config: { writable, access: 'viewer' },
       schema: {
         operationId: 'getContentUpload',
         tags,
@@ -142,7 +146,7 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
   app.delete(
     `${path}/:uid`,
     {
-      config: { access: 'admin', audit: audited('delete') },
+      config: { writable, access: 'admin', audit: audited('delete') },
       schema: {
         operationId: 'deleteContentUpload',
         tags,
@@ -161,7 +165,7 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
     scope.post(
       path,
       {
-        config: { access: 'admin', audit: { action: 'create', kind } },
+        config: { access: 'admin', audit: { action: 'create', kind, changes } },
         schema: {
           operationId: 'beginContentUpload',
           tags,

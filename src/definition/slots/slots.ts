@@ -21,6 +21,8 @@ export interface Slots {
    * @param isHeld whether the client already holds the reply with this ETag
    */
   details(slot: SlotName, isHeld: (etag: string) => boolean): Promise<SlotDetails>
+  /** Name, version and sum of the definition of each slot, for the audit trail. */
+  named(): Readonly<Record<string, string>>
   /** The handle of a definition: `archiveUploadPath` of later calls. */
   pathOf(definition: SlotDefinition): string
   /**
@@ -113,6 +115,12 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
 
   return {
     pathOf,
+    named: () =>
+      Object.fromEntries(
+        store
+          .list()
+          .map(({ slot, name, version, sha256 }) => [slot, `${name} ${version} (${sha256.slice(0, 12)})`]),
+      ),
     async details(slot, isHeld) {
       const definition = await find(slot)
       const head = headOf(slot, definition)

@@ -1,3 +1,5 @@
+import { hidden, type Compared } from '../../base/described-change.ts'
+import type { GivenVariable } from '../../definition/rules/variables.ts'
 import { formatTime } from '../../base/time.ts'
 import type { ListResource } from '../../lists/resource.ts'
 import { textColumn, type SqlField } from '../../lists/sql.ts'
@@ -7,7 +9,8 @@ import type { Silence } from '../hosts/heartbeats.ts'
 import { labelFilters } from '../label-filters.ts'
 import type { ClusterCondition } from '../schemas/cluster-reports.ts'
 import { SpectroCluster, type ClusterProfileList, type ClusterTemplate } from '../schemas/clusters.ts'
-import type { ClusterHead, ReportedCluster } from './cluster-store.ts'
+import type { ClusterHead, ClusterRecord, ReportedCluster } from './cluster-store.ts'
+import type { Given } from './values.ts'
 
 /** What queries of the list of clusters may name. */
 export const clusterList: ListResource<SqlField> = {
@@ -104,6 +107,32 @@ export function toCluster(
       ...(packs ? { packs: [...packs] } : {}),
       ...(steps ? { steps: [...steps] } : {}),
     },
+  }
+}
+
+/** What is wanted of a cluster, as the audit trail compares it. Pure. @param given sensitive values are marked */
+export function comparedCluster(
+  cluster: ClusterRecord,
+  hostName: string,
+  given: readonly (GivenVariable & Pick<Given[number], 'wasSensitive'>)[],
+): Compared {
+  const { name, labels, annotations, templates, configuration, number } = cluster
+  const { clusterConfig, machinePoolConfig } = configuration.spec.cloudConfig.spec
+  return {
+    ...{ name, host: hostName, labels, annotations, number, ...clusterConfig, pools: machinePoolConfig },
+    isDeletionRequested: cluster.deleteRequestedAt !== undefined,
+    profiles: templates.map(({ name: profile, profileVersion: version, packs }) => ({
+      ...{ name: profile, version },
+      packs: packs.map((pack) => ({ name: pack.name, version: pack.version ?? pack.tag })),
+    })),
+    variables: templates.map(({ uid, name: profile }) => ({
+      name: profile,
+      values: given
+        .filter(({ profileUid }) => profileUid === uid)
+        .map(({ name: variable, value = '', wasSensitive }) => ({
+          ...{ name: variable, value: wasSensitive ? hidden(value) : value },
+        })),
+    })),
   }
 }
 

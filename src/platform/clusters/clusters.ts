@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { wantedFrame } from '../../definition/examination/wanted-archive.ts'
+import type { Compared } from '../../base/described-change.ts'
 import { setBackMs } from '../../base/time.ts'
 import { uuidAt } from '../../base/uid.ts'
 import { AppError } from '../../errors/app-error.ts'
@@ -28,7 +29,13 @@ import type {
 } from '../schemas/clusters.ts'
 import { requireUnchanged } from '../unchanged.ts'
 import { toCloudConfig } from './cloud-config.ts'
-import { clusterList, silenceCondition, toCluster, type ClusterContext } from './cluster-list.ts'
+import {
+  clusterList,
+  comparedCluster,
+  silenceCondition,
+  toCluster,
+  type ClusterContext,
+} from './cluster-list.ts'
 import { headColumns, toClusterHead, type ClusterHead, type ClusterRecord } from './cluster-store.ts'
 import type { ClusterStore } from './cluster-store.ts'
 import { changedMeanwhile, type ExamineWish, type ExaminedWish, type Wish } from './examine-wish.ts'
@@ -103,6 +110,8 @@ export interface Clusters {
   showStatus(cluster: ClusterRecord): ClusterStatus
   showConfig(cluster: ClusterRecord): EdgeNativeCloudConfig
   variablesOf(cluster: ClusterRecord): ClusterVariables
+  /** What the audit trail compares of a cluster. @throws AppError NotFound */
+  compared(uid: string, projectUid: string): Compared
   /**
    * Replaces the profiles. Values that were given before stay.
    * @throws AppError NotFound, PreconditionFailed, ClusterDeleting, ClusterInvalid, ClusterChanged
@@ -162,7 +171,7 @@ export function createClusters(options: ClustersOptions): Clusters {
     const isMeant = ifMatch?.split(',').some((tag) => ['*', etagOf(cluster)].includes(tag.trim())) ?? true
     if (!isMeant)
       throw new AppError(
-        platformErrors.PreconditionFailed,
+        generalErrors.PreconditionFailed,
         'the cluster was changed since it was read; read it again, and change that',
       )
     return cluster
@@ -360,6 +369,12 @@ export function createClusters(options: ClustersOptions): Clusters {
         shown,
         templates.flatMap(({ uid }) => profiles.findUsable(uid, projectUid) ?? []),
       ),
+    compared(uid, projectUid) {
+      const cluster = get(uid, projectUid)
+      const opened = valueSeal.open(cluster.given)
+      const given = opened === undefined ? cluster.shownValues : (JSON.parse(opened) as Given)
+      return comparedCluster(cluster, findHost(cluster.hostUid)?.name ?? '', given)
+    },
     async setProfiles(target, { profiles: entities }, asker) {
       const before = getFor(target)
       requireKept(before)

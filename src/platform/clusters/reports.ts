@@ -19,6 +19,8 @@ export interface ClusterReports {
   putKubeconfig(cluster: ReportedCluster, kubeconfig: string): void
   /** @throws AppError NotFound where the host has sent none, SecretReplaced */
   kubeconfig(cluster: Pick<ClusterHead, 'uid' | 'name'>): string
+  /** The kubeconfig that the host has sent; undefined where there is none that can be read. */
+  sentKubeconfig(uid: string): string | undefined
   /** When a cluster was heard last since the start, in milliseconds since 1970. */
   heardAt(uid: string): number | undefined
 }
@@ -83,6 +85,10 @@ export function createClusterReports({
     },
     packs: (cluster, packs) => put(cluster, { packs }),
     putKubeconfig: ({ uid }, kubeconfig) => store.putKubeconfig(uid, seal.seal(kubeconfig)),
+    sentKubeconfig(uid) {
+      const sealed = store.kubeconfig(uid)
+      return sealed && seal.open(sealed)
+    },
     kubeconfig({ uid, name }) {
       const sealed = store.kubeconfig(uid)
       if (sealed === undefined)

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { readdir, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { hidden, type Compared } from '../../base/described-change.ts'
 import { createLock } from '../../base/lock.ts'
 import { formatTime } from '../../base/time.ts'
 import { defaultLimits } from '../../archive/limits.ts'
@@ -85,6 +86,8 @@ export interface Profiles {
   inScope(projectUid: string): SqlCondition
   /** @throws AppError NotFound for a profile of another scope too */
   get(uid: string, projectUid: string): ProfileRecord
+  /** What the audit trail compares of a profile. @throws AppError NotFound */
+  compared(uid: string, projectUid: string): Compared
   /** The reply about one profile, JSON. @param withValues whether its packs have their values. @throws AppError NotFound */
   open(uid: string, projectUid: string, withValues: boolean): Readable
   /**
@@ -334,6 +337,25 @@ export function createProfiles(options: ProfilesOptions): Profiles {
       },
     }),
     inScope: store.counts.condition,
+    compared(uid, projectUid) {
+      const profile = get(uid, projectUid)
+      const { name, version, type, cloudType, description, labels, annotations, isPublished } = profile
+      const stored = profile.variables && seal.open(profile.variables)
+      const variables = stored === undefined ? profile.shownVariables : (JSON.parse(stored) as Variable[])
+      return {
+        ...{ name, version, type, cloudType, description, labels, annotations, isPublished },
+        packs: profile.packs.map(({ name: pack, tag }) => ({ name: pack, tag })),
+        variables: variables.map(({ isSensitive = false, ...variable }) => ({
+          ...{ ...variable, isSensitive },
+          ...(isSensitive
+            ? {
+                defaultValue: hidden(variable.defaultValue ?? ''),
+                options: hidden(variable.options ? JSON.stringify(variable.options) : ''),
+              }
+            : {}),
+        })),
+      }
+    },
     open: (uid, projectUid, withValues) =>
       Readable.from(replied(get(uid, projectUid), withValues), { objectMode: false }),
     export(uid, projectUid, format) {

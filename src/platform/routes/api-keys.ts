@@ -10,7 +10,6 @@ import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
 import { keyList, type Keys } from '../keys/keys.ts'
 import { ApiKey, ApiKeyActiveState, ApiKeyCreated, ApiKeyEntity, ApiKeyUpdate } from '../schemas/api-keys.ts'
-import { auditedChange } from './audited-change.ts'
 import { refuseKeys } from './identify.ts'
 
 export interface ApiKeyRoutesOptions {
@@ -28,12 +27,13 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
   app,
   { keys, listTokens },
 ) => {
-  /** Names what is changed, and says how. */
+  /** Names what is changed. */
   function change(request: FastifyRequest, work: () => void): void {
     const { uid } = request.params as { readonly uid: string }
     request.auditResource = { uid, name: keys.get(uid).name }
-    auditedChange(request, () => keys.toApiKey(keys.get(uid)), work)
+    work()
   }
+  const changes = (uid: string) => keys.toApiKey(keys.get(uid))
   const tags = ['apiKeys']
   const writable = (request: FastifyRequest) => {
     const { uid, labels, annotations, expiresAt, isActive } = keys.get(
@@ -46,7 +46,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
     '/v1/apiKeys',
     {
       onRequest: refuseKeys,
-      config: { access: 'admin', audit: { action: 'create', kind: 'apiKey' } },
+      config: { access: 'admin', audit: { action: 'create', kind: 'apiKey', changes } },
       schema: {
         operationId: 'createApiKey',
         tags,
@@ -99,7 +99,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
     '/v1/apiKeys/:uid',
     {
       onRequest: refuseKeys,
-      config: { writable, access: 'admin', audit: { action: 'update', kind: 'apiKey', resource } },
+      config: { writable, access: 'admin', audit: { action: 'update', kind: 'apiKey', resource, changes } },
       schema: {
         operationId: 'updateApiKey',
         tags,
@@ -119,7 +119,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
     '/v1/apiKeys/:uid/state',
     {
       onRequest: refuseKeys,
-      config: { writable, access: 'admin', audit: { action: 'update', kind: 'apiKey', resource } },
+      config: { writable, access: 'admin', audit: { action: 'update', kind: 'apiKey', resource, changes } },
       schema: {
         operationId: 'setApiKeyState',
         tags,
@@ -139,7 +139,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
     '/v1/apiKeys/:uid',
     {
       onRequest: refuseKeys,
-      config: { writable, access: 'admin', audit: { action: 'delete', kind: 'apiKey', resource } },
+      config: { writable, access: 'admin', audit: { action: 'delete', kind: 'apiKey', resource, changes } },
       schema: {
         operationId: 'deleteApiKey',
         tags,
@@ -149,7 +149,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
       },
     },
     async (request, reply) => {
-      keys.remove(request.params.uid)
+      change(request, () => keys.remove(request.params.uid))
       return reply.code(204).send(null)
     },
   )

@@ -36,6 +36,9 @@ const origin = (request: FastifyRequest) => ({
   hasOwnRecord: () => request.hasOwnRecord(),
 })
 
+/** Why records of sign-in say no more. */
+const changes = 'the record names the user; passwords, links and tokens are secrets'
+
 const noCookie =
   'The platform sets no cookie: setCookie, a parameter of the published API, is accepted and has no effect.'
 
@@ -46,7 +49,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   app.post(
     '/v1/auth/authenticate',
     {
-      config: { access: 'open', audit: { action: 'activity', kind: 'token', bestEffort: true } },
+      config: { access: 'open', audit: { action: 'activity', kind: 'token', changes, bestEffort: true } },
       schema: {
         operationId: 'authenticate',
         tags,
@@ -70,7 +73,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     {
       // A HEAD request would end the token, and its answer has no room for the new one.
       exposeHeadRoute: false,
-      config: { access: 'open', audit: { action: 'activity', kind: 'token', bestEffort: true } },
+      config: { access: 'open', audit: { action: 'activity', kind: 'token', changes, bestEffort: true } },
       schema: {
         operationId: 'refreshToken',
         tags,
@@ -93,7 +96,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       config: {
         access: 'viewer',
         scope: 'own',
-        audit: { action: 'activity', kind: 'token', bestEffort: true },
+        audit: { action: 'activity', kind: 'token', changes, bestEffort: true },
       },
       schema: {
         operationId: 'revokeTokens',
@@ -112,7 +115,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   app.patch(
     '/v1/auth/password/:passwordToken/activate',
     {
-      config: { access: 'open', audit: { action: 'activity', kind: 'user' } },
+      config: { access: 'open', audit: { action: 'activity', kind: 'user', changes } },
       schema: {
         operationId: 'activateUser',
         tags,
@@ -134,7 +137,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   app.post(
     '/v1/auth/user/password/reset',
     {
-      config: { access: 'open', audit: { action: 'activity', kind: 'user', bestEffort: true } },
+      config: { access: 'open', audit: { action: 'activity', kind: 'user', changes, bestEffort: true } },
       schema: {
         operationId: 'resetPassword',
         tags,
@@ -153,7 +156,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   app.patch(
     '/v1/users/password/change',
     {
-      config: { access: 'open', audit: { action: 'update', kind: 'user', bestEffort: true } },
+      config: { access: 'open', audit: { action: 'update', kind: 'user', changes, bestEffort: true } },
       schema: {
         operationId: 'changePassword',
         tags,

@@ -46,7 +46,7 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
   app.get(
     '/v1/cloudconfigs/edge-native/:configUid',
     {
-      config: { access: 'viewer', scope: 'both' },
+      config: { hasEtag: true, access: 'viewer', scope: 'both' },
       schema: {
         operationId: 'getEdgeNativeCloudConfig',
         tags,
@@ -90,12 +90,17 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
   )
 
   const clouds = ['clouds']
+  const changes = (uid: string, request: FastifyRequest) => configs.show(configs.get(uid, scopeOf(request)))
   const path = '/v1/cloudconfigs/vendorke'
 
   app.post(
     path,
     {
-      config: { access: 'operator', scope: 'both', audit: { action: 'create', kind: 'cloudConfig' } },
+      config: {
+        access: 'operator',
+        scope: 'both',
+        audit: { action: 'create', kind: 'cloudConfig', changes },
+      },
       schema: {
         operationId: 'createVendorCloudConfig',
         tags: clouds,
@@ -153,7 +158,7 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
         writable,
         ...{ access: 'admin', scope: 'both' },
         audit: {
-          ...{ action: 'delete', kind: 'cloudConfig' },
+          ...{ action: 'delete', kind: 'cloudConfig', changes },
           resource: ({ params }) => ({ uid: uidOf((params as { readonly configUid?: unknown }).configUid) }),
         },
       },

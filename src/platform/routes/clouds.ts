@@ -32,10 +32,17 @@ export const cloudRoutes: FastifyPluginAsyncTypebox<CloudRoutesOptions> = async 
   const writable = (request: FastifyRequest) =>
     accounts.get((request.params as { readonly uid: string }).uid, scopeOf(request)).uid
 
+  const changes = (uid: string, request: FastifyRequest) =>
+    toVendorAccount(accounts.get(uid, scopeOf(request)))
+
   app.post(
     '/v1/clouds/vendor/account/validate',
     {
-      config: { access: 'operator', scope: 'both', audit: { action: 'action', kind } },
+      config: {
+        access: 'operator',
+        scope: 'both',
+        audit: { action: 'action', kind, changes: 'nothing is kept' },
+      },
       schema: {
         operationId: 'validateVendorAccount',
         tags,
@@ -55,7 +62,7 @@ export const cloudRoutes: FastifyPluginAsyncTypebox<CloudRoutesOptions> = async 
   app.post(
     path,
     {
-      config: { access: 'admin', scope: 'both', audit: { action: 'create', kind } },
+      config: { access: 'admin', scope: 'both', audit: { action: 'create', kind, changes } },
       schema: {
         operationId: 'createVendorAccount',
         tags,
@@ -114,7 +121,7 @@ export const cloudRoutes: FastifyPluginAsyncTypebox<CloudRoutesOptions> = async 
         writable,
         ...{ access: 'admin', scope: 'both' },
         audit: {
-          ...{ action: 'delete', kind },
+          ...{ action: 'delete', kind, changes },
           resource: ({ params }) => ({ uid: uidOf((params as { readonly uid?: unknown }).uid) }),
         },
       },

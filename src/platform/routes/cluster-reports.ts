@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { hidden } from '../../base/described-change.ts'
 import { callerOf } from '../../api/guard.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
@@ -32,7 +33,15 @@ export const clusterReportRoutes: FastifyPluginAsyncTypebox<
   const tags = ['spectroclusters']
   const own = (request: FastifyRequest) =>
     reports.ofHost((request.params as { readonly uid: string }).uid, callerOf(request).uid ?? '')
+  const clusterOf = (request: FastifyRequest) =>
+    callerOf(request).kind === 'host'
+      ? own(request)
+      : clusters.get((request.params as { readonly uid: string }).uid, scopeOf(request))
   const config = { access: 'host', audit: false } as const
+  const changes = (_uid: string, request: FastifyRequest) => ({
+    kubeconfig: hidden(reports.kubeconfig(own(request))),
+  })
+  const writable = (request: FastifyRequest) => reports.sentKubeconfig(clusterOf(request).uid) ?? ''
   const response = { 204: NoContent, ...errorReplies(400, 401, 403, 404) }
 
   app.put(
@@ -126,7 +135,10 @@ export const clusterReportRoutes: FastifyPluginAsyncTypebox<
     `${path}/:uid/assets/kubeconfig`,
     {
       bodyLimit: largestKubeconfig,
-      config: { access: 'host', audit: { action: 'update', kind: 'spectrocluster', resource } },
+      config: {
+        ...{ writable, access: 'host' },
+        audit: { action: 'update', kind: 'spectrocluster', resource, changes },
+      },
       schema: {
         operationId: 'updateClusterKubeconfig',
         tags,
@@ -139,7 +151,6 @@ export const clusterReportRoutes: FastifyPluginAsyncTypebox<
     async (request, reply) => {
       const cluster = own(request)
       request.auditResource = cluster
-      request.auditNote = 'kubeconfig'
       reports.putKubeconfig(cluster, request.body.kubeconfig)
       return reply.code(204).send(null)
     },
@@ -151,8 +162,7 @@ export const clusterReportRoutes: FastifyPluginAsyncTypebox<
       // A HEAD request would be recorded as if it had been read.
       exposeHeadRoute: false,
       config: {
-        access: 'admin',
-        scope: 'both',
+        ...{ writable, access: 'admin', scope: 'both' },
         audit: { action: 'activity', kind: 'spectrocluster', resource },
       },
       schema: {

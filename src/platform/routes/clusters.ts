@@ -43,10 +43,10 @@ const resource = ({ params }: { readonly params: unknown }) => {
   return { uid: uidOf(uid ?? configUid) }
 }
 
-const changeConfig = {
+const changeAccess = {
+  hasEtag: true,
   access: 'operator',
   scope: 'both',
-  audit: { action: 'update', kind: 'spectrocluster', resource },
 } as const
 const changeSchema = {
   tags: ['spectroclusters'],
@@ -102,11 +102,20 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
   { clusters, listTokens },
 ) => {
   const tags = ['spectroclusters']
+  const changes = (uid: string, request: FastifyRequest) => clusters.compared(uid, scopeOf(request))
+  const audit = { kind: 'spectrocluster', resource, changes } as const
+  const changeConfig = { ...changeAccess, audit: { ...audit, action: 'update' } } as const
 
-  async function answerChange(request: FastifyRequest, reply: FastifyReply, change: Promise<ClusterHead>) {
+  /** @param note what the record says beside what differs */
+  async function answerChange(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    change: Promise<ClusterHead>,
+    note = '',
+  ) {
     const cluster = await change
     request.auditResource = cluster
-    request.auditNote = `number ${cluster.number}`
+    request.auditNote = note
     return reply.code(204).header('etag', etagOf(cluster)).send(null)
   }
 
@@ -130,7 +139,11 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
     `${path}/edge-native`,
     {
       bodyLimit: largestBody,
-      config: { access: 'operator', scope: 'both', audit: { action: 'create', kind: 'spectrocluster' } },
+      config: {
+        access: 'operator',
+        scope: 'both',
+        audit: { action: 'create', kind: 'spectrocluster', changes },
+      },
       schema: {
         operationId: 'createEdgeNativeCluster',
         tags,
@@ -171,7 +184,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
   app.get(
     `${path}/:uid`,
     {
-      config: { access: 'viewer', scope: 'both' },
+      config: { hasEtag: true, access: 'viewer', scope: 'both' },
       schema: {
         operationId: 'getCluster',
         tags,
@@ -204,7 +217,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
   app.get(
     `${path}/:uid/profiles`,
     {
-      config: { access: 'viewer', scope: 'both' },
+      config: { hasEtag: true, access: 'viewer', scope: 'both' },
       schema: {
         operationId: 'getClusterProfiles',
         tags,
@@ -244,7 +257,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
   app.get(
     `${path}/:uid/variables`,
     {
-      config: { access: 'viewer', scope: 'both' },
+      config: { hasEtag: true, access: 'viewer', scope: 'both' },
       schema: {
         operationId: 'getClusterVariables',
         tags,
@@ -283,7 +296,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
   app.post(
     `${path}/:uid/apply`,
     {
-      config: { ...changeConfig, audit: { action: 'action', kind: 'spectrocluster', resource } },
+      config: { ...changeConfig, audit: { ...audit, action: 'action' } },
       schema: {
         ...changeSchema,
         operationId: 'applyCluster',
@@ -300,9 +313,9 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
       if (isCancelling && !isAtLeast(callerOf(request).role, 'admin'))
         throw new AppError(generalErrors.Forbidden, 'only an administrator takes a deletion back')
       const { deleteRequestedAt } = clusters.get(target.uid, target.projectUid)
-      await answerChange(request, reply, clusters.applyAgain(target, isCancelling, waitFor(request, reply)))
-      if (deleteRequestedAt !== undefined) request.auditNote += ', the deletion is cancelled'
-      return reply
+      const change = clusters.applyAgain(target, isCancelling, waitFor(request, reply))
+      const note = deleteRequestedAt === undefined ? '' : 'the deletion is cancelled'
+      return answerChange(request, reply, change, note)
     },
   )
 
@@ -310,9 +323,8 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
     `${path}/:uid`,
     {
       config: {
-        access: 'admin',
-        scope: 'both',
-        audit: { action: 'delete', kind: 'spectrocluster', resource },
+        ...{ hasEtag: true, access: 'admin', scope: 'both' },
+        audit: { ...audit, action: 'delete' },
       },
       schema: {
         ...changeSchema,
@@ -325,9 +337,8 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
     (request, reply) => {
       const isForced = request.query.forceDelete === true
       const target = targetOf(request, request.params.uid)
-      return answerChange(request, reply, clusters.remove(target, isForced)).finally(() => {
-        if (isForced) request.auditNote = 'forgotten without its host'
-      })
+      const note = isForced ? 'forgotten without its host' : ''
+      return answerChange(request, reply, clusters.remove(target, isForced), note)
     },
   )
 

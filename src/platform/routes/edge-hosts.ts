@@ -2,8 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../api/guard.ts'
-import { matchesEtag } from '../../api/etag.ts'
-import { errorReplies, NoContent, notModified } from '../../api/schemas.ts'
+import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { createFileSender } from '../../api/send-file.ts'
 import { isAtLeast } from '../../base/role.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
@@ -12,12 +11,11 @@ import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
 import type { ClusterParts } from '../clusters/create-clusters.ts'
 import type { HostParts } from '../hosts/create-hosts.ts'
+import type { HostRecord } from '../hosts/host-store.ts'
 import { RecordInTheWay, type Registered } from '../hosts/registration.ts'
 import { hostList, hostMetadataList } from '../hosts/host-lists.ts'
 import {
   EdgeHostDevice,
-  EdgeHostFacts,
-  EdgeHostHealth,
   EdgeHostMeta,
   EdgeHostMetaUpdate,
   EdgeHostRegistration,
@@ -25,11 +23,8 @@ import {
   EdgeLoginReply,
   RegisteredEdgeHost,
 } from '../schemas/edge-hosts.ts'
-import { auditedChange } from './audited-change.ts'
-import { ownUid } from './identify.ts'
 import { scopeOf } from './scope.ts'
 import { sendResolved } from './send-resolved.ts'
-import { sendWanted, wantedHeaders } from './send-wanted.ts'
 
 export interface EdgeHostRoutesOptions {
   readonly hosts: HostParts
@@ -58,11 +53,14 @@ const OfType = {
 const isDryRun = (query: unknown) => (query as { readonly dryRun?: unknown } | null)?.dryRun === true
 
 const Params = Type.Object({ uid: Uid })
-// As at a registration, which is open. Fifty hosts are a page of the list, and it is made at once.
-const largestFacts = 131_072
 const resource = ({ params }: { readonly params: unknown }) => ({
   uid: uidOf((params as { readonly uid?: unknown }).uid),
 })
+
+/** What callers may write of a host. */
+export const writableOf = ({ uid, labels, annotations, isNextAccepted }: HostRecord) => [
+  ...[uid, labels, annotations, isNextAccepted],
+]
 
 /** Edge hosts: their registration and login, and what users see of them. */
 export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = async (
@@ -81,10 +79,22 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
     return { ...device, status: { ...device.status, packs: [...packs] } }
   }
   const tags = ['edgehosts']
+  const viewOf = ({
+    name,
+    hostUid,
+    projectUid,
+    labels,
+    annotations,
+    isNextAccepted,
+    publicKey,
+  }: HostRecord) => ({
+    ...{ name, hostUid, projectUid, labels, annotations, publicKey },
+    ...(isNextAccepted ? { isNextAccepted } : {}),
+  })
+  const changes = (uid: string, request: FastifyRequest) => viewOf(hosts.get(uid, scopeOf(request)))
   const writable = (request: FastifyRequest) => {
     const { uid } = request.params as { readonly uid: string }
-    const { labels, annotations, isNextAccepted } = hosts.get(uid, scopeOf(request))
-    return [uid, labels, annotations, isNextAccepted]
+    return writableOf(hosts.get(uid, scopeOf(request)))
   }
 
   for (const [url, operationId] of [
@@ -100,6 +110,12 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
             action: 'create',
             kind: 'edgeHost',
             isOfHost: true,
+            // Before, by the id that the host gives itself: it may be there already.
+            changes(uid, { body }) {
+              const { hostUid } = (body as EdgeHostRegistration).spec.host
+              const host = uid === '' ? hosts.findByOwnId(hostUid) : hosts.find(uid)
+              return host && viewOf(host)
+            },
             isTrial: ({ query }) => isDryRun(query),
           },
         },
@@ -139,6 +155,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
           action: 'activity',
           kind: 'edgeHost',
           isOfHost: true,
+          changes: 'a login changes nothing that is shown',
           bestEffort: true,
           when: ({ auditNote }) => auditNote !== '',
         },
@@ -257,85 +274,6 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
     },
   )
 
-  app.patch(
-    '/v1/edgehosts/:uid/health',
-    {
-      config: { access: 'host', audit: false, servedOnFullDisk: true },
-      schema: {
-        operationId: 'updateEdgeHostHealth',
-        tags,
-        summary: 'The heartbeat of a host; it is shown within a second, and hosts send it each minute',
-        description:
-          'The header Edgehost-Wanted of the reply names what GET /v1/edgehosts/{uid}/spc/download gives, as a dictionary of RFC 9651: number=3, etag="…", uid="…" (of the cluster), and deletion=1 where the cluster is to be deleted; it is not there where nothing is wanted.',
-        params: Params,
-        body: EdgeHostHealth,
-        response: { 204: NoContent, ...errorReplies(400, 401, 403, 404) },
-      },
-    },
-    async (request, reply) => {
-      const uid = ownUid(request)
-      hosts.beat(uid, request.body)
-      const wanted = index.headerFor(uid)
-      if (wanted !== undefined) void reply.header('edgehost-wanted', wanted)
-      return reply.code(204).send(null)
-    },
-  )
-
-  app.get(
-    '/v1/edgehosts/:uid/spc/download',
-    {
-      exposeHeadRoute: false,
-      config: { access: 'host' },
-      schema: {
-        operationId: 'downloadEdgeHostSpc',
-        tags,
-        summary: 'What is wanted of a host: a tar with the description of its cluster and the definition',
-        description:
-          'Members: cluster.json, then definition.tar.zst, which a cluster that is to be deleted has not. A download that stopped continues with Range and If-Range. Repr-Digest (RFC 9530) is of the whole.',
-        params: Params,
-        response: {
-          200: {
-            description: 'The tar.',
-            content: { 'application/x-tar': { schema: Type.Unsafe({ type: 'string', format: 'binary' }) } },
-          },
-          206: {
-            description: 'A part of it.',
-            content: { 'application/x-tar': { schema: Type.Unsafe({ type: 'string', format: 'binary' }) } },
-          },
-          ...notModified,
-          ...errorReplies(401, 403, 404, 409, 416),
-        },
-      },
-    },
-    async (request, reply) => {
-      const wanted = downloads.wantedOf(ownUid(request))
-      if (matchesEtag(request, wanted.etag)) return reply.headers(wantedHeaders(wanted.etag)).code(304).send()
-      await sendWanted(sender, request, reply, wanted)
-      return reply
-    },
-  )
-
-  app.put(
-    '/v1/edgehosts/:uid',
-    {
-      bodyLimit: largestFacts,
-      // Facts that take no more space than those before are; others are refused where they are kept.
-      config: { access: 'host', audit: false, servedOnFullDisk: true },
-      schema: {
-        operationId: 'updateEdgeHost',
-        tags,
-        summary: 'What a host is, replaced as a whole; hosts send it when it has changed',
-        params: Params,
-        body: EdgeHostFacts,
-        response: { 204: NoContent, ...errorReplies(400, 401, 403, 404) },
-      },
-    },
-    async (request, reply) => {
-      hosts.report(ownUid(request), request.body)
-      return reply.code(204).send(null)
-    },
-  )
-
   app.put(
     '/v1/edgehosts/:uid/meta',
     {
@@ -343,7 +281,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
         writable,
         access: 'operator',
         scope: 'both',
-        audit: { action: 'update', kind: 'edgeHost', resource },
+        audit: { action: 'update', kind: 'edgeHost', resource, changes },
       },
       schema: {
         operationId: 'updateEdgeHostMeta',
@@ -356,13 +294,8 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
     },
     async (request, reply) => {
       const { uid } = request.params
-      const found = () => hosts.get(uid, scopeOf(request))
-      request.auditResource = found()
-      auditedChange(
-        request,
-        () => ({ labels: found().labels, annotations: found().annotations }),
-        () => hosts.describe(uid, scopeOf(request), request.body),
-      )
+      request.auditResource = hosts.get(uid, scopeOf(request))
+      hosts.describe(uid, scopeOf(request), request.body)
       return reply.code(204).send(null)
     },
   )
@@ -374,7 +307,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
         writable,
         access: 'admin',
         scope: 'both',
-        audit: { action: 'delete', kind: 'edgeHost', resource },
+        audit: { action: 'delete', kind: 'edgeHost', resource, changes },
       },
       schema: {
         operationId: 'deleteEdgeHost',
@@ -385,7 +318,9 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       },
     },
     async (request, reply) => {
-      hosts.remove(request.params.uid, scopeOf(request))
+      const { uid } = request.params
+      request.auditResource = hosts.get(uid, scopeOf(request))
+      hosts.remove(uid, scopeOf(request))
       return reply.code(204).send(null)
     },
   )
@@ -397,7 +332,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
         writable,
         access: 'admin',
         scope: 'both',
-        audit: { action: 'action', kind: 'edgeHost', resource },
+        audit: { action: 'action', kind: 'edgeHost', resource, changes },
       },
       schema: {
         operationId: 'acceptEdgeHost',
@@ -409,7 +344,9 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       },
     },
     async (request, reply) => {
-      hosts.acceptNext(request.params.uid, scopeOf(request))
+      const { uid } = request.params
+      request.auditResource = hosts.get(uid, scopeOf(request))
+      hosts.acceptNext(uid, scopeOf(request))
       return reply.code(204).send(null)
     },
   )

@@ -36,11 +36,16 @@ export const packRoutes: FastifyPluginAsyncTypebox<PackRoutesOptions> = async (
   const writable = (request: FastifyRequest) =>
     packs.get((request.params as { readonly uid: string }).uid, scopeOf(request)).uid
 
+  const changes = (uid: string, request: FastifyRequest) => {
+    const { name, version } = packs.get(uid, scopeOf(request))
+    return { name, version }
+  }
+
   await addMultipart(app, async (scope) => {
     scope.post(
       '/v1/packs',
       {
-        config: { access: 'operator', scope: 'both', audit: { action: 'create', kind: 'pack' } },
+        config: { access: 'operator', scope: 'both', audit: { action: 'create', kind: 'pack', changes } },
         schema: {
           operationId: 'createPack',
           tags,
@@ -110,7 +115,7 @@ export const packRoutes: FastifyPluginAsyncTypebox<PackRoutesOptions> = async (
         writable,
         access: 'admin',
         scope: 'both',
-        audit: { action: 'delete', kind: 'pack', resource },
+        audit: { action: 'delete', kind: 'pack', resource, changes },
       },
       schema: {
         operationId: 'deletePack',

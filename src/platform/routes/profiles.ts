@@ -60,6 +60,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
     )
     return [uid, filesUid, isPublished]
   }
+  const changes = (uid: string, request: FastifyRequest) => profiles.compared(uid, scopeOf(request))
   const seesSecrets = (request: FastifyRequest) => isAtLeast(callerOf(request).role, 'operator')
 
   await addRawBodies(
@@ -76,7 +77,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
           config: {
             access: 'operator',
             scope: 'both',
-            audit: { action: 'create', kind: 'clusterProfile' },
+            audit: { action: 'create', kind: 'clusterProfile', changes },
           },
           schema: {
             operationId: 'importClusterProfile',
@@ -104,7 +105,6 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
           const profile = await profiles.receive(body, how, asker)
           const { uid, name, version } = profile
           request.auditResource = { uid, name: `${name} ${version}` }
-          if (isPublished) request.auditNote = 'published'
           return reply.code(201).send({ uid })
         },
       )
@@ -229,7 +229,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         writable,
         access: 'operator',
         scope: 'both',
-        audit: { action: 'update', kind: 'clusterProfile', resource },
+        audit: { action: 'update', kind: 'clusterProfile', resource, changes },
       },
       schema: {
         operationId: 'updateClusterProfileVariables',
@@ -261,7 +261,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         writable,
         access: 'admin',
         scope: 'both',
-        audit: { action: 'delete', kind: 'clusterProfile', resource },
+        audit: { action: 'delete', kind: 'clusterProfile', resource, changes },
       },
       schema: {
         operationId: 'deleteClusterProfile',

@@ -11,7 +11,6 @@ import { listParameters, parseListQuery } from '../../lists/query.ts'
 import { projectList, toProject, type Projects } from '../projects/projects.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { Project, ProjectEntity } from '../schemas/projects.ts'
-import { auditedChange, describeChange } from './audited-change.ts'
 import { refuseRolesByKey } from './identify.ts'
 
 export interface ProjectRoutesOptions {
@@ -36,6 +35,11 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
     users: readonly { readonly userId: string; readonly roles: readonly string[] }[] = [],
   ) => Object.fromEntries(users.map(({ userId, roles }) => [emailOf(userId) ?? userId, roles]))
   const tags = ['projects']
+  const changes = (uid: string, request: FastifyRequest) => {
+    const project = projects.get(uid, callerOf(request))
+    const { name, labels, annotations } = project
+    return { name, labels, annotations, roles: rolesByName(toProject(project).spec.users) }
+  }
   const writable = (request: FastifyRequest) => {
     const { uid } = request.params as { readonly uid: string }
     const { labels, annotations, users } = projects.get(uid, callerOf(request))
@@ -45,7 +49,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
   app.post(
     '/v1/projects',
     {
-      config: { access: 'admin', audit: { action: 'create', kind: 'project' } },
+      config: { access: 'admin', audit: { action: 'create', kind: 'project', changes } },
       schema: {
         operationId: 'createProject',
         tags,
@@ -58,7 +62,6 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
       refuseRolesByKey(request, [], request.body.spec?.users ?? [])
       const uid = projects.create(request.body)
       request.auditResource = { uid, name: request.body.metadata.name }
-      request.auditNote = describeChange({}, { roles: rolesByName(request.body.spec?.users) })
       return reply.code(201).send({ uid })
     },
   )
@@ -100,7 +103,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
   app.put(
     '/v1/projects/:uid',
     {
-      config: { writable, access: 'admin', audit: { action: 'update', kind: 'project', resource } },
+      config: { writable, access: 'admin', audit: { action: 'update', kind: 'project', resource, changes } },
       schema: {
         operationId: 'updateProject',
         tags,
@@ -112,18 +115,10 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
     },
     async (request, reply) => {
       const { uid } = request.params
-      const seen = () => projects.get(uid, callerOf(request))
-      request.auditResource = { uid, name: seen().name }
-      refuseRolesByKey(request, seen().users, request.body.spec?.users ?? [])
-      auditedChange(
-        request,
-        () => ({
-          labels: seen().labels,
-          annotations: seen().annotations,
-          roles: rolesByName(toProject(seen()).spec.users),
-        }),
-        () => projects.update(uid, request.body),
-      )
+      const { name, users } = projects.get(uid, callerOf(request))
+      request.auditResource = { uid, name }
+      refuseRolesByKey(request, users, request.body.spec?.users ?? [])
+      projects.update(uid, request.body)
       return reply.code(204).send(null)
     },
   )
@@ -131,7 +126,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
   app.delete(
     '/v1/projects/:uid',
     {
-      config: { writable, access: 'admin', audit: { action: 'delete', kind: 'project', resource } },
+      config: { writable, access: 'admin', audit: { action: 'delete', kind: 'project', resource, changes } },
       schema: {
         operationId: 'deleteProject',
         tags,
@@ -141,7 +136,9 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
       },
     },
     async (request, reply) => {
-      projects.remove(request.params.uid)
+      const { uid } = request.params
+      request.auditResource = { uid, name: projects.get(uid, callerOf(request)).name }
+      projects.remove(uid)
       return reply.code(204).send(null)
     },
   )

@@ -15,7 +15,6 @@ import {
   EdgeTokenEntity,
   EdgeTokenUpdate,
 } from '../schemas/registration-tokens.ts'
-import { auditedChange } from './audited-change.ts'
 
 export interface RegistrationTokenRoutesOptions {
   readonly tokens: RegistrationTokens
@@ -32,12 +31,13 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
   app,
   { tokens, listTokens },
 ) => {
-  /** Names what is changed, and says how. */
+  /** Names what is changed. */
   function change(request: FastifyRequest, work: () => void): void {
     const { uid } = request.params as { readonly uid: string }
     request.auditResource = { uid, name: tokens.get(uid).name }
-    auditedChange(request, () => tokens.toEdgeToken(tokens.get(uid)), work)
+    work()
   }
+  const changes = (uid: string) => tokens.toEdgeToken(tokens.get(uid))
   const tags = ['edgehosts']
   const writable = (request: FastifyRequest) => {
     const { uid, labels, annotations, projectUid, expiresAt, maximumHosts, isActive } = tokens.get(
@@ -50,7 +50,7 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
   app.post(
     path,
     {
-      config: { access: 'admin', audit: { action: 'create', kind: 'registrationToken' } },
+      config: { access: 'admin', audit: { action: 'create', kind: 'registrationToken', changes } },
       schema: {
         operationId: 'createRegistrationToken',
         tags,
@@ -102,7 +102,11 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
   app.put(
     `${path}/:uid`,
     {
-      config: { writable, access: 'admin', audit: { action: 'update', kind: 'registrationToken', resource } },
+      config: {
+        writable,
+        access: 'admin',
+        audit: { action: 'update', kind: 'registrationToken', resource, changes },
+      },
       schema: {
         operationId: 'updateRegistrationToken',
         tags,
@@ -121,7 +125,11 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
   app.put(
     `${path}/:uid/state`,
     {
-      config: { writable, access: 'admin', audit: { action: 'update', kind: 'registrationToken', resource } },
+      config: {
+        writable,
+        access: 'admin',
+        audit: { action: 'update', kind: 'registrationToken', resource, changes },
+      },
       schema: {
         operationId: 'setRegistrationTokenState',
         tags,
@@ -140,7 +148,11 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
   app.delete(
     `${path}/:uid`,
     {
-      config: { writable, access: 'admin', audit: { action: 'delete', kind: 'registrationToken', resource } },
+      config: {
+        writable,
+        access: 'admin',
+        audit: { action: 'delete', kind: 'registrationToken', resource, changes },
+      },
       schema: {
         operationId: 'deleteRegistrationToken',
         tags,
@@ -150,7 +162,7 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
       },
     },
     async (request, reply) => {
-      tokens.remove(request.params.uid)
+      change(request, () => tokens.remove(request.params.uid))
       return reply.code(204).send(null)
     },
   )

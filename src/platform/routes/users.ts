@@ -10,7 +10,6 @@ import type { ContinueTokens } from '../../lists/continue-token.ts'
 import { listInMemory } from '../../lists/memory.ts'
 import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
-import { auditedChange, describeChange } from './audited-change.ts'
 import { refuseKeys, refuseRolesByKey } from './identify.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { ActivationLink, User, UserEntity, UserInfo, UserRoleUids } from '../schemas/users.ts'
@@ -39,10 +38,15 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
     return [uid, labels, annotations, roles]
   }
 
+  const changes = (uid: string) => {
+    const { email, roles, labels, annotations } = users.get(uid)
+    return { emailId: email, roles, labels, annotations }
+  }
+
   app.post(
     '/v1/users',
     {
-      config: { access: 'admin', audit: { action: 'create', kind: 'user' } },
+      config: { access: 'admin', audit: { action: 'create', kind: 'user', changes } },
       schema: {
         operationId: 'createUser',
         tags,
@@ -55,8 +59,6 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
       refuseRolesByKey(request, [], [{ userId: '', roles: request.body.spec.roles ?? [] }])
       const uid = users.create(request.body)
       request.auditResource = { uid, name: request.body.spec.emailId }
-      const { roles, labels } = users.get(uid)
-      request.auditNote = describeChange({}, { roles, labels })
       return reply.code(201).send({ uid })
     },
   )
@@ -123,7 +125,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
   app.delete(
     '/v1/users/:uid',
     {
-      config: { writable, access: 'admin', audit: { action: 'delete', kind: 'user', resource } },
+      config: { writable, access: 'admin', audit: { action: 'delete', kind: 'user', resource, changes } },
       schema: {
         operationId: 'deleteUser',
         tags,
@@ -134,10 +136,8 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
     },
     async (request, reply) => {
       const { uid } = request.params
-      const { email: name, roles } = users.get(uid)
-      request.auditResource = { uid, name }
+      request.auditResource = { uid, name: users.get(uid).email }
       users.remove(uid)
-      request.auditNote = describeChange({ roles }, {})
       return reply.code(204).send(null)
     },
   )
@@ -145,7 +145,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
   app.put(
     '/v1/users/:uid/roles',
     {
-      config: { writable, access: 'admin', audit: { action: 'update', kind: 'user', resource } },
+      config: { writable, access: 'admin', audit: { action: 'update', kind: 'user', resource, changes } },
       schema: {
         operationId: 'setUserRoles',
         tags,
@@ -160,11 +160,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
       const { email: name, roles } = users.get(uid)
       request.auditResource = { uid, name }
       refuseRolesByKey(request, [{ userId: uid, roles }], [{ userId: uid, roles: request.body.roles }])
-      auditedChange(
-        request,
-        () => ({ roles: users.get(uid).roles }),
-        () => users.setRoles(uid, request.body.roles),
-      )
+      users.setRoles(uid, request.body.roles)
       return reply.code(204).send(null)
     },
   )
@@ -173,7 +169,10 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
     '/v1/users/:uid/activation',
     {
       onRequest: refuseKeys,
-      config: { access: 'admin', audit: { action: 'action', kind: 'user', resource } },
+      config: {
+        access: 'admin',
+        audit: { action: 'action', kind: 'user', resource, changes: 'the link is a secret' },
+      },
       schema: {
         operationId: 'renewActivationLink',
         tags,

@@ -144,6 +144,7 @@ describe('the configuration of a cluster', () => {
     )
     expect((await ask('PATCH', '/other', { clusterConfigPatches: [] })).status).toBe(404)
     await edge.app.inject({ method: 'DELETE', url: path, headers: { authorization: admin } })
+    expect((await newestAudit(edge, admin)).spec.message).toContain('isDeletionRequested: false -> true')
     expect(refusal(await ask('PUT', '/settings', {}))[0]).toBe('ClusterDeleting')
   })
 

@@ -78,6 +78,7 @@ it('a change becomes a revision with its number, from the copy of the definition
   expect(entries).toMatchObject([
     { action: 'update', kind: 'cluster', message: expect.stringContaining('number 2') as string },
   ])
+  expect(entries[0]?.message).toContain('variables.replicas.value: 2 -> 3')
   expect(fromPlatform.current()?.newest).toMatchObject({ revision: 2, platformNumber: 2, outcome: 'waiting' })
 })
 

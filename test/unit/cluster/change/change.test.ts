@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { etagOf } from '../../../../src/cluster/revisions/document.ts'
+import { describeChange } from '../../../../src/base/described-change.ts'
+import { comparedConfiguration, etagOf } from '../../../../src/cluster/revisions/document.ts'
 import type { ClusterConfiguration } from '../../../../src/cluster/schemas.ts'
 import {
   by,
@@ -18,7 +19,7 @@ describe('a write', () => {
     const world = createChangingCluster()
     const { write, revisions, requests, done, events, shown, database } = world
     const changed = await write(withReplicas('3'))
-    expect(changed).toMatchObject({ revision: 2, names: ['variable replicas'] })
+    expect(changed).toMatchObject({ revision: 2 })
     expect(requests[0]).toMatchObject({
       generation: 2,
       node: { name: 'node-1', address: '192.0.2.7', endpoint: '192.0.2.7' },
@@ -42,10 +43,28 @@ describe('a write', () => {
     expect(rows.some(({ sealed }) => Buffer.from(sealed as Uint8Array).includes(secret))).toBe(false)
   })
 
+  it('the trail compares two revisions by what they are, and says a secret is another one, never which', async () => {
+    const { write, revisions, store, shown } = createChangingCluster()
+    const compared = () => comparedConfiguration(store.current()!, revisions.newest()!)
+    const before = compared()
+    const name = 'password'
+    const profileVariables = [
+      { name: 'replicas', value: '3' },
+      { name, value: 'marlin-1108' },
+    ]
+    await write(() =>
+      spec({ ...shown(), metadata: { ...shown().metadata, labels: {} } }, { profileVariables }),
+    )
+    const said = describeChange(before, compared())
+    expect(said).toBe(
+      'labels.site: press-hall -> none; variables.password.value: ******** -> another ********; variables.replicas.value: 2 -> 3',
+    )
+  })
+
   it('a write that changes nothing makes no revision and looks at nothing: as GET gave it, or with the secret itself', async () => {
     const { write, revisions, requests, done } = createChangingCluster()
     for (const same of [(document: ClusterConfiguration) => document, () => posted, withReplicas('2')])
-      expect(await write(same)).toMatchObject({ revision: undefined, names: [] })
+      expect(await write(same)).toMatchObject({ revision: undefined })
     expect([requests, done, revisions.list().length]).toEqual([[], [], 1])
   })
 

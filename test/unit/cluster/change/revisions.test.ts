@@ -168,7 +168,7 @@ describe('the way back', () => {
     const { write, activate, revisions, requests } = world
     await write(withReplicas('3'))
     activate()
-    expect(await rollBack(world)).toMatchObject({ revision: 3, names: ['variable replicas'] })
+    expect(await rollBack(world)).toMatchObject({ revision: 3 })
     expect(revisions.newest()).toMatchObject({ origin: 'rollback', outcome: 'waiting', plain: posted })
     expect(requests.at(-1)?.source?.file).toMatch(/\/1\/definition\.spc$/)
   })
