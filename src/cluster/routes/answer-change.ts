@@ -1,11 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { createValidatorCompiler, describeProblem } from '../../api/compilers.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { callerOf } from '../../api/guard.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
 import type { Change, Changed } from '../change/change.ts'
 import type { Write } from '../change/draft.ts'
 import type { Reading } from '../reading.ts'
 import { ClusterChangeDryRun } from '../change/schemas.ts'
+import { ClusterConfiguration } from '../schemas.ts'
 import { DryRunQuery } from './dry-run.ts'
 import { waitFor } from './wait-for.ts'
 
@@ -51,10 +55,52 @@ export const writerOf = (request: FastifyRequest): Pick<Write, 'by' | 'ifMatch'>
 })
 
 /** The write, and its dry run. */
-export const verbsOf = (change: Change, write: Write): Verbs => ({
-  perform: (signal) => change.write(write, signal),
-  tryOut: (signal) => change.tryWrite(write, signal),
-})
+export function verbsOf(change: Change, given: Write): Verbs {
+  const write: Write = {
+    ...given,
+    async edit(shown, revision) {
+      const wanted = await given.edit(shown, revision)
+      refuseEntered(wanted, shown)
+      return wanted
+    },
+  }
+  return {
+    perform: (signal) => change.write(write, signal),
+    tryOut: (signal) => change.tryWrite(write, signal),
+  }
+}
+
+/**
+ * For the bodies of writes. Fields that are refused are refused by `verbsOf`, which knows what is stored: what was accepted before a field was
+ * refused comes back with each write of the whole.
+ */
+export const lenientBodies = createValidatorCompiler({ isEntered: false })
+
+const strict = createValidatorCompiler()({
+  ...{ schema: ClusterConfiguration, method: '', url: '', httpPart: 'body' },
+}) as ((body: unknown) => boolean) & { readonly errors?: readonly Problem[] | null }
+type Problem = Parameters<typeof describeProblem>[0]
+
+/** @throws AppError BadRequest that names a refused field whose value is not what is stored */
+function refuseEntered(wanted: unknown, stored: unknown): void {
+  const rest: unknown = structuredClone(wanted)
+  for (;;) {
+    const [problem] = strict(rest) ? [] : (strict.errors ?? [])
+    // The form was checked before.
+    if (problem?.keyword !== 'x-refused') return
+    const path = problem.instancePath.split('/').slice(1)
+    const name = path.at(-1) ?? ''
+    const parent = at(rest, path.slice(0, -1)) as Record<string, unknown>
+    if (JSON.stringify(parent[name]) !== JSON.stringify(at(stored, path))) {
+      const { field, message } = describeProblem(problem, 'body')
+      throw new AppError(generalErrors.BadRequest, message, { details: { field } })
+    }
+    Reflect.deleteProperty(parent, name)
+  }
+}
+
+const at = (value: unknown, path: readonly string[]): unknown =>
+  path.reduce<unknown>((found, name) => (found as Record<string, unknown> | undefined)?.[name], value)
 
 interface Verbs {
   readonly perform: (signal: AbortSignal) => Promise<Changed>

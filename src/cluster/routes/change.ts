@@ -4,7 +4,15 @@ import { withSettings, type withDefinition } from '../change/edits.ts'
 import { ClusterProfileConfiguration, ClusterRollback, EdgeClusterSettings } from '../change/schemas.ts'
 import type { Reading } from '../reading.ts'
 import { ClusterConfiguration } from '../schemas.ts'
-import { answerChange, changeConfigOf, changeSchema, named, verbsOf, writerOf } from './answer-change.ts'
+import {
+  answerChange,
+  changeConfigOf,
+  changeSchema,
+  lenientBodies,
+  named,
+  verbsOf,
+  writerOf,
+} from './answer-change.ts'
 
 export interface ChangeRoutesOptions {
   readonly change: Change
@@ -17,6 +25,7 @@ export const changeRoutes: FastifyPluginAsyncTypebox<ChangeRoutesOptions> = asyn
   app,
   { change, reading, withDefinition: toDefinition },
 ) => {
+  app.setValidatorCompiler(lenientBodies)
   const path = '/v1/edge-mgmt/cluster'
   const changeConfig = changeConfigOf(reading)
   const whole =

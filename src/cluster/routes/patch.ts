@@ -13,7 +13,15 @@ import { applyConfigurationPart, applyMergePatch } from '../change/merge-patch.t
 import { ClusterPatch, HttpPatch } from '../change/schemas.ts'
 import type { Reading } from '../reading.ts'
 import { ClusterConfiguration } from '../schemas.ts'
-import { answerChange, changeConfigOf, changeSchema, named, verbsOf, writerOf } from './answer-change.ts'
+import {
+  answerChange,
+  changeConfigOf,
+  changeSchema,
+  lenientBodies,
+  named,
+  verbsOf,
+  writerOf,
+} from './answer-change.ts'
 
 export interface PatchRoutesOptions {
   readonly change: Change
@@ -43,6 +51,7 @@ export const patchRoutes: FastifyPluginAsyncTypebox<PatchRoutesOptions> = async 
   { change, reading },
 ) => {
   acceptJson(app, [mergePatch, jsonPatch])
+  app.setValidatorCompiler(lenientBodies)
   const path = '/v1/edge-mgmt/cluster'
   const changeConfig = changeConfigOf(reading)
   const media = `By Content-Type: ${mergePatch} (RFC 7396) or ${jsonPatch} (RFC 6902), both of what GET gives.`

@@ -74,6 +74,30 @@ describe('the configuration of a cluster', () => {
     }
   })
 
+  it('a stored value of a field that is refused by now comes back with each write; another one is refused', async () => {
+    const other = await createTestEdge()
+    try {
+      const pool = { hosts: [{ caCert: 'an authority' }], osType: 'windows', skipK8sUpgrade: 'enabled' }
+      const withPool = (more: object) => ({
+        ...postedCluster,
+        spec: { ...postedCluster.spec, cloudConfig: { spec: { machinePoolConfig: [{ ...pool, ...more }] } } },
+      })
+      plantCluster(other, [], withPool({}))
+      const headers = { authorization: (await other.login('alice')).access }
+      const send = async (method: 'PUT' | 'PATCH', payload: object) => {
+        const reply = await other.app.inject({ method, url: path, headers, payload })
+        return [reply.statusCode, reply.body === '' ? '' : reply.json<ErrorReply>().details?.field]
+      }
+      expect(await send('PUT', withPool({}))).toEqual([204, ''])
+      expect(await send('PATCH', { spec: withPool({}).spec })).toEqual([204, ''])
+      const field = 'spec.cloudConfig.spec.machinePoolConfig[0]'
+      expect(await send('PUT', withPool({ osType: 'plan9' }))).toEqual([400, `${field}.osType`])
+      expect(await send('PATCH', { spec: withPool({ maxSize: 3 }).spec })).toEqual([400, `${field}.maxSize`])
+    } finally {
+      await other.stop()
+    }
+  })
+
   it('each media type is a patch of its own kind', async () => {
     const name = { metadata: { name: 'other' } }
     const operations = [{ op: 'replace', path: '/metadata/name', value: 'other' }]
@@ -142,6 +166,15 @@ describe('the configuration of a cluster', () => {
     expect(refusal(await ask('PUT', '/settings', {}, { 'if-match': '"other"' }))[0]).toBe(
       'PreconditionFailed',
     )
+    const slot = '/v1/edge-mgmt/clusters/archive/update'
+    const none = '/v1/edge-mgmt/content/bundles/0198c1f0-6f0e-4c3a-9d52-2f6d7c1b0a44'
+    for (const url of [path, slot, none]) {
+      const headers = { authorization: admin, 'if-match': '"other"' }
+      expect((await edge.app.inject({ method: 'DELETE', url, headers })).statusCode, url).toBe(412)
+    }
+    const { etag = '' } = (await edge.get(`${slot}/details`, admin)).headers as { etag?: string }
+    const same = { authorization: admin, 'if-match': etag }
+    expect((await edge.app.inject({ method: 'DELETE', url: slot, headers: same })).statusCode).toBe(204)
     expect((await ask('PATCH', '/other', { clusterConfigPatches: [] })).status).toBe(404)
     await edge.app.inject({ method: 'DELETE', url: path, headers: { authorization: admin } })
     expect((await newestAudit(edge, admin)).spec.message).toContain('isDeletionRequested: false -> true')
