@@ -129,7 +129,7 @@ export function comparedCluster(
       name: profile,
       values: given
         .filter(({ profileUid }) => profileUid === uid)
-        .map(({ name: variable, value = '', wasSensitive }) => ({
+        .map(({ name: variable, value, wasSensitive }) => ({
           ...{ name: variable, value: wasSensitive ? hidden(value) : value },
         })),
     })),

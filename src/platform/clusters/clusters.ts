@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { wantedFrame } from '../../definition/examination/wanted-archive.ts'
 import type { Compared } from '../../base/described-change.ts'
-import { setBackMs } from '../../base/time.ts'
 import { uuidAt } from '../../base/uid.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
@@ -38,7 +37,13 @@ import {
 } from './cluster-list.ts'
 import { headColumns, toClusterHead, type ClusterHead, type ClusterRecord } from './cluster-store.ts'
 import type { ClusterStore } from './cluster-store.ts'
-import { changedMeanwhile, type ExamineWish, type ExaminedWish, type Wish } from './examine-wish.ts'
+import {
+  changedMeanwhile,
+  whileChanging,
+  type ExamineWish,
+  type ExaminedWish,
+  type Wish,
+} from './examine-wish.ts'
 import { readRunning } from './running-packs.ts'
 import {
   correctedEndpoint,
@@ -46,6 +51,7 @@ import {
   hasBegunDeletion,
   isDeletionRefused,
   numberAfter,
+  requireSilent,
   toValidation,
 } from './validation.ts'
 import {
@@ -138,8 +144,6 @@ export interface Clusters {
   usesOfProject(projectUid: string): readonly string[]
 }
 
-const silentMs = 3_600_000
-
 /** The entity tag of a cluster in the API. */
 export const etagOf = ({ number }: Pick<ClusterHead, 'number'>): string => `"${number}"`
 
@@ -187,10 +191,8 @@ export function createClusters(options: ClustersOptions): Clusters {
 
   const contextOf = ({ uid, hostUid }: ClusterHead): ClusterContext => {
     const host = findHost(hostUid)
-    return {
-      ...{ hostName: host?.name ?? '', silence: silenceOf(host, clock.now()) },
-      heardAt: options.heardAt(uid),
-    }
+    const silence = silenceOf(host, clock.now())
+    return { hostName: host?.name ?? '', silence, heardAt: options.heardAt(uid) }
   }
 
   function givenOf({ given, name }: ClusterRecord): Given {
@@ -372,8 +374,8 @@ export function createClusters(options: ClustersOptions): Clusters {
     compared(uid, projectUid) {
       const cluster = get(uid, projectUid)
       const opened = valueSeal.open(cluster.given)
-      const given = opened === undefined ? cluster.shownValues : (JSON.parse(opened) as Given)
-      return comparedCluster(cluster, findHost(cluster.hostUid)?.name ?? '', given)
+      const given = opened === undefined ? undefined : (JSON.parse(opened) as Given)
+      return comparedCluster(cluster, findHost(cluster.hostUid)?.name ?? '', given ?? cluster.shownValues)
     },
     async setProfiles(target, { profiles: entities }, asker) {
       const before = getFor(target)
@@ -440,19 +442,6 @@ export function createClusters(options: ClustersOptions): Clusters {
   }
 }
 
-const mostAttempts = 5
-
-/** Attempts it again with what there is then, where a profile was changed meanwhile. */
-async function whileChanging<T>(attempt: () => Promise<T>): Promise<T> {
-  for (let count = 1; ; count += 1)
-    try {
-      return await attempt()
-    } catch (error) {
-      const isChanged = error instanceof AppError && error.kind === platformErrors.ClusterChanged
-      if (!isChanged || count === mostAttempts) throw error
-    }
-}
-
 type MadeFields =
   | 'number'
   | 'configuration'
@@ -464,13 +453,3 @@ type MadeFields =
   | 'given'
   | 'head'
   | 'modifiedAt'
-
-function requireSilent(host: HostRecord | undefined, now: number): void {
-  const heardAt = host?.health?.at ?? host?.createdAt ?? 0
-  // A host that is heard is so again within a minute after the clock was set back; one that is gone would not be silent for years.
-  if (now - heardAt < silentMs && heardAt - now <= setBackMs)
-    throw new AppError(
-      platformErrors.HostNotSilent,
-      `${host?.name ?? 'the host'} was heard within the last hour; delete without forceDelete`,
-    )
-}

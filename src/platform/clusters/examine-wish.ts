@@ -150,3 +150,16 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
     }
   }
 }
+
+const mostAttempts = 5
+
+/** Attempts it again with what there is then, where a profile was changed meanwhile. */
+export async function whileChanging<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let count = 1; ; count += 1)
+    try {
+      return await attempt()
+    } catch (error) {
+      const isChanged = error instanceof AppError && error.kind === platformErrors.ClusterChanged
+      if (!isChanged || count === mostAttempts) throw error
+    }
+}

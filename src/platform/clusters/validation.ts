@@ -1,4 +1,8 @@
 import { isUnset } from '../../base/field-stance.ts'
+import { setBackMs } from '../../base/time.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { platformErrors } from '../codes.ts'
+import type { HostRecord } from '../hosts/host-store.ts'
 import type {
   ClusterProblem,
   ClusterValidatorResponse,
@@ -80,3 +84,16 @@ export const hasBegunDeletion = (cluster: Said): boolean =>
 /** Whether the host leaves the deletion alone until it is told once more. */
 export const isDeletionRefused = (cluster: Said): boolean =>
   ['NewerOnHost', 'Refused'].includes(saidOf(cluster) ?? '')
+
+const silentMs = 3_600_000
+
+/** @throws AppError HostNotSilent for a host that was heard within the last hour */
+export function requireSilent(host: HostRecord | undefined, now: number): void {
+  const heardAt = host?.health?.at ?? host?.createdAt ?? 0
+  // A host that is heard is so again within a minute after the clock was set back; one that is gone would not be silent for years.
+  if (now - heardAt < silentMs && heardAt - now <= setBackMs)
+    throw new AppError(
+      platformErrors.HostNotSilent,
+      `${host?.name ?? 'the host'} was heard within the last hour; delete without forceDelete`,
+    )
+}
