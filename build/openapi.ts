@@ -218,8 +218,10 @@ export function finishDocument(
         if (reply.description === 'Default Response') reply.description = STATUS_CODES[code] ?? ''
         const etag = operation['x-etag'] === true && method === 'get' ? { ETag: headerRef('ETag') } : {}
         reply.headers = {
-          ...{ ...reply.headers, ...etag },
-          ...{ ...commonHeaders(code, operation), ...lifeHeaders(operation) },
+          ...reply.headers,
+          ...etag,
+          ...commonHeaders(code, operation),
+          ...lifeHeaders(operation),
         }
         for (const media of Object.values(reply.content ?? {})) {
           media.schema = share(media.schema) as Schema

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { Type } from 'typebox'
-import { AppError } from '../errors/app-error.ts'
-import { generalErrors } from '../errors/codes.ts'
+import { requireTag } from '../errors/refused-field.ts'
 import { isMutating } from './audit-hook.ts'
 import { ErrorBody } from './schemas.ts'
 
@@ -29,20 +28,9 @@ export function matchesEtag({ headers }: FastifyRequest, etag: string): boolean 
   return field.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 }
 
-/** Whether `If-Match` allows a change of what has this tag; a weak tag is never equal here (RFC 9110, 13.1.1). */
-export const allowsChange = (ifMatch: string | undefined, etag: string): boolean =>
-  ifMatch?.split(',').some((tag) => ['*', etag].includes(tag.trim())) ?? true
-
 /** The entity tag of a value that JSON has. */
 const tagOf = (value: unknown): string =>
   `"${createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)}"`
-
-/** The refusal of a change whose `If-Match` names another state. */
-export const changedSinceRead = (): AppError =>
-  new AppError(
-    generalErrors.PreconditionFailed,
-    'it was changed since it was read; read it again, and change that',
-  )
 
 const ifMatch = Type.Object({
   'if-match': Type.Optional(
@@ -72,7 +60,7 @@ export function addEtags(app: FastifyInstance): void {
     route.handler = function (request, reply) {
       if (isChange) {
         request.requireMatch = () => {
-          if (!allowsChange(request.headers['if-match'], tagOf(writable(request)))) throw changedSinceRead()
+          requireTag(request.headers['if-match'], tagOf(writable(request)))
         }
         request.requireMatch()
       } else void reply.header('etag', tagOf(writable(request)))

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { formParts } from '../upload/form-parts.ts'
 import { addMultipart, formSchema } from '../upload/multipart.ts'
-import { allowsChange, changedSinceRead, matchesEtag } from '../api/etag.ts'
+import { matchesEtag } from '../api/etag.ts'
 import { callerOf } from '../api/guard.ts'
 import { keepOpen } from '../api/keep-open.ts'
 import { errorReplies, NoContent, notModified } from '../api/schemas.ts'
+import { requireTag } from '../errors/refused-field.ts'
 import {
   ClusterConfigArchiveDetails,
   UploadResponse,
@@ -63,7 +64,8 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
     `${archive}/update`,
     {
       config: {
-        ...{ hasEtag: true, access: 'admin' },
+        hasEtag: true,
+        access: 'admin',
         audit: { action: 'delete', kind: 'definition', changes },
       },
       schema: {
@@ -75,10 +77,8 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
     },
     async (request, reply) => {
       const ifMatch = request.headers['if-match']
-      if (ifMatch !== undefined) {
-        const { etag } = await slots.details('update', () => true)
-        if (!allowsChange(ifMatch, etag)) throw changedSinceRead()
-      }
+      // An empty slot has details and a tag too.
+      if (ifMatch !== undefined) requireTag(ifMatch, (await slots.details('update', () => true)).etag)
       const removed = await slots.removeUpdate()
       if (removed) request.auditResource = { name: `${removed.name} ${removed.version}`, uid: removed.uid }
       return reply.code(204).send(null)

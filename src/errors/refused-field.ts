@@ -8,3 +8,18 @@ import { generalErrors } from './codes.ts'
  */
 export const refusedField = (field: string, reason: string) =>
   new AppError(generalErrors.BadRequest, `${field} ${reason}`, { details: { field } })
+
+/**
+ * Refuses a change that `If-Match` allows for another state only; a weak tag is never equal here (RFC 9110, 13.1.1).
+ * @param etag of what there is
+ * @param advice what was changed, and what to do
+ * @throws AppError PreconditionFailed, 412
+ */
+export function requireTag(
+  ifMatch: string | undefined,
+  etag: string,
+  advice = 'it was changed since it was read; read it again, and change that',
+): void {
+  const isMeant = ifMatch?.split(',').some((tag) => ['*', etag].includes(tag.trim())) ?? true
+  if (!isMeant) throw new AppError(generalErrors.PreconditionFailed, advice)
+}

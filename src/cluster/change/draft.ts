@@ -1,5 +1,6 @@
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
+import { requireTag } from '../../errors/refused-field.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { ClusterRecord, ClusterStore } from '../cluster-store.ts'
 import { clusterErrors } from '../codes.ts'
@@ -61,14 +62,8 @@ export function currentFor(
   if (record.deleteRequestedAt !== null) throw deleting(record)
   const shown = shownRevision(revisions, record)
   const document = documentOf(record, shown)
-  const etag = etagOf(document)
-  // A weak tag is never equal here (RFC 9110, 13.1.1).
-  const isMeant = ifMatch?.split(',').some((tag) => ['*', etag].includes(tag.trim())) ?? true
-  if (!isMeant)
-    throw new AppError(
-      generalErrors.PreconditionFailed,
-      'the cluster was changed since it was read: GET /v1/edge-mgmt/cluster, and change that',
-    )
+  const advice = 'the cluster was changed since it was read: GET /v1/edge-mgmt/cluster, and change that'
+  requireTag(ifMatch, etagOf(document), advice)
   return { record, shown, document }
 }
 

@@ -40,7 +40,11 @@ export function comparedConfiguration(
   const plainOnes = plain?.spec?.profileVariables ?? []
   const { definition, kubernetes } = summary
   return {
-    ...{ name, labels: metadata.labels, tags: metadata.tags, ...clusterConfig, pools: machinePoolConfig },
+    name,
+    labels: metadata.labels,
+    tags: metadata.tags,
+    ...clusterConfig,
+    pools: machinePoolConfig,
     isDeletionRequested: deleteRequestedAt !== null,
     definition: `${definition.name} ${definition.version} (${definition.sha256.slice(0, 12)})`,
     kubernetes: kubernetes.version,

@@ -77,7 +77,10 @@ export function verbsOf(change: Change, given: Write): Verbs {
 export const lenientBodies = createValidatorCompiler({ isEntered: false })
 
 const strict = createValidatorCompiler()({
-  ...{ schema: ClusterConfiguration, method: '', url: '', httpPart: 'body' },
+  schema: ClusterConfiguration,
+  method: '',
+  url: '',
+  httpPart: 'body',
 }) as ((body: unknown) => boolean) & { readonly errors?: readonly Problem[] | null }
 type Problem = Parameters<typeof describeProblem>[0]
 

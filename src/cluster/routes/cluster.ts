@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { allowsChange, changedSinceRead, matchesEtag } from '../../api/etag.ts'
+import { matchesEtag } from '../../api/etag.ts'
 import { callerOf } from '../../api/guard.ts'
 import { errorReplies, NoContent, notModified } from '../../api/schemas.ts'
+import { requireTag } from '../../errors/refused-field.ts'
 import type { Creation } from '../creation.ts'
 import type { Reading } from '../reading.ts'
 import { DryRunQuery } from './dry-run.ts'
@@ -96,7 +97,8 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
     path,
     {
       config: {
-        ...{ hasEtag: true, access: 'admin' },
+        hasEtag: true,
+        access: 'admin',
         audit: { action: 'delete', kind: 'cluster', changes },
       },
       schema: {
@@ -109,7 +111,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
       },
     },
     async (request, reply) => {
-      if (!allowsChange(request.headers['if-match'], reading.posted().etag)) throw changedSinceRead()
+      requireTag(request.headers['if-match'], reading.posted().etag)
       request.auditResource = remove()
       return reply.code(204).send(null)
     },

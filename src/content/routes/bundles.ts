@@ -78,7 +78,8 @@ export const bundleRoutes: FastifyPluginAsyncTypebox<BundleRoutesOptions> = asyn
     `${path}/:uid`,
     {
       config: {
-        ...{ writable, access: 'admin' },
+        writable,
+        access: 'admin',
         audit: {
           action: 'delete',
           kind: 'bundle',

@@ -49,7 +49,9 @@ const Appended = Type.Null({
 /** What is sent of an upload changes nothing of the host before it is published. */
 const changes = 'the record names the upload, or the bundle that came of it'
 const audited = (action: 'create' | 'action' | 'delete') => ({
-  ...{ action, kind, changes },
+  action,
+  kind,
+  changes,
   resource: ({ params }: { params: unknown }) => ({ uid: uidOf((params as { uid?: string }).uid) }),
 })
 

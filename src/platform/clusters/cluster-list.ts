@@ -119,10 +119,17 @@ export function comparedCluster(
   const { name, labels, annotations, templates, configuration, number } = cluster
   const { clusterConfig, machinePoolConfig } = configuration.spec.cloudConfig.spec
   return {
-    ...{ name, host: hostName, labels, annotations, number, ...clusterConfig, pools: machinePoolConfig },
+    name,
+    host: hostName,
+    labels,
+    annotations,
+    number,
+    ...clusterConfig,
+    pools: machinePoolConfig,
     isDeletionRequested: cluster.deleteRequestedAt !== undefined,
     profiles: templates.map(({ name: profile, profileVersion: version, packs }) => ({
-      ...{ name: profile, version },
+      name: profile,
+      version,
       packs: packs.map((pack) => ({ name: pack.name, version: pack.version ?? pack.tag })),
     })),
     variables: templates.map(({ uid, name: profile }) => ({
@@ -130,7 +137,8 @@ export function comparedCluster(
       values: given
         .filter(({ profileUid }) => profileUid === uid)
         .map(({ name: variable, value, wasSensitive }) => ({
-          ...{ name: variable, value: wasSensitive ? hidden(value) : value },
+          name: variable,
+          value: wasSensitive ? hidden(value) : value,
         })),
     })),
   }

@@ -4,6 +4,7 @@ import type { Compared } from '../../base/described-change.ts'
 import { uuidAt } from '../../base/uid.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
+import { requireTag } from '../../errors/refused-field.ts'
 import { createSqlList, type SqlCondition, type SqlList } from '../../lists/sql-list.ts'
 import type { Seal } from '../../secrets/seal.ts'
 import type { Database } from '../../store/database.ts'
@@ -172,12 +173,8 @@ export function createClusters(options: ClustersOptions): Clusters {
 
   function getFor({ uid, projectUid, ifMatch }: Target): ClusterRecord {
     const cluster = get(uid, projectUid)
-    const isMeant = ifMatch?.split(',').some((tag) => ['*', etagOf(cluster)].includes(tag.trim())) ?? true
-    if (!isMeant)
-      throw new AppError(
-        generalErrors.PreconditionFailed,
-        'the cluster was changed since it was read; read it again, and change that',
-      )
+    const advice = 'the cluster was changed since it was read; read it again, and change that'
+    requireTag(ifMatch, etagOf(cluster), advice)
     return cluster
   }
 

@@ -343,10 +343,18 @@ export function createProfiles(options: ProfilesOptions): Profiles {
       const stored = profile.variables && seal.open(profile.variables)
       const variables = stored === undefined ? profile.shownVariables : (JSON.parse(stored) as Variable[])
       return {
-        ...{ name, version, type, cloudType, description, labels, annotations, isPublished },
+        name,
+        version,
+        type,
+        cloudType,
+        description,
+        labels,
+        annotations,
+        isPublished,
         packs: profile.packs.map(({ name: pack, tag }) => ({ name: pack, tag })),
         variables: variables.map(({ isSensitive = false, ...variable }) => ({
-          ...{ ...variable, isSensitive },
+          ...variable,
+          isSensitive,
           ...(isSensitive
             ? {
                 defaultValue: hidden(variable.defaultValue ?? ''),

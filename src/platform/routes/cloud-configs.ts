@@ -158,7 +158,9 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
         writable,
         ...{ access: 'admin', scope: 'both' },
         audit: {
-          ...{ action: 'delete', kind: 'cloudConfig', changes },
+          action: 'delete',
+          kind: 'cloudConfig',
+          changes,
           resource: ({ params }) => ({ uid: uidOf((params as { readonly configUid?: unknown }).configUid) }),
         },
       },

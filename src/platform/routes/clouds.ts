@@ -121,7 +121,9 @@ export const cloudRoutes: FastifyPluginAsyncTypebox<CloudRoutesOptions> = async 
         writable,
         ...{ access: 'admin', scope: 'both' },
         audit: {
-          ...{ action: 'delete', kind, changes },
+          action: 'delete',
+          kind,
+          changes,
           resource: ({ params }) => ({ uid: uidOf((params as { readonly uid?: unknown }).uid) }),
         },
       },

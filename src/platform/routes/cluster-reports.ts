@@ -136,7 +136,8 @@ export const clusterReportRoutes: FastifyPluginAsyncTypebox<
     {
       bodyLimit: largestKubeconfig,
       config: {
-        ...{ writable, access: 'host' },
+        writable,
+        access: 'host',
         audit: { action: 'update', kind: 'spectrocluster', resource, changes },
       },
       schema: {
@@ -162,7 +163,9 @@ export const clusterReportRoutes: FastifyPluginAsyncTypebox<
       // A HEAD request would be recorded as if it had been read.
       exposeHeadRoute: false,
       config: {
-        ...{ writable, access: 'admin', scope: 'both' },
+        writable,
+        access: 'admin',
+        scope: 'both',
         audit: { action: 'activity', kind: 'spectrocluster', resource },
       },
       schema: {

@@ -323,7 +323,9 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
     `${path}/:uid`,
     {
       config: {
-        ...{ hasEtag: true, access: 'admin', scope: 'both' },
+        hasEtag: true,
+        access: 'admin',
+        scope: 'both',
         audit: { ...audit, action: 'delete' },
       },
       schema: {

@@ -88,7 +88,12 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
     isNextAccepted,
     publicKey,
   }: HostRecord) => ({
-    ...{ name, hostUid, projectUid, labels, annotations, publicKey },
+    name,
+    hostUid,
+    projectUid,
+    labels,
+    annotations,
+    publicKey,
     ...(isNextAccepted ? { isNextAccepted } : {}),
   })
   const changes = (uid: string, request: FastifyRequest) => viewOf(hosts.get(uid, scopeOf(request)))
