@@ -1,8 +1,9 @@
+import { hidden, type Compared } from '../../base/described-change.ts'
 import { formatTime } from '../../base/time.ts'
 import type { ListResource } from '../../lists/resource.ts'
 import { textColumn, type SqlField } from '../../lists/sql.ts'
-import { ClusterProfile } from '../schemas/profiles.ts'
-import type { ProfileHead } from './profile-store.ts'
+import { ClusterProfile, type Variable } from '../schemas/profiles.ts'
+import type { ProfileHead, ProfileRecord } from './profile-store.ts'
 
 /** What queries of the list of profiles may name. */
 export const profileList: ListResource<SqlField> = {
@@ -68,5 +69,31 @@ export function toClusterProfile(profile: ProfileHead, { clusters, packUids }: P
       inUseClusters: clusters.map((cluster) => ({ kind: 'spectrocluster', ...cluster })),
       isPublished: profile.isPublished,
     },
+  }
+}
+
+/** What the audit trail compares of a profile. Pure. @param stored its variables, with the sensitive values; undefined where they cannot be read */
+export function comparedProfile(profile: ProfileRecord, stored: readonly Variable[] | undefined): Compared {
+  const { name, version, type, cloudType, description, labels, annotations, isPublished } = profile
+  return {
+    name,
+    version,
+    type,
+    cloudType,
+    description,
+    labels,
+    annotations,
+    isPublished,
+    packs: profile.packs.map(({ name: pack, tag }) => ({ name: pack, tag })),
+    variables: (stored ?? profile.shownVariables).map(({ isSensitive = false, ...variable }) => ({
+      ...variable,
+      isSensitive,
+      ...(isSensitive
+        ? {
+            defaultValue: hidden(variable.defaultValue ?? ''),
+            options: hidden(variable.options ? JSON.stringify(variable.options) : ''),
+          }
+        : {}),
+    })),
   }
 }

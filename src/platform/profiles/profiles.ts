@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { readdir, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { hidden, type Compared } from '../../base/described-change.ts'
+import type { Compared } from '../../base/described-change.ts'
 import { createLock } from '../../base/lock.ts'
 import { formatTime } from '../../base/time.ts'
 import { defaultLimits } from '../../archive/limits.ts'
@@ -33,7 +33,7 @@ import type { RequireProject } from '../projects/projects.ts'
 import type { ClusterProfile, Variable } from '../schemas/profiles.ts'
 import { requireBytes } from '../scope-counts.ts'
 import { restoreSecrets } from './kept-secrets.ts'
-import { profileList, toClusterProfile, type UsingCluster } from './profile-list.ts'
+import { type UsingCluster, comparedProfile, profileList, toClusterProfile } from './profile-list.ts'
 import {
   headColumns,
   toProfileHead,
@@ -339,30 +339,8 @@ export function createProfiles(options: ProfilesOptions): Profiles {
     inScope: store.counts.condition,
     compared(uid, projectUid) {
       const profile = get(uid, projectUid)
-      const { name, version, type, cloudType, description, labels, annotations, isPublished } = profile
       const stored = profile.variables && seal.open(profile.variables)
-      const variables = stored === undefined ? profile.shownVariables : (JSON.parse(stored) as Variable[])
-      return {
-        name,
-        version,
-        type,
-        cloudType,
-        description,
-        labels,
-        annotations,
-        isPublished,
-        packs: profile.packs.map(({ name: pack, tag }) => ({ name: pack, tag })),
-        variables: variables.map(({ isSensitive = false, ...variable }) => ({
-          ...variable,
-          isSensitive,
-          ...(isSensitive
-            ? {
-                defaultValue: hidden(variable.defaultValue ?? ''),
-                options: hidden(variable.options ? JSON.stringify(variable.options) : ''),
-              }
-            : {}),
-        })),
-      }
+      return comparedProfile(profile, stored === undefined ? undefined : (JSON.parse(stored) as Variable[]))
     },
     open: (uid, projectUid, withValues) =>
       Readable.from(replied(get(uid, projectUid), withValues), { objectMode: false }),
