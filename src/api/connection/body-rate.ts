@@ -58,6 +58,8 @@ export function watchBodyRate(
     for (const body of bodies) {
       const { request } = body
       if (body.refused) {
+        // The reader may have to remove what it has stored, and to record the refusal, before the app replies.
+        if (!body.response.writableFinished && !request.socket.destroyed && now - body.since < windowMs) continue
         bodies.delete(body)
         request.socket.destroy()
       } else if (request.complete || request.destroyed) {
@@ -66,7 +68,7 @@ export function watchBodyRate(
         beginWindow(body, now)
       } else if (now - body.since >= windowMs) {
         const needed = (minimumBytesPerSecond * (now - body.since)) / 1_000
-        if (request.socket.bytesRead - body.bytes < needed) refuse(body)
+        if (request.socket.bytesRead - body.bytes < needed) refuse(body, now)
         else beginWindow(body, now)
       }
     }
@@ -80,10 +82,11 @@ export function watchBodyRate(
     body.bytes = body.request.socket.bytesRead
   }
 
-  // The next check closes the connection, whether the reply was sent or not.
-  function refuse(body: Body): void {
+  // A later check closes the connection: once the reply was sent, or after another window without one.
+  function refuse(body: Body, now: number): void {
     const { request, response } = body
     body.refused = true
+    body.since = now
     if (response.headersSent) {
       request.socket.destroy()
       return

@@ -174,8 +174,11 @@ describe('watchBodyRate', () => {
     const app = fastify()
     app.decorate('stopping', new AbortController().signal)
     addJsonBodies(app)
-    app.setErrorHandler((error, request, reply) => {
+    app.setErrorHandler(async (error, request, reply) => {
       seen.push(error)
+      // For several checks: what was stored is removed first.
+      const refusedAt = performance.now()
+      await vi.waitFor(() => expect(performance.now() - refusedAt).toBeGreaterThan(200), { timeout: 60_000 })
       return reply
         .code(error instanceof AppError ? error.status : 500)
         .send({ code: 'FromTheApp', ref: request.id })
