@@ -32,6 +32,7 @@ function listPlatformFiles(architecture: Architecture): InstalledFile[] {
     'usr/share/bash-completion/completions/edgeplatformctl': texts.completion,
     'lib/systemd/system/edgeplatformd.service': read('systemd/edgeplatformd.service'),
     'lib/systemd/system/edgeplatformd.socket': read('systemd/edgeplatformd.socket'),
+    'lib/systemd/system/edgeplatformd-refused.target': read('systemd/edgeplatformd-refused.target'),
     'usr/lib/sysusers.d/edgeplatform.conf': read('systemd/edgeplatform.sysusers'),
     'usr/share/doc/edgeplatform/copyright': read('build/debian-platform/copyright'),
     'usr/share/doc/edgeplatform/third-party.gz': gzipSync(

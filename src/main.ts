@@ -3,4 +3,4 @@ import { createDaemon } from './daemon.ts'
 import { runProgram } from './run-program.ts'
 
 /** The process edgehostd. */
-runProgram({ configuration, createDaemon })
+runProgram({ configuration, createDaemon, isStartedAgain: true })

@@ -3,4 +3,4 @@ import { configuration } from './platform-configuration.ts'
 import { runProgram } from './run-program.ts'
 
 /** The process edgeplatformd. */
-runProgram({ configuration, createDaemon: createPlatform })
+runProgram({ configuration, createDaemon: createPlatform, isStartedAgain: false })

@@ -77,6 +77,8 @@ export type FiguresOf<Families extends object> = Readonly<Record<keyof Families,
 export interface Finding {
   readonly path: string
   readonly message: string
+  /** Given where the value is good, and the file or mount that it names is not: that may be usable later. */
+  readonly isOfFile?: true
 }
 
 /** The input of a check of the cryptographic keys and files that a configuration names. */

@@ -12,9 +12,11 @@ import { StartError } from './errors/start-error.ts'
 import { defaultStateDirectory } from './program/config.ts'
 import { endProcess } from './program/end-process.ts'
 import { createFailedStarts } from './program/failed-starts.ts'
+import { createServiceManager } from './service/systemd.ts'
 import { isDamage, suspectDatabase } from './store/database.ts'
 import { databaseName } from './store/database-name.ts'
 import { createLog, type Logger } from './system/log.ts'
+import { createRunner } from './system/runner.ts'
 import { OutputFailed, writeError, writeOutput } from './program/standard-output.ts'
 
 // Baked in by the build.
@@ -49,6 +51,8 @@ export interface DaemonOptions<Config> {
 export interface Program<Config extends ProcessConfig> {
   readonly configuration: Configuration<Config>
   readonly createDaemon: (options: DaemonOptions<Config>) => Promise<Daemon>
+  /** Whether its unit is started again also after a refusal that only an operator can end, see `exitCodes`. */
+  readonly isStartedAgain: boolean
 }
 
 /** The process of a daemon: arguments, configuration, signals, exit codes. */
@@ -150,30 +154,60 @@ async function run<Config extends ProcessConfig>(
     superviseProcess(daemon, starting, log)
     await starting
   } catch (error) {
-    const exitCode = reportFailedStart(error, log, stateDirectory)
+    const { isStartedAgain } = its
+    const { exitCode, message } = reportFailedStart(error, { log, stateDirectory, isStartedAgain })
+    await showFailedStart(message)
     await sleep(failedStarts.add())
     endProcess(exitCode)
   }
   failedStarts.clear()
 }
 
+interface FailedStart {
+  readonly exitCode: number
+  readonly message: string
+}
+
+interface ReportOptions extends Pick<Program<ProcessConfig>, 'isStartedAgain'> {
+  readonly log: Logger
+  readonly stateDirectory: string
+}
+
 /** Logs why the start failed, one line for each problem. */
-function reportFailedStart(error: unknown, log: Logger, stateDirectory: string): number {
+function reportFailedStart(
+  error: unknown,
+  { log, stateDirectory, isStartedAgain }: ReportOptions,
+): FailedStart {
   if (error instanceof ConfigInvalid) {
-    for (const { place, message } of error.problems) log.fatal({ place }, message)
-    log.fatal(
-      `correct the configuration, check it with ${program.daemon} --check-config; systemd starts the daemon again within 10 s`,
-    )
-    return exitCodes.badConfiguration
+    const { problems, isOfNamedFiles, message } = error
+    for (const problem of problems) log.fatal({ place: problem.place }, problem.message)
+    const then =
+      isStartedAgain || isOfNamedFiles
+        ? '; systemd starts the daemon again within 10 s'
+        : `, then: systemctl start ${program.daemon}`
+    log.fatal(`correct the configuration, check it with ${program.daemon} --check-config${then}`)
+    return { exitCode: isOfNamedFiles ? exitCodes.unusableFile : exitCodes.badConfiguration, message }
   }
   if (isDamage(error)) suspectDatabase(join(stateDirectory, databaseName))
   const known = error instanceof StartError ? error : adviseOnStart(error, stateDirectory)
   if (known) {
     log.fatal(known.message)
-    return known.exitCode
+    return known
   }
   log.fatal({ err: error }, 'the daemon could not start')
-  return exitCodes.failed
+  return { exitCode: exitCodes.failed, message: String(error) }
+}
+
+/** Has `systemctl status` say why, in its own line. */
+async function showFailedStart(message: string): Promise<void> {
+  const systemd = createServiceManager({
+    runner: createRunner(),
+    environment: process.env,
+    pid: process.pid,
+  })
+  const line = message.replaceAll(/\s+/g, ' ').slice(0, 1_000)
+  // The journal has it already.
+  await systemd.notify(`STATUS=did not start: ${line}`).catch(() => undefined)
 }
 
 /** Handles signals and uncaught errors. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { program } from '../base/program.ts'
-import { StartError } from '../errors/start-error.ts'
+import { StartRefused } from '../errors/start-error.ts'
 import { databaseName } from '../store/database-name.ts'
 import { lockName } from '../store/state-lock.ts'
 import { isThere } from '../system/files.ts'
@@ -29,14 +29,14 @@ async function listStagings(stateDirectory: string): Promise<string[]> {
 /**
  * To be called before the state is opened: a daemon that opened it between the steps of a restore would begin with an empty database, or run
  * with the state of the backup and the configuration of before.
- * @throws StartError where a restore was interrupted after it has begun to change something
+ * @throws StartRefused where a restore was interrupted after it has begun to change something
  */
 export async function requireFinishedRestore(stateDirectory: string): Promise<void> {
   // The daemon may not be allowed to read what is beside its state folder.
   const stagings = await listStagings(stateDirectory).catch((): string[] => [])
   const isBetween = stagings.length > 0 && !(await isThere(join(stateDirectory, databaseName)))
   if (!isBetween && !(await isThere(join(stateDirectory, markName)))) return
-  throw new StartError(
+  throw new StartRefused(
     `a restore of ${stateDirectory} was interrupted: run it again with ${program.ctl} restore (or recover or fresh-start, whichever it was), then systemctl start ${program.daemon}. Until then the daemon does not start, and nothing is lost`,
   )
 }

@@ -14,7 +14,9 @@ export async function checkOwnPair({ value, onUnseen }: ReferenceCheck): Promise
   if (!('problems' in found)) return []
   return found.problems.flatMap((error) => {
     if (!isForRoot(error))
-      return [{ path: error.file === keyFile ? keyKey : certificateKey, message: error.message }]
+      return [
+        { path: error.file === keyFile ? keyKey : certificateKey, message: error.message, isOfFile: true },
+      ]
     onUnseen(error.file)
     return []
   })

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
-import { ConfigurationError } from '../errors/start-error.ts'
+import { NamedFileUnusable } from '../errors/start-error.ts'
 import { FileRefused, readRegularFile, textFileBytes } from '../system/regular-file.ts'
 import { tlsOptions, type TlsMaterial } from '../system/tls-options.ts'
 
@@ -17,7 +17,7 @@ export interface Pair {
 }
 
 /** An administrator's certificate or key cannot be used; the message names the file and the reason. */
-export class CertificateUnusable extends ConfigurationError {
+export class CertificateUnusable extends NamedFileUnusable {
   override readonly name = 'CertificateUnusable'
   readonly file: string
 

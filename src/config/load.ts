@@ -73,8 +73,8 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Loaded> {
 
   const effective = new Map(collected.settings.map((setting) => [setting.key.path, plain(setting)]))
   const inspected = await options.inspect?.((path) => effective.get(path)?.value)
-  for (const { path, message } of inspected ?? [])
-    collected.problems.push({ place: effective.get(path)?.source ?? path, message })
+  for (const { path, ...found } of inspected ?? [])
+    collected.problems.push({ place: effective.get(path)?.source ?? path, ...found })
   if (collected.problems.length > 0) throw new ConfigInvalid(collected.problems)
   const sources = new Map<string, string>()
   return { config: complete(schema, '', effective, sources), sources }

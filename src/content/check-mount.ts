@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../errors/start-error.ts'
+import { NamedFileUnusable } from '../errors/start-error.ts'
 import { isForRoot } from '../errors/unreadable.ts'
 import type { Finding, ReferenceCheck } from '../room.ts'
 import { contentRoot } from './store/folder.ts'
@@ -15,7 +15,7 @@ export async function checkMount({ value, stateDirectory, onUnseen }: ReferenceC
     await requireMount(root)
     return []
   } catch (error) {
-    if (error instanceof ConfigurationError) return [{ path, message: error.message }]
+    if (error instanceof NamedFileUnusable) return [{ path, message: error.message, isOfFile: true }]
     if (!isForRoot({ cause: error })) throw error
     onUnseen(root)
     return []

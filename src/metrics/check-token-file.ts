@@ -13,7 +13,7 @@ export async function checkTokenFile({ value, onUnseen }: ReferenceCheck): Promi
     return []
   } catch (error) {
     if (!(error instanceof TokenFileUnusable)) throw error
-    if (!isForRoot(error)) return [{ path, message: error.message }]
+    if (!isForRoot(error)) return [{ path, message: error.message, isOfFile: true }]
     onUnseen(file)
     return []
   }

@@ -1,7 +1,7 @@
 import { program } from '../base/program.ts'
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../base/address.ts'
-import { ConfigurationError } from '../errors/start-error.ts'
+import { NamedFileUnusable } from '../errors/start-error.ts'
 import type { Logger } from '../system/log.ts'
 import { FileRefused, readRegularFile } from '../system/regular-file.ts'
 
@@ -17,7 +17,7 @@ export interface ScrapeAccess {
 }
 
 /** The token file cannot be used; the message names the file, the reason and the command that mends it. */
-export class TokenFileUnusable extends ConfigurationError {
+export class TokenFileUnusable extends NamedFileUnusable {
   override readonly name = 'TokenFileUnusable'
 }
 

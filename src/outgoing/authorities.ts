@@ -36,7 +36,7 @@ export async function checkAuthorities(
     return []
   } catch (error) {
     const { message, cause } = error as Error
-    if (!isForRoot({ cause })) return [{ path: key, message }]
+    if (!isForRoot({ cause })) return [{ path: key, message, isOfFile: true }]
     onUnseen(file)
     return []
   }

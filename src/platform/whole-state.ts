@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { SystemEntry } from '../audit/own-entries.ts'
 import { program } from '../base/program.ts'
 import { uidOf } from '../base/uid.ts'
-import { StartError } from '../errors/start-error.ts'
+import { StartRefused } from '../errors/start-error.ts'
 import { noteName } from '../store/database-name.ts'
 import { isThere } from '../system/files.ts'
 
@@ -15,8 +15,8 @@ const keptFolders = ['packs', 'profiles', 'clusters']
  * and hosts would be gone without a word, and the next backup would be of nothing.
  * @param problem what is damaged or missing
  */
-export const notWhole = (problem: string): StartError =>
-  new StartError(
+export const notWhole = (problem: string): StartRefused =>
+  new StartRefused(
     [
       `${problem}. The platform does not start on it, and nothing was changed or removed. With a backup: ${program.ctl} restore FILE.`,
       `Without one: ${program.ctl} recover takes over what can still be read.`,

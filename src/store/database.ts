@@ -2,7 +2,7 @@ import { existsSync, openSync, closeSync, readSync, renameSync, rmSync, writeFil
 import { DatabaseSync } from 'node:sqlite'
 import type { Logger } from 'pino'
 import { program } from '../base/program.ts'
-import { StartError } from '../errors/start-error.ts'
+import { StartRefused } from '../errors/start-error.ts'
 import { differencesOf, missingTables, structureAt, structureOf } from './structure.ts'
 import { isUnwritable } from './unwritable.ts'
 
@@ -60,7 +60,7 @@ export function suspectDatabase(file: string): void {
  * with what the migrations up to its number make. A damaged file is kept as `*.corrupt-<time>` and reported, and an empty database replaces
  * it: the host must still answer. A file that is intact and that a migration fails on is left as it is: that is our fault, and another
  * version of the program can read it.
- * @throws StartError when a newer version of the daemon wrote the file, or one that is too old, or a migration fails; DatabaseDamaged with
+ * @throws StartRefused when a newer version of the daemon wrote the file, or one that is too old, or a migration fails; DatabaseDamaged with
  *   `refuse`; and when the file cannot be created
  */
 export function openDatabase(
@@ -165,14 +165,14 @@ function migrate(sql: DatabaseSync, migrations: Migrations, oldest: OpenOptions[
     const [missing] = missingTables(found, known)
     if (missing !== undefined)
       throw new DatabaseDamaged(`its schema would be ${version}, and the ${missing} is missing`)
-    throw new StartError(
+    throw new StartRefused(
       `the database has schema ${version}, this daemon knows up to ${migrations.length}: install the newer daemon again with dpkg --install`,
     )
   }
   if (version < 0) throw new DatabaseDamaged(`its schema would be ${version}`)
   const isNew = version === 0
   if (oldest && !isNew && version < oldest.schema)
-    throw new StartError(
+    throw new StartRefused(
       `the database has schema ${version}, this daemon upgrades those from ${oldest.schema} on: install version ${oldest.install} first and start it once, then this one. The file is kept as it is`,
     )
   const differences = differencesOf(found, known)
@@ -205,7 +205,7 @@ function failedMigration(sql: DatabaseSync, schema: number, error: unknown): unk
   } catch (found) {
     return found
   }
-  return new StartError(
+  return new StartRefused(
     `the database is intact, and its change to schema ${schema} fails: ${(error as Error).message}. This is a fault of this version; nothing was changed: install the version from before again with dpkg --install, and report this line`,
     { cause: error },
   )

@@ -206,6 +206,93 @@ describe('the package of the platform in a minimal Debian', () => {
     expect(JSON.stringify(lines)).not.toContain(token)
   })
 
+  const lines = async () => (await platform.journal('edgeplatformd')).length
+  const inState = (file: string) => `/var/lib/edgeplatform/${file}`
+  const wrongSetting = '/etc/edgeplatform/config.d/20-wrong.yaml'
+  const node = (script: string) => ['/usr/lib/edgeplatform/node', '-e', script]
+  const opened = (file: string) => `new (require('node:sqlite').DatabaseSync)('${inState(file)}')`
+  it.each([
+    ['a wrong setting', `echo 'platform: {hostname: a.example}' > ${wrongSetting}`, /20-wrong.*hostName/],
+    [
+      'a damaged database',
+      `head -c 65536 /dev/zero | tr '\\0' x > ${inState('edgeplatform.db')}`,
+      /edgeplatform\.db is damaged.*edgeplatformctl restore FILE.*systemctl start edgeplatformd/,
+    ],
+    ['an unusable certificate', `echo x > ${inState('tls/certificate.pem')}`, /certificate\.pem.*recover/],
+    [
+      'a newer schema',
+      node(`"${opened('edgeplatform.db')}.exec('PRAGMA user_version = 9999')"`).join(' '),
+      /schema 9999.*install the newer/,
+    ],
+  ])(
+    '%s stops it once, until an operator has acted: it says why, and closes the port',
+    async (_, spoil, why) => {
+      const service = ['edgeplatformd.socket', 'edgeplatformd.service']
+      await platform.output(['systemctl', 'stop', ...service])
+      await platform.sh('rm -rf /root/whole; cp -a /var/lib/edgeplatform /root/whole')
+      await platform.sh(spoil)
+      const before = await lines()
+      // The socket is open by then, and a connection waits for the daemon.
+      await platform.output(['systemctl', 'start', 'edgeplatformd.socket'])
+      expect((await platform.ask('GET', '/v1/health/ping')).status).toBe(0)
+      await eventually(async () =>
+        expect(
+          (await platform.run(['systemctl', 'is-active', ...service, 'edgeplatformd-refused.target'])).stdout,
+        ).toBe('inactive\nfailed\nactive\n'),
+      )
+      expect(await platform.property('ExecMainStatus')).toBe('78')
+      expect(await platform.property('StatusText')).toMatch(why)
+      const said = (await platform.journal('edgeplatformd')).slice(before)
+      expect(said.filter(({ message }) => /main process exited/i.test(message))).toHaveLength(1)
+      expect(said.filter(({ message }) => why.test(message))).toHaveLength(1)
+      expect((await platform.run(['systemctl', 'status', ...service])).stdout).toMatch(why)
+      expect(await platform.run(['edgeplatformctl', 'status'])).toMatchObject({
+        exitCode: 3,
+        stderr: expect.stringContaining('systemctl status edgeplatformd') as string,
+      })
+
+      await platform.sh(`rm -rf /var/lib/edgeplatform ${wrongSetting}; mv /root/whole /var/lib/edgeplatform`)
+      await platform.output(['systemctl', 'start', 'edgeplatformd'])
+      expect(await platform.ask('GET', '/v1/health/ping')).toMatchObject({ status: 200 })
+      expect(
+        (await platform.run(['systemctl', 'is-active', ...service, 'edgeplatformd-refused.target'])).stdout,
+      ).toBe('active\nactive\ninactive\n')
+    },
+  )
+
+  it.each([
+    [
+      'a state folder that another process still has',
+      async () => {
+        const script = `const held = ${opened('lock')}; held.exec('BEGIN EXCLUSIVE'); fs.writeFileSync('/run/held', ''); setInterval(() => held, 60_000)`
+        await platform.output(['systemd-run', '--unit=holder', ...node(script)])
+        await eventually(() => platform.output(['test', '-e', '/run/held']))
+      },
+      ['1', /is in use by another edgeplatformd/],
+      'systemctl stop holder',
+    ],
+    [
+      'a certificate that another program is going to write',
+      async () => {
+        const tls =
+          'api: {tls: {certificateFile: /etc/edgeplatform/own.crt, keyFile: /etc/edgeplatform/own.key}}'
+        await platform.write('/etc/edgeplatform/config.d/30-tls.yaml', `${tls}\n`)
+      },
+      ['66', /own\.crt.*no such file/],
+      `cd ${inState('tls')}; cp -p key.pem /etc/edgeplatform/own.key; cp -p certificate.pem /etc/edgeplatform/own.crt`,
+    ],
+  ] as const)('%s is waited for', async (_, spoil, [exitCode, why], mend) => {
+    await platform.output(['systemctl', 'stop', 'edgeplatformd.service'])
+    await spoil()
+    expect((await platform.run(['systemctl', 'start', 'edgeplatformd'])).exitCode).toBe(1)
+    await eventually(async () => expect(Number(await platform.property('NRestarts'))).toBeGreaterThan(0))
+    await eventually(async () => expect(await platform.property('StatusText')).toMatch(why))
+    await eventually(async () => expect(await platform.property('ExecMainStatus')).toBe(exitCode))
+    await platform.sh(mend)
+    expect(await platform.ask('GET', '/v1/health/ping')).toMatchObject({ status: 200 })
+    expect(await platform.property('ActiveState')).toBe('active')
+  })
+
   it('a purge leaves no file, and no unit', async () => {
     await platform.output(['dpkg', '--purge', 'edgeplatform'], { env: { DEBIAN_FRONTEND: 'noninteractive' } })
     const left = await platform.sh(

@@ -125,8 +125,27 @@ describe('the journal of a healthy host', () => {
     expect(await host.sh('journalctl --no-pager -p err -q _SYSTEMD_UNIT=edgehostd.service')).toMatch(
       /99-broken/,
     )
+    await eventually(async () =>
+      expect(await host.property('StatusText')).toMatch(/^did not start: .*99-broken/),
+    )
     await host.sh('rm /etc/edgehostd/config.d/99-broken.yaml')
     expect((await host.http('GET', '/v1/ping')).status).toBe(200)
+  })
+
+  it('a state of a newer version is refused as it is, and read as soon as it can be, without a command', async () => {
+    const setSchema = (schema: string) =>
+      host.sh(
+        `/usr/lib/edgehostd/node -p "const sql = new (require('node:sqlite').DatabaseSync)('/var/lib/edgehostd/edgehostd.db'); const before = sql.prepare('PRAGMA user_version').get().user_version; sql.exec('PRAGMA user_version = ${schema}'); before"`,
+      )
+    await host.output(['systemctl', 'stop', 'edgehostd.service'])
+    const schema = (await setSchema('9999')).trim()
+    await host.run(['systemctl', 'start', 'edgehostd.service'])
+    await eventually(async () => expect(Number(await host.property('NRestarts'))).toBeGreaterThan(0))
+    await eventually(async () =>
+      expect(await host.property('StatusText')).toMatch(/^did not start: .*schema 9999.*install the newer/),
+    )
+    expect((await setSchema(schema)).trim()).toBe('9999')
+    expect((await host.http('GET', '/v1/users/current', { token })).status).toBe(200)
   })
 
   it('neither the journal nor any other file has a password or token', async () => {

@@ -116,11 +116,11 @@ describe('a start', () => {
     })
   })
 
-  it('a start without the required mount of the content ends with 78 and says what to do', async () => {
+  it('a start without the required mount of the content ends with 66 and says what to do', async () => {
     const content = join(folder, 'content')
     const refusal = await start('--content.requireMount=true').catch((error: unknown) => error)
     expect(refusal).toMatchObject({
-      exitCode: 78,
+      exitCode: 66,
       message: `content.requireMount: no file system is mounted at ${content}; see findmnt ${content}, mount the disk and start the daemon again with systemctl start edgehostd`,
     })
   })

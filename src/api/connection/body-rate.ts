@@ -59,7 +59,8 @@ export function watchBodyRate(
       const { request } = body
       if (body.refused) {
         // The reader may have to remove what it has stored, and to record the refusal, before the app replies.
-        if (!body.response.writableFinished && !request.socket.destroyed && now - body.since < windowMs) continue
+        if (!body.response.writableFinished && !request.socket.destroyed && now - body.since < windowMs)
+          continue
         bodies.delete(body)
         request.socket.destroy()
       } else if (request.complete || request.destroyed) {

@@ -1,6 +1,6 @@
 import { readdir, readFile, realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { ConfigurationError } from '../../errors/start-error.ts'
+import { NamedFileUnusable } from '../../errors/start-error.ts'
 
 /** A line of /proc/self/mountinfo, proc_pid_mountinfo(5). */
 export interface Mount {
@@ -54,7 +54,7 @@ export function isMounted(mounts: readonly Mount[], folder: string): boolean {
 }
 
 /**
- * @throws ConfigurationError if nothing is mounted at the folder; the error EACCES where only root may look at it
+ * @throws NamedFileUnusable if nothing is mounted at the folder; the error EACCES where only root may look at it
  */
 export async function requireMount(folder: string): Promise<void> {
   // Reading a folder has an automount done.
@@ -64,7 +64,7 @@ export async function requireMount(folder: string): Promise<void> {
     return folder
   })
   if (!isMounted(parseMounts(await readFile('/proc/self/mountinfo', 'utf8')), real))
-    throw new ConfigurationError(
+    throw new NamedFileUnusable(
       `content.requireMount: no file system is mounted at ${folder}; see findmnt ${folder}, mount the disk and start the daemon again with systemctl start edgehostd`,
     )
 }

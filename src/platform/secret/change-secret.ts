@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { SystemEntry } from '../../audit/own-entries.ts'
 import { program } from '../../base/program.ts'
-import { StartError } from '../../errors/start-error.ts'
+import { StartError, StartRefused } from '../../errors/start-error.ts'
 import { nextSecretFile, readOrMakeSecret, secretFile } from '../../secrets/secret-file.ts'
 import { createSecret, createSecrets, type Secrets } from '../../secrets/secrets.ts'
 import { databaseName } from '../../store/database-name.ts'
@@ -73,10 +73,10 @@ export async function changeSecret({
   }
 }
 
-/** To be called before the state is opened. @throws StartError where a change of the secret was interrupted */
+/** To be called before the state is opened. @throws StartRefused where a change of the secret was interrupted */
 export async function requireFinishedChange(stateDirectory: string): Promise<void> {
   if (await isThere(join(stateDirectory, nextSecretFile)))
-    throw new StartError(
+    throw new StartRefused(
       `a change of the secret of ${stateDirectory} was interrupted: run it again with ${program.ctl} secret change, then systemctl start ${program.daemon}. Until then the daemon does not start, and nothing is lost`,
     )
 }
