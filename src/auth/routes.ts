@@ -231,6 +231,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         userName,
         role: role === 'admin' ? ('admin' as const) : ('viewer' as const),
         disablePasswordUpdate: false,
+        sshKeys: [],
       }
     },
   )

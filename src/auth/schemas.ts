@@ -52,6 +52,10 @@ export const CurrentUser = Type.Object({
   userName: Type.String(),
   role: Type.Union([Type.Literal('admin'), Type.Literal('viewer')]),
   disablePasswordUpdate: Type.Boolean(),
+  sshKeys: Type.Array(Type.String(), {
+    description:
+      'Keys of this user alone: none. Those of the host are the sshKeys of the settings of its cluster.',
+  }),
 })
 
 const Timestamp = Type.String({ format: 'date-time' })

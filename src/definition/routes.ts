@@ -99,11 +99,11 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
         response: { 200: ValidateVariablesResponse, ...errorReplies(400, 401, 403, 503) },
       },
     },
-    async ({ body: { archiveUploadPath, variables = [] } }) => ({
+    async ({ body: { archiveUploadPath = '', variables = [] } }) => ({
       variables: [
         ...(await slots.validate(
           archiveUploadPath,
-          variables.map(({ name, profileUid = '', value = '' }) => ({ name, profileUid, value })),
+          variables.map(({ name = '', profileUid = '', value = '' }) => ({ name, profileUid, value })),
         )),
       ],
     }),

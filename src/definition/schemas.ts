@@ -20,6 +20,9 @@ export const Variable = Type.Object(
     name: text('Sent back with the value.'),
     ...variableFields,
     defaultValue: maybe('Text, whatever the format is; ******** if the variable is sensitive.'),
+    value: maybe(
+      'What it is where nothing is given: the default, or the preselected option; masked likewise, and absent where there is none.',
+    ),
     options: Type.Optional(Type.Array(VariableOption, { description: 'Options of a dropdown.' })),
   },
   { title: 'Variable' },
@@ -177,12 +180,14 @@ export type ClusterConfigArchiveDetails = Static<typeof ClusterConfigArchiveDeta
 
 export const ValidateVariables = Type.Object(
   {
-    archiveUploadPath: Type.String({ minLength: 1, description: 'From the details of the archive.' }),
+    archiveUploadPath: maybe(
+      'From the details of the archive. Without it: the definition that waits as an update, otherwise the uploaded one, otherwise that of the host.',
+    ),
     metadata: Type.Optional(Type.Object({}, ignored('no cluster is needed to judge values'))),
     variables: Type.Optional(
       Type.Array(
         Type.Object({
-          name: Type.String({ minLength: 1 }),
+          name: maybe('A value without one belongs to no variable, and is not valid.'),
           profileUid: maybe('Needed if more than one profile declares the name.'),
           value: maybe('Text, whatever the format is; empty means not set.'),
         }),

@@ -51,7 +51,8 @@ export function optionsOf(variable: Variable): NonNullable<Variable['options']> 
   return variable.options ?? []
 }
 
-function defaultOf(variable: Variable): string | undefined {
+/** The value where none is given; undefined if there is none. */
+export function defaultOf(variable: Variable): string | undefined {
   if (isMasked(variable, variable.defaultValue)) return undefined
   if (variable.defaultValue !== undefined && variable.defaultValue !== '') return variable.defaultValue
   if (variable.inputType !== 'dropdown') return undefined

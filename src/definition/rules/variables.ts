@@ -71,6 +71,7 @@ export function createVariableRules(
   }
 
   const find = (name: string, uid: string | undefined): { owner?: Declared; reason?: string } => {
+    if (name === '') return { reason: 'names no variable' }
     if (uid) {
       const owner = byUid.get(uid)
       return owner ? { owner } : { reason: 'profileUid names no profile of this definition' }
@@ -152,6 +153,6 @@ function toResult(
     profileName: owner?.profile.name ?? '',
     isValid: reason === undefined,
     regex: rule?.variable.regex ?? '',
-    validationFailureReason: reason === undefined ? '' : `${printable(name)} ${reason}`,
+    validationFailureReason: reason === undefined ? '' : `${printable(name) || 'this value'} ${reason}`,
   }
 }

@@ -8,6 +8,7 @@ import type {
 } from '../definition.ts'
 import type { ClusterProfileDetail, Pack, Variable } from '../schemas.ts'
 import type { ImageFinder } from '../rules/images.ts'
+import { defaultOf } from '../rules/variable-rule.ts'
 import { folderKey, foldersByKey } from '../rules/source-parts.ts'
 import { createHide } from './secrets.ts'
 
@@ -58,7 +59,7 @@ export function detailsOf(
     profileDescription: profile.description,
     profileTags: profile.tags.join(','),
     packs: profile.packs.flatMap((_, index) => packDetails(profile, index)),
-    variables: profile.variables.map(variableDetails),
+    variables: profile.variables.map((variable) => ({ ...variableDetails(variable), ...valueOf(variable) })),
   }))
 }
 
@@ -78,6 +79,11 @@ export function variableDetails({ options = [], ...variable }: DefinitionVariabl
     ...(isSensitive && variable.defaultValue ? { defaultValue: isUnset ? '' : masked } : {}),
     ...(shown.length === 0 ? {} : { options: shown }),
   }
+}
+
+function valueOf(variable: DefinitionVariable): Pick<Variable, 'value'> {
+  const value = defaultOf(variable)
+  return value === undefined ? {} : { value: variable.isSensitive === true ? masked : value }
 }
 
 /** The fields that are set; exports write null for the others. A label or a description often repeats the value. */

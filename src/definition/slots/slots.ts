@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
+import { refusedField } from '../../errors/refused-field.ts'
 import { receivedFile } from '../../upload/receive.ts'
 import { replacedDefinition } from '../codes.ts'
 import { detailsFile } from '../examination/protocol.ts'
@@ -35,7 +36,7 @@ export interface Slots {
   removeUpdate(): Promise<SlotDefinition | undefined>
   /**
    * Judges values for the variables of a definition.
-   * @param path a handle, or the path of a slot
+   * @param path a handle, or the path of a slot; empty: the definition that comes next: the waiting update, the uploaded one, that of the host
    * @throws AppError BadRequest if the path is neither, or if the judgement would take too much time or memory
    */
   validate(path: string, given: readonly GivenVariable[]): Promise<readonly ValidatedVariable[]>
@@ -83,6 +84,13 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
       'archiveUploadPath names no definition of this host; take it from the reply of the upload or from GET /v1/edge-mgmt/clusters/archive/{embedded,overridden,update}/details',
       { details: { field: 'archiveUploadPath' } },
     )
+  }
+
+  async function next(): Promise<SlotDefinition> {
+    await embedded.refresh()
+    const found = store.find('update') ?? store.find('overridden') ?? store.find('embedded')
+    if (found) return found
+    throw refusedField('archiveUploadPath', 'is missing, and this host has no definition yet: upload one')
   }
 
   /** The details without the profiles. */
@@ -155,7 +163,8 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
     },
     removeUpdate: () => store.remove('update'),
     async validate(path, given) {
-      const judged = await judgeValues((await resolve(path)).uid, given)
+      const { uid } = path === '' ? await next() : await resolve(path)
+      const judged = await judgeValues(uid, given)
       if (judged === undefined) throw replacedDefinition()
       return judged
     },

@@ -70,7 +70,7 @@ describe('a login', () => {
     ] as const) {
       const { access } = await edge.login(name)
       const me = await edge.get('/v1/users/current', access)
-      expect(me.json()).toEqual({ userName: name, role, disablePasswordUpdate: false })
+      expect(me.json()).toEqual({ userName: name, role, disablePasswordUpdate: false, sshKeys: [] })
     }
   })
 

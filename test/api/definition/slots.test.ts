@@ -59,8 +59,8 @@ describe('slots', () => {
     expect(profile).toMatchObject({ profileUid: 'u1', profileName: 'profile u1', profileVersion: '1.0.0' })
     expect(profile?.packs).toMatchObject([{ name: 'web-shop', version: '1.0', values }])
     expect(profile?.variables).toMatchObject([
-      { name: 'pw', defaultValue: '********' },
-      { defaultValue: '3' },
+      { name: 'pw', defaultValue: '********', value: '********' },
+      { defaultValue: '3', value: '3' },
     ])
     expect(JSON.stringify(shown)).not.toContain('hunter2')
     expect((await details('embedded')).clusterProfileDetails).toEqual([])

@@ -47,6 +47,20 @@ describe('validation of variables', () => {
       })
   })
 
+  it('a validation without a handle is of the definition that comes next, and a value without a name is not valid', async () => {
+    await uploaded({ variables, values })
+    const judged = (await validate(undefined, [{ value: '3' }, { name: 'size', value: '3' }])).json()
+    const validationFailureReason = 'this value names no variable'
+    expect(judged).toMatchObject({
+      variables: [
+        { name: '', isValid: false, validationFailureReason },
+        { name: 'size', isValid: true },
+        { name: 'pw', isValid: true },
+      ],
+    })
+    expect((await validate('')).statusCode).toBe(200)
+  })
+
   it.each([
     ['/etc/passwd'],
     ['overridden'],
