@@ -4,8 +4,8 @@ import { poolNameOf } from '../clusters/cloud-config.ts'
 import type { ClusterRecord } from '../clusters/cluster-store.ts'
 import type { HostParts } from '../hosts/create-hosts.ts'
 import { silenceOf } from '../hosts/heartbeats.ts'
-import type { EdgeHostDevice } from '../schemas/edge-hosts.ts'
-import type { Machine } from '../schemas/machines.ts'
+import type { DeviceSpec, EdgeHostDevice } from '../schemas/edge-hosts.ts'
+import type { EdgeNativeMachine } from '../schemas/machines.ts'
 import type { MachineProvider } from './provider.ts'
 
 /** A pool of a cluster on hosts. */
@@ -21,7 +21,8 @@ export const createEdgeMachines = ({
   now,
 }: Pick<HostParts, 'find' | 'toDevice'> & { readonly now: () => number }): MachineProvider<
   undefined,
-  EdgePool
+  EdgePool,
+  EdgeNativeMachine
 > => ({
   validate: async () => undefined,
   async machines({ cluster, name }) {
@@ -35,7 +36,7 @@ export const createEdgeMachines = ({
   },
 })
 
-const states: Readonly<Record<ClusterRecord['state'], Machine['status']['instanceState']>> = {
+const states: Readonly<Record<ClusterRecord['state'], EdgeNativeMachine['status']['instanceState']>> = {
   ...({ Pending: 'Pending', Provisioning: 'Provisioning', Running: 'Running' } as const),
   ...({ Deleting: 'Deleting', Deleted: 'Deleted', Error: 'Failed' } as const),
 }
@@ -46,11 +47,11 @@ export function toMachine(
   cluster: ClusterRecord,
   { metadata, spec, status }: EdgeHostDevice,
   isHostSilent: boolean,
-): Machine {
+): EdgeNativeMachine {
   const { conditions, configuration, state } = cluster
   const [{ hosts }] = configuration.spec.cloudConfig.spec.machinePoolConfig
   const { hostName } = hosts[0]
-  const { archType = '', nics = [] } = spec.device
+  const { nics = [] } = spec.device
   const { health } = status
   // What it said last is not what it is now.
   const isSilent = isHostSilent && state === 'Running'
@@ -58,10 +59,15 @@ export function toMachine(
     ...{ apiVersion: 'v1', kind: 'Machine', metadata },
     spec: {
       ...(hostName === undefined ? {} : { dnsName: hostName }),
-      ...{ imageId: '', instanceType: archType, type: 'edge-native' },
-      nics: nics.slice(0, mostNics).map(({ ip = '' }, index) => ({
-        ...{ index, privateIPs: ip === '' ? [] : [ip] },
+      edgeHostUid: metadata.uid,
+      instanceType: sizeOf(spec.device),
+      machineMetadata: { creationTimestamp: metadata.creationTimestamp },
+      nics: nics.slice(0, mostNics).map(({ ip = '', nicName = '' }, index) => ({
+        index,
+        ...(nicName === '' ? {} : { networkName: nicName }),
+        privateIPs: ip === '' ? [] : [ip],
       })),
+      type: 'edge-native',
     },
     status: {
       health: {
@@ -73,5 +79,15 @@ export function toMachine(
       },
       instanceState: isSilent ? 'Unknown' : states[state],
     },
+  }
+}
+
+function sizeOf({ archType, cpu, memory, disks }: DeviceSpec): EdgeNativeMachine['spec']['instanceType'] {
+  const diskGiB = disks?.reduce((sum, { size = 0 }) => sum + size, 0)
+  return {
+    ...(diskGiB === undefined ? {} : { diskGiB }),
+    ...(memory?.sizeInMB === undefined ? {} : { memoryMiB: memory.sizeInMB }),
+    name: archType ?? '',
+    ...(cpu?.cores === undefined ? {} : { numCPUs: cpu.cores }),
   }
 }

@@ -1,9 +1,8 @@
 import type { MemoryField } from '../../lists/memory.ts'
 import type { ListResource } from '../../lists/resource.ts'
-import { Machine, type MachineCondition } from '../schemas/machines.ts'
+import { EdgeNativeMachine, Machine, type MachineCondition } from '../schemas/machines.ts'
 
-/** What queries of a list of machines may name. */
-export const machineList: ListResource<MemoryField<Machine>> = {
+const anyMachine: Omit<ListResource<MemoryField<Pick<Machine, 'metadata' | 'status'>>>, 'item'> = {
   name: 'machines',
   key: 'metadata.uid',
   fields: {
@@ -16,7 +15,15 @@ export const machineList: ListResource<MemoryField<Machine>> = {
     'status.instanceState': { type: 'text', read: ({ status }) => status.instanceState },
   },
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
-  item: Machine,
+}
+
+/** What queries of a list of servers may name. */
+export const machineList: ListResource<MemoryField<Machine>> = { ...anyMachine, item: Machine }
+
+/** What queries of a list of hosts as machines may name. */
+export const edgeMachineList: ListResource<MemoryField<EdgeNativeMachine>> = {
+  ...anyMachine,
+  item: EdgeNativeMachine,
 }
 
 /** A machine with one condition more. */

@@ -12,20 +12,20 @@ import { cloudConfigList } from '../clouds/cloud-config-list.ts'
 import type { CloudConfigs } from '../clouds/cloud-configs.ts'
 import { etagOf, type Clusters } from '../clusters/clusters.ts'
 import type { EdgePool } from '../machines/edge-machines.ts'
-import { machineList, withCondition } from '../machines/machine-list.ts'
+import { edgeMachineList, machineList, withCondition } from '../machines/machine-list.ts'
 import type { MachineProvider } from '../machines/provider.ts'
 import {
   EdgeNativeCloudConfig,
   VendorCloudConfig,
   VendorCloudConfigEntity,
 } from '../schemas/cloud-configs.ts'
-import { Machine } from '../schemas/machines.ts'
+import { EdgeNativeMachine, Machine } from '../schemas/machines.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { scopeOf } from './scope.ts'
 
 export interface CloudConfigRoutesOptions {
   readonly clusters: Pick<Clusters, 'get' | 'showConfig'>
-  readonly edgeMachines: Pick<MachineProvider<undefined, EdgePool>, 'machines'>
+  readonly edgeMachines: Pick<MachineProvider<undefined, EdgePool, EdgeNativeMachine>, 'machines'>
   readonly configs: CloudConfigs
   readonly listTokens: ContinueTokens
 }
@@ -72,20 +72,20 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
         summary: 'List the hosts of a machine pool as machines, the newest first',
         description: 'The uid is that of the cluster, and that of a machine is that of its host.',
         params: PoolParams,
-        querystring: listParameters(machineList),
-        response: { 200: listOf(Machine), ...errorReplies(400, 401, 403, 404) },
+        querystring: listParameters(edgeMachineList),
+        response: { 200: listOf(EdgeNativeMachine), ...errorReplies(400, 401, 403, 404) },
       },
     },
     async (request) => {
       const projectUid = scopeOf(request)
       const { configUid, machinePoolName: name } = request.params
       const bound = [projectUid, configUid, name]
-      const query = parseListQuery(request.query, machineList, { tokens: listTokens, bound })
+      const query = parseListQuery(request.query, edgeMachineList, { tokens: listTokens, bound })
       const cluster = clusters.get(configUid, projectUid)
       // A host is in memory anyway.
       const read = { signal: request.sessionEnd, hold: () => undefined }
       const machines = await edgeMachines.machines({ cluster, name }, read)
-      return listInMemory(machines, query, machineList, (machine) => machine)
+      return listInMemory(machines, query, edgeMachineList, (machine) => machine)
     },
   )
 

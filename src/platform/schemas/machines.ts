@@ -9,67 +9,103 @@ export const instanceStates = [
   ...['Pending', 'Provisioning', 'Provisioned', 'Running', 'Deleting', 'Deleted', 'Failed', 'Unknown'],
 ] as const
 
-/** A machine of a pool: a host, or a server of a cloud. */
+const Nic = Type.Object({
+  index: Type.Integer({ minimum: 0, maximum: 127 }),
+  privateIPs: Type.Array(Type.String()),
+})
+
+const MachineStatus = Type.Object({
+  health: Type.Object({
+    conditions: Type.Array(
+      Type.Object({
+        message: Type.String(),
+        reason: Type.String(),
+        status: Type.String(),
+        type: Type.String(),
+      }),
+    ),
+    lastHeartBeatTimestamp: Type.Optional(Type.String({ format: 'date-time' })),
+    state: Type.String({
+      description: 'healthy or unhealthy; empty before the first heartbeat of a host, and for a server.',
+    }),
+  }),
+  instanceState: Type.Enum([...instanceStates], {
+    description:
+      'Unknown: the host is not heard, or the cloud does not know. Provisioned: the server is there and does not run; it does not occur with hosts.',
+  }),
+  maintenanceStatus: Type.Optional(
+    Type.Object(
+      {
+        action: Type.String({ description: 'As Nova calls it, for example REBOOT.' }),
+        message: Type.String(),
+        state: Type.String({ description: 'The task of Nova at the moment; empty for none.' }),
+      },
+      { description: 'What is being done with a server that counts as running.' },
+    ),
+  ),
+})
+
+/** A server of a cloud as a machine of a pool. */
 export const Machine = Type.Object(
   {
     apiVersion: Type.Literal('v1'),
     kind: Type.Literal('Machine'),
     metadata: ObjectMeta,
     spec: Type.Object({
-      dnsName: maybe('Name of the node, where one was given.'),
-      imageId: Type.String({
-        description: 'Empty for a host, and for a server that was booted from a volume.',
-      }),
-      instanceType: Type.String({
-        description: 'Of a host its architecture, of a server its flavor; empty where it is not known.',
-      }),
+      dnsName: maybe('Not known of a server.'),
+      imageId: Type.String({ description: 'Empty for a server that was booted from a volume.' }),
+      instanceType: Type.String({ description: 'Its flavor; empty where it is not known.' }),
       nics: Type.Array(
         Type.Object({
-          index: Type.Integer({ minimum: 0, maximum: 127 }),
-          privateIPs: Type.Array(Type.String()),
-          publicIp: maybe('The floating address of a server, if it has one.'),
+          ...Nic.properties,
+          publicIp: maybe('The floating address, if it has one.'),
         }),
       ),
       securityGroups: Type.Optional(
-        Type.Array(Type.String(), { description: 'Of a server: the names of its security groups.' }),
+        Type.Array(Type.String(), { description: 'The names of its security groups.' }),
       ),
-      subnetId: maybe('Of a server: the subnet of its first network card.'),
-      type: maybe('edge-native for a host, vendorke for a server.'),
-      vpcId: maybe('Of a server: the network of its first network card.'),
-      zoneId: maybe('Of a server: its availability zone.'),
+      subnetId: maybe('The subnet of its first network card.'),
+      type: maybe('vendorke.'),
+      vpcId: maybe('The network of its first network card.'),
+      zoneId: maybe('Its availability zone.'),
     }),
-    status: Type.Object({
-      health: Type.Object({
-        conditions: Type.Array(
-          Type.Object({
-            message: Type.String(),
-            reason: Type.String(),
-            status: Type.String(),
-            type: Type.String(),
-          }),
-        ),
-        lastHeartBeatTimestamp: Type.Optional(Type.String({ format: 'date-time' })),
-        state: Type.String({
-          description: 'healthy or unhealthy; empty before the first heartbeat of a host, and for a server.',
-        }),
-      }),
-      instanceState: Type.Enum([...instanceStates], {
-        description:
-          'Unknown: the host is not heard, or the cloud does not know. Provisioned: the server is there and does not run; it does not occur with hosts.',
-      }),
-      maintenanceStatus: Type.Optional(
-        Type.Object(
-          {
-            action: Type.String({ description: 'As Nova calls it, for example REBOOT.' }),
-            message: Type.String(),
-            state: Type.String({ description: 'The task of Nova at the moment; empty for none.' }),
-          },
-          { description: 'What is being done with a server that counts as running.' },
-        ),
-      ),
-    }),
+    status: MachineStatus,
   },
   { title: 'Machine' },
 )
 export type Machine = Static<typeof Machine>
+
+const count = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }))
+
+/** A host as a machine of the pool of its cluster. */
+export const EdgeNativeMachine = Type.Object(
+  {
+    ...Machine.properties,
+    spec: Type.Object({
+      dnsName: maybe('Name of the node, where one was given.'),
+      edgeHostUid: Type.String(),
+      instanceType: Type.Object(
+        {
+          diskGiB: count('Of all disks.'),
+          memoryMiB: count('As the host reports it.'),
+          name: Type.String({ description: 'The architecture; empty where it is not known.' }),
+          numCPUs: count('Cores.'),
+        },
+        { description: 'What is not known is absent.' },
+      ),
+      machineMetadata: Type.Object({
+        creationTimestamp: Machine.properties.metadata.properties.creationTimestamp,
+      }),
+      nics: Type.Array(
+        Type.Object({
+          ...Nic.properties,
+          networkName: maybe('Name of the interface.'),
+        }),
+      ),
+      type: Type.Literal('edge-native'),
+    }),
+  },
+  { title: 'EdgeNativeMachine' },
+)
+export type EdgeNativeMachine = Static<typeof EdgeNativeMachine>
 export type MachineCondition = Machine['status']['health']['conditions'][number]

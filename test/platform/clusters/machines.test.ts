@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { ask, beat, by, clusterWorld, create, report } from '../../support/cluster-world.ts'
 import { minuteMs } from '../../support/turning-clock.ts'
-import type { Machine } from '../../../src/platform/schemas/machines.ts'
+import type { EdgeNativeMachine } from '../../../src/platform/schemas/machines.ts'
 
 const world = clusterWorld()
 
 const listed = async (uid: string, pool = 'control-plane-pool', query = '') => {
   const url = `/v1/cloudconfigs/edge-native/${uid}/machinePools/${pool}/machines${query}`
   const { status, body } = await ask('GET', url)
-  const found = JSON.parse(body) as { items: Machine[]; listmeta: { count: number } }
+  const found = JSON.parse(body) as { items: EdgeNativeMachine[]; listmeta: { count: number } }
   return { status, ...found }
 }
 
@@ -16,7 +16,9 @@ describe('the machines of a cluster', () => {
   it('are its hosts', async () => {
     const host = await world.joined({ name: 'hall-9' })
     const nics = [{ nicName: 'eth0', ip: '192.0.2.7' }, { nicName: 'eth1' }]
-    const facts = { device: { archType: 'arm64', nics }, host: { hostAddress: '192.0.2.7' } }
+    const disks = [{ size: 100 }, { size: 20 }]
+    const size = { cpu: { cores: 4 }, memory: { sizeInMB: 7_900 }, disks }
+    const facts = { device: { archType: 'arm64', nics, ...size }, host: { hostAddress: '192.0.2.7' } }
     expect((await ask('PUT', `/v1/edgehosts/${host.uid}`, { spec: facts }, by(host))).status).toBe(204)
     const uid = await create(host, { poolConfig: { name: 'plant' } })
     const { items, listmeta } = await listed(uid, 'plant')
@@ -25,11 +27,13 @@ describe('the machines of a cluster', () => {
       {
         ...{ apiVersion: 'v1', kind: 'Machine', metadata: { uid: host.uid, name: 'hall-9' } },
         spec: {
-          ...{ imageId: '', instanceType: 'arm64', type: 'edge-native' },
+          edgeHostUid: host.uid,
+          instanceType: { diskGiB: 120, memoryMiB: 7_900, name: 'arm64', numCPUs: 4 },
           nics: [
-            { index: 0, privateIPs: ['192.0.2.7'] },
-            { index: 1, privateIPs: [] },
+            { index: 0, networkName: 'eth0', privateIPs: ['192.0.2.7'] },
+            { index: 1, networkName: 'eth1', privateIPs: [] },
           ],
+          type: 'edge-native',
         },
         status: { instanceState: 'Pending', health: { conditions: [], state: '' } },
       },
