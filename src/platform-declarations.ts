@@ -1,17 +1,28 @@
-import { aboutByTable as api } from './api/about.ts'
+import { aboutByTable } from './api/about.ts'
 import { about as audit } from './audit/about.ts'
 import { about as certificate } from './certificate/about.ts'
 import { about as credentials } from './credentials/about.ts'
 import { about as jobs } from './jobs/about.ts'
 import { about as metrics } from './metrics/about.ts'
 import { about as platform } from './platform/about.ts'
+import { rateRows } from './platform/routes/rates.ts'
 import { about as program } from './program/about.ts'
 import type { Declaration } from './room.ts'
 import { about as store } from './store/about.ts'
 import { checkFilesOf, sumDeclarations, type ConfigOf } from './sum-declarations.ts'
 
 // In the order of the configuration file and of the documents.
-const all = [platform, api, certificate, credentials, audit, jobs, metrics, store, program] as const
+const all = [
+  platform,
+  aboutByTable(rateRows),
+  certificate,
+  credentials,
+  audit,
+  jobs,
+  metrics,
+  store,
+  program,
+] as const
 
 /** The declaration of each room of the platform. */
 export const declarations: readonly Declaration[] = all

@@ -1,7 +1,8 @@
 import { generalErrors } from '../errors/codes.ts'
 import type { Declaration } from '../room.ts'
-import { apiErrors } from './codes.ts'
+import { apiErrors, hostApiErrors } from './codes.ts'
 import { apiSection, apiSectionByTable } from './config.ts'
+import type { RateRow } from './rate/rows.ts'
 
 const common = {
   errors: { ...generalErrors, ...apiErrors },
@@ -28,10 +29,15 @@ const common = {
 /** The HTTPS port and root's socket. */
 export const about = {
   ...common,
+  errors: { ...common.errors, ...hostApiErrors },
   config: { api: ({ limited }: { readonly limited: readonly string[] }) => apiSection(limited) },
   // Resources of the published API. A configuration may name them before a room serves them.
   limited: ['cluster', 'clusters', 'events', 'network'],
 } as const satisfies Declaration
 
 /** The same for a program that has a table with the rates of paths. */
-export const aboutByTable = { ...common, config: { api: apiSectionByTable() } } as const satisfies Declaration
+export const aboutByTable = (rows: readonly RateRow[]) =>
+  ({
+    ...common,
+    config: { api: apiSectionByTable(rows.map(({ path }) => path)) },
+  }) as const satisfies Declaration

@@ -1,3 +1,4 @@
+import { byProgram, program } from '../base/program.ts'
 import { defineErrors } from '../errors/define-errors.ts'
 
 /** Refusals of the HTTP side itself. */
@@ -6,17 +7,7 @@ export const apiErrors = defineErrors({
     status: 400,
     meaning:
       'The request is about the session of its caller, but came over the local socket, which has no sessions.',
-    action: 'Send it to port 5080 with a token.',
-  },
-  ManagedByPlatform: {
-    status: 403,
-    meaning: 'The host is connected to the platform, which manages its clusters.',
-    action: 'Use the platform; GET /v1/edge-mgmt/settings says how the host is managed.',
-  },
-  CrossOrigin: {
-    status: 403,
-    meaning: 'A cookie-authenticated change did not prove that it comes from the same origin.',
-    action: 'Send the token in the Authorization header, or send Origin or Sec-Fetch-Site.',
+    action: `Send it to port ${program.port} with a token.`,
   },
   MethodNotAllowed: {
     status: 405,
@@ -41,13 +32,26 @@ export const apiErrors = defineErrors({
   },
   TooManyRequests: {
     status: 429,
-    meaning: 'This client or user sends more requests than the host allows.',
-    action:
-      'Wait for the seconds in Retry-After and send fewer requests; api.rateLimits in the configuration sets the limits.',
+    meaning: `This client or user sends more requests than the ${program.noun} allows.`,
+    action: `Wait for the seconds in Retry-After and send fewer requests; api.rateLimits in the configuration sets the limits${byProgram({ host: '', platform: ', and docs/platform.md, "Rates", says which there are' })}.`,
   },
   HeadersTooLarge: {
     status: 431,
     meaning: 'The header fields are larger than the server accepts.',
     action: 'Send smaller headers.',
+  },
+})
+
+/** Those of hosts alone: the platform is managed by no other one, and sets no cookies. */
+export const hostApiErrors = defineErrors({
+  ManagedByPlatform: {
+    status: 403,
+    meaning: 'The host is connected to the platform, which manages its clusters.',
+    action: 'Use the platform; GET /v1/edge-mgmt/settings says how the host is managed.',
+  },
+  CrossOrigin: {
+    status: 403,
+    meaning: 'A cookie-authenticated change did not prove that it comes from the same origin.',
+    action: 'Send the token in the Authorization header, or send Origin or Sec-Fetch-Site.',
   },
 })

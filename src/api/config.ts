@@ -41,12 +41,26 @@ function ratesByResource(limited: readonly string[]) {
 }
 
 const whyByTable =
-  'the rates of paths are fixed, and those of all other paths are api.rateLimits.requestsPerSecond and burst'
+  'the rates of paths are those of a table, of which api.rateLimits.paths changes some, and those of all other paths are api.rateLimits.requestsPerSecond and burst'
 
-/** Where a table has the rates of paths. */
-const ratesByTable = () =>
+/** Where a table has the rates of paths. @param paths those of the table */
+const ratesByTable = (paths: readonly string[]) =>
   Type.Object(
-    { ...commonRates('to all paths that have no rate of their own'), trackedKeys },
+    {
+      ...commonRates('to all paths that have no rate of their own'),
+      paths: Type.Array(
+        Type.String({
+          pattern: `^(${paths.map((path) => path.replaceAll(/[{}]/g, String.raw`\$&`)).join('|')})=[1-9][0-9]{0,4}/[1-9][0-9]{0,2}$`,
+          accepts: '<path of the table>=<requests a second>/<burst>',
+        }),
+        {
+          default: [],
+          description:
+            'Paths that have a rate of their own, with another one, for example /v1/edgehosts/:uid/health=50/5.',
+        },
+      ),
+      trackedKeys,
+    },
     { ...strict, absent: { login: whyByTable, blobs: whyByTable, resources: whyByTable } },
   )
 
@@ -56,8 +70,8 @@ const ratesByTable = () =>
  */
 export const apiSection = (limited: readonly string[]) => sectionWith(ratesByResource(limited))
 
-/** The HTTPS port and its limits, where a table of paths has their rates. */
-export const apiSectionByTable = () => sectionWith(ratesByTable())
+/** The HTTPS port and its limits, where a table has the rates of paths. @param paths those of the table */
+export const apiSectionByTable = (paths: readonly string[]) => sectionWith(ratesByTable(paths))
 
 function sectionWith<Rates extends TSchema>(rateLimits: Rates) {
   return Type.Object(
@@ -149,7 +163,8 @@ function sectionWith<Rates extends TSchema>(rateLimits: Rates) {
   )
 }
 
-type Rates = Static<ReturnType<typeof ratesByTable>> & Partial<Static<ReturnType<typeof ratesByResource>>>
+type Rates = Omit<Static<ReturnType<typeof ratesByTable>>, 'paths'> &
+  Partial<Static<ReturnType<typeof ratesByResource>> & Static<ReturnType<typeof ratesByTable>>>
 
 /** The section `api` of the configuration, of either form. */
 export type ApiSettings = Omit<Static<ReturnType<typeof apiSection>>, 'rateLimits'> & { rateLimits: Rates }

@@ -1,7 +1,7 @@
 import { program } from '../base/program.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../errors/app-error.ts'
-import { apiErrors } from './codes.ts'
+import { apiErrors, hostApiErrors } from './codes.ts'
 import { generalErrors } from '../errors/codes.ts'
 import {
   localCaller,
@@ -196,12 +196,12 @@ const roleLost = () =>
 
 const managedByPlatform = () =>
   new AppError(
-    apiErrors.ManagedByPlatform,
+    hostApiErrors.ManagedByPlatform,
     'the platform manages the clusters of this host; use the platform',
   )
 
 const crossOrigin = () =>
   new AppError(
-    apiErrors.CrossOrigin,
+    hostApiErrors.CrossOrigin,
     'a change authenticated by cookie must come from the same origin; send the token in the Authorization header instead',
   )

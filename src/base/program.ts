@@ -47,6 +47,10 @@ declare const __PROGRAM__: keyof typeof programs | undefined
 /** The program that this code is a part of. A constant of the build, as the version is: the rooms that both programs share are one source. */
 export const program: ProgramNames = programs[typeof __PROGRAM__ === 'undefined' ? 'edgehostd' : __PROGRAM__]
 
+/** The words of this program, in a text that both programs share. */
+export const byProgram = (words: Readonly<Record<ProgramNames['noun'], string>>): string =>
+  words[program.noun]
+
 /**
  * The name of a metric in this program. Rooms that both programs share declare the names of edgehostd, so that their figures have types; those
  * of the platform differ in the first word.

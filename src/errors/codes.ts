@@ -1,4 +1,4 @@
-import { program } from '../base/program.ts'
+import { byProgram, program } from '../base/program.ts'
 import { defineErrors } from './define-errors.ts'
 
 /** Errors that any room may return. */
@@ -16,12 +16,15 @@ export const generalErrors = defineErrors({
   Forbidden: {
     status: 403,
     meaning: 'The role of this user does not allow the operation.',
-    action: 'Ask a member of an administrators group of the host.',
+    action: byProgram({
+      host: 'Ask a member of an administrators group of the host.',
+      platform: 'Ask an administrator of the tenant, or of the project, for the role.',
+    }),
   },
   NotFound: {
     status: 404,
     meaning: 'There is nothing at this path or under this id.',
-    action: 'See docs/api.md or GET /openapi.json.',
+    action: `See ${byProgram({ host: 'docs/api.md', platform: 'docs/platform-api.md' })} or GET /openapi.json.`,
   },
   PreconditionFailed: {
     status: 412,
@@ -35,9 +38,8 @@ export const generalErrors = defineErrors({
   },
   NotReady: {
     status: 503,
-    meaning:
-      'The daemon is starting, stopping, or cannot do its work now. healthz and readyz return it, and so does an upload that a stop of the daemon interrupts.',
-    action: 'Wait; the journal says what is missing. See docs/operations.md, "Health".',
+    meaning: `The daemon is starting, stopping, or cannot do its work now. ${byProgram({ host: 'healthz and readyz return', platform: '/v1/health/ready returns' })} it, and so does an upload that a stop of the daemon interrupts.`,
+    action: `Wait; the journal says what is missing. ${byProgram({ host: 'See docs/operations.md, "Health".', platform: 'See edgeplatformctl status.' })}`,
   },
   InsufficientStorage: {
     status: 507,

@@ -6,12 +6,12 @@ export const platformErrors = defineErrors({
     status: 401,
     meaning:
       'The sign-in was refused. A wrong password, an unknown user and a user without a password all get this same answer.',
-    action: 'Try again, or ask an administrator for a new link.',
+    action: 'Try again, or ask an administrator for a new link: edgeplatformctl user activation USER.',
   },
   LinkRefused: {
     status: 400,
     meaning: 'The link to set a password is unknown, used, or older than a day.',
-    action: 'Ask an administrator for a new link.',
+    action: 'Ask an administrator for a new link: edgeplatformctl user activation USER.',
   },
   UserExists: {
     status: 409,
@@ -26,7 +26,7 @@ export const platformErrors = defineErrors({
   ProjectNotFound: {
     status: 404,
     meaning: 'There is no project with this uid in which the caller has a role.',
-    action: 'See GET /v1/projects, or ask an administrator for a role.',
+    action: 'See edgeplatformctl project list, or ask an administrator for a role.',
   },
   KeyExists: {
     status: 409,
@@ -41,12 +41,13 @@ export const platformErrors = defineErrors({
   RegistrationTokenRefused: {
     status: 401,
     meaning: 'The registration token is unknown, expired, switched off or used up.',
-    action: 'Make another one with POST /v1/edgehosts/tokens.',
+    action: 'Make another one with edgeplatformctl token create.',
   },
   HostAlreadyRegistered: {
     status: 409,
     meaning: 'A host with this id is registered with another key.',
-    action: 'Delete the record of the host on the platform, and connect the host again.',
+    action:
+      'Delete the record that is in the way, edgeplatformctl host delete UID, and connect the host again.',
   },
   HostNameExists: {
     status: 409,
@@ -72,7 +73,7 @@ export const platformErrors = defineErrors({
   HostExistsTwice: {
     status: 401,
     meaning: 'Two hosts log in with one key: a disk was copied, or put back from a backup.',
-    action: 'Switch one of them off, then let the other one in with PUT /v1/edgehosts/{uid}/duplicate.',
+    action: 'Switch one of them off, then let the other one in with edgeplatformctl host accept HOST.',
   },
   PackExists: {
     status: 409,
@@ -92,7 +93,8 @@ export const platformErrors = defineErrors({
   ProfilePublished: {
     status: 409,
     meaning: 'The version of the profile is published, and a published version never changes.',
-    action: 'Export it, change the version, and import it as another one.',
+    action:
+      'Export it with edgeplatformctl profile export, change the version, and import it as another one.',
   },
   ProfileInUse: {
     status: 409,
@@ -110,7 +112,7 @@ export const platformErrors = defineErrors({
     status: 400,
     meaning:
       'The cluster cannot be made so on this host; details.problems lists everything that was found, errors and warnings.',
-    action: 'Correct the listed errors; POST /v1/spectroclusters/edge-native/validate checks again.',
+    action: 'Correct the listed errors; edgeplatformctl cluster validate checks again.',
   },
   ClusterExists: {
     status: 409,
@@ -126,7 +128,7 @@ export const platformErrors = defineErrors({
     status: 409,
     meaning: 'The cluster is being deleted, so it cannot be changed.',
     action:
-      'Wait until its host has deleted it. Where it has not begun, an administrator takes the deletion back with POST …/apply?cancelDeletion=true.',
+      'Wait until its host has deleted it. Where it has not begun, an administrator takes the deletion back with edgeplatformctl cluster apply CLUSTER --cancel-deletion.',
   },
   HostInUse: {
     status: 409,

@@ -53,6 +53,16 @@ it.each(rateRows.map((row) => [row.path, row] as const))(
   },
 )
 
+it('a row has the rate that the configuration gives it', async () => {
+  const path = '/v1/edgehosts/:uid/health'
+  const other = await createTestPlatform({ rateLimits: { enabled: true, paths: [`${path}=1/2`] } })
+  const statuses = []
+  for (let count = 0; count < 3; count += 1)
+    statuses.push((await other.app.inject({ method: 'PATCH', url: pathOf(path) })).statusCode)
+  await other.close()
+  expect(statuses).toEqual([401, 401, 429])
+})
+
 it('paths in no row share one bucket', async () => {
   const address = newAddress()
   const started = performance.now()

@@ -117,7 +117,8 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   // Paths without a route count together, unless their resource has routes.
   const other = open(otherResource)
   const rowOf = rows && createRowFinder(rows)
-  for (const row of rows ?? []) add(row.path, row)
+  const ownRows = new Map((settings.paths ?? []).map(parseResourceRate))
+  for (const row of rows ?? []) add(row.path, ownRows.get(row.path) ?? row)
 
   function takeOf(counter: RateCounter, key: string, now: number): Verdict {
     const left = counter.take(key, now)

@@ -14,7 +14,7 @@ export function resourceOf(url: string): string {
   return (first === 'edge-mgmt' ? second : first) || otherResource
 }
 
-/** Parses a setting such as `clusters=50/5`: 50 requests a second, and those of 5 seconds at once. */
+/** Parses a setting such as `clusters=50/5`, or of a path of a table: 50 requests a second, and those of 5 seconds at once. */
 export function parseResourceRate(text: string): [name: string, rate: Rate] {
   const [, name = '', requestsPerSecond, burst] = /^([^=]+)=(\d+)\/(\d+)$/.exec(text) ?? []
   return [name, { requestsPerSecond: Number(requestsPerSecond), burst: Number(burst) }]
