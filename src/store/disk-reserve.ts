@@ -18,7 +18,7 @@ export interface DiskReserve {
   admits(): boolean
   /** Gives the file back where the disk is full; to be called before what may use it. */
   makeRoom(): void
-  /** Whether the file is there, whole or in part, or the disk is too small for one. */
+  /** Whether the file is there, whole or in part, or the disk is too small for one, or it was not to be written yet. */
   isHeld(): boolean
   /** Writes the file, or what is missing of it, as far as there is space for it. */
   fill(): Promise<void>
@@ -38,6 +38,7 @@ export function createDiskReserve(directory: string, log: Logger): DiskReserve {
   let given = 0
   // Said once.
   let isGone = false
+  let hasBegun = false
 
   /** The free space, and the size that the reserve has on this disk; undefined where there is none. */
   function look(): { readonly freeBytes: number; readonly wholeBytes: number } | undefined {
@@ -84,6 +85,7 @@ export function createDiskReserve(directory: string, log: Logger): DiskReserve {
   }
 
   async function fill(): Promise<void> {
+    hasBegun = true
     const found = look()
     if (!found || heldBytes() >= found.wholeBytes) return
     // Half of it stays free beside it. Where there is less, a part is written: another program would take it otherwise.
@@ -114,7 +116,7 @@ export function createDiskReserve(directory: string, log: Logger): DiskReserve {
     admits,
     makeRoom,
     fill,
-    isHeld: () => look() === undefined || heldBytes() > 0,
+    isHeld: () => !hasBegun || look() === undefined || heldBytes() > 0,
     job: {
       name: 'disk reserve',
       schedule: '*/10 * * * * *',
