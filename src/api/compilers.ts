@@ -28,11 +28,12 @@ export function createValidatorCompiler({ isEntered = true } = {}): FastifySchem
     // each format that it does not know.
     formats: { 'date-time': true },
   }
-  const bodies = once(() => {
-    const ajv = new Ajv({ ...options, coerceTypes: false, useDefaults: false })
+  const compiler = (useDefaults: boolean) => {
+    const ajv = new Ajv({ ...options, coerceTypes: false, useDefaults })
     return isEntered ? ajv.addKeyword({ keyword: 'x-refused', errors: true, validate: requireAccepted }) : ajv
-  })
-  const texts = once(() => new Ajv({ ...options, coerceTypes: false, useDefaults: true }))
+  }
+  const bodies = once(() => compiler(false))
+  const texts = once(() => compiler(true))
   return ({ schema, httpPart }) => {
     const isText = httpPart !== 'body'
     const compiled = once(() => (isText ? texts() : bodies()).compile(schema))

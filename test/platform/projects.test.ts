@@ -69,7 +69,9 @@ describe('a project', () => {
       '/v1/projects?orderBy=metadata.name=1&filters=metadata.name=eastORmetadata.name=north',
     )
     expect(list.json.items.map(({ metadata: { name } }) => name)).toEqual(['east', 'north'])
-    expect((await ask('DELETE', `/v1/projects/${uid}`)).status).toBe(204)
+    const cleaned = await ask('DELETE', `/v1/projects/${uid}?cleanupProjectResources=true`)
+    expect([cleaned.status, cleaned.json.details?.field]).toEqual([400, 'cleanupProjectResources'])
+    expect((await ask('DELETE', `/v1/projects/${uid}?cleanupProjectResources=false`)).status).toBe(204)
     expect((await ask('GET', `/v1/projects/${uid}`)).json.code).toBe('ProjectNotFound')
   })
 

@@ -24,9 +24,10 @@ export interface PlayedEdgeHost {
   /** As it is stored on its disk. */
   generation: number
   token: string
-  register(hostAuthToken: string, name?: string): Promise<HostReply>
+  /** @param metadata more of its metadata, for example its labels */
+  register(hostAuthToken: string, name?: string, metadata?: object): Promise<HostReply>
   /** The same with a query, for example `?dryRun=true`; the uid of the reply is not stored. */
-  ask(query: string, hostAuthToken: string, name?: string): Promise<HostReply>
+  ask(query: string, hostAuthToken: string, name?: string, metadata?: object): Promise<HostReply>
   /** The first half of a login. */
   challenge(): Promise<HostReply>
   /** The second half; what it gets is not stored. */
@@ -55,9 +56,9 @@ export function playEdgeHost(
     uid,
     generation,
     token: '',
-    ask: (query: string, hostAuthToken: string, name = hostUid) =>
+    ask: (query: string, hostAuthToken: string, name = hostUid, metadata: object = {}) =>
       post(`/v1/edgehosts/register${query}`, {
-        metadata: { name },
+        metadata: { name, ...metadata },
         spec: {
           device: { archType: 'amd64', memory: { sizeInMB: 2_048 } },
           service: { name: 'edgehostd', version: '1.2.3' },
@@ -67,8 +68,8 @@ export function playEdgeHost(
           },
         },
       }),
-    async register(hostAuthToken: string, name?: string) {
-      const reply = await host.ask('', hostAuthToken, name)
+    async register(hostAuthToken: string, name?: string, metadata?: object) {
+      const reply = await host.ask('', hostAuthToken, name, metadata)
       host.uid = reply.json.metadata?.uid ?? host.uid
       return reply
     },

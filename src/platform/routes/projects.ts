@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../api/guard.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
+import { refused } from '../../base/field-stance.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
 import { listInMemory } from '../../lists/memory.ts'
@@ -21,6 +22,11 @@ export interface ProjectRoutesOptions {
 }
 
 const Params = Type.Object({ uid: Uid })
+const DeletionQuery = Type.Object({
+  cleanupProjectResources: Type.Optional(
+    Type.Boolean(refused('the hosts, clusters and profiles of a project are deleted before it')),
+  ),
+})
 const resource = ({ params }: { readonly params: unknown }) => ({
   uid: uidOf((params as { readonly uid?: unknown }).uid),
 })
@@ -132,7 +138,8 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
         tags,
         summary: 'Delete a project, and the roles of users in it',
         params: Params,
-        response: { 204: NoContent, ...errorReplies(401, 403, 404, 409) },
+        querystring: DeletionQuery,
+        response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 409) },
       },
     },
     async (request, reply) => {

@@ -110,6 +110,7 @@ describe('what a host reports', () => {
         },
       ],
     })
+    expect((await ask('GET', `/v1/edgehosts/${host.uid}`)).json).toMatchObject({ status: { packs } })
     const list = (filters: string) => ask('GET', `/v1/spectroclusters?filters=${encodeURIComponent(filters)}`)
     expect((await list('status.state=RunningANDmetadata.name=reporting')).json).toMatchObject({
       ...{ items: [{ metadata: { uid } }], listmeta: { count: 1 } },
@@ -117,6 +118,20 @@ describe('what a host reports', () => {
     expect((await list('metadata.labels.hall=4')).json).toMatchObject({ items: [] })
     // Nothing of it is in the trail.
     expect((await ask('GET', `/v1/audits?resourceUid=${uid}`)).json).toMatchObject({ listmeta: { count: 1 } })
+  })
+
+  it('is of a host in use, which a list of unused hosts leaves out', async () => {
+    const [used, unused] = [await world.joined(), await world.joined()]
+    await create(used)
+    const uids = async (quickFilter: string) => {
+      const { body } = await ask('GET', `/v1/edgehosts/metadata?quickFilter=${quickFilter}`)
+      const { edgeHosts } = JSON.parse(body) as { edgeHosts: { uid: string }[] }
+      return edgeHosts.map(({ uid }) => uid)
+    }
+    expect(await uids('')).toEqual(expect.arrayContaining([used.uid, unused.uid]))
+    const listed = await uids('unusedEdgeHosts')
+    expect([listed.includes(used.uid), listed.includes(unused.uid)]).toEqual([false, true])
+    expect((await ask('GET', '/v1/edgehosts/metadata?quickFilter=others')).status).toBe(400)
   })
 
   it('is accepted from the host of the cluster alone', async () => {

@@ -7,6 +7,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 interface Reply {
   readonly uid: string
   readonly token: string
+  readonly metadata: { readonly labels?: object; readonly annotations?: object }
   readonly items: readonly { readonly metadata: { readonly name: string } }[]
   readonly edgeHosts: readonly Readonly<Record<string, unknown>>[]
   readonly listmeta: { readonly count: number; readonly continue: string }
@@ -35,15 +36,14 @@ const names = async (filters: string, headers: Headers = inProject()) => {
   return items.map(({ metadata }) => metadata.name).sort()
 }
 
+async function makeToken(name: string, defaultProjectUid = projectUid) {
+  const entity = { metadata: { name: `of ${name}` }, spec: { defaultProjectUid } }
+  return (await ask('POST', '/v1/edgehosts/tokens', entity)).json.token
+}
+
 async function addHost(name: string, labels: object, defaultProjectUid = projectUid) {
-  const { token } = (
-    await ask('POST', '/v1/edgehosts/tokens', {
-      metadata: { name: `of ${name}` },
-      spec: { defaultProjectUid },
-    })
-  ).json
   const host = playEdgeHost(platform)
-  await host.register(token, name)
+  await host.register(await makeToken(name, defaultProjectUid), name)
   uids.set(name, host.uid)
   const headers = defaultProjectUid === '' ? {} : inProject()
   await ask('PUT', `/v1/edgehosts/${host.uid}/meta`, { metadata: { labels } }, headers)
@@ -103,6 +103,51 @@ describe('a filter by labels', () => {
   })
 })
 
+describe('labels and annotations that a host names of itself', () => {
+  const name = 'labelled'
+  const metadataOf = async (uid: string) => {
+    const { json } = await ask('GET', `/v1/edgehosts/${uid}`, undefined, inProject())
+    const { labels, annotations } = json.metadata
+    return { labels, annotations }
+  }
+  const device = { archType: 'amd64', memory: { sizeInMB: 2_048 } }
+
+  it('come with its registration and its facts, and are found', async () => {
+    const token = await makeToken(name)
+    const host = playEdgeHost(platform)
+    const first = { labels: { hall: '9' }, annotations: { built: '2031' } }
+    expect((await host.register(token, name, first)).status).toBe(200)
+    expect(await metadataOf(host.uid)).toEqual(first)
+    expect(await names('metadata.labels.hall=9')).toEqual([name])
+
+    await host.logIn()
+    const headers = { authorization: host.token }
+    const report = (metadata: object) =>
+      ask(
+        'PUT',
+        `/v1/edgehosts/${host.uid}`,
+        { metadata, spec: { device, host: { hostAddress: '192.0.2.7' } } },
+        headers,
+      )
+    expect((await report({ labels: { hall: '10' }, annotations: { checked: 'yes' } })).status).toBe(204)
+    const second = { labels: { hall: '10' }, annotations: { built: '2031', checked: 'yes' } }
+    expect(await metadataOf(host.uid)).toEqual(second)
+    // What it does not name stays.
+    expect((await report({})).status).toBe(204)
+    expect(await metadataOf(host.uid)).toEqual(second)
+    expect((await ask('DELETE', `/v1/edgehosts/${host.uid}`, undefined, inProject())).status).toBe(204)
+  })
+
+  it.each([
+    [{ labels: { 'a b': '1' } }, 'metadata.labels.a b'],
+    [{ labels: { hall: 'x'.repeat(64) } }, 'metadata.labels.hall'],
+  ])('are refused with their field as Kubernetes refuses them: %j', async (metadata, field) => {
+    const host = playEdgeHost(platform)
+    const { status, json } = await host.register(await makeToken(JSON.stringify(metadata)), name, metadata)
+    expect([status, json.details?.field]).toEqual([400, field])
+  })
+})
+
 describe('the metadata of hosts', () => {
   it('is what a table shows, in the scope', async () => {
     const { edgeHosts, listmeta } = (await ask('GET', '/v1/edgehosts/metadata', undefined, inProject())).json
@@ -113,6 +158,12 @@ describe('the metadata of hosts', () => {
     })
     const { edgeHosts: ofTenant } = (await ask('GET', '/v1/edgehosts/metadata')).json
     expect(ofTenant.map(({ name }) => name)).toEqual(['stray'])
+  })
+
+  it.each(['/v1/edgehosts', '/v1/edgehosts/metadata'])('knows one type of host at %s', async (path) => {
+    expect((await ask('GET', `${path}?type=edge-native`)).status).toBe(200)
+    const { status, json } = await ask('GET', `${path}?type=vsphere`)
+    expect([status, json.details?.field]).toEqual([400, 'type'])
   })
 
   it('has filters, an order, fields and pages', async () => {
