@@ -112,7 +112,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<EventRoutesOptions> = async 
         operationId: 'listErrorLogs',
         tags,
         summary: 'The last errors of edgehostd, kubelet and containerd in the journal',
-        description: 'The newest first, of the last seven days.',
+        description: 'The newest first, of the last seven days; as many as logCount says, without listmeta.',
         querystring: Type.Object({
           logCount: Type.Integer({ minimum: 1, maximum: 1_000, description: 'How many at most.' }),
         }),

@@ -36,6 +36,7 @@ export const nodeRoutes: FastifyPluginAsyncTypebox<NodeRoutesOptions> = async (a
         operationId: 'listMachinePools',
         tags,
         summary: 'The pools of the cluster',
+        description: 'All of them, without listmeta.',
         response: { 200: MachinePools, ...errorReplies(401, 404) },
       },
     },

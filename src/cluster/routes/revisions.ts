@@ -18,7 +18,7 @@ export const revisionRoutes: FastifyPluginAsyncTypebox<RevisionRoutesOptions> = 
         tags: ['cluster'],
         summary: 'Revisions of the cluster: what was accepted, when and by whom, and what became of it',
         description:
-          'The newest first; the last 10 are kept, and always the active one and the last two good ones.',
+          'The newest first; the last 10 are kept, and always the active one and the last two good ones; all of them are given, without listmeta.',
         response: { 200: ClusterRevisions, ...errorReplies(401, 404) },
       },
     },
