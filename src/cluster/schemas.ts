@@ -372,7 +372,7 @@ export type ClusterDetails = Static<typeof ClusterDetails>
 
 const NodeCondition = Type.Object({
   conditionType: Type.String(),
-  status: Type.String(),
+  status: text('True, False or Unknown.'),
   reason: Type.String(),
   message: Type.String(),
 })

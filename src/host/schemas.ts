@@ -76,7 +76,7 @@ export type Nic = Static<typeof Nic>
 const Condition = Type.Object({
   message: Type.String(),
   reason: Type.String(),
-  status: Type.String(),
+  status: Type.String({ description: 'True, False or Unknown.' }),
   type: Type.String({
     description: 'The fact that could not be read, whose value is the last known one; or Platform.',
   }),

@@ -79,7 +79,7 @@ const Usb = Type.Object({
 const Condition = Type.Object({
   message: Type.String(),
   reason: Type.String({ description: 'ToolMissing, CannotBeRead or TooMany.' }),
-  status: Type.String(),
+  status: text('True, False or Unknown.'),
   type: Type.String({ description: 'The part of the inventory that is affected.' }),
 })
 

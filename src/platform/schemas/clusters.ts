@@ -4,6 +4,7 @@ import { poolOfOneHost } from '../../cluster/schemas.ts'
 import { variableFields } from '../../definition/variable-fields.ts'
 import { ClusterCondition, ClusterStep, PacksStatus } from './cluster-reports.ts'
 import { AnnotationsEntity, LabelsEntity, ObjectMeta, timesOfReply } from './metadata.ts'
+import { PackLayer, PackType, ProfileType } from './packs.ts'
 
 // Wire types of clusters on hosts, as the published API spells them. number, problems, steps and some others are additions of ours.
 
@@ -244,12 +245,12 @@ export type ClusterValidatorResponse = Static<typeof ClusterValidatorResponse>
 
 const ClusterPack = Type.Object({
   annotations: Type.Optional(Type.Record(Type.String(), Type.String())),
-  layer: Type.String(),
+  layer: PackLayer,
   manifests: Type.Optional(Type.Array(Type.Object({ kind: Type.String(), name: Type.String() }))),
   name: Type.String(),
   packUid: maybe('The pack of this platform of which the cluster was made.'),
   tag: Type.String(),
-  type: Type.String(),
+  type: PackType,
   values: maybe(
     'After variables and macros, sensitive values masked; only where resolvePackValues asks for it.',
   ),
@@ -263,7 +264,7 @@ export const ClusterTemplate = Type.Object(
     name: Type.String(),
     packs: Type.Array(ClusterPack),
     profileVersion: Type.String(),
-    type: Type.String(),
+    type: ProfileType,
     uid: Type.String(),
   },
   { title: 'ClusterProfileTemplate' },
@@ -349,15 +350,15 @@ export const ClusterProfileList = Type.Object(
             Type.Object({
               metadata: Type.Object({ name: Type.String(), uid: Type.String() }),
               spec: Type.Object({
-                layer: Type.String(),
+                layer: PackLayer,
                 name: Type.String(),
-                type: Type.String(),
+                type: PackType,
                 version: Type.String(),
               }),
             }),
           ),
           profileVersion: text('Of the profile.'),
-          type: Type.String(),
+          type: ProfileType,
         }),
       }),
     ),

@@ -20,7 +20,7 @@ const MachineStatus = Type.Object({
       Type.Object({
         message: Type.String(),
         reason: Type.String(),
-        status: Type.String(),
+        status: Type.String({ description: 'True, False or Unknown.' }),
         type: Type.String(),
       }),
     ),

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { ObjectMeta } from './metadata.ts'
+import { PackLayer, PackType, ProfileType } from './packs.ts'
 import { variableFields } from '../../definition/variable-fields.ts'
 
 const text = (description: string) => Type.String({ description })
@@ -48,9 +49,9 @@ export const ClusterProfileImportEntity = Type.Object(
         packs: Type.Array(
           Type.Object({
             name: Type.String(),
-            layer: Type.Optional(Type.String()),
+            layer: Type.Optional(PackLayer),
             tag: Type.Optional(Type.String()),
-            type: Type.Optional(Type.String()),
+            type: Type.Optional(PackType),
             values: Type.Optional(Type.String()),
             version: Type.Optional(Type.String()),
             manifests: Type.Optional(
@@ -75,7 +76,7 @@ export const ClusterProfileImportEntity = Type.Object(
 
 const PackRef = Type.Object({
   annotations: Type.Optional(Type.Record(Type.String(), Type.String())),
-  layer: Type.String(),
+  layer: PackLayer,
   manifests: Type.Optional(Type.Array(Type.Object({ kind: Type.String(), name: Type.String() }))),
   name: Type.String(),
   packUid: text(
@@ -83,7 +84,7 @@ const PackRef = Type.Object({
   ),
   registryUid: Type.Optional(Type.String()),
   tag: Type.String(),
-  type: Type.String(),
+  type: PackType,
   values: maybe('For operators and administrators, of one profile only; sensitive values are masked.'),
   version: maybe('The version that a tag such as 1.25.x meant at the export.'),
 })
@@ -93,7 +94,7 @@ const Template = Type.Object({
   name: Type.String(),
   packs: Type.Array(PackRef),
   profileVersion: Type.String(),
-  type: text('cluster, infra, add-on or system.'),
+  type: ProfileType,
   uid: Type.String(),
 })
 
