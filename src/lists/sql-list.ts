@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as breathe, setTimeout as rest } from 'node:timers/promises'
 import { defaultOrder } from './order.ts'
 import { makePage, type Page } from './page.ts'
 import type { ListQuery } from './query.ts'
@@ -46,6 +46,8 @@ const nearOffset = 1_000
 const probedRows = 5_000
 // Where one condition is met by few rows, another one is only looked at as far as it may be met by so many times fewer.
 const worthProbing = 4
+
+const longPageMs = 10
 
 interface Chosen {
   readonly index: string
@@ -99,10 +101,18 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
   }
 
   let lastTurn: Promise<unknown> = Promise.resolve()
-  /** Waits while another page is made in this turn of the event loop: many at once would hold up all else for as long as all of them take. */
+  /**
+   * Waits while another page is made, and as long again after a long one: of many that are asked for at once each would hold up all else, and a
+   * new connection needs several turns of the event loop.
+   */
   function ownTurn(): Promise<unknown> {
     const turn = lastTurn
-    lastTurn = turn.then(() => breathe())
+    lastTurn = turn.then(async () => {
+      const since = performance.now()
+      await breathe()
+      const tookMs = performance.now() - since
+      if (tookMs >= longPageMs) await rest(tookMs)
+    })
     return turn
   }
 
