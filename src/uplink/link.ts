@@ -66,6 +66,8 @@ export interface Link {
   /** Keeps this host connected until the daemon stops. */
   run(): Promise<void>
   state(): LinkState
+  /** As the platform said it at the last login. */
+  projectName(): string | undefined
   /** There is an event or a report to send. */
   wake(): void
   /** The token of the login; undefined while there is none. */
@@ -99,6 +101,7 @@ export function createLink(options: LinkOptions): Link {
   }
   let session: (Session & { readonly endsAt: number }) | undefined
   let knownChecksum: string | undefined
+  let projectName: string | undefined
   /** What the platform refused; it is not sent again before the next login. */
   let refusedChecksum: string | undefined
   let beatDueAt = -Infinity
@@ -148,7 +151,7 @@ export function createLink(options: LinkOptions): Link {
     if (answer.cause?.kind === 'removed') await store.markRemoved()
     if (answer.session) {
       session = { ...answer.session, endsAt: beganAt + sessionMs }
-      ;({ knownChecksum } = answer.session)
+      ;({ knownChecksum, projectName } = answer.session)
       refusedChecksum = undefined
       reports.forget()
     }
@@ -355,6 +358,7 @@ export function createLink(options: LinkOptions): Link {
       }
     },
     state: () => state,
+    projectName: () => projectName,
     wake() {
       // Without a connection the next attempt takes them with it.
       if (state.isConnected && clock.monotonic() >= eventsFrom) rest.abort()

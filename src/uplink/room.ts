@@ -229,6 +229,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
     const registrationStatus = status()
     const { isConnected = false, since, lastContactAt, nextAttemptAt } = { ...link?.state() }
     const found = cause()
+    const projectName = link?.projectName()
     const time = (name: 'since' | 'lastContactTimestamp' | 'nextAttemptTimestamp', at: number | undefined) =>
       at === undefined ? {} : { [name]: formatTime(at) }
     return {
@@ -239,6 +240,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
         registrationStatus !== 'pending' && {
           edgeHostUid: registration.edgeHostUid,
           projectUid: registration.projectUid,
+          ...(projectName === undefined ? {} : { projectName }),
         }),
       ...time('since', since),
       ...time('lastContactTimestamp', lastContactAt),

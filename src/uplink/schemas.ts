@@ -28,6 +28,9 @@ export const PlatformLink = Type.Object(
     projectUid: Type.Optional(
       Type.String({ description: 'Project of this host on the platform; empty for the tenant.' }),
     ),
+    projectName: Type.Optional(
+      Type.String({ description: 'Its name, from the last login since the start of edgehostd.' }),
+    ),
     isConnected: Type.Boolean({ description: 'Whether the last call was answered as it should.' }),
     since: time('Since when the host is connected, or not.'),
     lastContactTimestamp: time('When the platform answered a heartbeat last.'),

@@ -1,3 +1,4 @@
+import { printable } from '../base/printable.ts'
 import { codeOfReply, type Cause } from './cause.ts'
 import type { Answer, PlatformClient } from './client.ts'
 import { toRegistration, type ReportedFacts } from './facts.ts'
@@ -10,6 +11,8 @@ export interface Session {
   readonly token: string
   /** `hostChecksum` of what the platform knows of this host. */
   readonly knownChecksum: string | undefined
+  /** Name of the project of this host, for people; undefined where it is of the tenant, or the platform does not say it. */
+  readonly projectName: string | undefined
 }
 
 export interface HandshakeOptions {
@@ -87,6 +90,7 @@ const notAsPlatform = (what: string): Cause => ({
 const longestNonce = 1_024
 const longestToken = 4_096
 const longestChecksum = 128
+const longestName = 253
 // The platform refuses a larger one.
 const largestGeneration = 2 ** 52
 // More logins than there are. One reply must not bring a host to a number after which no platform can count on.
@@ -102,7 +106,8 @@ function loginOf({ body }: Answer): (Session & { readonly generation: number }) 
     Authorization: token,
     generation,
     hostChecksum,
-  } = { ...(body as Unknown<'Authorization' | 'generation' | 'hostChecksum'> | undefined) }
+    projectName,
+  } = { ...(body as Unknown<'Authorization' | 'generation' | 'hostChecksum' | 'projectName'> | undefined) }
   if (!isText(token, longestToken) || !/^[\x21-\x7e]+$/.test(token)) return undefined
   if (typeof generation !== 'number' || !Number.isInteger(generation) || generation > largestGeneration)
     return undefined
@@ -110,6 +115,7 @@ function loginOf({ body }: Answer): (Session & { readonly generation: number }) 
     token,
     generation,
     knownChecksum: isText(hostChecksum, longestChecksum) ? hostChecksum : undefined,
+    projectName: isText(projectName, longestName) ? printable(projectName) : undefined,
   }
 }
 

@@ -53,6 +53,8 @@ export interface HostParts {
   /** The host of a token; its first use shows that the host has stored the generation. */
   authenticate(token: string): HostRecord | undefined
   find(uid: string): HostRecord | undefined
+  /** Name of the project of a host; undefined for one of the tenant. */
+  projectNameOf(host: HostRecord): string | undefined
   /** The host with the id that it gives itself. */
   findByOwnId(hostUid: string): HostRecord | undefined
   readonly beat: Heartbeats['beat']
@@ -153,6 +155,7 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
       return host
     },
     find: store.find,
+    projectNameOf: ({ projectUid }) => findProject(projectUid)?.name,
     findByOwnId: store.findByHostUid,
     beat: heartbeats.beat,
     jobs: [heartbeats.job],

@@ -182,7 +182,13 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       request.auditNote = generation === 1 ? 'for the first time' : ''
       request.auditResource = host
       const { hostChecksum } = host.reported
-      return { Authorization: token, generation, ...(hostChecksum === undefined ? {} : { hostChecksum }) }
+      const projectName = hosts.projectNameOf(host)
+      return {
+        Authorization: token,
+        generation,
+        ...(hostChecksum === undefined ? {} : { hostChecksum }),
+        ...(projectName === undefined ? {} : { projectName }),
+      }
     },
   )
 

@@ -298,6 +298,11 @@ export const EdgeLoginReply = Type.Object(
     generation: Type.Integer({
       description: 'To be stored before the token is used, and to be named at the next login.',
     }),
+    projectName: Type.Optional(
+      Type.String({
+        description: 'Of the project of the host, for people; absent where it is of the tenant.',
+      }),
+    ),
   },
   { title: 'EdgeLoginReply' },
 )

@@ -1,7 +1,7 @@
 import type { Context } from '../../ctl/context.ts'
 import type { ExitName } from '../../ctl/exit-codes.ts'
 import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
-import { count, moment, plural } from '../../ctl/text.ts'
+import { count, moment, oneLine, plural } from '../../ctl/text.ts'
 import type { PlatformLink } from '../schemas.ts'
 
 /** `platform status`: how the host is connected. */
@@ -22,7 +22,7 @@ function renderLink(link: PlatformLink, paper: Paper): string {
       ],
       paper,
     )
-  const { url, proxy, isConnected, since, registrationStatus, edgeHostUid, projectUid, events } = link
+  const { url, proxy, isConnected, since, registrationStatus, edgeHostUid, events } = link
   const fact = (label: string, text: string | undefined): Fact[] =>
     text === undefined || text === '' ? [] : [{ label, lines: [text] }]
   const time = (timestamp: string | undefined) => timestamp && moment(timestamp)
@@ -37,7 +37,7 @@ function renderLink(link: PlatformLink, paper: Paper): string {
       ...fact('Last contact', time(link.lastContactTimestamp)),
       ...fact('Registration', registrationStatus),
       ...fact('UID there', edgeHostUid),
-      ...fact('Project', edgeHostUid === undefined ? undefined : projectUid || 'none'),
+      ...fact('Project', edgeHostUid === undefined ? undefined : projectOf(link)),
       ...wantedFacts(link),
       {
         label: 'Events',
@@ -49,6 +49,9 @@ function renderLink(link: PlatformLink, paper: Paper): string {
     paper,
   )
 }
+
+const projectOf = ({ projectUid, projectName }: PlatformLink) =>
+  oneLine(projectName ?? '') || projectUid || 'none'
 
 /** What the platform wants of the cluster of this host, and how far that is. */
 function wantedFacts({ wanted }: PlatformLink): Fact[] {

@@ -36,7 +36,12 @@ async function start() {
     if (url.endsWith('/register'))
       say(201, { metadata: { uid: 'h1', name: 'n' }, aclmeta: { projectUid: '', tenantUid: 'tenant-1' } })
     else if (url.endsWith('/login') && Object.hasOwn(body as object, 'edgeAuthToken'))
-      say(200, { Authorization: sessionToken, generation: ++generation, hostChecksum: '' })
+      say(200, {
+        Authorization: sessionToken,
+        generation: ++generation,
+        hostChecksum: '',
+        projectName: 'north',
+      })
     else if (url.endsWith('/login')) say(401, { code: 'LoginChallenge', details: { nonce: 'n' } })
     else reply.writeHead(204, { 'edgehost-wanted': delivery.header }).end()
   }
@@ -128,6 +133,7 @@ it.each<Readonly<Record<string, number>>>([
       return true
     }
     await expect.poll(isTold).toBe(true)
+    expect(link()).toMatchObject({ projectName: 'north' })
     uplink.report({ severity: 'Normal', reason: 'Tried', message: '', component: 'test' })
     const masked = 'the platform answered 403: you sent (secret), (secret) and (secret)'
     await expect.poll(() => link().cause?.message).toBe(masked)

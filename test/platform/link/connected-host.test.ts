@@ -25,9 +25,9 @@ async function ask(
   return reply.body === '' || reply.body === 'null' ? undefined : reply.json<unknown>()
 }
 
-const makeToken = () => {
-  const { token } = platform.rooms.hosts.tokens.create({ metadata: { name: `token ${(made += 1)}` } })
-  return token
+const makeToken = (defaultProjectUid = '') => {
+  const metadata = { name: `token ${(made += 1)}` }
+  return platform.rooms.hosts.tokens.create({ metadata, spec: { defaultProjectUid } }).token
 }
 function deviceOf(uid: string) {
   const { hosts } = platform.rooms
@@ -62,6 +62,7 @@ describe('a host with a registration token', () => {
     const { mode } = await stat(join(host.stateDirectory, 'platform/host-key.pem'))
     expect(mode & 0o777).toBe(0o600)
     expect(host.link()).toMatchObject({ registrationStatus: 'registered', events: { waiting: 0 } })
+    expect(host.link()).not.toHaveProperty('projectName')
     expect(host.entries).toMatchObject([{ action: 'create', kind: 'platformRegistration' }])
     // The registration has reported the facts already.
     expect(host.calls.filter(({ method }) => method === 'PUT')).toEqual([])
@@ -163,8 +164,11 @@ describe('a host with a registration token', () => {
   })
 
   it('takes its id as its name where another host of the project has the name', async () => {
-    const first = await connected({ name: 'press' })
-    const second = await connected({ name: 'press' })
+    const project = { metadata: { name: 'north' } }
+    const { uid: projectUid } = (await ask('POST', '/v1/projects', project)) as { uid: string }
+    const first = await connected({ name: 'press', token: makeToken(projectUid) })
+    const second = await connected({ name: 'press', token: makeToken(projectUid) })
+    expect(first.link()).toMatchObject({ projectUid, projectName: 'north' })
     expect(deviceOf(first.uid).metadata.name).toBe('press')
     expect(deviceOf(second.uid).metadata.name).toBe(second.id)
     await first.close()

@@ -33,6 +33,15 @@ it('says nothing of a cluster where none was ever wanted', async () => {
   expect(end).toBeUndefined()
 })
 
+it.each([
+  [{ projectName: 'north' }, 'north'],
+  [{}, platformLink.projectUid],
+  [{ projectUid: '' }, 'none'],
+])('names the project, by its uid before the first login: %j', async (project, named) => {
+  const { text } = await shown({ ...platformLink, ...project })
+  expect(text).toMatch(new RegExp(`Project: +${named}\n`))
+})
+
 it('says that nothing is wanted any more', async () => {
   const wanted = { acceptedNumber: 5, condition: { status: 'True', reason: 'Deleted', message: '' } } as const
   const { text } = await shown({ ...platformLink, wanted })
