@@ -327,7 +327,7 @@ describe('the disk of the content', () => {
       'content: {directory: /var/lib/edgehostd/elsewhere}\n',
     )
     await host.run(['systemctl', 'restart', 'edgehostd'])
-    await eventually(async () => expect(await host.property('ExecMainStatus')).toBe('78'))
+    await eventually(async () => expect(await host.property('ExecMainStatus')).toBe('66'))
     const said = (await host.log()).map(({ msg }) => msg).join('\n')
     expect(said).toMatch(/no file system is mounted at \/var\/lib\/edgehostd\/elsewhere; see findmnt/)
     await host.output(['rm', '/etc/edgehostd/config.d/elsewhere.yaml'])

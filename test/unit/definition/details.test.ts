@@ -118,7 +118,7 @@ describe('a variable in the details', () => {
   }
 
   it('a variable in the details has every field that is set, and no other', () => {
-    expect(shown(full)).toEqual(full)
+    expect(shown(full)).toEqual({ ...full, value: 'small' })
     expect(shown({ name: 'size' })).toEqual({ name: 'size' })
   })
 
@@ -132,6 +132,7 @@ describe('a variable in the details', () => {
       ...full,
       isSensitive: true,
       defaultValue: masked,
+      value: masked,
       options: [
         { value: masked, label: 'Small', description: masked, default: true },
         { value: masked },

@@ -135,10 +135,13 @@ export function createDrift(options: DriftOptions): Drift {
     signal: AbortSignal,
   ): Promise<void> {
     dueAt.delete(key)
-    seen.set(key, { mark: watch.markOf(watched, entry) ?? '', at: clock.monotonic() })
+    const mark = watch.markOf(watched, entry) ?? ''
+    seen.set(key, { mark, at: clock.monotonic() })
     if (!wanted) return
     try {
       const wrong = await putRight(client, wanted, signal)
+      // It is there now, and the watch may never see that: where it is deleted once more, its mark is the same. A Job stays missing.
+      if (mark === '' && entry.kind !== 'Job') seen.delete(key)
       if (wrong === undefined) return
       refusals.delete(key)
       const told = pace.corrected(key)

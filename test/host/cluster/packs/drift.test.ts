@@ -35,8 +35,8 @@ describe.skipIf(isKitMissing())('objects of packs on a real API server', { timeo
     await kubectl('apply', '-f', join(folder, 'object.json'))
   }
 
-  const becomes = (read: () => Promise<string>, wanted: string) =>
-    waitFor(async () => expect(await read()).toBe(wanted), { timeout: 40_000, interval: 100 })
+  const becomes = (read: () => Promise<string>, wanted: string, timeout = 40_000) =>
+    waitFor(async () => expect(await read()).toBe(wanted), { timeout, interval: 100 })
 
   /** A pack that is applied, available and held. */
   async function held(name: string, objects: readonly object[]) {
@@ -119,17 +119,27 @@ describe.skipIf(isKitMissing())('objects of packs on a real API server', { timeo
     expect((await versions()).split(' ').slice(0, 1)).toEqual(before.split(' ').slice(0, 1))
   })
 
-  it('come back when the kind that they are of is deleted by hand, and they with it', async () => {
-    const wheel = {
-      ...{ apiVersion: 'example.com/v1', kind: 'Wheel', metadata: { name: 'left' }, spec: { size: 4 } },
-    }
-    await held('kinds', [definition, wheel])
-    const size = () =>
-      text('-n', 'kinds', 'get', 'wheels.example.com', 'left', '-o', 'jsonpath={.spec.size}').catch(() => '')
-    await becomes(size, '4')
-    await kubectl('delete', 'crd', 'wheels.example.com')
-    await becomes(size, '4')
-  })
+  // The API server waits up to a minute for the objects of a kind that it deletes.
+  it(
+    'come back when the kind that they are of is deleted by hand, and they with it',
+    { timeout: 240_000 },
+    async () => {
+      const wheel = {
+        ...{ apiVersion: 'example.com/v1', kind: 'Wheel', metadata: { name: 'left' }, spec: { size: 4 } },
+      }
+      const kinds = await held('kinds', [definition, wheel])
+      const size = () =>
+        text('-n', 'kinds', 'get', 'wheels.example.com', 'left', '-o', 'jsonpath={.spec.size}').catch(
+          () => '',
+        )
+      await becomes(size, '4')
+      await kubectl('delete', 'crd', 'wheels.example.com', '--wait=false')
+      const isAgain = () => kinds.events.some(({ message }) => message.startsWith('Wheel kinds/left: it was'))
+      // The daemon observes again and again.
+      await becomes(async () => String((await kinds.observe(), isAgain())), 'true', 150_000)
+      await becomes(size, '4')
+    },
+  )
 
   it('are not made again while the kind that they are of is being deleted, which that would hold up', async () => {
     const wheel = (name: string, metadata: object = {}) => ({

@@ -16,8 +16,11 @@ const rules = {
   data: { a: '1' },
 }
 
-/** A held pack with one object, on an API server where another program changes that object after each time that it is applied. */
-async function startFight() {
+/**
+ * A held pack with one object, on an API server where another program changes that object after each time that it is applied.
+ * @param isUnseen whether the watch shows nothing of it, as after the definition of its kind was deleted and made again
+ */
+async function startFight(isUnseen = false) {
   const folder = await mkdtemp(join(tmpdir(), 'drift-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const file = join(folder, 'rules.jsonl')
@@ -26,7 +29,7 @@ async function startFight() {
   const counts = { looks: 0, applies: 0, failures: 0 }
   let version = 1
   let changed: WatchOptions['onChange'] = () => undefined
-  const gate: { held?: Promise<unknown> | undefined } = {}
+  const gate: { held?: Promise<unknown> | undefined; isGone?: boolean } = {}
   const stored = (data: object): KubernetesObject => ({
     ...rules,
     metadata: { ...rules.metadata, resourceVersion: String(version) },
@@ -40,12 +43,13 @@ async function startFight() {
       counts.looks += 1
       await gate.held
       signal?.throwIfAborted()
-      return stored({ a: 'of another' })
+      return gate.isGone === true ? undefined : stored({ a: 'of another' })
     },
     list: async () => [],
     wouldApply: async () => stored({ a: '1' }),
     async apply() {
       counts.applies += 1
+      gate.isGone = false
       version += 1
       changed()
       return stored({ a: '1' })
@@ -55,6 +59,7 @@ async function startFight() {
       let shown = 0
       let picture: readonly KubernetesObject[] = []
       const current = () => {
+        if (isUnseen) return picture
         if (shown !== version) picture = [pick!(stored({ a: 'of another' }))]
         shown = version
         return picture
@@ -109,6 +114,16 @@ describe('holding objects', () => {
     const before = counts.applies
     await pass(600)
     expect(counts.applies - before).toBeLessThanOrEqual(2)
+  })
+
+  it('makes an object again that was deleted once more before the watch had seen it', async () => {
+    const { counts, gate, hold } = await startFight(true)
+    for (const times of [1, 2]) {
+      gate.isGone = true
+      await hold()
+      await pass(30)
+      expect(counts.applies).toBe(times)
+    }
   })
 
   it('does not spin where the files of a pack cannot be read', async () => {
