@@ -41,7 +41,8 @@ describe('edgehostctl definition', () => {
     )
     expect(await asGuest('edgehostctl definition validate shop.tar.zst')).toMatchObject({ exitCode: 0 })
     await host.write('/srv/profile.json', JSON.stringify(profile).replace('var.replicas', 'var.replica'))
-    expect(await asGuest(build)).toMatchObject({ exitCode: 0 })
+    // It is written all the same, and cannot be used.
+    expect(await asGuest(build)).toMatchObject({ exitCode: 1 })
     const refused = await asGuest('edgehostctl definition validate shop.tar.zst')
     expect(refused.exitCode).toBe(1)
     expect(refused.stdout).toMatch(/VariableUndeclared: .*did you mean replicas/)
