@@ -12,6 +12,14 @@ export interface Definition {
   readonly packs: readonly Pack[]
 }
 
+/** A definition in the audit trail: two of one version may differ. Pure. */
+export const labelOfDefinition = ({
+  name,
+  version,
+  sha256,
+}: Pick<Definition, 'name' | 'version'> & { readonly sha256: string }): string =>
+  `${name} ${version} (${sha256.slice(0, 12)})`
+
 /** The part of a profile that the judgement of variables needs. */
 export interface DeclaringProfile {
   /** Place of its profile.json. */

@@ -47,6 +47,7 @@ const probedRows = 5_000
 // Where one condition is met by few rows, another one is only looked at as far as it may be met by so many times fewer.
 const worthProbing = 4
 
+// A shorter page holds up others for less than a handshake does.
 const longPageMs = 10
 
 interface Chosen {

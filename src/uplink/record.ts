@@ -8,7 +8,8 @@ export interface PlatformRecord extends Pick<Registration, 'edgeHostUid' | 'proj
 
 // What a reply says is stored, and is a part of later calls: nothing is taken that no platform says.
 const uid = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
-const longestName = 253
+/** Characters of a name in a reply of the platform. */
+export const longestName = 253
 
 type Unknown<Keys extends string> = Readonly<Partial<Record<Keys, unknown>>>
 

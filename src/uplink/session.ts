@@ -4,7 +4,7 @@ import type { Answer, PlatformClient } from './client.ts'
 import { toRegistration, type ReportedFacts } from './facts.ts'
 import type { HostKey } from './host-key.ts'
 import type { LinkStore, Registration } from './link-store.ts'
-import { readRecord } from './record.ts'
+import { longestName, readRecord } from './record.ts'
 
 /** A login that the platform has accepted. */
 export interface Session {
@@ -90,7 +90,6 @@ const notAsPlatform = (what: string): Cause => ({
 const longestNonce = 1_024
 const longestToken = 4_096
 const longestChecksum = 128
-const longestName = 253
 // The platform refuses a larger one.
 const largestGeneration = 2 ** 52
 // More logins than there are. One reply must not bring a host to a number after which no platform can count on.

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { hidden, type Compared } from '../../base/described-change.ts'
 import { masked } from '../../base/mask.ts'
+import { labelOfDefinition } from '../../definition/definition.ts'
 import type { ClusterRecord } from '../cluster-store.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 import type { Revision } from './revision.ts'
@@ -46,7 +47,7 @@ export function comparedConfiguration(
     ...clusterConfig,
     pools: machinePoolConfig,
     isDeletionRequested: deleteRequestedAt !== null,
-    definition: `${definition.name} ${definition.version} (${definition.sha256.slice(0, 12)})`,
+    definition: labelOfDefinition(definition),
     kubernetes: kubernetes.version,
     ...(scheduleAt === null ? {} : { scheduleAt: new Date(scheduleAt).toISOString() }),
     variables: (spec.profileVariables ?? []).map(({ name: variable, profileUid, value = '' }, index) => ({

@@ -5,6 +5,7 @@ import { generalErrors } from '../../errors/codes.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 import { receivedFile } from '../../upload/receive.ts'
 import { replacedDefinition } from '../codes.ts'
+import { labelOfDefinition } from '../definition.ts'
 import { detailsFile } from '../examination/protocol.ts'
 import type { GivenVariable, ValidatedVariable } from '../rules/variables.ts'
 import type { ClusterProfileDetail } from '../schemas.ts'
@@ -124,11 +125,7 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
   return {
     pathOf,
     named: () =>
-      Object.fromEntries(
-        store
-          .list()
-          .map(({ slot, name, version, sha256 }) => [slot, `${name} ${version} (${sha256.slice(0, 12)})`]),
-      ),
+      Object.fromEntries(store.list().map((definition) => [definition.slot, labelOfDefinition(definition)])),
     async details(slot, isHeld) {
       const definition = await find(slot)
       const head = headOf(slot, definition)

@@ -27,11 +27,10 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
   app,
   { keys, listTokens },
 ) => {
-  /** Names what is changed. */
-  function change(request: FastifyRequest, work: () => void): void {
+  /** Has the record name what is changed. */
+  function named(request: FastifyRequest): void {
     const { uid } = request.params as { readonly uid: string }
     request.auditResource = { uid, name: keys.get(uid).name }
-    work()
   }
   const changes = (uid: string) => keys.toApiKey(keys.get(uid))
   const tags = ['apiKeys']
@@ -110,7 +109,8 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
       },
     },
     async (request, reply) => {
-      change(request, () => keys.update(request.params.uid, request.body))
+      named(request)
+      keys.update(request.params.uid, request.body)
       return reply.code(204).send(null)
     },
   )
@@ -130,7 +130,8 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
       },
     },
     async (request, reply) => {
-      change(request, () => keys.setActive(request.params.uid, request.body.isActive))
+      named(request)
+      keys.setActive(request.params.uid, request.body.isActive)
       return reply.code(204).send(null)
     },
   )
@@ -149,7 +150,8 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
       },
     },
     async (request, reply) => {
-      change(request, () => keys.remove(request.params.uid))
+      named(request)
+      keys.remove(request.params.uid)
       return reply.code(204).send(null)
     },
   )

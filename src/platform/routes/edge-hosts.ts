@@ -58,8 +58,11 @@ const resource = ({ params }: { readonly params: unknown }) => ({
 })
 
 /** What callers may write of a host. */
-export const writableOf = ({ uid, labels, annotations, isNextAccepted }: HostRecord) => [
-  ...[uid, labels, annotations, isNextAccepted],
+export const writableOf = ({ uid, labels, annotations, isNextAccepted }: HostRecord): unknown => [
+  uid,
+  labels,
+  annotations,
+  isNextAccepted,
 ]
 
 /** Edge hosts: their registration and login, and what users see of them. */

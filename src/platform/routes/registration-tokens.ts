@@ -31,11 +31,10 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
   app,
   { tokens, listTokens },
 ) => {
-  /** Names what is changed. */
-  function change(request: FastifyRequest, work: () => void): void {
+  /** Has the record name what is changed. */
+  function named(request: FastifyRequest): void {
     const { uid } = request.params as { readonly uid: string }
     request.auditResource = { uid, name: tokens.get(uid).name }
-    work()
   }
   const changes = (uid: string) => tokens.toEdgeToken(tokens.get(uid))
   const tags = ['edgehosts']
@@ -117,7 +116,8 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
       },
     },
     async (request, reply) => {
-      change(request, () => tokens.update(request.params.uid, request.body))
+      named(request)
+      tokens.update(request.params.uid, request.body)
       return reply.code(204).send(null)
     },
   )
@@ -140,7 +140,8 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
       },
     },
     async (request, reply) => {
-      change(request, () => tokens.setActive(request.params.uid, request.body.isActive))
+      named(request)
+      tokens.setActive(request.params.uid, request.body.isActive)
       return reply.code(204).send(null)
     },
   )
@@ -162,7 +163,8 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
       },
     },
     async (request, reply) => {
-      change(request, () => tokens.remove(request.params.uid))
+      named(request)
+      tokens.remove(request.params.uid)
       return reply.code(204).send(null)
     },
   )

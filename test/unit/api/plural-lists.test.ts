@@ -1,24 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-
-interface Schema {
-  readonly $ref?: string
-  readonly type?: string
-  readonly maximum?: number
-  readonly properties?: Readonly<Record<string, Schema>>
-}
-interface Operation {
-  readonly description?: string
-  readonly parameters?: readonly { readonly name?: string; readonly schema?: Schema }[]
-  readonly responses: Readonly<
-    Record<string, { readonly content?: Readonly<Record<string, { schema: Schema }>> }>
-  >
-}
-interface Document {
-  readonly paths: Readonly<Record<string, { readonly get?: Operation }>>
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
-}
+import type { ApiDocument, Schema } from '../../../build/openapi.ts'
 
 // Plural resources whose published shape has no listmeta.
 const whole = [
@@ -28,11 +11,11 @@ const whole = [
 ]
 
 describe.each(['openapi.json', 'platform-openapi.json'])('the lists of plural resources of %s', (name) => {
-  const { paths, components }: Document = JSON.parse(
+  const { paths, components } = JSON.parse(
     readFileSync(join(import.meta.dirname, '../../../docs', name), 'utf8'),
-  ) as Document
+  ) as ApiDocument
   const resolved = (schema: Schema | undefined): Schema | undefined =>
-    schema?.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1)!]
+    schema?.$ref === undefined ? schema : (components.schemas?.[schema.$ref.split('/').at(-1)!] as Schema)
   const lists = Object.entries(paths).flatMap(([path, { get }]) => {
     const reply = resolved(get?.responses['200']?.content?.['application/json']?.schema)
     const isList = ['items', 'edgeHosts'].some(
@@ -44,7 +27,8 @@ describe.each(['openapi.json', 'platform-openapi.json'])('the lists of plural re
   it('have listmeta and at most 50 items, unless their published shape has none, which their document says', () => {
     expect(lists.length).toBeGreaterThan(6)
     for (const { path, get, fields } of lists) {
-      const most = get.parameters?.find((parameter) => parameter.name === 'limit')?.schema?.maximum
+      const limit = get.parameters?.find((parameter) => parameter.name === 'limit')
+      const most = (limit?.schema as { readonly maximum?: number } | undefined)?.maximum
       const isPaged = !whole.includes(path)
       expect([path, 'listmeta' in fields, most]).toEqual([path, isPaged, isPaged ? 50 : undefined])
       if (!isPaged) expect(get.description).toContain('without listmeta')

@@ -134,9 +134,12 @@ describe.skipIf(isKitMissing())('objects of packs on a real API server', { timeo
         )
       await becomes(size, '4')
       await kubectl('delete', 'crd', 'wheels.example.com', '--wait=false')
-      const isAgain = () => kinds.events.some(({ message }) => message.startsWith('Wheel kinds/left: it was'))
-      // The daemon observes again and again.
-      await becomes(async () => String((await kinds.observe(), isAgain())), 'true', 150_000)
+      const isAgain = async () => {
+        // The daemon observes again and again.
+        await kinds.observe()
+        return String(kinds.events.some(({ message }) => message.startsWith('Wheel kinds/left: it was')))
+      }
+      await becomes(isAgain, 'true', 150_000)
       await becomes(size, '4')
     },
   )
