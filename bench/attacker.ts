@@ -129,7 +129,7 @@ else {
 
 async function pingUntilEnd(): Promise<void> {
   while (performance.now() < end) {
-    await sleep(200)
+    await sleep(100)
     const time = await ping()
     if (time === undefined) failedPings += 1
     else times.push(time)

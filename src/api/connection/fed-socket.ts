@@ -20,6 +20,8 @@ export const mostOwed = 16
 export const mostWaiting = 65_536
 /** After so many refusals in a row a connection ends with its next reply. */
 export const mostRefusals = 100
+/** So long it then stays open: a flood that comes back at once costs more by its handshakes than by its requests. Milliseconds. */
+const refusedStayMs = 2_000
 /** Bytes that are encrypted at once: a copy of a whole reply would wait beside it for a client that does not read. */
 const writtenBytes = 65_536
 
@@ -279,8 +281,13 @@ export class FedSocket extends Duplex implements Fed {
     done(error)
   }
 
-  /** Ends the connection when all that was written is sent. */
+  /** Ends the connection when all that was written is sent; one of refusals later. */
   destroySoon(): void {
+    if (this.isLast) setTimeout(() => this.finish(), refusedStayMs).unref()
+    else this.finish()
+  }
+
+  private finish(): void {
     if (this.writable) this.end()
     if (this.writableFinished) this.destroy()
     else this.once('finish', () => this.destroy())

@@ -111,13 +111,15 @@ describe('pipelined requests', () => {
 })
 
 describe('refusals', () => {
-  it('a connection ends some hundred refusals in a row, with a reply that says so', async () => {
+  it('a connection ends some hundred refusals in a row, with a reply that says so, and stays a while', async () => {
     handle = (_request, response) => {
       response.statusCode = 404
       response.end()
     }
     const client = await open()
     client.socket.write(small.repeat(5_000))
+    await waitFor(() => expect(client.received).toMatch(/^connection: close\r$/im))
+    expect(client.closed).toBe(false)
     await waitFor(() => expect(client.closed).toBe(true))
     expect(requests.length).toBeGreaterThan(mostRefusals)
     expect(requests.length).toBeLessThanOrEqual(mostRefusals + 2 * mostInFlight)
