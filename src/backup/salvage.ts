@@ -11,12 +11,12 @@ export interface Salvaged {
 
 type Row = Record<string, SQLInputValue>
 
-// Where a part of a table cannot be read, reading begins anew at these: keys are UUIDs or other text, or numbers.
+// Where a part of a table cannot be read, reading begins anew at these: keys without rowids are UUIDs or other text.
 const prefixes = Array.from({ length: 256 }, (_, index) => index.toString(16).padStart(2, '0'))
 
 /**
  * Copies every row that can be reached in a damaged database into a new one of the same schema. A table is read from both of its ends, and
- * where a part of it cannot be read, from keys behind that part.
+ * where a part of it cannot be read, in pieces, each of them from both of its ends.
  * @param from changed by the reading
  * @throws BackupRefused where its list of tables cannot be read
  */
@@ -26,7 +26,10 @@ export function salvage(from: string, to: string, migrations: readonly string[])
   try {
     const schema = schemaOf(source, migrations.length)
     target.exec(`PRAGMA synchronous = OFF; BEGIN; ${migrations.slice(0, schema).join(';')}`)
-    const found = tablesOf(target).map((table) => copyTable(source, target, table))
+    const counted = countedTables(target)
+    const found = tablesOf(target).map((table) =>
+      counted.has(table) ? { table, rows: 0, isWhole: true } : copyTable(source, target, table),
+    )
     dropOrphans(target)
     target.exec(`PRAGMA user_version = ${schema}; COMMIT`)
     if (found.every(({ rows }) => rows === 0))
@@ -61,10 +64,16 @@ const tablesOf = (target: DatabaseSync): string[] =>
     .all()
     .map(({ name }) => String(name))
 
+/** The tables that triggers fill with what the inserted rows add up to. */
+const countedTables = (target: DatabaseSync): ReadonlySet<string> =>
+  new Set(
+    target
+      .prepare("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")
+      .all()
+      .flatMap(({ sql }) => [...String(sql).matchAll(/INSERT INTO (\w+)/g)].map(([, table = '']) => table)),
+  )
+
 function copyTable(source: DatabaseSync, target: DatabaseSync, table: string): Salvaged {
-  // Triggers count the rows that are inserted.
-  if (table.endsWith('_count') && tablesOf(target).includes(table.slice(0, -'_count'.length)))
-    return { table, rows: 0, isWhole: true }
   const columns = target.prepare(`SELECT name, pk FROM pragma_table_xinfo(?) WHERE hidden = 0`).all(table)
   const names = columns.map(({ name }) => `"${String(name)}"`).join(', ')
   const insert = target.prepare(
@@ -78,10 +87,12 @@ function copyTable(source: DatabaseSync, target: DatabaseSync, table: string): S
       isWhole = false
     }
   }
-  const key = columns
+  const [key = 'rowid'] = columns
     .filter(({ pk }) => Number(pk) > 0)
     .sort((one, two) => Number(one.pk) - Number(two.pk))
-    .map(({ name }) => `"${String(name)}"`)[0]
+    .map(({ name }) => `"${String(name)}"`)
+  // In the order of its b-tree: any other has to be sorted, which reads all of the table before the first row.
+  const by = hasRowid(target, table) ? 'rowid' : key
   let isWhole = true
   /** @returns whether it came to the end */
   const readAll = (where: string, order: string, values: SQLInputValue[]): boolean => {
@@ -96,30 +107,43 @@ function copyTable(source: DatabaseSync, target: DatabaseSync, table: string): S
     }
   }
   target.exec(`DELETE FROM "${table}"`)
-  const by = key ?? 'rowid'
   if (!readAll('', `ORDER BY ${by}`, [])) {
     isWhole = false
     readAll('', `ORDER BY ${by} DESC`, [])
-    for (const start of startsOf(source, table, by))
-      readAll(`WHERE ${by} >= ?`, `ORDER BY ${by} LIMIT 5000`, [start])
+    const starts = by === 'rowid' ? rowidsOf(source, table) : prefixes
+    starts.forEach((start, index) => {
+      const next = starts[index + 1]
+      const part = next === undefined ? `WHERE ${by} >= ?` : `WHERE ${by} >= ? AND ${by} < ?`
+      const values = next === undefined ? [start] : [start, next]
+      if (!readAll(part, `ORDER BY ${by}`, values)) readAll(part, `ORDER BY ${by} DESC`, values)
+    })
   }
   const { rows } = target.prepare(`SELECT count(*) AS rows FROM "${table}"`).get() as { rows: number }
   return { table, rows, isWhole }
 }
 
-/** Keys at which reading may begin: those that an index can still tell, and the beginnings of UUIDs. */
-function startsOf(source: DatabaseSync, table: string, by: string): SQLInputValue[] {
+const hasRowid = (target: DatabaseSync, table: string): boolean =>
+  target.prepare('SELECT wr FROM pragma_table_list(?)').get(table)?.wr === 0
+
+/** Rowids at which reading may begin, between those that the table or the index of its key can still tell. */
+function rowidsOf(source: DatabaseSync, table: string): number[] {
+  const { least, most } = boundsOf(source, `"${table}"`) ??
+    boundsOf(source, `"${table}" INDEXED BY "sqlite_autoindex_${table}_1"`) ?? { least: 0, most: 10_000_000 }
+  const step = Math.max(1, Math.ceil((most - least) / 2_000))
+  return Array.from({ length: Math.ceil((most - least) / step) }, (_, index) => least + index * step)
+}
+
+function boundsOf(
+  source: DatabaseSync,
+  from: string,
+): { readonly least: number; readonly most: number } | undefined {
   try {
     const { least, most } = source
-      .prepare(
-        `SELECT (SELECT min(${by}) FROM "${table}") AS least, (SELECT max(${by}) FROM "${table}") AS most`,
-      )
-      .get() as { least: SQLInputValue; most: SQLInputValue }
-    if (typeof least !== 'number' || typeof most !== 'number') return prefixes
-    const step = Math.max(1, Math.ceil((most - least) / 2_000))
-    return Array.from({ length: Math.ceil((most - least) / step) }, (_, index) => least + index * step)
+      .prepare(`SELECT (SELECT min(rowid) FROM ${from}) AS least, (SELECT max(rowid) FROM ${from}) AS most`)
+      .get() as { least: number | null; most: number | null }
+    return least === null || most === null ? undefined : { least, most }
   } catch {
-    return prefixes
+    return undefined
   }
 }
 
