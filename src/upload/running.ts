@@ -122,7 +122,11 @@ export function createRunningUploads(options: RunningUploadsOptions): RunningUpl
         const refuse = () => refusal.reject(wait.signal.reason)
         wait.signal.addEventListener('abort', refuse, { once: true })
         if (wait.signal.aborted) refuse()
-        return Promise.race([turn, refusal.promise]).finally(wait.end)
+        return Promise.race([turn, refusal.promise]).finally(() => {
+          // A joined signal with a listener lives as long as those it was joined of.
+          wait.signal.removeEventListener('abort', refuse)
+          wait.end()
+        })
       },
       rest: () => place.rest(),
       leave() {
