@@ -99,7 +99,9 @@ declare module 'fastify' {
     /** Text that a handler adds to the message of the record. */
     auditNote: string
     /** What `changes` gave before the request. */
-    auditBefore: Compared | null
+    auditBefore: Compared | typeof unreadable | null
+    /** For a handler that waits for its turn: reads anew what there is, so that its record has none of the changes that came between. */
+    readBefore: () => void
     /** What `begin` returned; empty before. */
     auditBegun: string
     /** Writes the intent to the disk, on a route with `bestEffort`; for a handler that waits for something else anyway. */
@@ -131,6 +133,7 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
   app.decorateRequest('auditActorUid', '')
   app.decorateRequest('auditNote', '')
   app.decorateRequest('auditBefore', null)
+  app.decorateRequest('readBefore', () => undefined)
   app.decorateRequest('auditBegun', '')
   app.decorateRequest('isProven', false)
   app.decorateRequest('isCounted', undefined)
@@ -161,7 +164,10 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
       route.preHandler = [
         ...[route.preHandler ?? []].flat(),
         (request, _reply, done) => {
-          request.auditBefore = look(request) ?? null
+          request.readBefore = () => {
+            request.auditBefore = look(request) ?? null
+          }
+          request.readBefore()
           done()
         },
       ]
@@ -199,20 +205,31 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
   }
 }
 
-/** Reads what there is; nothing where there is no such resource. */
+/** Instead of a view of what cannot be read, as from a damaged database. */
+const unreadable = 'unreadable'
+
+/**
+ * Reads what there is; nothing where there is no such resource. The reads before and after a change are no part of it: where they fail, the
+ * handler is called and its reply stays, since a change that is done must not become a 500.
+ */
 const looking =
   ({ resource }: AuditWords, changes: View) =>
-  (request: FastifyRequest): Compared | undefined => {
+  (request: FastifyRequest): Compared | typeof unreadable | undefined => {
     try {
       return changes((request.auditResource ?? resource?.(request))?.uid ?? '', request)
     } catch (error) {
       if (error instanceof AppError) return undefined
-      throw error
+      // Once for a request, not before and after it.
+      if (request.auditBefore !== unreadable)
+        request.log.error({ ref: request.id, err: error }, 'what a request changes cannot be read')
+      return unreadable
     }
   }
 
 function noteChange(request: FastifyRequest, look: ReturnType<typeof looking>): void {
-  const change = describeChange(request.auditBefore ?? {}, look(request) ?? {})
+  const [before, after] = [request.auditBefore ?? {}, look(request) ?? {}]
+  const isReadable = before !== unreadable && after !== unreadable
+  const change = isReadable ? describeChange(before, after) : 'what changed cannot be read'
   const notes = [request.auditNote, change].filter((note) => note !== '')
   request.auditNote = notes.join(', ') || 'nothing differs'
 }
