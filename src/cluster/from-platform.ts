@@ -151,14 +151,19 @@ export function createFromPlatform(options: FromPlatformOptions): FromPlatform {
       tell('create', order, 'Create the cluster')
       return { kind: 'applied', revision: revisions.newest()?.generation ?? 1 }
     }
-    const before = comparedConfiguration(record, shownRevision(revisions, record))
+    const shownNow = () => shownRevision(revisions, store.current() ?? record)
+    const compared = () => comparedConfiguration(record, shownNow())
+    let before = compared()
+    // Another change may be made before this one has its turn.
+    const onTurn = () => {
+      before = compared()
+    }
     const { revision } = await change.write(
-      { by, platformNumber, ifMatch: undefined, edit: async () => configuration },
+      { by, platformNumber, ifMatch: undefined, onTurn, edit: async () => configuration },
       signal,
     )
-    const shown = shownRevision(revisions, record)
-    if (revision === undefined) return { kind: 'applied', revision: shown.generation }
-    const what = describeChange(before, comparedConfiguration(record, shown)) || 'nothing differs'
+    if (revision === undefined) return { kind: 'applied', revision: shownNow().generation }
+    const what = describeChange(before, compared()) || 'nothing differs'
     tell('update', order, `Change the cluster, revision ${revision}: ${what}`)
     return { kind: 'applied', revision }
   }

@@ -77,7 +77,7 @@ export interface Change {
   tryRollBack(rollback: Rollback, signal: AbortSignal): Promise<ClusterChangeDryRun>
 }
 
-type Writer = Pick<Write, 'by' | 'platformNumber'>
+type Writer = Pick<Write, 'by' | 'platformNumber' | 'onTurn'>
 type Filled = Draft & { readonly plain: ClusterConfiguration }
 
 export function createChange(options: ChangeOptions): Change {
@@ -219,6 +219,7 @@ export function createChange(options: ChangeOptions): Change {
     signal: AbortSignal,
   ): Promise<Changed> =>
     inTurn(async () => {
+      order.onTurn?.()
       const draft = await make(order)
       const { record, shown, plain } = draft
       const { name, uid } = record

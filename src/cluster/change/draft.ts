@@ -27,6 +27,8 @@ export interface Write {
   readonly by: string
   /** The number of what is wanted on the platform, where the platform wants it. */
   readonly platformNumber?: number
+  /** Called when the turn of the write has come, before anything is read. */
+  readonly onTurn?: () => void
 }
 
 /** What a write or a rollback wants, before it is prepared and checked. */

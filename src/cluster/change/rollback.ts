@@ -7,7 +7,7 @@ import type { RevisionStore } from '../revisions/revision-store.ts'
 import { currentFor, type Draft, type DraftOptions, type Write } from './draft.ts'
 import { isOlder } from './version.ts'
 
-export interface Rollback extends Pick<Write, 'ifMatch' | 'by'> {
+export interface Rollback extends Pick<Write, 'ifMatch' | 'by' | 'onTurn'> {
   /** Undefined: the last good revision before the present one. */
   readonly revision: number | undefined
   /** What was written to the API of Kubernetes since the copy may be lost. */

@@ -49,9 +49,10 @@ export const named = {
 }
 
 /** Who writes, and on what condition. */
-export const writerOf = (request: FastifyRequest): Pick<Write, 'by' | 'ifMatch'> => ({
+export const writerOf = (request: FastifyRequest): Pick<Write, 'by' | 'ifMatch' | 'onTurn'> => ({
   by: callerOf(request).userName,
   ifMatch: request.headers['if-match'],
+  onTurn: request.readBefore,
 })
 
 /** The write, and its dry run. */

@@ -47,6 +47,12 @@ const resource = ({ params }: { readonly params: unknown }) => ({
   uid: uidOf((params as { readonly uid?: unknown }).uid),
 })
 
+/** For a change that waits for its turn: another one may have been made since the request came. */
+const inTurn = (request: FastifyRequest) => () => {
+  request.requireMatch()
+  request.readBefore()
+}
+
 /** Cluster profiles: `/v1/clusterprofiles…`. */
 export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = async (
   app,
@@ -248,7 +254,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
       request.auditResource = { uid, name: `${name} ${version}` }
       await profiles.setVariables(uid, projectUid, request.body.variables, {
         ...askerOf(request, reply),
-        requireMatch: request.requireMatch,
+        requireMatch: inTurn(request),
       })
       return reply.code(204).send(null)
     },
@@ -275,7 +281,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
       const projectUid = scopeOf(request)
       const { uid, name, version } = profiles.get(request.params.uid, projectUid)
       request.auditResource = { uid, name: `${name} ${version}` }
-      await profiles.remove(uid, projectUid, request.requireMatch)
+      await profiles.remove(uid, projectUid, inTurn(request))
       return reply.code(204).send(null)
     },
   )

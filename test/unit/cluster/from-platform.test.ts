@@ -111,6 +111,18 @@ it('what the host is made as is told beside the newest revision, also when it ha
   expect(await fromPlatform.apply(order(3, '2'), signal)).toEqual({ kind: 'applied', revision: 1 })
 })
 
+it('the record of a change that waited for another one has only its own', async () => {
+  const { fromPlatform, order, write, hold, entries } = createWorld()
+  const gate = Promise.withResolvers<undefined>()
+  hold.gate = gate.promise
+  const local = write(withReplicas('3'))
+  const ofPlatform = fromPlatform.apply(order(2, '4'), signal)
+  gate.resolve(undefined)
+  await local
+  expect(await ofPlatform).toEqual({ kind: 'applied', revision: 3 })
+  expect(entries[0]?.message).toContain('variables.replicas.value: 3 -> 4')
+})
+
 it('where nothing differs no revision is made', async () => {
   const { fromPlatform, order, revisions, entries } = createWorld()
   expect(await fromPlatform.apply(order(5, '2'), signal)).toEqual({ kind: 'applied', revision: 1 })
