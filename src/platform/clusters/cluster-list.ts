@@ -127,8 +127,8 @@ export function comparedCluster(
     ...clusterConfig,
     pools: machinePoolConfig,
     isDeletionRequested: cluster.deleteRequestedAt !== undefined,
-    profiles: templates.map(({ name: profile, profileVersion: version, packs }) => ({
-      name: profile,
+    profiles: templates.map(({ uid, name: profile, profileVersion: version, packs }) => ({
+      ...{ uid, name: profile },
       version,
       packs: packs.map((pack) => ({ name: pack.name, version: pack.version ?? pack.tag })),
     })),

@@ -97,3 +97,60 @@ it('long values that differ after their beginning are not said as equal, and a r
   expect(said.length).toBeLessThan(900)
   expect(said).toMatch(/; and 4\d\d more$/)
 })
+
+it.each([
+  [
+    'another order of texts',
+    { servers: ['one', 'two'] },
+    { servers: ['two', 'one'] },
+    'servers: another order',
+  ],
+  [
+    'another order of named entries',
+    { packs: [{ name: 'one' }, { name: 'two' }] },
+    { packs: [{ name: 'two' }, { name: 'one' }] },
+    'packs: another order',
+  ],
+  [
+    'an empty label',
+    { labels: { hall: 'x' } },
+    { labels: { hall: 'x', dry: '' } },
+    'labels.dry: not set -> ""',
+  ],
+  ['a label none', { labels: {} }, { labels: { hall: 'none' } }, 'labels.hall: not set -> "none"'],
+  ['a label named kind', { labels: {} }, { labels: { kind: 'press' } }, 'labels.kind: none -> press'],
+  [
+    'a variable named uid',
+    { variables: [{ name: 'uid', value: '1' }] },
+    { variables: [{ name: 'uid', value: '2' }] },
+    'variables.uid.value: 1 -> 2',
+  ],
+  ['another type', { value: 1 }, { value: '1' }, 'value: 1 -> "1"'],
+  [
+    'another thing of the same name',
+    { profiles: [{ name: 'web', uid: 'a' }] },
+    { profiles: [{ name: 'web', uid: 'b' }] },
+    'profiles.web.uid: a -> b',
+  ],
+  [
+    'an annotation of the same length',
+    { annotations: { note: 'abc' } },
+    { annotations: { note: 'abd' } },
+    'annotations.note: another text',
+  ],
+  [
+    'a sensitive value in a list that has no names',
+    { list: [{ value: hidden('marlin') }] },
+    { list: [{ value: hidden('tarpon') }] },
+    'list: [{"value":"********"}] -> another [{"value":"********"}]',
+  ],
+])('%s is a change too', (_what, before, after, expected) => {
+  expect(describeChange(before, after)).toBe(expected)
+  expect(describeChange(after, after)).toBe('')
+})
+
+it('what is made or deleted says nothing of what is empty, and no uid', () => {
+  const view = { uid: 'a', name: 'web', tags: [], note: '', packs: [{ name: 'nginx', uid: 'b', tag: '1' }] }
+  expect(describeChange({}, view)).toBe('name: none -> web; packs.nginx.tag: none -> 1')
+  expect(describeChange(view, {})).toBe('name: web -> none; packs.nginx.tag: 1 -> none')
+})
