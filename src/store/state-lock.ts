@@ -15,8 +15,8 @@ export class StateInUse extends StartError {
 
 export interface StateLock {
   /**
-   * Whether the locked file is still the one in the folder; without its name, another daemon could lock a new one. Where it is gone, a new
-   * one is locked.
+   * Sees that the locked file is still the one in the folder; without its name, another daemon could lock a new one. Where it is gone, a new
+   * one is locked; where that is not possible, as on a full disk, the next call tries it again.
    * @throws StateInUse where another daemon has locked the one that is there now
    */
   check(): void
@@ -36,14 +36,14 @@ export function lockState(directory: string, log: Logger): StateLock {
       if (!held || inodeOf(directory) === held.inode) return
       const { sql } = held
       const next = takeLock(directory, log)
+      if (!next) return
       // The former one is let go last: a second daemon may be about to start.
       sql.close()
       held = next
-      if (next)
-        log.warn(
-          { file: join(directory, lockName) },
-          'the lock of the state folder was removed while the daemon ran, and is made again; leave it there: without it, a second daemon could start',
-        )
+      log.warn(
+        { file: join(directory, lockName) },
+        'the lock of the state folder was removed while the daemon ran, and is made again; leave it there: without it, a second daemon could start',
+      )
     },
     release() {
       held?.sql.close()

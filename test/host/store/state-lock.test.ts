@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, rmdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -100,6 +100,17 @@ describe('the state folder', () => {
     held.check()
     held.release()
     lock().release()
+  })
+
+  it('a lock that is removed and cannot be made at once is made by a later check', async () => {
+    const held = lock()
+    await rm(join(folder, 'lock'))
+    await mkdir(join(folder, 'lock'))
+    held.check()
+    await rmdir(join(folder, 'lock'))
+    held.check()
+    expect(lock).toThrow(StateInUse)
+    held.release()
   })
 
   it('the daemon whose lock was removed sees that another one has the folder', async () => {
