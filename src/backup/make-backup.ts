@@ -133,6 +133,8 @@ async function make(options: BackupOptions): Promise<BackupMade> {
 
 /** Name of an empty file in the state folder that each backup locks with others. */
 const usingName = `.${databaseName}.backups`
+/** How long a backup waits for another one to remove what killed ones have left; each is as large as the database. */
+const sweepMs = 30_000
 const unfinishedCopy = new RegExp(`^\\.${databaseName.replace('.', '\\.')}\\.[0-9a-f]{16}\\.tmp(-\\w+)?$`)
 
 /**
@@ -142,13 +144,19 @@ const unfinishedCopy = new RegExp(`^\\.${databaseName.replace('.', '\\.')}\\.[0-
  */
 async function sweepUnfinished(stateDirectory: string, file: string): Promise<DatabaseSync> {
   const path = join(stateDirectory, usingName)
-  const using = new DatabaseSync(path, { timeout: 2_000 })
+  const using = new DatabaseSync(path, { timeout: sweepMs })
   try {
     using.exec('PRAGMA journal_mode = MEMORY')
-    if (isAlone(path)) {
-      for (const name of await readdir(stateDirectory))
-        if (unfinishedCopy.test(name)) await rm(join(stateDirectory, name), { force: true })
-      await sweepTemporary(dirname(resolve(file)), basename(file))
+    // During the sweep, too: another backup that begins meanwhile waits with its copy, which would be removed.
+    const alone = lockAlone(path)
+    try {
+      if (alone) {
+        for (const name of await readdir(stateDirectory))
+          if (unfinishedCopy.test(name)) await rm(join(stateDirectory, name), { force: true })
+        await sweepTemporary(dirname(resolve(file)), basename(file))
+      }
+    } finally {
+      alone?.close()
     }
     // A shared lock, which the kernel lets go when the process ends in any way.
     using.exec('BEGIN')
@@ -160,16 +168,15 @@ async function sweepUnfinished(stateDirectory: string, file: string): Promise<Da
   }
 }
 
-/** Whether no backup has the shared lock. */
-function isAlone(path: string): boolean {
+/** @returns the lock that no other backup shares, until it is closed; undefined where another one has the shared lock */
+function lockAlone(path: string): DatabaseSync | undefined {
   const sql = new DatabaseSync(path, { timeout: 0 })
   try {
-    sql.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; ROLLBACK')
-    return true
+    sql.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+    return sql
   } catch {
-    return false
-  } finally {
     sql.close()
+    return undefined
   }
 }
 

@@ -1,13 +1,21 @@
-import { copyFile, link, lstat, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { copyFile, link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import type { Logger } from 'pino'
 import { secretFile } from '../secrets/secret-file.ts'
 import { asideName, databaseName, headName, noteName } from '../store/database-name.ts'
 import { reserveName } from '../store/disk-reserve.ts'
 import { lockName, lockState } from '../store/state-lock.ts'
-import { syncFolder, syncTree } from '../system/files.ts'
+import { isThere, syncFolder, syncTree } from '../system/files.ts'
 import { BackupRefused } from './refused.ts'
-import { exchange, formerName, freeStamp, isUnused, lockForRestore, ownTree } from './restore-backup.ts'
+import {
+  exchange,
+  formerName,
+  freeStamp,
+  isUnused,
+  lockForRestore,
+  ownTree,
+  requireMovable,
+} from './restore-backup.ts'
 import { salvage, type Salvaged } from './salvage.ts'
 import {
   clearUnfinishedRestore,
@@ -121,8 +129,9 @@ async function replace(
   { stateDirectory, now, log, onBegin }: ReplaceOptions,
   fill: (former: string, staging: string) => Promise<void>,
 ): Promise<string> {
-  const present = await lstat(stateDirectory).catch(() => undefined)
-  if (!present?.isDirectory()) throw new BackupRefused(`${stateDirectory} is not a folder: there is no state`)
+  if (!(await isThere(stateDirectory)))
+    throw new BackupRefused(`${stateDirectory} is missing: there is no state`)
+  await requireMovable(stateDirectory)
   const lock = lockForRestore(stateDirectory, log)
   try {
     const unfinished = await findUnfinishedRestore(stateDirectory)

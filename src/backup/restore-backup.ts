@@ -78,13 +78,7 @@ interface Placed {
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { file, passphrase, stateDirectory, log } = options
   const isMade = await makeFolder(stateDirectory)
-  const present = await lstat(stateDirectory)
-  if (!present.isDirectory())
-    throw new BackupRefused(`${stateDirectory} is not a folder; a link or a mount cannot be put aside`)
-  if ((await stat(dirname(stateDirectory))).dev !== present.dev)
-    throw new BackupRefused(
-      `${stateDirectory} is a mount of its own and cannot be put aside; name a folder below it as state.directory`,
-    )
+  const present = await requireMovable(stateDirectory)
   const lock = lockForRestore(stateDirectory, log)
   try {
     const handle = await openRegularFile(file)
@@ -101,8 +95,22 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   }
 }
 
+/** @returns who owns the folder @throws BackupRefused for one that cannot be moved aside, or moved from beside */
+export async function requireMovable(stateDirectory: string): Promise<Owner> {
+  const present = await lstat(stateDirectory)
+  if (!present.isDirectory())
+    throw new BackupRefused(
+      `${stateDirectory} is not a folder, and a link cannot be put aside; name the folder itself as state.directory`,
+    )
+  if ((await stat(dirname(stateDirectory))).dev !== present.dev)
+    throw new BackupRefused(
+      `${stateDirectory} is a mount of its own and cannot be put aside; move what is in it to a folder below it, and name that as state.directory`,
+    )
+  return present
+}
+
 /** Where there is no state folder yet, there is nothing that could be locked. @returns whether there was none */
-export const makeFolder = (stateDirectory: string): Promise<boolean> =>
+const makeFolder = (stateDirectory: string): Promise<boolean> =>
   mkdir(stateDirectory, { mode: 0o700 }).then(
     () => true,
     (error: unknown) => {

@@ -1,8 +1,20 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { beginAnew } from '../../../src/backup/replace-state.ts'
 import { backupMachine, picture } from '../../support/backup-machine.ts'
+import { captureLog } from '../../support/https-server.ts'
 import { createRandom } from '../../support/random.ts'
 
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
@@ -145,6 +157,22 @@ describe('a platform that lost a part of its state', () => {
     expect((await restore({}, file())).exitCode).toBe(0)
     const restored = await start()
     await restored.signIn('you29@plant.example', password)
+  })
+
+  it('says what to do where its folder is a link or a mount, which cannot be put aside', async () => {
+    await used()
+    renameSync(state, join(home, 'data'))
+    symlinkSync(join(home, 'data'), state)
+    for (const command of ['recover', 'fresh-start']) {
+      const { exitCode, stderr } = await run([command, '--yes'])
+      expect([exitCode, stderr]).toEqual([
+        1,
+        expect.stringContaining('name the folder itself as state.directory'),
+      ])
+    }
+    const log = captureLog().log
+    const options = { stateDirectory: '/proc', now: Date.now(), log, onBegin: () => undefined }
+    await expect(beginAnew(options)).rejects.toThrow('/proc is a mount of its own')
   })
 
   it('keeps folders that no row names where its database is not known to be complete', async () => {
