@@ -7,9 +7,10 @@ import { StartError, StartRefused } from '../../errors/start-error.ts'
 import { nextSecretFile, readOrMakeSecret, secretFile } from '../../secrets/secret-file.ts'
 import { createSecret, createSecrets, type Secrets } from '../../secrets/secrets.ts'
 import { databaseName } from '../../store/database-name.ts'
-import { openDatabase, type Database, type Migrations } from '../../store/database.ts'
+import { DatabaseDamaged, openDatabase, type Database, type Migrations } from '../../store/database.ts'
 import { lockState } from '../../store/state-lock.ts'
 import { isThere, replaceFile, syncFolder } from '../../system/files.ts'
+import { notWhole } from '../whole-state.ts'
 import { sealedColumns, sealOf, type SealedColumn } from './sealed-columns.ts'
 
 /** Says that the secret was changed, until the trail has it. */
@@ -33,7 +34,7 @@ export interface SecretChange {
 /**
  * Replaces the secret of the state folder, and seals anew what is sealed with it. An interruption loses nothing: the new secret is on the disk
  * first, and the same call finishes what was begun.
- * @throws StateInUse while the platform runs, StartError without a state, and the system's error
+ * @throws StateInUse while the platform runs, StartError without a state or with a damaged one, and the system's error
  */
 export async function changeSecret({
   stateDirectory,
@@ -53,12 +54,13 @@ export async function changeSecret({
     const before = await readOrMakeSecret(present, secretBytes, () => {
       throw new StartError(`${present} is damaged or missing: see ${program.ctl} recover`)
     })
-    const after = await readOrMakeSecret(next, secretBytes, createSecret)
-    // The daemon has an account of its own.
-    const { uid, gid } = await stat(present)
-    await chown(next, uid, gid)
-    const database = openDatabase(databaseFile, log, migrations, { onDamage: 'refuse' })
+    // First of all: a new secret beside a database that cannot be opened would keep the platform from saying what to do about that.
+    const database = openWhole(databaseFile, log, migrations)
     try {
+      const after = await readOrMakeSecret(next, secretBytes, createSecret)
+      // The daemon has an account of its own.
+      const { uid, gid } = await stat(present)
+      await chown(next, uid, gid)
       const done = sealAnew(database, createSecrets(before), createSecrets(after))
       await replaceFile(changed, '', 0o600)
       await chown(changed, uid, gid)
@@ -70,6 +72,15 @@ export async function changeSecret({
     }
   } finally {
     lock.release()
+  }
+}
+
+function openWhole(file: string, log: Logger, migrations: Migrations): Database {
+  try {
+    return openDatabase(file, log, migrations, { onDamage: 'refuse' })
+  } catch (error) {
+    if (error instanceof DatabaseDamaged) throw notWhole(`the database ${file} is damaged: ${error.message}`)
+    throw error
   }
 }
 

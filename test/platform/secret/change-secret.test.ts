@@ -126,6 +126,18 @@ describe('edgeplatformctl secret change', () => {
     expect(existsSync(join(state, 'secret.changed'))).toBe(false)
   })
 
+  it('is refused on a damaged database, with what to do, and leaves no new secret', async () => {
+    const state = copy()
+    const database = join(state, 'edgeplatform.db')
+    writeFileSync(database, readFileSync(database).fill(0xa5, 4_096, 8_192))
+    const { exitCode, stderr } = await change(state)
+    expect([exitCode, stderr]).toEqual([
+      1,
+      expect.stringMatching(/damaged.*restore FILE.*recover.*Nothing was changed$/s),
+    ])
+    expect(existsSync(join(state, 'secret.next'))).toBe(false)
+  })
+
   it('is refused while the platform runs, and where there is none', async () => {
     const state = copy()
     const platform = await createTestPlatform({ stateDirectory: state })
