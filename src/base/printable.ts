@@ -18,3 +18,7 @@ export function escapeEach(text: string, which: RegExp): string {
   const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
   return text.replace(which, (character) => character.split('').map(escapeUnit).join(''))
 }
+
+/** A text as one word of a command for sh, as in an advice that is copied: in single quotes unless it needs none. */
+export const shellWord = (text: string): string =>
+  /^[\w%+,./:=@-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`

@@ -10,7 +10,7 @@ export const about = {
   errors: { ...uploadErrors, ...bundleErrors, ...contentErrors, ...registryErrors },
   config: { content: Content },
   checkReferencedFiles: async (check) => [
-    ...(await (await import('./check-mount.ts')).checkMount(check)),
+    ...(await (await import('./check-folder.ts')).checkFolder(check)),
     ...(await (await import('./check-signing-key.ts')).checkSigningKey(check)),
     ...(await import('./check-registry.ts')).checkRegistry(check),
   ],

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -128,4 +128,21 @@ it('a mount that the content requires and that is missing is a problem, in the f
   expect(await folderOf('content: {requireMount: true}\n')).toEqual(['/var/lib/edgehostd/content'])
   expect(await folderOf(`content: {requireMount: false}\n${state}`)).toEqual([])
   expect(await folderOf('content: {requireMount: true, directory: /proc}\n')).toEqual([])
+})
+
+it('a folder of the content that has an image layout of another program is a problem, also where it is the default one', async () => {
+  const problem =
+    /^(\S+): the folder of the content, (\S+), has (.*), but no record of a bundle: .* cd \S+ && mkdir layout/
+  const found = async (yaml: string) =>
+    (await problemsOf(`${yaml}state: {directory: @/state}\n`)).map(
+      (text) => problem.exec(text)?.slice(1) ?? text,
+    )
+  for (const place of ['disk', 'state/content']) await mkdir(at(`${place}/blobs/sha256`), { recursive: true })
+  const own = 'content: {directory: @/disk}\n'
+  expect(await found(own)).toEqual([])
+  expect(await found('')).toEqual([])
+  for (const place of ['disk', 'state/content'])
+    await writeFile(at(`${place}/index.json`), '{"schemaVersion":2,"manifests":[]}')
+  expect(await found(own)).toEqual([['config.yaml:1', 'disk', 'index.json, blobs']])
+  expect(await found('')).toEqual([['content.directory', 'state/content', 'index.json, blobs']])
 })

@@ -1,4 +1,5 @@
 import { AppError } from '../../errors/app-error.ts'
+import { StartError } from '../../errors/start-error.ts'
 import { refuseFull, storageFull } from '../../errors/storage-full.ts'
 import type { Logger } from '../../system/log.ts'
 import { contentErrors } from '../codes.ts'
@@ -18,7 +19,9 @@ export function unavailable(log: Logger, root: string) {
     if (code === 'ENOSPC' || code === 'EDQUOT') refuseFull(error)
     log.error(
       { err: error, folder: root },
-      `the content cannot be read or written; see: findmnt -T ${root}; df ${root}; dmesg --level=err`,
+      error instanceof StartError
+        ? `the content cannot be used: ${error.message}`
+        : `the content cannot be read or written; see: findmnt -T ${root}; df ${root}; dmesg --level=err`,
     )
     throw new AppError(
       contentErrors.ContentUnavailable,

@@ -30,6 +30,7 @@ import {
   type ContentFolder,
 } from './folder.ts'
 import { linkBlobs } from './link-blobs.ts'
+import { requireOwnFolder } from './own-folder.ts'
 import { openPins, type Pins } from './pins.ts'
 import { createPublication, markerName } from './publication.ts'
 import { reconcile } from './reconcile.ts'
@@ -177,6 +178,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
 
   async function openNow(): Promise<void> {
     await requirePlace()
+    await requireOwnFolder(folder)
     await makeContentFolder(folder)
     index ??= createContentIndex(openIndexDatabase(indexFile, bootId))
     pins = await openPins(folder.pinsFile, log)

@@ -18,6 +18,12 @@ interface Listed {
 }
 
 /**
+ * How each index.json of a store begins, as earlier versions have written it too: the line feed tells it from those of other programs.
+ */
+export const indexFileHead =
+  '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[\n'
+
+/**
  * Writes index.json of the store, for people and for tools that read an image layout, such as `skopeo copy oci:…`. The daemon does
  * not read it. A tag is at the bundle that has it.
  */
@@ -27,18 +33,20 @@ export async function writeIndexFile({ indexFile }: ContentFolder, { sql }: Inde
     FROM entry JOIN bundle ON bundle.id = entry.bundle AND is_published = 1 JOIN blob ON hex = substr(digest, 8)
     WHERE entry.id > ? ORDER BY entry.id LIMIT 200`)
   async function* pieces(): AsyncGenerator<string> {
-    yield '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":['
+    yield indexFileHead
     const rest = createSlices()
+    let isEmpty = true
     for (let last = 0; ;) {
       await rest()
       const rows = page.all(last) as unknown as Listed[]
       if (rows.length === 0) break
       yield rows
-        .map((row) => `${row === rows[0] && last === 0 ? '' : ','}\n${JSON.stringify(descriptorOf(row))}`)
+        .map((row) => `${isEmpty && row === rows[0] ? '' : ',\n'}${JSON.stringify(descriptorOf(row))}`)
         .join('')
+      isEmpty = false
       last = rows.at(-1)?.id ?? last
     }
-    yield '\n]}\n'
+    yield isEmpty ? ']}\n' : '\n]}\n'
   }
   const temporary = `${indexFile}.new`
   try {

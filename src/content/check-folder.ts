@@ -1,0 +1,28 @@
+import { NamedFileUnusable } from '../errors/start-error.ts'
+import { isForRoot } from '../errors/unreadable.ts'
+import type { Finding, ReferenceCheck } from '../room.ts'
+import { contentFolder, contentRoot } from './store/folder.ts'
+import { requireMount } from './store/mount.ts'
+import { requireOwnFolder } from './store/own-folder.ts'
+
+/**
+ * Checks the folder of the content: that a file system is mounted there, if it has to be, and that it has nothing of another program
+ * which the store would remove.
+ */
+export async function checkFolder({ value, stateDirectory, onUnseen }: ReferenceCheck): Promise<Finding[]> {
+  const directory = value('content.directory')
+  const root = contentRoot(typeof directory === 'string' ? directory : '', stateDirectory)
+  let path = 'content.requireMount'
+  try {
+    if (value(path) === true) await requireMount(root)
+    path = 'content.directory'
+    await requireOwnFolder(contentFolder(root))
+    return []
+  } catch (error) {
+    if (error instanceof NamedFileUnusable) return [{ path, message: error.message, isOfFile: true }]
+    if (isForRoot({ cause: error })) onUnseen(root)
+    // A folder that cannot be read is no reason not to start: each use of the content tells it.
+    else if (path === 'content.requireMount') throw error
+    return []
+  }
+}
