@@ -168,6 +168,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     ...{ stateDirectory: state.directory, settings: config.platform.packs, store: clusterStore, index },
     isComplete: audit.isComplete,
     ...{ database, read, secrets, tenantUid: tenant.uid, hosts, packs, clock, log },
+    hasSpace: () => state.reserve.admits(),
   })
   const clouds = await createCloudParts({
     ...{ settings: config.clouds, database, read, secrets, requireProject, stopping, clock, log },

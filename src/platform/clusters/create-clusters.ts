@@ -29,6 +29,8 @@ export interface ClusterPartsOptions {
   readonly tenantUid: string
   readonly hosts: Pick<HostParts, 'find' | 'findByOwnId'>
   readonly packs: Pick<PackParts, 'packs' | 'profiles' | 'examinations'>
+  /** Whether the disk has space for what could also come later. */
+  readonly hasSpace: () => boolean
   readonly clock: Clock
   readonly log: Logger
 }
@@ -62,7 +64,7 @@ export async function createClusterParts(options: ClusterPartsOptions): Promise<
   })
   const headSeal = sealOf(secrets, sealedColumns.clusterDescriptions)
   const { takeHeartbeat, ...reports } = createClusterReports({
-    ...{ store, clock, seal: sealOf(secrets, sealedColumns.kubeconfigs) },
+    ...{ store, hasSpace: options.hasSpace, clock, seal: sealOf(secrets, sealedColumns.kubeconfigs) },
   })
   const { profiles } = packs
   const clusters = createClusters({

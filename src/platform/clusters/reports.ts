@@ -31,11 +31,14 @@ const farthest = 1_000_000
 export function createClusterReports({
   store,
   seal,
+  hasSpace,
   clock,
 }: {
   readonly store: ClusterStore
   /** Of the kubeconfigs alone. */
   readonly seal: Seal
+  /** Whether the disk has space for what could also come later. */
+  readonly hasSpace: () => boolean
   readonly clock: Pick<Clock, 'now'>
 }): Omit<ClusterReports, 'heartbeat'> & {
   /** @returns whether the cluster is gone from its host, as it shall be */
@@ -72,7 +75,12 @@ export function createClusterReports({
       if (isGone) heard.delete(uid)
       else {
         heard.set(uid, clock.now())
-        put(cluster, { heartbeat, steps, state: deleteRequestedAt === undefined ? state : 'Deleting' })
+        const next = { heartbeat, steps }
+        const isStored = bytesOf(next) <= bytesOf(cluster) || hasSpace()
+        put(cluster, {
+          ...(isStored ? next : withoutTexts(heartbeat, cluster)),
+          state: deleteRequestedAt === undefined ? state : 'Deleting',
+        })
       }
       return isGone
     },
@@ -102,6 +110,16 @@ export function createClusterReports({
     },
   }
 }
+
+type Beat = Pick<ReportedCluster, 'heartbeat' | 'steps'>
+
+const bytesOf = ({ heartbeat, steps }: Beat): number => Buffer.byteLength(JSON.stringify([heartbeat, steps]))
+
+/** What is stored of a heartbeat on a full disk: its reserve is for what ends a deletion, and the texts of many clusters would use it up. */
+const withoutTexts = (heartbeat: NonNullable<Beat['heartbeat']>, stored: Beat): Beat => ({
+  heartbeat: { ...heartbeat, message: stored.heartbeat?.message ?? '' },
+  steps: stored.steps,
+})
 
 /** Lists show times as they came. @throws AppError BadRequest for what is no time */
 function requireTime(field: string, text: string | undefined): void {

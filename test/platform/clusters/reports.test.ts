@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Audit } from '../../../src/platform/schemas/audits.ts'
 import { ask, beat, by, clusterWorld, create, report, shown, wanted } from '../../support/cluster-world.ts'
 import { dayMs, minuteMs } from '../../support/turning-clock.ts'
@@ -57,6 +57,30 @@ describe('a cluster is deleted', () => {
     expect((await ask('DELETE', url)).status).toBe(204)
     expect((await ask('GET', `/v1/spectroclusters/${uid}`)).status).toBe(404)
   })
+})
+
+it('on a full disk a heartbeat says how far its host is, and no more text than before', async () => {
+  const host = await world.joined()
+  const uid = await create(host)
+  const step = { key: 'init', title: 'Set up', state: 'failed', failures: 1, reason: 'short' }
+  await report(host, uid, { number: 1, state: 'Provisioning', message: 'short', steps: [step] })
+  const full = vi.spyOn(world.platform().rooms.state.reserve, 'admits').mockReturnValue(false)
+  try {
+    const long = 'x'.repeat(4_000)
+    const steps = [{ ...step, failures: 2, reason: long }]
+    const { status } = await report(host, uid, { number: 1, state: 'Error', message: long, steps })
+    expect(status).toBe(204)
+    expect((await shown(uid)).status).toMatchObject({
+      state: 'Error',
+      number: 1,
+      message: 'short',
+      steps: [step],
+    })
+    await report(host, uid, { number: 1, state: 'Running', message: '', steps: [] })
+    expect((await shown(uid)).status).toMatchObject({ state: 'Running', message: '', steps: [] })
+  } finally {
+    full.mockRestore()
+  }
 })
 
 describe('a cluster whose host was heard last while the clock was ahead', () => {
