@@ -160,23 +160,29 @@ type IpObjects = readonly Readonly<Record<string, unknown>>[]
 /**
  * Asks ip(8) about IPv4, with its words; none where it is missing or fails.
  * @param about what of /proc and of the addresses the question is about: it is asked again when that has changed, or after ten minutes, since
- *   the network is read at each change of a pod
+ *   the network is read at each change of a pod; after a failure in ten seconds
  */
 export type AskIp = (words: readonly string[], about: string) => Promise<IpObjects>
 
 const askAgainMs = 600_000
+/** Nothing is known then, as where ip was too slow under the load of a boot. Not at once: one that always fails would be run at each read. */
+const failedAgainMs = 10_000
 
 /** @param now monotonic milliseconds */
 export function createAskIp(runner: CommandRunner, now: () => number): AskIp {
-  const answers = new Map<string, { about: string; at: number; found: Promise<IpObjects> }>()
+  const answers = new Map<string, { about: string; until: number; found: Promise<IpObjects> }>()
   return (words, about) => {
     const line = words.join(' ')
     const last = answers.get(line)
-    if (last?.about === about && now() - last.at < askAgainMs) return last.found
-    const found = ask(runner, 'ip', ['-json', '-4', ...words], 3_000).then((answer) =>
-      parseIp('stdout' in answer ? answer.stdout : ''),
-    )
-    answers.set(line, { about, at: now(), found })
+    if (last?.about === about && now() < last.until) return last.found
+    const asked = ask(runner, 'ip', ['-json', '-4', ...words], 3_000)
+    const found = asked.then((answer) => {
+      if ('stdout' in answer) return parseIp(answer.stdout)
+      entry.until = now() + failedAgainMs
+      return []
+    })
+    const entry = { about, until: now() + askAgainMs, found }
+    answers.set(line, entry)
     return found
   }
 }

@@ -9,6 +9,7 @@ import { parseIpv4DefaultRoutes, parseIpv6DefaultRoutes } from '../../../src/hos
 import { programs } from '../../fixtures/host/edges.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 import type { HostFiles } from '../../../src/host/files.ts'
+import { CommandFailed, type CommandRunner } from '../../../src/system/runner.ts'
 
 const readNetwork = (files: HostFiles, ipv4: Ipv4Addresses, { runner } = programs()) =>
   read(
@@ -253,6 +254,24 @@ it('a default route of another table counts where the main table has none', asyn
   expect(nics.filter(({ isDefault }) => isDefault)).toMatchObject([
     { nicName: 'eth0', ip: '192.0.2.10', gateway: '192.0.2.1' },
   ])
+})
+
+it('ip is asked again soon after it has failed', async () => {
+  let isLate = true
+  const runner: CommandRunner = {
+    async run() {
+      if (isLate) throw new CommandFailed('ip', 'timed-out', '')
+      return { exitCode: 0, stdout: '[{"dev":"eth0"}]', stderr: '' }
+    },
+  }
+  let now = 0
+  const askIp = createAskIp(runner, () => now)
+  const asked = () => askIp(['route'], 'a')
+  expect(await asked()).toEqual([])
+  isLate = false
+  expect(await asked()).toEqual([])
+  now = 10_000
+  expect(await asked()).toEqual([{ dev: 'eth0' }])
 })
 
 it('ip is asked again when what the question is about has changed, or after ten minutes', async () => {
