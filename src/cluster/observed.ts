@@ -61,7 +61,7 @@ export interface EngineObserved {
   readonly api: 'absent' | 'silent' | 'answers'
   /** Node of this host; undefined where the API does not answer or has none. */
   readonly node?: NodeObserved
-  /** The name of this host, where the kubelet takes it for that of its node, which it keeps otherwise. */
+  /** The name by which the kubelet goes where its unit has none; as a rule that of this host. */
   readonly followsHostName?: string
   /** Why CoreDNS or kube-proxy does not run, in one line; absent where both do, and where the API server does not say. */
   readonly addonTrouble?: string

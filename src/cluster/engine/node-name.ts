@@ -27,15 +27,27 @@ export interface NodeNameOrder {
 export interface KubeletPaths {
   readonly unit: string
   readonly config: string
+  /** Arguments that kubeadm has written for the kubelet. */
+  readonly flags: string
 }
 
 const usualPaths: KubeletPaths = {
   unit: join(unitFolder, units.kubelet),
   config: join(kubernetesFiles.folder, 'kubelet.conf'),
+  flags: '/var/lib/kubelet/kubeadm-flags.env',
 }
 
 /** The name of this host as the kubelet takes it for a node. */
 export const hostNodeName = (): string => hostname().trim().toLowerCase()
+
+/**
+ * The name by which a kubelet goes whose unit has none: the one that kubeadm has written beside it, as for a node with a name of its own,
+ * otherwise that of this host.
+ */
+export async function unfixedName({ flags }: Pick<KubeletPaths, 'flags'> = usualPaths): Promise<string> {
+  const text = await readFile(flags, 'utf8').catch(() => '')
+  return new RegExp(`${nodeNameArgument}([^\\s"']+)`).exec(text)?.[1] ?? hostNodeName()
+}
 
 /** The name of the node in the certificate of the kubelet; undefined where it has none that can be read. */
 export async function certifiedName({ config }: Pick<KubeletPaths, 'config'> = usualPaths): Promise<
@@ -64,7 +76,7 @@ export async function writeKubeletUnit(paths: ClusterPaths, name: string): Promi
   if (present === text) return
   await replaceFile(usualPaths.unit, text, 0o644)
   await commands.run('systemctl', ['daemon-reload'])
-  if (present === undefined || node === hostNodeName()) return
+  if (present === undefined || node === (await unfixedName())) return
   const failed = await commands.attempt('systemctl', ['try-restart', units.kubelet], { timeoutMs: 90_000 })
   if (failed !== undefined)
     throw new StepFailed(`the kubelet does not start again; see: journalctl -u ${units.kubelet}`)

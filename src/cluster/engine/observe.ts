@@ -11,7 +11,7 @@ import type { ReadCertificates } from './certificates/certificate-reader.ts'
 import { readRenewal } from './certificates/renewal-copy.ts'
 import { noCertificates, stateOf, type CertificateState } from './certificates/seen-certificates.ts'
 import { readInitialisation } from './initialisation.ts'
-import { hostNodeName, isNameFixed } from './node-name.ts'
+import { isNameFixed, unfixedName } from './node-name.ts'
 import { readNote } from './note.ts'
 import { kubernetesFiles, unitFolder, units, type ClusterPaths } from './paths.ts'
 import type { Programs } from './programs.ts'
@@ -35,6 +35,8 @@ export interface ObserverOptions {
   readonly adminConfig?: string
   /** Unit of the kubelet, by default that of this host. */
   readonly kubeletUnit?: string
+  /** Arguments that kubeadm has written for the kubelet, by default those of this host. */
+  readonly kubeletFlags?: string
 }
 
 const timeoutMs = 20_000
@@ -130,7 +132,11 @@ export function createObserver(options: ObserverOptions) {
       isConfigured: plane !== 'complete' || (await isConfigured(paths, configurationDigest(wanted))),
       ...(await certificates(plane)),
       ...(plane === 'complete' && !(await isNameFixed({ unit: options.kubeletUnit ?? usualUnit }))
-        ? { followsHostName: hostNodeName() }
+        ? {
+            followsHostName: await unfixedName(
+              options.kubeletFlags === undefined ? undefined : { flags: options.kubeletFlags },
+            ),
+          }
         : {}),
       ...(plane === 'complete' ? await api(wanted, signal) : ({ api: 'absent' } as const)),
     }

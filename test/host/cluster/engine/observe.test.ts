@@ -61,6 +61,7 @@ const observe = (signal = new AbortController().signal, config = '') =>
     digestOf: () => 'digest-1',
     ...{ certificates: async () => certificates, now: () => now },
     ...{ adminConfig: join(home, 'admin.conf'), kubeletUnit: join(home, 'kubelet.service') },
+    kubeletFlags: join(home, 'kubeadm-flags.env'),
   })({ ...wanted, kubernetes: { ...wanted.kubernetes, config } }, signal)
 
 async function complete() {
@@ -245,6 +246,10 @@ it('a unit of the kubelet without the name of the node is one that follows the n
   expect(await observe()).not.toHaveProperty('followsHostName')
   await writeFile(join(home, 'kubelet.service'), 'ExecStart=kubelet $KUBELET_KUBEADM_ARGS\n')
   expect(await observe()).toMatchObject({ followsHostName: hostname().toLowerCase() })
+  // As kubeadm writes it for a node that was made with a name of its own.
+  const flags = 'KUBELET_KUBEADM_ARGS="--hostname-override=edge-1 --node-ip=192.0.2.7"\n'
+  await writeFile(join(home, 'kubeadm-flags.env'), flags)
+  expect(await observe()).toMatchObject({ followsHostName: 'edge-1' })
   await writeFile(join(home, 'kubelet.service'), kubeletUnit(paths, 'edge-1'))
   expect(await observe()).not.toHaveProperty('followsHostName')
 })
