@@ -24,6 +24,7 @@ import { createCreation, pinHolder } from './creation.ts'
 import { createDetails } from './details.ts'
 import { createKubeadmEngine, readAdminKubeconfig } from './engine/kubeadm.ts'
 import { isScratch } from './engine/kubeadm-files.ts'
+import { isProbe } from './host/preflight/probe-folder.ts'
 import { clusterPaths, kubernetesFiles } from './engine/paths.ts'
 import { createExamine } from './examine.ts'
 import { clusterFigures } from './figures.ts'
@@ -286,6 +287,8 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
       isLeftover: (name) => uidOf(name) !== undefined && name !== current,
     })
     for (const name of await readdir(paths.folder)) if (isScratch(name)) await removeFiles(name)
+    for (const name of await readdir(stateDirectory))
+      if (isProbe(name)) await rm(join(stateDirectory, name), { recursive: true, force: true })
     await sweepTemporary(paths.folder)
   }
 

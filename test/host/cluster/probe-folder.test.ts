@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -32,6 +32,14 @@ const { exitCode } = await runner.run('unshare', ['--mount', 'true'], { timeoutM
 describe.skipIf(exitCode !== 0)('the folder of the state', () => {
   it('is fit on a tmpfs without options, and nothing of the probe stays', async () => {
     expect(await judge('mount -t tmpfs tmpfs state')).toEqual([])
+    expect(await readdir(place)).toEqual([])
+  })
+
+  it('has nothing of a probe that is ended, as by its time limit', async () => {
+    const programs = join(folder, 'programs')
+    await mkdir(programs)
+    await writeFile(join(programs, 'findmnt'), '#!/bin/sh\nkill -TERM $PPID\n', { mode: 0o755 })
+    expect(await probeFolder(withMounts(`PATH=${programs}:$PATH`), place)).toBeUndefined()
     expect(await readdir(place)).toEqual([])
   })
 
