@@ -119,7 +119,10 @@ async function tryRegistration(
     'token',
     edgeHostUid === ''
       ? oneLine(`is accepted; this host will be ${name}, ${where}`)
-      : oneLine(`is not needed: the platform knows this host by its key, as ${name}, ${where}`),
+      : // Without a token it does not say the name.
+        oneLine(
+          `is not needed: the platform knows this host by its key, ${name === '' ? '' : `as ${name}, `}${where}`,
+        ),
   )
   return record
 }
