@@ -16,7 +16,7 @@ import { openHeadFile } from './head-file.ts'
 import { beginEntry, lossMark, systemEntry, type SystemEntry } from './own-entries.ts'
 import type { AuditAction } from './record.ts'
 import { createRequestAudit, type RequestAudit } from './request-audit.ts'
-import { retain } from './retention.ts'
+import { createAgeClock, retain } from './retention.ts'
 import { auditRoutes } from './routes.ts'
 import { countOf, createSearch, type SearchOptions } from './search.ts'
 import { createTrailStore } from './trail-store.ts'
@@ -103,7 +103,8 @@ export function createAudit(options: AuditOptions): Audit {
   }
   const oneRetention = createLock()
   let checkedAt = trail.head().seq
-  const removeSurplus = () => oneRetention(() => retain({ store, trail, clock, ...settings }))
+  const ages = createAgeClock({ store, trail }, clock)
+  const removeSurplus = () => oneRetention(() => retain({ store, trail, clock: ages, ...settings }))
   async function enforceRetention(): Promise<void> {
     trail.announceHead()
     await removeSurplus()

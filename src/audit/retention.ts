@@ -10,7 +10,7 @@ import { verifyTrail, type Verification } from './verification.ts'
 export interface RetentionOptions extends RetentionLimits {
   readonly store: TrailStore
   readonly trail: Trail
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'now'>
 }
 
 const dayMs = 86_400_000
@@ -22,6 +22,34 @@ const surplusAtLeast = 100
 const mostBytesEach = 2_048
 // Removed, with its rows in five indexes, in some milliseconds.
 const sliceLength = 25
+
+const steadyMs = 3_600_000
+/** Records before a start of the program, of which the oldest says that time has passed: the newest may be of a wrong clock. */
+const witnesses = 100
+
+/**
+ * The time by which records are too old. A clock that has jumped is obeyed once it went on without another jump for a day; until then time passes
+ * from where it was, and at the start of the program from the last records before. Boards without a clock begin in a wrong year.
+ */
+export function createAgeClock(
+  { store, trail }: Pick<RetentionOptions, 'store' | 'trail'>,
+  clock: Pick<Clock, 'now' | 'monotonic'>,
+): Pick<Clock, 'now'> {
+  const { seq } = trail.head()
+  const times = Array.from({ length: witnesses }, (_, index) => store.read(seq - index)?.at ?? Infinity)
+  /** Wall time less monotonic time that is obeyed, and the one that may be once it has lasted. */
+  let obeyed = Math.min(clock.now(), ...times) - clock.monotonic()
+  let steady: { readonly offset: number; readonly since: number } | undefined
+  return {
+    now() {
+      const monotonic = clock.monotonic()
+      const offset = clock.now() - monotonic
+      if (!steady || Math.abs(offset - steady.offset) > steadyMs) steady = { offset, since: monotonic }
+      if (monotonic - steady.since >= dayMs) obeyed = offset
+      return Math.min(clock.now(), monotonic + obeyed)
+    },
+  }
+}
 
 /**
  * Removes the oldest records: a bounded number of those that are too old, and all that exceed the maximum size. The

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { hex } from '../../../src/audit/record.ts'
-import { retain } from '../../../src/audit/retention.ts'
+import { createAgeClock, retain } from '../../../src/audit/retention.ts'
 import { createTestTrail, entry, type TestTrail } from '../../support/test-trail.ts'
-import { dayMs } from '../../support/turning-clock.ts'
+import { dayMs, hourMs } from '../../support/turning-clock.ts'
 
 let rig: TestTrail
 beforeEach(() => {
@@ -107,6 +107,22 @@ describe('retention', () => {
     expect(await verify()).toMatchObject({ isIntact: false })
     rig.database.sql.exec('UPDATE audit_checkpoint SET removed_to = 11')
     expect(await verify()).toMatchObject({ isIntact: false })
+  })
+
+  it.each([
+    ['jumps ahead while the program runs', 0],
+    ['is ahead at its start', 4_000 * dayMs],
+  ])('a clock that %s costs nothing until it went on for a day', async (_what, aheadAtStart) => {
+    const { store, trail } = rig.fill(200)
+    let [ahead, passed] = [aheadAtStart, 0]
+    const clock = { now: () => rig.clock.now() + passed + ahead, monotonic: () => passed }
+    const ages = createAgeClock({ store, trail }, clock)
+    const run = () => retain({ store, trail, clock: ages, ...limits })
+    expect(await run()).toBe(0)
+    ahead = 4_000 * dayMs
+    for (passed = hourMs; passed < dayMs; passed += hourMs) expect(await run(), String(passed)).toBe(0)
+    passed += 2 * hourMs
+    expect(await run()).toBeGreaterThanOrEqual(200)
   })
 
   it('retention removes nothing if the checkpoint cannot be written', async () => {
