@@ -144,7 +144,7 @@ export function describeProblem(
 }
 
 /** A JSON pointer (RFC 6901) as fields are named in messages: `/spec/pools/0/name` is `spec.pools[0].name`. */
-const fieldPath = (pointer: string) =>
+export const fieldPath = (pointer: string): string =>
   pointer
     .split('/')
     .slice(1)

@@ -3,17 +3,28 @@ import { nearestName } from '../base/nearest-name.ts'
 import { printable } from '../base/printable.ts'
 import type { AppError } from '../errors/app-error.ts'
 import { refusedField } from '../errors/refused-field.ts'
+import { fieldPath } from './compilers.ts'
 
 const safe = ['GET', 'HEAD', 'OPTIONS']
 
 /**
  * Refuses query parameters that would have no effect because of their spelling: with `filter` for `filters` the reply would have all items.
  * Other unknown names are ignored, since clients of the published API send parameters of features that are not here. `dryRun` is refused
- * where a route does not offer it: the client expects that nothing is changed.
+ * where a route does not offer it: the client expects that nothing is changed. Misspelt fields of bodies are refused too: without `isSensitiv` a
+ * secret would be stored as plain text. Not those of hosts, whose version may be a later one with more fields.
  * @param common parameters of all routes
  */
 export function addSpelling(app: FastifyInstance, common: readonly string[]): void {
   app.addHook('onRoute', (route) => {
+    const { access, audit } = route.config ?? {}
+    const isOfHost = access === 'host' || (typeof audit === 'object' && audit.isOfHost === true)
+    const body = route.schema?.body as Shape | undefined
+    if (body && !isOfHost)
+      route.preValidation = [
+        (request: FastifyRequest, _reply: unknown, done: (error?: Error) => void) =>
+          done(describeFields(request.body, body)),
+        ...[route.preValidation ?? []].flat(),
+      ]
     // Behind the guard, which knows the caller first.
     route.onRequest = [
       ...[route.onRequest ?? []].flat(),
@@ -40,6 +51,51 @@ export function describeSpelling(
   }
   return undefined
 }
+
+/** What is used of a JSON schema. */
+interface Shape {
+  readonly type?: unknown
+  readonly properties?: Readonly<Record<string, Shape>>
+  readonly items?: Shape
+  /** Names that are free. */
+  readonly patternProperties?: object
+  readonly additionalProperties?: boolean | object
+}
+
+/** @returns BadRequest with the path of a field that is misspelt; a name that could be one which is given too is not. Pure. */
+export function describeFields(
+  value: unknown,
+  { properties, items, patternProperties, additionalProperties }: Shape,
+  pointer = '',
+): AppError | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  if (Array.isArray(value)) {
+    if (!items) return undefined
+    for (const [index, each] of value.entries()) {
+      const misspelt = describeFields(each, items, `${pointer}/${index}`)
+      if (misspelt) return misspelt
+    }
+    return undefined
+  }
+  if (!properties || patternProperties || typeof additionalProperties === 'object') return undefined
+  for (const [name, inner] of Object.entries(value)) {
+    const known = Object.hasOwn(properties, name) ? properties[name] : undefined
+    const misspelt = known
+      ? describeFields(inner, known, `${pointer}/${name}`)
+      : describeField(
+          `${pointer}/${printable(name)}`,
+          nearestName(
+            name,
+            Object.keys(properties).filter((each) => !Object.hasOwn(value, each)),
+          ),
+        )
+    if (misspelt) return misspelt
+  }
+  return undefined
+}
+
+const describeField = (pointer: string, meant: string | undefined) =>
+  meant === undefined ? undefined : refusedField(fieldPath(pointer), `is misspelt; write ${meant}`)
 
 /** `project` is meant as `ProjectUid`, `order` as `orderBy`. */
 const beginningWith = (name: string, known: readonly string[]) =>

@@ -1,0 +1,45 @@
+import { Type } from 'typebox'
+import { expect, it } from 'vitest'
+import { describeFields } from '../../../src/api/spelling.ts'
+
+const schema = Type.Object({
+  metadata: Type.Object({
+    name: Type.String(),
+    labels: Type.Optional(Type.Record(Type.String(), Type.String())),
+  }),
+  variables: Type.Optional(
+    Type.Array(
+      Type.Object({
+        name: Type.String(),
+        isSensitive: Type.Optional(Type.Boolean()),
+        format: Type.Optional(Type.String()),
+      }),
+    ),
+  ),
+})
+
+it.each([
+  [{ metdata: {} }, 'metdata', 'metadata'],
+  [{ metadata: { nmae: 'a' } }, 'metadata.nmae', 'name'],
+  [{ variables: [{ name: 'a' }, { name: 'b', isSensitiv: true }] }, 'variables[1].isSensitiv', 'isSensitive'],
+  [{ variables: [{ name: 'a', foramt: 'number' }] }, 'variables[0].foramt', 'format'],
+])('a field that is nearly one of the schema is refused with its path: %j', (body, field, meant) => {
+  expect(describeFields(body, schema)).toMatchObject({
+    message: `${field} is misspelt; write ${meant}`,
+    details: { field },
+  })
+})
+
+it.each([
+  [{ metadata: { name: 'a' }, variables: [{ name: 'a', isSensitive: true }] }],
+  [{ metadata: { name: 'a', labels: { nmae: 'free' } } }],
+  // A client of the published API sends fields that are not here.
+  [{ metadata: { name: 'a', ownerReference: 'x' }, tenantScope: true }],
+  // One that is given can not be meant.
+  [{ metadata: { name: 'a', names: 'b' } }],
+  [null],
+  ['text'],
+  [[{ metdata: {} }]],
+])('others pass: %j', (body) => {
+  expect(describeFields(body, schema)).toBeUndefined()
+})
