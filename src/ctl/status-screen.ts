@@ -62,10 +62,13 @@ function identity({ host: { metadata, spec, status }, service }: HostStatus): Fa
     failing.length > 0
       ? { label: 'State', lines: [`not ready: ${failing.join(', ')}`], mood: 'bad' }
       : { label: 'State', lines: ['running'], mood: 'good' }
+  const notes = service?.notes ?? []
+  const checks: Fact = { label: 'Checks', lines: [`failing: ${notes.join(', ')}`], mood: 'warning' }
   return [
     { label: 'Host', lines: [status.hostName ?? metadata.name] },
     { label: 'ID', lines: [metadata.id] },
     state,
+    ...(notes.length > 0 ? [checks] : []),
     {
       label: 'Mode',
       lines: [
@@ -202,6 +205,7 @@ function nextSteps(
   const steps: string[] = []
   if (service && service.failing.length > 0)
     steps.push('why it is not ready: journalctl -u edgehostd -g ready')
+  if (service && service.notes.length > 0) steps.push('why a check fails: journalctl -u edgehostd -p warning')
   if (platform?.isConnected === false) steps.push(`how the platform is reached: ${command} platform status`)
   steps.push(...clusterSteps(cluster, command))
   if (isFull(service)) steps.push('make room: df -h /var/lib/edgehostd')

@@ -9,8 +9,10 @@ export interface Health {
   mayFeedWatchdog(): boolean
   /** Whether the daemon can do all its work now. */
   isReady(): boolean
-  /** Names of the checks that fail now; without a line in the journal. */
+  /** Names of the checks because of which it is not; without a line in the journal. */
   failing(): string[]
+  /** Names of the other checks that fail: the daemon works, and an operator has to act. */
+  notes(): string[]
 }
 
 /**
@@ -37,13 +39,13 @@ export function createHealth({ checks: all, log }: { checks: readonly Check[]; l
     }
   }
   const alive = all.filter(({ kind }) => kind === 'alive')
+  const ready = all.filter(({ kind }) => kind !== 'note')
+  const notes = all.filter(({ kind }) => kind === 'note')
   return {
     isAlive: answerOf('alive', alive),
     mayFeedWatchdog: () => failingOf(alive).length === 0,
-    isReady: answerOf(
-      'ready',
-      all.filter(({ kind }) => kind !== 'note'),
-    ),
-    failing: () => failingOf(all),
+    isReady: answerOf('ready', ready),
+    failing: () => failingOf(ready),
+    notes: () => failingOf(notes),
   }
 }

@@ -55,7 +55,7 @@ export function createService(options: ServiceOptions): Room {
     ...{ version, port: listen.port, stateDirectory: options.stateDirectory, clock },
     addresses: () => reachableBy(listen.address, names.addresses()),
     certificates: certificate,
-    failing: health.failing,
+    ...{ failing: health.failing, notes: health.notes },
     unwrittenAudits: options.unwrittenAudits,
   })
   const { console: shown } = options

@@ -23,6 +23,9 @@ export const ServiceStatus = Type.Object(
       }),
     }),
     failing: Type.Array(Type.String(), { description: 'Checks that fail; empty while the daemon is ready.' }),
+    notes: Type.Array(Type.String(), {
+      description: 'Other checks that fail: the daemon works, and an operator has to act.',
+    }),
     state: Type.Object(
       { freeBytes: Type.Integer(), totalBytes: Type.Integer() },
       { description: 'The file system of the state folder.' },

@@ -13,6 +13,8 @@ export interface ServiceStatusOptions extends Pick<ServiceStatus, 'version' | 'p
   readonly certificates: Pick<Certificates, 'fingerprint' | 'notAfter' | 'isSelfSigned'>
   /** Checks of readiness and liveness that fail. */
   readonly failing: () => string[]
+  /** Other checks that fail. */
+  readonly notes: () => string[]
   /** Audit records that only the journal has. */
   readonly unwrittenAudits: () => number
 }
@@ -36,6 +38,7 @@ export function createServiceStatus(options: ServiceStatusOptions): () => Promis
         isOwn: certificates.isSelfSigned,
       },
       failing: options.failing(),
+      notes: options.notes(),
       state: { freeBytes: bavail * bsize, totalBytes: blocks * bsize },
       unwrittenAudits: options.unwrittenAudits(),
     }

@@ -19,6 +19,6 @@ export function createHostHealth(
     known = names
     return names === ''
       ? { state: 'healthy', message: '' }
-      : { state: 'unhealthy', message: `not ready: ${names}`.slice(0, 1_024) }
+      : { state: 'unhealthy', message: `checks fail: ${names}`.slice(0, 1_024) }
   }
 }

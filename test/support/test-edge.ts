@@ -102,6 +102,7 @@ export const serviceStatus = (mode: 'airgap' | 'connected'): ServiceStatus => ({
     isOwn: true,
   },
   failing: [],
+  notes: [],
   state: { freeBytes: 21_474_836_480, totalBytes: 42_949_672_960 },
   unwrittenAudits: 0,
 })

@@ -8,7 +8,7 @@ import type { PlatformStatus } from '../schemas/system.ts'
 /** `status`; fails while a check of the platform fails. */
 export async function showStatus({ client, output }: Context): Promise<'failed' | undefined> {
   const status = await client.get<PlatformStatus>('/v1/system/status', [
-    ...(['version', 'addresses', 'certificate', 'failing', 'state'] as const),
+    ...(['version', 'addresses', 'certificate', 'failing', 'notes', 'state'] as const),
   ])
   await output.show(status, (paper) => renderFacts(factsOf(status), paper))
   return status.failing.length > 0 ? 'failed' : undefined
@@ -18,6 +18,7 @@ function factsOf({
   addresses,
   certificate,
   failing,
+  notes,
   port,
   state,
   unwrittenAudits,
@@ -34,6 +35,15 @@ function factsOf({
         : ['ready'],
       mood: isUnready ? 'bad' : 'good',
     },
+    ...(notes.length === 0
+      ? []
+      : [
+          {
+            label: 'Checks',
+            lines: [`failing: ${notes.join(', ')}`, `why: journalctl -u ${program.daemon} -p warning`],
+            mood: 'warning' as const,
+          },
+        ]),
     { label: 'Version', lines: [`${program.daemon} ${version}`] },
     { label: 'Running for', lines: [span(uptimeSeconds)] },
     {

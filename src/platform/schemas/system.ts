@@ -24,6 +24,9 @@ export const PlatformStatus = Type.Object(
     failing: Type.Array(Type.String(), {
       description: 'Checks that fail; empty while the platform is ready.',
     }),
+    notes: Type.Array(Type.String(), {
+      description: 'Other checks that fail: the platform works, and an operator has to act.',
+    }),
     state: Type.Object(
       { freeBytes: Type.Integer(), totalBytes: Type.Integer() },
       { description: 'The file system of the state folder.' },

@@ -83,6 +83,11 @@ describe('what to do next', () => {
   const certificate = { ...service.certificate, expirationTimestamp: '2026-02-10T00:00:00Z' }
   it.each<[string, Partial<HostStatus>, RegExp]>([
     ['a host that is not ready', { service: { ...service, failing: ['database'] } }, /journalctl.*ready/],
+    [
+      'a host with a check that an operator has to answer',
+      { service: { ...service, notes: ['audit trail complete'] } },
+      /why a check fails: journalctl/,
+    ],
     ['a full disk', { service: { ...service, state: { freeBytes: 1, totalBytes: 100 } } }, /df -h/],
     ['audits that could not be written', { service: { ...service, unwrittenAudits: 2 } }, /audit verify/],
     ['facts that could not be read', { host: withCondition }, /journalctl -u edgehostd -p warning/],
