@@ -103,17 +103,28 @@ export function factsToQuote(
   return new Set(alone.filter(isToQuote))
 }
 
-/** The macros that are a whole scalar without quotes, also in a block that is a map or a list of YAML. */
-function aloneIn(content: string, macros: readonly Macro[], sites: readonly MacroSite[]): Macro[] {
+/** Blocks within blocks are parsed once for each that they are in. */
+const deepestBlock = 4
+
+/**
+ * The macros that are a whole scalar without quotes, also in a block that is a map or a list of YAML.
+ * @param depth blocks that the text is in
+ */
+function aloneIn(content: string, macros: readonly Macro[], sites: readonly MacroSite[], depth = 0): Macro[] {
   return sites.flatMap((site) => {
     const inside = macros.slice(site.first, site.last + 1)
     const [macro] = inside
     if (macro && inside.length === 1 && site.style === 'plain' && isAlone(site, macro)) return [macro]
-    return site.style === 'block' ? aloneInBlock(content, inside, site) : []
+    return site.style === 'block' && depth < deepestBlock ? aloneInBlock(content, inside, site, depth) : []
   })
 }
 
-function aloneInBlock(content: string, macros: readonly Macro[], { start, end }: MacroSite): Macro[] {
+function aloneInBlock(
+  content: string,
+  macros: readonly Macro[],
+  { start, end }: MacroSite,
+  depth: number,
+): Macro[] {
   // The lines of a folded one are another text.
   const from = content.indexOf('\n', start) + 1
   if (content[start] !== '|' || from === 0 || from >= end) return []
@@ -124,7 +135,7 @@ function aloneInBlock(content: string, macros: readonly Macro[], { start, end }:
     if (contents !== null && !isCollection(contents)) others.push(contents)
   })
   if (others.length > 0 || problems.length > 0) return []
-  const found = new Set(aloneIn(text, moved, sites))
+  const found = new Set(aloneIn(text, moved, sites, depth + 1))
   return macros.filter((_macro, index) => moved[index] !== undefined && found.has(moved[index]))
 }
 
