@@ -1,4 +1,5 @@
-import { dirname } from 'node:path'
+import { rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Lock } from '../../base/lock.ts'
 import type { ContentAccess } from '../../content/store/find.ts'
 import { clearLeftovers } from '../../store/leftovers.ts'
@@ -49,11 +50,17 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
       ...[record.generation, record.goodGeneration],
       ...(await copies()),
     ])
+    const folder = dirname(record.folder)
+    for (const { generation } of all) {
+      if (kept.has(generation)) continue
+      await rm(join(folder, String(generation)), { recursive: true, force: true })
+      revisions.remove(generation)
+    }
+    // Those that no row names.
     await clearLeftovers({
-      ...{ folder: dirname(record.folder), isComplete: isComplete(), log },
+      ...{ folder, isComplete: isComplete(), log },
       isLeftover: (name) => /^\d+(\.tmp)?$/.test(name) && !kept.has(Number(name)),
     })
-    for (const { generation } of all) if (!kept.has(generation)) revisions.remove(generation)
   }
 
   const attempt = (work: () => Promise<void>) =>
