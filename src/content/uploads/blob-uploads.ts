@@ -325,10 +325,10 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     },
     async publish(uid, signal) {
       await load()
-      signal.throwIfAborted()
       // One whose callers have gone is taken back first.
       const ending = entries.get(uid)?.publishing
       if (ending?.end.signal.aborted) await ending.published.catch(() => undefined)
+      signal.throwIfAborted()
       const bundle = entries.has(uid) ? undefined : store.findBundle(uid)
       // The reply to the first request may have been lost.
       if (bundle) return { bundle, isNew: false, addedBlobs: 0, damagedBlobs: 0 }
