@@ -43,7 +43,7 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
     else checkOption({ table, command: known, name, rawName, value })
     const values = (given[name] ??= [])
     values.push(value ?? '')
-    if (known !== undefined && optionOf(table, name, known)?.isList === true) list = values
+    if (takesList(words, name, table)) list = values
   }
   // Before all other checks, as in the programs of systemd.
   if (given.help !== undefined) return lineOf(findCommand(['help'], table), words, {})
@@ -115,6 +115,18 @@ export function findCommand(words: readonly string[], table: CommandTable): Comm
     throw refuse(`unknown command ${name} ${printable(wrong)}${suggest(wrong, next, `${name} `)}`, name)
   const known = [...next, ...table.commands.map((command) => command.name)]
   throw refuse(`unknown command ${printable(wrong)}${suggest(wrong, known)}`)
+}
+
+/** Whether words behind an option are its values: it is a list, and the command has the arguments that it needs. */
+function takesList(words: readonly string[], option: string, table: CommandTable): boolean {
+  for (let length = words.length; length > 0; length -= 1) {
+    const name = words.slice(0, length).join(' ')
+    const command = table.commands.find((each) => each.name === name)
+    if (!command) continue
+    const needed = command.arguments?.filter((each) => !each.startsWith('[')).length ?? 0
+    return words.length - length >= needed && optionOf(table, option, command)?.isList === true
+  }
+  return false
 }
 
 /** As many of the words as name a group. */

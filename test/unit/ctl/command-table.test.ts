@@ -74,6 +74,22 @@ it('an option of one command may have the name of another, if it is parsed alike
   ).toThrow('is parsed in another way')
 })
 
+it('words behind a list are its values once the command has its arguments', () => {
+  const file = { value: 'FILE...', summary: 'Files.', isList: true }
+  const table = sumCommands([[{ ...named('b', { file }), arguments: ['NAME'] }]], hostSessions)
+  for (const line of [
+    'b c --file x y',
+    'b --file x c --file y',
+    '--file x b c --file y',
+    'b c --file x --file y',
+  ])
+    expect(parseCommandLine(line.split(' '), table), line).toMatchObject({
+      arguments: ['c'],
+      lists: { file: ['x', 'y'] },
+    })
+  expect(() => parseCommandLine(['b', '--file', 'x', 'y', 'c'], table)).toThrow('unexpected argument c')
+})
+
 it('an option of several nouns is declared once and accepted by each of them', () => {
   const table = sumCommands([[named('a', { limit })], [named('b', { limit })]], hostSessions)
   for (const command of table.commands) expect(optionsOf(table, command)).toContain('limit')
