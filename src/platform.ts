@@ -50,7 +50,7 @@ import { userRoutes } from './platform/routes/users.ts'
 import { rateRows } from './platform/routes/rates.ts'
 import { recordChange, requireFinishedChange } from './platform/secret/change-secret.ts'
 import { hasTenant, hasTrail, openTenant, type Tenant } from './platform/tenant.ts'
-import { hasKeptFolders, notWhole, recordRecovery } from './platform/whole-state.ts'
+import { findLostKey, hasKeptFolders, notWhole, recordRecovery } from './platform/whole-state.ts'
 import { createUserParts, type UserParts } from './platform/users/create-users.ts'
 import { createPhases } from './phases.ts'
 import type { Room } from './room.ts'
@@ -118,6 +118,13 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     startMessage: `Start version ${version}`,
     onAnonymous: anonymousLog.reserve,
   })
+  if (config.api.tls.certificateFile === undefined && audit.lastResource('key', 'create') !== undefined) {
+    const lost = await findLostKey(state.directory)
+    if (lost !== undefined) {
+      await state.close()
+      throw notWhole(lost)
+    }
+  }
   for (const entry of [...state.auditEntries, ...tenant.auditEntries]) audit.record(entry)
   await recordChange(state.directory, audit.record)
   await recordRecovery(state.directory, audit.record)

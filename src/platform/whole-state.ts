@@ -35,6 +35,13 @@ export async function hasKeptFolders(stateDirectory: string): Promise<boolean> {
   return false
 }
 
+/** What is wrong where the platform has made a private key, and it is gone: hosts have pinned its certificate. A recovery may leave it out. */
+export async function findLostKey(stateDirectory: string): Promise<string | undefined> {
+  const file = join(stateDirectory, 'tls', 'key.pem')
+  const isExpected = !(await isThere(join(stateDirectory, noteName)))
+  return isExpected && !(await isThere(file)) ? `the private key ${file} is missing` : undefined
+}
+
 /** Records in the trail that the state was recovered or put aside, once the platform runs again. */
 export async function recordRecovery(
   stateDirectory: string,

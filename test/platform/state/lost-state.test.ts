@@ -82,6 +82,11 @@ describe('a platform that lost a part of its state', () => {
       /certificate\.pem/,
     ],
     [
+      'its key and its certificate are missing',
+      () => rmSync(join(state, 'tls'), { recursive: true }),
+      /the private key \S+ is missing/,
+    ],
+    [
       'only folders named by uids are left',
       () => {
         rmSync(database())
