@@ -27,7 +27,8 @@ export interface SocketTarget {
 export type Target = HostTarget | SocketTarget
 
 const { port: defaultPort, folder: programFolder } = program
-const defaultSocket = `/run/${programFolder}/${programFolder}.sock`
+/** Of the daemon on this host. */
+export const defaultSocket = `/run/${programFolder}/${programFolder}.sock`
 // A name (RFC 1123, and underscores, which some factories use), an IPv4 address, or an IPv6 address with or without a zone.
 const hostSyntax = /^(?:\[([0-9a-fA-F:.]+(?:%[\w.-]+)?)\]|([A-Za-z0-9_](?:[\w.-]{0,252})))(?::(\d{1,5}))?$/
 

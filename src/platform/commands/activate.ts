@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { printable } from '../../base/printable.ts'
 import { program } from '../../base/program.ts'
 import { readPassword } from '../../ctl/ask-account.ts'
@@ -6,7 +7,7 @@ import type { HostProgram } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { toFailure } from '../../ctl/reply.ts'
 import { runOnHost } from '../../ctl/run-on-host.ts'
-import { environmentNames } from '../../ctl/target.ts'
+import { defaultSocket, environmentNames } from '../../ctl/target.ts'
 
 type Line = CommandLine<'password-stdin'>
 
@@ -14,7 +15,7 @@ type Line = CommandLine<'password-stdin'>
 export const activate: Program<'password-stdin'> = async (line, table) =>
   runOnHost(withHostOfLink(line), setPassword, table, process.env)
 
-/** The line with the platform of the link as its target, unless it names one, or root uses the socket. */
+/** The line with the platform of the link as its target, unless it names one, or root uses the socket of a platform that is here. */
 function withHostOfLink(line: Line): Line {
   const { host, socket } = line.options
   const isNamed = [
@@ -24,7 +25,8 @@ function withHostOfLink(line: Line): Line {
     process.env[environmentNames.socket],
   ].some(Boolean)
   const link = parseLink(line)
-  if (isNamed || link.host === '' || process.getuid?.() === 0) return line
+  const isSocketUsed = process.getuid?.() === 0 && existsSync(defaultSocket)
+  if (isNamed || link.host === '' || isSocketUsed) return line
   return { ...line, options: { ...line.options, host: link.host } }
 }
 
