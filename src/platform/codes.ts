@@ -133,12 +133,14 @@ export const platformErrors = defineErrors({
   HostInUse: {
     status: 409,
     meaning: 'The host has a cluster.',
-    action: 'Delete the cluster first; the message names it.',
+    action:
+      'Delete the cluster first; the message names it. For a host that is lost or in wrong hands: edgeplatformctl host delete HOST --force.',
   },
   HostNotSilent: {
     status: 409,
     meaning: 'The host of the cluster was heard within the last hour, so it can delete the cluster itself.',
-    action: 'Delete without forceDelete, or wait until the host has been silent for an hour.',
+    action:
+      'Delete without forceDelete, or wait until the host has been silent for an hour. A host that is in wrong hands is removed at once, with its cluster, by edgeplatformctl host delete HOST --force.',
   },
   RangeUnsatisfiable: {
     status: 416,

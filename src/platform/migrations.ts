@@ -3,7 +3,7 @@ import { apiKeyTables } from './migrations/api-keys.ts'
 import { auditTables } from './migrations/audit.ts'
 import { cloudTables } from './migrations/clouds.ts'
 import { clusterTables } from './migrations/clusters.ts'
-import { edgeHostKeys, edgeHostTables } from './migrations/edge-hosts.ts'
+import { edgeHostDescribed, edgeHostKeys, edgeHostTables } from './migrations/edge-hosts.ts'
 import { eventShares, eventTables } from './migrations/events.ts'
 import { guessTables } from './migrations/guess.ts'
 import { packTables } from './migrations/packs.ts'
@@ -32,4 +32,5 @@ export const migrations: Migrations = [
   cloudTables,
   eventShares,
   edgeHostKeys,
+  edgeHostDescribed,
 ]

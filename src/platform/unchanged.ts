@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { parseTime } from '../base/time.ts'
 import { refusedField } from '../errors/refused-field.ts'
 
@@ -28,7 +29,7 @@ export function requireUnchanged(given: Resource, current?: Resource): void {
     throw refusedField('metadata.creationTimestamp', 'cannot be changed')
   if (current && metadata.name !== undefined && metadata.name !== of?.name)
     throw refusedField('metadata.name', `cannot be changed; it is ${of?.name ?? ''}`)
-  if (status !== undefined && JSON.stringify(status) !== JSON.stringify(current?.status))
+  if (status !== undefined && !isDeepStrictEqual(status, current?.status))
     throw refusedField('status', 'cannot be set')
 }
 

@@ -186,6 +186,14 @@ export function createClusters(options: ClustersOptions): Clusters {
       )
   }
 
+  function requireNotBegun(cluster: ClusterRecord): void {
+    if (hasBegunDeletion(cluster))
+      throw new AppError(
+        platformErrors.ClusterDeleting,
+        `the host of ${cluster.name} has begun to delete it, so this cannot be taken back`,
+      )
+  }
+
   const contextOf = ({ uid, hostUid }: ClusterHead): ClusterContext => {
     const host = findHost(hostUid)
     const silence = silenceOf(host, clock.now())
@@ -271,6 +279,8 @@ export function createClusters(options: ClustersOptions): Clusters {
       // Another change was faster and has taken the number.
       if (now?.number !== before.number || now.deleteRequestedAt !== before.deleteRequestedAt)
         throw changedMeanwhile()
+      // The host may have begun meanwhile with the deletion that is taken back.
+      if (kept !== before) requireNotBegun(now)
       const { state, deleteRequestedAt } = kept === before ? now : kept
       store.replace({ ...now, ...made, state, deleteRequestedAt })
     })
@@ -417,11 +427,7 @@ export function createClusters(options: ClustersOptions): Clusters {
       const number = numberAfter(before)
       if (before.deleteRequestedAt === undefined) return change(before, { number }, asker)
       if (!isCancelling) requireKept(before)
-      if (hasBegunDeletion(before))
-        throw new AppError(
-          platformErrors.ClusterDeleting,
-          `the host of ${before.name} has begun to delete it, so this cannot be taken back`,
-        )
+      requireNotBegun(before)
       const state = before.heartbeat?.state ?? 'Pending'
       return change(before, { number }, asker, { state, deleteRequestedAt: undefined })
     },

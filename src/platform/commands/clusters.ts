@@ -2,7 +2,7 @@ import { offered } from './offered-names.ts'
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
 import { file, filter, hostSettings, limit, yes, type Option } from '../../ctl/options.ts'
-import { project } from './shared-options.ts'
+import { force, project } from './shared-options.ts'
 
 const profile: Option = {
   value: 'NAME[@VERSION]...',
@@ -141,12 +141,10 @@ export const clusters: Noun = [
     arguments: ['CLUSTER'],
     completes: offered.cluster,
     summary: 'Delete a cluster; its host does, and then the platform forgets it',
+    details: 'With --force the host has to be silent for an hour.',
     options: {
       project,
-      force: {
-        summary:
-          'Forget the cluster without its host, which has to be silent for an hour; it keeps what it runs.',
-      },
+      force,
       yes,
     },
     load: onHost(async () => (await import('./manage-clusters.ts')).deleteCluster),

@@ -43,11 +43,10 @@ export async function findItem<Item extends Named>(
   const { items } = await listScopes<Item>(client, scopes, {
     ...{ path: kind.path, query: { filters }, limit: 0 },
   })
-  const uid = onlyOne(
-    kind,
-    word,
-    items.map(({ item }) => item.metadata.uid),
-  )
+  // Others may have it as their name.
+  const isNamed = items.some(({ item }) => item.metadata.uid === word)
+  const uids = items.map(({ item }) => item.metadata.uid)
+  const uid = isNamed ? word : onlyOne(kind, word, uids)
   const found = items.find(({ item }) => item.metadata.uid === uid)
   if (!found) throw new Error(`${uid} was found and is not there`)
   return {

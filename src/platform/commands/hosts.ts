@@ -2,7 +2,7 @@ import { offered } from './offered-names.ts'
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
 import { filter, limit, yes } from '../../ctl/options.ts'
-import { project } from './shared-options.ts'
+import { force, project } from './shared-options.ts'
 
 export const hosts: Noun = [
   defineCommand({
@@ -35,7 +35,13 @@ export const hosts: Noun = [
     arguments: ['HOST'],
     completes: offered.host,
     summary: 'Remove an edge host from the platform; it is told so at its next login',
-    options: { project, yes },
+    details:
+      'A host with a cluster is refused, so that the cluster is deleted before. For one that is lost or in wrong hands, --force forgets the cluster.',
+    options: {
+      project,
+      force,
+      yes,
+    },
     load: onHost(async () => (await import('./manage-hosts.ts')).deleteHost),
   }),
 ]

@@ -1,16 +1,16 @@
 import type { Client } from '../../ctl/client.ts'
-import { confirm, deletion, type Question } from '../../ctl/confirm.ts'
-import type { Context, HostProgram } from '../../ctl/context.ts'
+import { confirm, confirmDeletion } from '../../ctl/confirm.ts'
+import type { Context } from '../../ctl/context.ts'
 import type { Fact } from '../../ctl/facts.ts'
 import { renderFacts } from '../../ctl/facts.ts'
 import { understand } from '../../ctl/reply.ts'
 import type { Column } from '../../ctl/table.ts'
 import { count, moment, oneLine } from '../../ctl/text.ts'
 import type { EdgeHostDevice } from '../schemas/edge-hosts.ts'
-import { equals, onlyOne } from './find.ts'
-import { findScopes, listScopes, queryOf, showScopes, type Scope, type ScopeRow } from './scopes.ts'
+import { findItem } from './find-version.ts'
+import { findScopes, showScopes, type Scope, type ScopeRow } from './scopes.ts'
 
-const path = '/v1/edgehosts'
+const hostKind = { noun: 'host', list: 'host list', path: '/v1/edgehosts' } as const
 
 type Row = ScopeRow<EdgeHostDevice>
 
@@ -36,13 +36,13 @@ function healthOf({ status: { health, isDuplicate } }: EdgeHostDevice): string {
   return health?.state ?? 'never seen'
 }
 
-export const listHosts = showScopes<EdgeHostDevice>(path, layout)
+export const listHosts = showScopes<EdgeHostDevice>(hostKind.path, layout)
 
 export async function showHost({ client, line, output }: Context<'project'>): Promise<undefined> {
   const found = await findHost(client, line.arguments[0] ?? '', line.options.project)
   const { scope } = found
   // The list leaves long fields out.
-  const item = await client.get<EdgeHostDevice>(pathOf(found), ['metadata', 'spec', 'status'])
+  const item = await client.get<EdgeHostDevice>(found.pathOf(), ['metadata', 'spec', 'status'])
   await output.show(item, (paper) => renderFacts(factsOf(item, scope), paper))
   return undefined
 }
@@ -76,54 +76,49 @@ function factsOf(host: EdgeHostDevice, scope: Scope): Fact[] {
   ]
 }
 
-interface Change {
-  /** What is asked without `--yes`. */
-  readonly question: (name: string) => Question
-  readonly send: (client: Client, host: Row) => Promise<unknown>
-  readonly done: (name: string) => string
+export async function acceptHost({
+  client,
+  line,
+  output,
+  terminal,
+}: Context<'project' | 'yes'>): Promise<undefined> {
+  const { item, pathOf } = await findHost(client, line.arguments[0] ?? '', line.options.project)
+  const name = understand(() => oneLine(item.metadata.name))
+  if (line.options.yes === undefined)
+    confirm(terminal, {
+      what: `Of the hosts with the key of ${name}, the one that logs in next is accepted; the other is refused from then on.`,
+      ask: 'Go on?',
+      done: 'changed',
+    })
+  await client.change('PUT', pathOf('/duplicate'), { action: 'acceptNext' })
+  output.note(`The next login of ${name} is accepted.`)
+  return undefined
 }
 
-/** A command that changes the host that its word names. */
-const change =
-  ({ question, send, done }: Change): HostProgram<'project' | 'yes'> =>
-  async ({ client, line, output, terminal }) => {
-    const host = await findHost(client, line.arguments[0] ?? '', line.options.project)
-    const name = understand(() => oneLine(host.item.metadata.name))
-    if (line.options.yes === undefined) confirm(terminal, question(name))
-    await send(client, host)
-    output.note(done(name))
-    return undefined
-  }
-
-export const acceptHost = change({
-  question: (name) => ({
-    what: `Of the hosts with the key of ${name}, the one that logs in next is accepted; the other is refused from then on.`,
-    ask: 'Go on?',
-    done: 'changed',
-  }),
-  send: (client, host) => client.change('PUT', pathOf(host, '/duplicate'), { action: 'acceptNext' }),
-  done: (name) => `The next login of ${name} is accepted.`,
-})
-
-export const deleteHost = change({
-  question: (name) =>
-    deletion(`The host ${name} will be removed from the platform and refused from then on.`),
-  send: (client, host) => client.change('DELETE', pathOf(host)),
-  done: (name) => `The host ${name} is removed from the platform.`,
-})
-
-const pathOf = ({ scope, item }: Row, rest = '') =>
-  `${path}/${encodeURIComponent(item.metadata.uid)}${rest}?${new URLSearchParams(queryOf(scope)).toString()}`
+export async function deleteHost(context: Context<'project' | 'force' | 'yes'>): Promise<undefined> {
+  const { client, line, output, terminal } = context
+  const { item, pathOf } = await findHost(client, line.arguments[0] ?? '', line.options.project)
+  const { name, clusters } = understand(() => ({
+    name: oneLine(item.metadata.name),
+    clusters: (item.status.inUseClusters ?? []).map((cluster) => oneLine(cluster.name)).join(', '),
+  }))
+  const isForced = line.options.force !== undefined
+  const left =
+    isForced && clusters !== ''
+      ? ` The platform will forget its cluster ${clusters}; the host keeps what it runs.`
+      : ''
+  if (line.options.yes === undefined)
+    confirmDeletion(
+      terminal,
+      `The host ${name} will be removed from the platform and refused from then on.${left}`,
+    )
+  await client.change('DELETE', pathOf('', isForced ? { forceDelete: 'true' } : {}))
+  output.note(
+    `The host ${name} is removed from the platform.${left === '' ? '' : ` Its cluster ${clusters} is forgotten.`}`,
+  )
+  return undefined
+}
 
 /** The host that a word names, by its uid or its name, and where it is. */
-async function findHost(client: Client, word: string, project: string | undefined): Promise<Row> {
-  const scopes = await findScopes(client, project)
-  const filters = `${equals('metadata.uid', word)}OR${equals('metadata.name', word)}`
-  const { items } = await listScopes<EdgeHostDevice>(client, scopes, { path, query: { filters }, limit: 0 })
-  const uid = onlyOne(
-    { noun: 'host', list: 'host list' },
-    word,
-    items.map(({ item }) => item.metadata.uid),
-  )
-  return items.find(({ item }) => item.metadata.uid === uid) as Row
-}
+const findHost = async (client: Client, word: string, project: string | undefined) =>
+  findItem<EdgeHostDevice>(client, hostKind, word, await findScopes(client, project))

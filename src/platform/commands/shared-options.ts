@@ -8,3 +8,6 @@ export const expiry: Option = {
   value: 'TIME',
   summary: 'When it ends: a date such as 2027-01-31, or a time from now such as +30d.',
 }
+
+/** Of deletions of clusters and of hosts. */
+export const force = { summary: 'Forget the cluster without its host, which keeps what it runs.' } as const

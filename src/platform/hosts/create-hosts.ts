@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { changedAnnotations } from '../annotations.ts'
 import { formatTime } from '../../base/time.ts'
 import { AppError } from '../../errors/app-error.ts'
@@ -59,8 +60,8 @@ export interface HostParts {
   findByOwnId(hostUid: string): HostRecord | undefined
   readonly beat: Heartbeats['beat']
   /**
-   * Replaces what a host reported of itself, with the labels that it names, and adds or replaces annotations.
-   * @throws AppError NotFound, BadRequest for another `hostUid`, InsufficientStorage where the record would grow on a full disk
+   * Replaces what a host reported of itself, with the labels that it names, and adds or replaces annotations, until an operator has set them.
+   * @throws AppError NotFound, BadRequest for another `hostUid`, and for other labels or annotations than an operator has set, InsufficientStorage where the record would grow on a full disk
    */
   report(uid: string, facts: EdgeHostFacts): void
   /**
@@ -168,10 +169,14 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
           throw refusedField('spec.host.hostUid', `cannot be changed; it is ${host.hostUid}`)
         requireUnchanged({ metadata: metadata ?? {} }, toDevice(host))
         const { hostAddress, macAddress, hostChecksum } = reported
-        const { labels = host.labels, annotations } = metadata ?? {}
+        const { labels = host.labels } = metadata ?? {}
+        const annotations = changedAnnotations(host.annotations, metadata?.annotations)
+        if (host.isDescribed) {
+          requireDescribed('metadata.labels', host.labels, labels)
+          requireDescribed('metadata.annotations', host.annotations, annotations)
+        }
         const next = {
-          labels,
-          annotations: changedAnnotations(host.annotations, annotations),
+          ...{ labels, annotations },
           reported: { device, service, hostAddress, macAddress, hostChecksum },
         }
         if (bytesOf(next) > bytesOf(host)) requireSpace()
@@ -183,11 +188,13 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
         const host = get(uid, projectUid)
         const current = toDevice(host)
         requireUnchanged(
-          { metadata, status: withoutHealth(status) },
-          { ...current, status: withoutHealth(current.status) },
+          { metadata, status: withoutReports(status) },
+          { ...current, status: withoutReports(current.status) },
         )
         const { labels = host.labels, annotations } = metadata
-        change(host, { labels, annotations: changedAnnotations(host.annotations, annotations) })
+        change(host, {
+          ...{ labels, annotations: changedAnnotations(host.annotations, annotations), isDescribed: true },
+        })
       })
     },
     list: createSqlList({
@@ -244,12 +251,18 @@ const bytesOf = ({
 }: Pick<HostRecord, 'labels' | 'annotations' | 'reported'>) =>
   Buffer.byteLength(JSON.stringify([labels, annotations, reported]))
 
+/** @throws AppError BadRequest for labels or annotations that an operator has not set */
+function requireDescribed(field: string, set: HostRecord['labels'], given: HostRecord['labels']): void {
+  if (!isDeepStrictEqual({ ...set }, { ...given }))
+    throw refusedField(field, 'were set by an operator, and a host does not change them; leave them out')
+}
+
 const notFound = () => new AppError(generalErrors.NotFound, 'there is no host with this uid in this scope')
 
-/** A status as a reply gave it is accepted a minute later too. */
-const withoutHealth = (status: unknown): unknown => {
+/** A status as a reply gave it is accepted a minute later too, when the host has reported more. */
+const withoutReports = (status: unknown): unknown => {
   if (typeof status !== 'object' || status === null || Array.isArray(status)) return status
-  return Object.fromEntries(Object.entries(status).filter(([name]) => name !== 'health'))
+  return Object.fromEntries(Object.entries(status).filter(([name]) => name !== 'health' && name !== 'packs'))
 }
 
 const healthOf = ({ at, ...health }: NonNullable<HostRecord['health']>) => ({

@@ -28,6 +28,8 @@ export interface HostRecord extends Generations {
   /** Base64url. */
   readonly publicKey: string
   readonly reported: Reported
+  /** Whether an operator has set labels or annotations: from then on its reports do not. */
+  readonly isDescribed: boolean
   readonly createdAt: number
   readonly modifiedAt: number
   /** Of the last heartbeat; absent before the first one. Written by the heartbeats alone, never by `put`. */
@@ -61,6 +63,7 @@ interface Row {
   readonly is_used: number
   readonly is_twice: number
   readonly is_next_accepted: number
+  readonly is_described: number
   readonly created_at: number
   readonly modified_at: number
   readonly seen_at: number
@@ -73,7 +76,7 @@ interface Row {
 const mostRemoved = 100_000
 
 const ownColumns =
-  'uid, project_uid, host_uid, name, labels, annotations, public_key, reported, generation, is_used, is_twice, is_next_accepted, created_at, modified_at'
+  'uid, project_uid, host_uid, name, labels, annotations, public_key, reported, generation, is_used, is_twice, is_next_accepted, is_described, created_at, modified_at'
 /** The columns of a host, for a list. */
 export const hostColumns = `${ownColumns}, seen_at, health_state, health_message, agent_version`
 
@@ -83,10 +86,10 @@ export function createHostStore(database: Database): HostStore {
   const byHostUid = sql.prepare(`SELECT ${hostColumns} FROM edge_host WHERE host_uid = ?`)
   const byKey = sql.prepare(`SELECT ${hostColumns} FROM edge_host WHERE public_key = ? LIMIT 1`)
   const put = sql.prepare(
-    `INSERT INTO edge_host (${ownColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO edge_host (${ownColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (uid) DO UPDATE SET name = excluded.name, labels = excluded.labels, annotations = excluded.annotations,
       reported = excluded.reported, generation = excluded.generation, is_used = excluded.is_used, is_twice = excluded.is_twice,
-      is_next_accepted = excluded.is_next_accepted, modified_at = excluded.modified_at`,
+      is_next_accepted = excluded.is_next_accepted, is_described = excluded.is_described, modified_at = excluded.modified_at`,
   )
   const remove = sql.prepare('DELETE FROM edge_host WHERE uid = ? RETURNING public_key')
   const bury = sql.prepare(
@@ -108,7 +111,7 @@ export function createHostStore(database: Database): HostStore {
         ...[host.uid, host.projectUid, host.hostUid, host.name],
         ...[JSON.stringify(host.labels), JSON.stringify(host.annotations), host.publicKey],
         ...[JSON.stringify(host.reported), host.last, Number(host.isUsed), Number(host.isTwice)],
-        ...[Number(host.isNextAccepted), host.createdAt, host.modifiedAt],
+        ...[Number(host.isNextAccepted), Number(host.isDescribed), host.createdAt, host.modifiedAt],
       )
     },
     remove(uid, now) {
@@ -139,6 +142,7 @@ export function toHostRecord(columns: Readonly<Record<string, unknown>>): HostRe
     isUsed: row.is_used === 1,
     isTwice: row.is_twice === 1,
     isNextAccepted: row.is_next_accepted === 1,
+    isDescribed: row.is_described === 1,
     createdAt: row.created_at,
     modifiedAt: row.modified_at,
     ...(row.seen_at === 0

@@ -96,7 +96,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
           ...{ device, service, hostAddress: host.hostAddress },
           ...{ macAddress: host.macAddress, hostChecksum: host.hostChecksum },
         },
-        ...{ last: 0, isUsed: false, isTwice: false, isNextAccepted: false },
+        ...{ last: 0, isUsed: false, isTwice: false, isNextAccepted: false, isDescribed: false },
         ...{ createdAt: now, modifiedAt: now },
       },
     }

@@ -72,3 +72,6 @@ ${filtered.map(indexOf).join('')}${scopeCountsOf('edge_host')}
 
 /** A key belongs to one host; a database of before may have one twice, so it is not unique. */
 export const edgeHostKeys = 'CREATE INDEX edge_host_key ON edge_host (public_key);'
+
+/** Whether an operator has set the labels and annotations of a host. */
+export const edgeHostDescribed = 'ALTER TABLE edge_host ADD COLUMN is_described INTEGER NOT NULL DEFAULT 0;'

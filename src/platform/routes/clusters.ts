@@ -28,7 +28,7 @@ import {
 } from '../schemas/clusters.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { askerOf } from './asker.ts'
-import { scopeOf } from './scope.ts'
+import { ProjectUid, scopeOf } from './scope.ts'
 
 export interface ClusterRoutesOptions {
   readonly clusters: Clusters
@@ -59,7 +59,6 @@ const changeSchema = {
   }),
   response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 409, 412, 503, 507) },
 }
-const ProjectUid = Type.Optional(Type.String({ description: 'The project; also as a header.' }))
 const ApplyQuery = Type.Object(
   {
     cancelDeletion: Type.Optional(

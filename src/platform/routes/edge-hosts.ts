@@ -23,11 +23,12 @@ import {
   EdgeLoginReply,
   RegisteredEdgeHost,
 } from '../schemas/edge-hosts.ts'
-import { scopeOf } from './scope.ts'
+import { ProjectUid, scopeOf } from './scope.ts'
 import { sendResolved } from './send-resolved.ts'
 
 export interface EdgeHostRoutesOptions {
   readonly hosts: HostParts
+  readonly clusters: Pick<ClusterParts['clusters'], 'get' | 'forget'>
   readonly index: ClusterParts['index']
   readonly downloads: ClusterParts['downloads']
   readonly reports: Pick<ClusterParts['reports'], 'ofHost'>
@@ -50,6 +51,20 @@ const ResolveQuery = Type.Object({
 const OfType = {
   type: Type.Optional(Type.Enum(['edge-native', ''], { description: 'Every host has this one type.' })),
 }
+// Another name is refused: the host would not be removed, or its cluster be kept.
+const DeleteQuery = Type.Object(
+  {
+    forceDelete: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Forget its cluster too, whether the host answers or not; the host keeps what it runs, and is refused from then on.',
+      }),
+    ),
+    ProjectUid,
+  },
+  { additionalProperties: false },
+)
 const isDryRun = (query: unknown) => (query as { readonly dryRun?: unknown } | null)?.dryRun === true
 
 const Params = Type.Object({ uid: Uid })
@@ -68,7 +83,7 @@ export const writableOf = ({ uid, labels, annotations, isNextAccepted }: HostRec
 /** Edge hosts: their registration and login, and what users see of them. */
 export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = async (
   app,
-  { hosts, index, downloads, reports, listTokens },
+  { hosts, clusters, index, downloads, reports, listTokens },
 ) => {
   const sender = createFileSender()
   const shown = ({ host, isShown }: Registered) => {
@@ -99,7 +114,10 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
     publicKey,
     ...(isNextAccepted ? { isNextAccepted } : {}),
   })
-  const changes = (uid: string, request: FastifyRequest) => viewOf(hosts.get(uid, scopeOf(request)))
+  const changes = (uid: string, request: FastifyRequest) => ({
+    ...viewOf(hosts.get(uid, scopeOf(request))),
+    cluster: index.clusterOn(uid)?.name,
+  })
   const writable = (request: FastifyRequest) => {
     const { uid } = request.params as { readonly uid: string }
     return writableOf(hosts.get(uid, scopeOf(request)))
@@ -328,12 +346,16 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
         tags,
         summary: 'Remove a host; it is told so at its next login',
         params: Params,
-        response: { 204: NoContent, ...errorReplies(401, 403, 404, 409) },
+        querystring: DeleteQuery,
+        response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 409) },
       },
     },
     async (request, reply) => {
       const { uid } = request.params
       request.auditResource = hosts.get(uid, scopeOf(request))
+      const cluster = index.clusterOn(uid)
+      if (cluster && request.query.forceDelete === true)
+        await clusters.forget(clusters.get(cluster.uid, scopeOf(request)))
       hosts.remove(uid, scopeOf(request))
       return reply.code(204).send(null)
     },

@@ -4,6 +4,9 @@ import { uidOf } from '../../base/uid.ts'
 import { describeSpelling } from '../../api/spelling.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 
+/** For a query that admits no other names. */
+export const ProjectUid = Type.Optional(Type.String({ description: 'The project; also as a header.' }))
+
 /** Query parameters of all routes of the platform. */
 export const commonParameters = ['ProjectUid']
 

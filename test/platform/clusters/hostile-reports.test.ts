@@ -4,6 +4,7 @@ import {
   by,
   clusterWorld,
   create,
+  download,
   problemCodes,
   report,
   shown,
@@ -108,4 +109,48 @@ describe('a platform whose disk is full', () => {
       sql.exec('PRAGMA query_only = 0')
     }
   })
+})
+
+describe('a host with a cluster that is in wrong hands', () => {
+  it('is removed at once with what the platform knows of its cluster, and refused from then on', async () => {
+    const host = await world.joined()
+    const uid = await create(host)
+    await report(host, uid, { state: 'Running', number: 1, seenNumber: 1 })
+    const url = `/v1/edgehosts/${host.uid}`
+    expect((await ask('DELETE', `/v1/spectroclusters/${uid}?forceDelete=true`)).status).toBe(409)
+    expect((await ask('DELETE', url)).status).toBe(409)
+    expect((await ask('DELETE', `${url}?forcedelete=true`)).status).toBe(400)
+    expect((await ask('DELETE', `${url}?forceDelete=true`, undefined, world.viewer())).status).toBe(403)
+
+    expect((await ask('DELETE', `${url}?forceDelete=true`)).status).toBe(204)
+    expect((await ask('GET', `/v1/spectroclusters/${uid}`)).status).toBe(404)
+    expect((await download(host)).status).toBe(401)
+    expect((await report(host, uid, { state: 'Running', number: 1 })).status).toBe(401)
+    expect((await host.logIn()).json).toMatchObject({ code: 'HostRemoved' })
+    const trail = await ask('GET', `/v1/audits?resourceUid=${host.uid}&actionType=delete`)
+    expect(trail.body).toContain('cluster')
+  })
+
+  it('that is read is written back as it was', async () => {
+    const host = await world.joined()
+    const uid = await create(host)
+    const { metadata, status } = JSON.parse((await ask('GET', `/v1/edgehosts/${host.uid}`)).body) as {
+      metadata: object
+      status: object
+    }
+    expect(status).toMatchObject({ packs: [], inUseClusters: [{ uid }] })
+    const { status: code, body } = await ask('PUT', `/v1/edgehosts/${host.uid}/meta`, { metadata, status })
+    expect([code, body]).toEqual([204, ''])
+  })
+})
+
+it('a deletion that its host begins while it is taken back is not taken back', async () => {
+  const host = await world.joined()
+  const uid = await create(host)
+  expect((await ask('DELETE', `/v1/spectroclusters/${uid}`)).status).toBe(204)
+  const cancelled = ask('POST', `/v1/spectroclusters/${uid}/apply?cancelDeletion=true`)
+  expect((await report(host, uid, { state: 'Deleting', number: 1, seenNumber: 2 })).status).toBe(204)
+  const { status, body } = await cancelled
+  expect([status, body]).toEqual([409, expect.stringContaining('ClusterDeleting')])
+  expect((await shown(uid)).status.state).toBe('Deleting')
 })

@@ -234,6 +234,10 @@ it('hosts register with a token of a command, and are listed, shown, accepted an
   expect((await viewer.at(['host', 'list'])).exitCode).toBe(1)
   rmSync(viewer.home, { recursive: true })
 
+  // A host of another scope that has the uid as its name does not hide it.
+  await playEdgeHost(platform).register(own, press.uid)
+  expect(await json(['host', 'show', press.uid])).toMatchObject({ metadata: { name: 'press-7' } })
+
   // Two hosts with one key: the copy logs in with an old generation.
   const copy = press.copy()
   await press.logIn()

@@ -149,6 +149,30 @@ describe('labels and annotations of a host', () => {
     expect((await set({ labels: {} }, viewer)).status).toBe(403)
   })
 
+  it('are those of the host until an operator has set some; then its report is refused with others', async () => {
+    const host = await loggedIn('saw-4')
+    const reportWith = (metadata: object) =>
+      ask('PUT', `/v1/edgehosts/${host.uid}`, by(host), {
+        ...{ metadata, spec: { device: {}, host: { hostAddress: '' } } },
+      })
+    expect((await reportWith({ labels: { hall: 'a' }, annotations: { by: 'host' } })).status).toBe(204)
+    expect((await seen(host)).metadata).toMatchObject({ labels: { hall: 'a' }, annotations: { by: 'host' } })
+    const set = { labels: { hall: '3' }, annotations: { by: 'operator' } }
+    expect((await ask('PUT', `/v1/edgehosts/${host.uid}/meta`, admin, { metadata: set })).status).toBe(204)
+    for (const [field, metadata] of [
+      ['metadata.labels', { labels: { hall: '666' } }],
+      ['metadata.labels', { labels: {} }],
+      ['metadata.annotations', { annotations: { by: 'host' } }],
+      ['metadata.annotations', { annotations: { by: '' } }],
+    ] as const) {
+      const refused = await reportWith(metadata)
+      expect([refused.status, refused.body]).toEqual([400, expect.stringContaining(field)])
+    }
+    expect((await reportWith(set)).status).toBe(204)
+    expect((await reportWith({})).status).toBe(204)
+    expect((await seen(host)).metadata).toMatchObject(set)
+  })
+
   it('come with the status as it was shown, whatever its health is by now, and with no other', async () => {
     const host = await loggedIn('saw-3')
     await beat(host)
