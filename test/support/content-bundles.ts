@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Entry } from '../../src/content/format/entry.ts'
 import { createRecordParser, formatRecord } from '../../src/content/format/record.ts'
 import type { ContentProgram } from '../../src/content/program/content-program.ts'
+import { verify } from '../../src/content/program/verify.ts'
 import type { PublishOrder, StagedUpload } from '../../src/content/store/content-store.ts'
 
 /** A bundle for a test of the store, which reads no manifest. */
@@ -70,6 +71,9 @@ export const publishInProcess: Pick<ContentProgram, 'publish'> = {
     return { movedCount: missing.length }
   },
 }
+
+/** Reads blobs as `content.cjs` does, in this process. */
+export const verifyInProcess: ContentProgram['verify'] = (order) => verify({ verb: 'verify', ...order })
 
 /** Puts a published bundle on the disk, for a daemon that has not opened its content yet. */
 export async function putBundle(stateDirectory: string, uid: string, bundle: TestBundle): Promise<void> {

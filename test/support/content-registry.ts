@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { clientFromAnywhere } from '../../src/base/client.ts'
 import type { ContentSettings } from '../../src/content/config.ts'
-import { verify } from '../../src/content/program/verify.ts'
 import { examine } from '../../src/content/program/examine.ts'
 import {
   createRegistry,
@@ -16,7 +15,7 @@ import {
 } from '../../src/content/registry/registry.ts'
 import { createContentStore } from '../../src/content/store/open-store.ts'
 import { createRunner } from '../../src/system/runner.ts'
-import { publishInProcess } from './content-bundles.ts'
+import { publishInProcess, verifyInProcess } from './content-bundles.ts'
 import { captureLog } from './https-server.ts'
 import { sha256, type TestLayout } from './layouts.ts'
 
@@ -47,13 +46,13 @@ export async function startContentRegistry({
   const store = createContentStore({
     ...{ root: join(folder, 'content'), requirePlace: async () => undefined, log },
     ...{ reserve: { percent: 0, leastBytes: 0 }, indexFile: join(folder, 'content.db'), bootId: 'boot 1' },
-    ...{ program: publishInProcess, runner: createRunner(), definitions: undefined },
+    ...{ program: publishInProcess, verify: verifyInProcess, runner: createRunner(), definitions: undefined },
     clock: { now: () => 5_000 },
   })
   const registry = createRegistry({
     settings: { enabled: true, address: '127.0.0.1', port: 0, anonymous: false, ...settings },
     ...{ checkRate: 1_000_000_000, stateDirectory: folder, store, clientOf: clientFromAnywhere },
-    program: { verify: (order) => verify({ verb: 'verify', ...order }) },
+    program: { verify: verifyInProcess },
     certificate: certificate ?? {
       material: () => ({ key: '', cert: '' }),
       onChange: () => undefined,

@@ -5,7 +5,13 @@ import { afterEach, beforeEach } from 'vitest'
 import type { Published, StagedUpload } from '../../src/content/store/content-store.ts'
 import { createContentStore, type OpenStore } from '../../src/content/store/open-store.ts'
 import { createRunner, type CommandRunner } from '../../src/system/runner.ts'
-import { hexOfBytes, publishInProcess, writeUpload, type TestBundle } from './content-bundles.ts'
+import {
+  hexOfBytes,
+  publishInProcess,
+  verifyInProcess,
+  writeUpload,
+  type TestBundle,
+} from './content-bundles.ts'
 import { captureLog } from './https-server.ts'
 
 /**
@@ -61,7 +67,12 @@ export function storeInFolder() {
     store = createContentStore({
       ...{ root: join(folder, 'content'), indexFile: join(folder, 'content.db'), log: log.log },
       ...{ requirePlace: async () => undefined, reserve: { percent: 0, leastBytes: 0 }, bootId: 'boot 1' },
-      ...{ program: publishInProcess, runner: createRunner(), definitions: undefined },
+      ...{
+        program: publishInProcess,
+        verify: verifyInProcess,
+        runner: createRunner(),
+        definitions: undefined,
+      },
       clock: { now: () => 5_000 },
       ...parts,
     })

@@ -16,7 +16,7 @@ export interface UnpackOrder {
   readonly verb: 'unpack'
   /** Folder of the upload, with an empty folder `blobs`. */
   readonly upload: string
-  /** Folder of the blobs of the store, `blobs/sha256`; every blob in it is whole. */
+  /** Folder of the blobs of the store, `blobs/sha256`. */
   readonly blobs: string
   readonly limits?: Partial<ArchiveLimits>
   /** Space that stays free on the disk. */

@@ -11,13 +11,15 @@ import { letBuffersGo } from '../../upload/buffer-garbage.ts'
 import { createDiskRoom } from '../../upload/disk-room.ts'
 import type { Unpacked, UnpackOrder } from './protocol.ts'
 import { hashContent, saveFile } from './save-file.ts'
+import { isIntact } from './verify.ts'
 
 const blobFolder = 'blobs/'
 const sha256Blob = /^blobs\/sha256\/([0-9a-f]{64})$/
 
 /**
  * Unpacks an OCI image layout into the folder of an upload: `index.json`, and `blobs/<hex>` for each blob, whose content
- * has that digest. A blob that the store has, or that an earlier run left there, is hashed and not written. Members that
+ * has that digest. A blob that the store has intact, or that an earlier run left there, is hashed and not written: what the disk has
+ * altered of the store is read before, so that what arrives can take its place. Members that
  * are not part of a layout are skipped. Nothing is synced, and no JSON is parsed.
  * @throws AppError why the archive is refused; no unfinished file is left
  */
@@ -72,7 +74,7 @@ function createLayout({ upload, blobs, reserveBytes }: UnpackOrder, limits: Arch
         'is no blob of a bundle; these are named blobs/sha256/ and 64 digits from 0 to 9 and a to f, other digests are not supported',
       )
     const file = join(upload, 'blobs', hex)
-    const isHeld = existsSync(file) || isLinked(join(blobs, hex), file)
+    const isHeld = existsSync(file) || (await isLinked(join(blobs, hex), file, hex))
     const part = join(parts, hex)
     const hashed = isHeld ? await hashContent(content) : await saveFile(part, content, room)
     if (hashed.sha256 !== hex)
@@ -116,10 +118,10 @@ const noLayout = (missing: string, cause?: unknown) =>
     cause,
   )
 
-/** Links a blob that the store has into the upload. */
-function isLinked(stored: string, file: string): boolean {
+/** Links a blob that the store has intact into the upload. */
+async function isLinked(stored: string, file: string, hex: string): Promise<boolean> {
   // Most blobs are new: the question costs less than an error.
-  if (!existsSync(stored)) return false
+  if (!existsSync(stored) || !(await isIntact(stored, hex))) return false
   try {
     linkSync(stored, file)
     return true

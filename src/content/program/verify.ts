@@ -19,6 +19,11 @@ export async function verify({ blobs, digests, bytesPerSecond }: VerifyOrder): P
   return { damaged, sizeBytes: pace.sizeBytes() }
 }
 
+/** Whether a file can be read and its content has that digest. @param hex SHA-256 */
+export const isIntact = async (file: string, hex: string): Promise<boolean> =>
+  (await hashFile(file, Buffer.allocUnsafeSlow(chunkBytes), async () => undefined).catch(() => undefined)) ===
+  hex
+
 async function hashFile(
   file: string,
   buffer: Buffer,

@@ -75,6 +75,8 @@ export interface ContentStore {
   findBundleByIndex(indexDigest: string): Bundle | undefined
   /** Whether no blob of the bundle is damaged. */
   isWhole(bundle: Bundle): boolean
+  /** Reads the blobs of a bundle again, and sets aside what is damaged. @throws the reason of the signal, ContentUnavailable */
+  rereadBundle(bundle: Bundle, signal: AbortSignal): Promise<void>
   /** Whether a published bundle names the blob and it is not damaged. @param digest `sha256:<hex>` */
   hasBlob(digest: string): boolean
   /** Links blobs that the store has into `blobs` of the upload, which keeps them when their bundle is deleted. @returns the digests that were linked */
@@ -84,7 +86,7 @@ export interface ContentStore {
   readonly space: ContentSpace
   /**
    * Examines an upload and publishes it in one step, and removes its folder. If a bundle with the same index is published, its
-   * damaged blobs are repaired, and its record is replaced by one of all blobs that the two have, if the upload has more. After an
+   * damaged blobs are repaired, those too of which the damage was not known, and its record is replaced by one of all blobs that the two have, if the upload has more. After an
    * error the upload has what it had before, and may be published again.
    * @throws AppError StorageFull, ContentUnavailable, what the program refuses, and what the definition of the bundle is refused for
    */

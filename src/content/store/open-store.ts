@@ -35,6 +35,7 @@ import { openPins, type Pins } from './pins.ts'
 import { createPublication, markerName } from './publication.ts'
 import { reconcile } from './reconcile.ts'
 import { removeUpload } from './remove-upload.ts'
+import { createReread } from './reread.ts'
 import { createContentSpace, type FileSystemRoom } from './space.ts'
 import { writeIndexFile } from './store-index-file.ts'
 import { sweepBlobs } from './sweep.ts'
@@ -50,6 +51,8 @@ export interface StoreOptions {
   /** Of the kernel: after a power cut an index is made again. */
   readonly bootId: string
   readonly program: Pick<ContentProgram, 'publish'>
+  /** Reads stored blobs again. */
+  readonly verify: ContentProgram['verify']
   /** Runs sync(1). */
   readonly runner: CommandRunner
   readonly definitions: ContentDefinitions | undefined
@@ -121,6 +124,11 @@ export function createContentStore(options: StoreOptions): OpenStore {
       await resolveAside(indexDigest)
       await tell()
     },
+  })
+
+  const reread = createReread({
+    ...{ folder, index: current, program: options },
+    setAside: (hexes) => announced(() => setAsideNow(hexes)),
   })
 
   async function open(): Promise<void> {
@@ -352,6 +360,11 @@ export function createContentStore(options: StoreOptions): OpenStore {
       const id = current().idOf(uid)
       return id !== undefined && current().damaged(id).length === 0
     },
+    async rereadBundle({ uid }, signal) {
+      await open()
+      const id = current().idOf(uid)
+      if (id !== undefined) await reread.ofBundle(id, signal).catch(failed)
+    },
     hasBlob: (digest) => current().hasBlob(hexOf(digest)),
     async linkBlobs(upload, digests) {
       await open()
@@ -367,6 +380,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
         await open()
         const prepared = await publication.prepare(upload, order).catch(failed)
         try {
+          await reread.ofUpload(upload, order.signal).catch(failed)
           const published = await locked(async () => {
             await dropDamaged(folder, upload)
             return publication.publish(upload, order, prepared !== undefined)

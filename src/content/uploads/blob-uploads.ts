@@ -206,6 +206,8 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     const bundle = store.findBundleByIndex(indexDigest)
     // A bundle that lacks the image of a platform may get it.
     const hasAll = bundle?.lackingBlobs === undefined
+    // An operator uploads it again where something is wrong with it, and nothing would be sent.
+    if (bundle && hasAll) await store.rereadBundle(bundle, stopping.signal)
     if (bundle && hasAll && store.isWhole(bundle)) return { uid: bundle.uid, isNew: false, isPublished: true }
     if (entries.size + beginning.size >= maximum)
       throw new AppError(

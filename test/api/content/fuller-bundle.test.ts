@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { contentClient, layoutTar, noReserve, type ContentClient } from '../../support/content-uploads.ts'
@@ -116,4 +116,19 @@ it('an upload that was begun again and brings nothing is published with 200, and
   expect([published.statusCode, published.json()]).toMatchObject([200, { uid: before[0]!.uid }])
   expect(await bundles()).toEqual(before)
   expect(await get('uploads')).toMatchObject({ items: [] })
+})
+
+it.each([
+  ['as a file', (layout: TestLayout) => client.sendFile(layoutTar(layout))],
+  ['blob by blob', (layout: TestLayout) => client.upload(layout)],
+])('the same bundle %s again mends what the disk has altered without notice', async (_way, sendAgain) => {
+  const layout = carrying('amd64', 'arm64', 'riscv64')
+  expect((await client.sendFile(layoutTar(layout))).statusCode).toBe(201)
+  const [hex = ''] = [...layout.blobs.keys()]
+  const file = join(edge.stateDirectory, 'content', 'blobs', 'sha256', hex)
+  const bytes = await readFile(file)
+  await writeFile(file, Buffer.alloc(bytes.length, 'X'))
+  expect((await sendAgain(layout)).statusCode).toBe(200)
+  await expectServed(layout)
+  expect(await readdir(join(edge.stateDirectory, 'content', 'damaged'))).toEqual([])
 })

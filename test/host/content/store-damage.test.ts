@@ -108,3 +108,28 @@ it('a blob that an upload has linked does not count once it was found damaged', 
   await at.store.publish(upload, order)
   expect(await readFile(fileOf(red), 'utf8')).toBe('red')
 })
+
+it.each(['one', 'two'])(
+  'a stored blob that was altered without notice is mended by an upload that brings it, of bundle %s',
+  async (name) => {
+    const one = await publish({ name: 'one', blobs: [red, green] })
+    await writeFile(fileOf(red), 'rad')
+    await expect(publish({ name, blobs: [red, green] })).resolves.toMatchObject({ damagedBlobs: 0 })
+    expect(await readFile(fileOf(red), 'utf8')).toBe('red')
+    expect(await readFile(fileOf(green), 'utf8')).toBe('green')
+    expect(await filesOf('damaged')).toEqual([])
+    expect(at.store.isWhole(one.bundle)).toBe(true)
+    expect(at.log.texts().join()).toContain('damaged blobs were repaired by an upload')
+  },
+)
+
+it('a bundle that is read again has what was altered set aside, and an upload that has only linked it mends nothing', async () => {
+  const { bundle } = await publish({ name: 'one', blobs: [red, green] })
+  const upload = await at.store.stage()
+  await at.store.linkBlobs(upload, [digestOfBytes(red)])
+  await writeFile(fileOf(red), 'rad')
+  await at.store.rereadBundle(bundle, new AbortController().signal)
+  expect(at.store.isWhole(bundle)).toBe(false)
+  expect(await filesOf('damaged')).toEqual([hexOfBytes(red)])
+  expect(await at.store.dropDamaged(upload)).toEqual([digestOfBytes(red)])
+})
