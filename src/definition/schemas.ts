@@ -225,9 +225,3 @@ export const UploadResponse = Type.Object(
   { title: 'UploadResponse' },
 )
 export type UploadResponse = Static<typeof UploadResponse>
-
-export const AcceptedResponseWithMessage = Type.Object(
-  { message: Type.String() },
-  { title: 'AcceptedResponseWithMessage' },
-)
-export type AcceptedResponseWithMessage = Static<typeof AcceptedResponseWithMessage>

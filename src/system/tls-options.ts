@@ -21,7 +21,7 @@ const suites = [
 ]
 
 /**
- * TLS 1.2 and 1.3 for `https.createServer` and, at a change of the certificate, for `server.setSecureContext`.
+ * TLS 1.2 and 1.3 for `tls.createServer` and, at a change of the certificate, for `server.setSecureContext`.
  * Session tickets stay on: their keys live in memory only and end with the context.
  */
 export function tlsOptions({ key, cert }: TlsMaterial): TlsOptions {

@@ -18,15 +18,6 @@ export interface PlanCheck {
   readonly limits: ArchiveLimits
 }
 
-/**
- * Checks before packing what the reader of archives would refuse, with the code of the reader: the fields of
- * definition.yaml, the form of every text, versions, and the total size. Every problem has the place where the author
- * finds it.
- */
-export async function checkPlan(options: PlanCheck): Promise<Problem[]> {
-  return (await readPlanned(options)).problems
-}
-
 /** A definition as an archive of its plan will have it. */
 export interface PlannedDefinition {
   /** None where the texts are too large in total. */
@@ -37,7 +28,11 @@ export interface PlannedDefinition {
   readonly contentProblems: () => Problem[]
 }
 
-/** The same, and the definition that was read for it; none where the texts are too large in total. */
+/**
+ * Checks before packing what the reader of archives would refuse, with the code of the reader: the fields of
+ * definition.yaml, the form of every text, versions, and the total size. Every problem has the place where the author
+ * finds it. Also the definition that was read for it.
+ */
 export async function readPlanned(options: PlanCheck): Promise<PlannedDefinition> {
   const { plan, limits } = options
   const head = headOf(options)

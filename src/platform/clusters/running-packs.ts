@@ -18,14 +18,14 @@ export const packOf = (templates: readonly ClusterTemplate[], layer: string) =>
   templates.flatMap(({ packs }) => packs).find((pack) => pack.layer === layer)
 
 /** Whether the host has applied all that is wanted of it. Pure. */
-export const hasApplied = ({ conditions, number }: Pick<ClusterRecord, 'conditions' | 'number'>): boolean =>
+const hasApplied = ({ conditions, number }: Pick<ClusterRecord, 'conditions' | 'number'>): boolean =>
   conditions.some(
     ({ type, reason, observedGeneration }) =>
       type === 'Wanted' && reason === 'Applied' && observedGeneration === number,
   )
 
 /** What a cluster runs: as its host has reported, or what that has applied last; empty where neither is known. Pure. */
-export function runningPacks({
+function runningPacks({
   packs,
   templates,
   conditions,

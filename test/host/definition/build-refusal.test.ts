@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { buildArchive } from '../../../src/definition/build/build.ts'
 import { planBuild } from '../../../src/definition/build/build-plan.ts'
-import { checkPlan } from '../../../src/definition/build/check-plan.ts'
+import { readPlanned } from '../../../src/definition/build/check-plan.ts'
 import { defaultLimits, type ArchiveLimits } from '../../../src/archive/limits.ts'
 import { exportedProfile } from '../../support/tar-bytes.ts'
 
@@ -48,7 +48,7 @@ async function refusalsOf(profiles: readonly string[], { limits: some = {}, ...t
   const limits = { ...defaultLimits, ...some }
   const plan = planBuild({ profiles, packs: [join(home, 'pack')], limits })
   expect(plan.problems).toEqual([])
-  const problems = await checkPlan({ plan, ...title, limits })
+  const { problems } = await readPlanned({ plan, ...title, limits })
   return problems.map(({ code, place, message }) => `${code} ${place.replace(`${home}/`, '')}: ${message}`)
 }
 
@@ -183,7 +183,7 @@ describe('a definition is not built', () => {
         packs: [join(home, 'pack')],
         limits: defaultLimits,
       })
-      expect(await checkPlan({ plan, limits: defaultLimits })).toEqual([])
+      expect((await readPlanned({ plan, limits: defaultLimits })).problems).toEqual([])
       await expect(buildArchive({ plan, file: join(home, name) })).rejects.toMatchObject({
         code: 'ArchiveTooLarge',
         details: { reason: 'RatioTooHigh' },

@@ -6,7 +6,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { defaultLimits } from '../../../src/archive/limits.ts'
 import { planBuild } from '../../../src/definition/build/build-plan.ts'
-import { checkPlan } from '../../../src/definition/build/check-plan.ts'
+import { readPlanned } from '../../../src/definition/build/check-plan.ts'
 import { importProfile, smallPack, smallProfile, tarOf, uploadPack } from '../../support/platform-packs.ts'
 import { examineProgram } from '../../support/programs.ts'
 import { rawTar } from '../../support/tar-bytes.ts'
@@ -123,7 +123,7 @@ describe('a pack that is uploaded', () => {
     const { packs } = platform.rooms.packs
     const plan = planBuild({ profiles: [file], packs: [packs.folderOf({ uid })], limits: defaultLimits })
     expect(plan.problems).toEqual([])
-    expect(await checkPlan({ plan, limits: defaultLimits })).toEqual([])
+    expect((await readPlanned({ plan, limits: defaultLimits })).problems).toEqual([])
     expect(plan.members.map(({ name }) => name)).toEqual([
       ...['charts/web-1.tgz', 'pack.json', 'values.yaml'].map((path) => `packs/web-1.0.0/${path}`),
       ...['profile.json', 'variables.json'].map((path) => `profiles/${profile}/${path}`),
