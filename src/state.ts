@@ -1,4 +1,4 @@
-import { access, constants, mkdir, rm, stat } from 'node:fs/promises'
+import { access, constants, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SystemEntry } from './audit/own-entries.ts'
 import type { Room } from './room.ts'
@@ -11,6 +11,7 @@ import { createReader, type Reader } from './store/reader.ts'
 import { createStoreRoom } from './store/room.ts'
 import { lockState, StateInUse } from './store/state-lock.ts'
 import type { Clock } from './system/clock.ts'
+import { sizeOf } from './system/file-sizes.ts'
 import { isThere, sweepTemporary } from './system/files.ts'
 import type { Logger } from './system/log.ts'
 import { requireRegularIfPresent } from './system/regular-file.ts'
@@ -85,7 +86,7 @@ export async function openState({
   const hadState =
     whole !== undefined &&
     ((await isUsableSecret(secretPath, secretBytes)) || (await whole.hasFiles(directory)))
-  if (whole && hadState && (await sizeOf(databaseFile)) === 0) {
+  if (whole && hadState && ((await sizeOf(databaseFile)) ?? 0) === 0) {
     lock.release()
     throw whole.refuse(`the database ${databaseFile} is missing or empty, and there was a state`)
   }
@@ -164,9 +165,3 @@ export async function openState({
 }
 
 const secretBytes = 32
-
-const sizeOf = (file: string) =>
-  stat(file).then(
-    ({ size }) => size,
-    () => 0,
-  )

@@ -1,3 +1,5 @@
+import { Type } from 'typebox'
+
 /**
  * What becomes of a field of the published API that is not honoured. Beside the schema of the field, in its options:
  * `Type.String(refused('…'))`. A field with neither is honoured. `test/unit/api/published-fields.test.ts` holds both APIs to the published lists.
@@ -21,6 +23,17 @@ export const refused = (why: string, ...except: readonly unknown[]) => ({
   'x-refused': { why, except } satisfies Refusal,
   description: `Has to be ${acceptedOf(except)}: ${why}.`,
 })
+
+/** The options of a field: what it means, or what becomes of it. */
+export const optionsOf = (about: string | FieldStance) =>
+  typeof about === 'string' ? { description: about } : about
+/** A text that may be left out. */
+export const maybe = (about: string | FieldStance) => Type.Optional(Type.String(optionsOf(about)))
+/** A boolean that may be left out. */
+export const flag = (about: string | FieldStance) => Type.Optional(Type.Boolean(optionsOf(about)))
+
+/** For what a reply has, and comes back with a request. */
+export const setByPlatform = ignored('the platform sets it')
 
 const acceptedOf = (except: readonly unknown[]) => [...except.map(String), 'empty or absent'].join(', ')
 

@@ -1,15 +1,11 @@
 import { Type, type Static, type TProperties } from 'typebox'
-import { ignored, refused, type FieldStance } from '../base/field-stance.ts'
+import { flag, ignored, maybe, optionsOf, refused, type FieldStance } from '../base/field-stance.ts'
 import { Nic as HostNic } from '../host/schemas.ts'
 
 // Wire names as the published API spells them. phase, problems, steps and some others are additions of ours.
 
 const text = (description: string) => Type.String({ description })
-const maybe = (about: string | FieldStance) => Type.Optional(Type.String(optionsOf(about)))
-const flag = (about: string | FieldStance) => Type.Optional(Type.Boolean(optionsOf(about)))
 const integer = (about: string | FieldStance) => Type.Optional(Type.Integer(optionsOf(about)))
-const optionsOf = (about: string | FieldStance) =>
-  typeof about === 'string' ? { description: about } : about
 const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
 const group = <Properties extends TProperties>(properties: Properties) =>
   Type.Optional(Type.Object(properties))

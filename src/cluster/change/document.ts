@@ -57,14 +57,19 @@ export function unmask(given: ClusterConfiguration, { posted, plain }: Stored): 
   }
 }
 
-type Given = NonNullable<NonNullable<ClusterConfiguration['spec']>['profileVariables']>[number]
+/** A variable of a stored configuration, or of a part of one that is unchecked. */
+interface Named {
+  readonly name?: unknown
+  readonly profileUid?: unknown
+}
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** Place of the variable among the stored ones: with the same profile, otherwise the only one that may be meant. */
-function findVariable(known: readonly Given[], { name = '', profileUid = '' }: Given): number | undefined {
-  const same = known.flatMap((each, index) => ((each.name ?? '') === name ? [index] : []))
-  const uidOf = (index: number) => known[index]?.profileUid ?? ''
-  const exact = same.find((index) => uidOf(index) === profileUid)
+export function findVariable(known: readonly Named[], { name, profileUid }: Named): number | undefined {
+  const same = known.flatMap((each, index) => (textOf(each.name) === textOf(name) ? [index] : []))
+  const uidOf = (index: number) => textOf(known[index]?.profileUid)
+  const exact = same.find((index) => uidOf(index) === textOf(profileUid))
   if (exact !== undefined) return exact
-  const possible = same.filter((index) => profileUid === '' || uidOf(index) === '')
+  const possible = same.filter((index) => textOf(profileUid) === '' || uidOf(index) === '')
   return possible.length === 1 ? possible[0] : undefined
 }

@@ -1,5 +1,6 @@
 import { isRecord } from '../../base/json.ts'
 import { canonicalText } from '../configuration/canonical.ts'
+import { findVariable } from './document.ts'
 
 /**
  * Merges a patch into a document (RFC 7396): null takes a member away, objects are merged, everything else replaces.
@@ -49,19 +50,12 @@ const byName =
     return same ?? (only && [name, nameOf(only, ...members)].includes('') ? only : undefined)
   }
 
-/** The variable of the same profile, otherwise the only one of the name where one of both names no profile. */
-const findVariable: FindEntry['find'] = (present, given) => {
-  const same = present.filter((each) => nameOf(each, 'name') === nameOf(given, 'name'))
-  const profileUid = nameOf(given, 'profileUid')
-  const exact = same.find((each) => nameOf(each, 'profileUid') === profileUid)
-  const possible = same.filter((each) => profileUid === '' || nameOf(each, 'profileUid') === '')
-  return exact ?? (possible.length === 1 ? possible[0] : undefined)
-}
+const variable: FindEntry['find'] = (present, given) => present[findVariable(present, given) ?? -1]
 
 const hosts: FindEntry = { find: byName('hostUid', 'hostID'), within: {} }
 const namedLists: NamedLists = {
   spec: {
-    profileVariables: { find: findVariable, within: {} },
+    profileVariables: { find: variable, within: {} },
     cloudConfig: { spec: { machinePoolConfig: { find: byName('name'), within: { hosts } } } },
   },
 }

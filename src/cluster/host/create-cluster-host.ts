@@ -10,6 +10,7 @@ import { leftMark, type ClusterHost } from './cluster-host.ts'
 import type { RecordOrder, RestoreOrder } from './actions.ts'
 import type { HostFactsOptions } from './preflight/host-facts.ts'
 import { createHostPreflight } from './preflight/host-preflight.ts'
+import { varLib } from './preflight/judge-host.ts'
 import { judgeFolder, probeFolder } from './preflight/probe-folder.ts'
 import { createHostSettings } from './settings/host-settings.ts'
 import type { Step } from '../step.ts'
@@ -57,7 +58,7 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
     folders: [
       // The images of the control plane and their layers unpacked take about 1.5 GiB.
       { folder: stateDirectory, neededBytes: 2 * gibibyte },
-      { folder: '/var/lib', neededBytes: 2 * gibibyte },
+      varLib,
       // Two files of its log of 64 MB each, its database, and snapshots of it.
       { folder: '/var/lib/etcd', neededBytes: gibibyte / 2 },
       // Volumes of pods.

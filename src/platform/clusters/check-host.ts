@@ -3,7 +3,7 @@ import { kubernetesPacks, unknownPack, unsupportedIn } from '../../cluster/chang
 import { toPackConfig, type PackConfig } from '../../cluster/engine/pack-config.ts'
 import { fixedSettingsBetween, saidOfFixed } from '../../cluster/engine/reconfigure/fixed-settings.ts'
 import { settingsIn } from '../../cluster/host/kubernetes-settings.ts'
-import { judgeReported, type ReportedFacts } from '../../cluster/host/preflight/judge-host.ts'
+import { judgeReported, varLib, type ReportedFacts } from '../../cluster/host/preflight/judge-host.ts'
 import { isInSubnet } from '../../cluster/host/subnet.ts'
 import type { ExaminedKubernetes } from '../../definition/examination/protocol.ts'
 import type { HostRecord } from '../hosts/host-store.ts'
@@ -11,9 +11,8 @@ import type { ClusterProblem } from '../schemas/clusters.ts'
 import { networksOf } from './check-configuration.ts'
 
 const mebibyte = 2 ** 20
-// As the pre-flight of hosts has it, of the file system of /var/lib.
-const neededGibibytes = 2
-const stateFolder = '/var/lib/'
+const neededGibibytes = varLib.neededBytes / 2 ** 30
+const stateFolder = `${varLib.folder}/`
 
 /**
  * What the pre-flight of a host will refuse of a new cluster, by what the host has reported of itself and its own rules; the host finds the

@@ -1,5 +1,5 @@
 import { Type, type Static, type TProperties } from 'typebox'
-import { ignored, refused, type FieldStance } from '../../base/field-stance.ts'
+import { flag, ignored, maybe, refused, type FieldStance } from '../../base/field-stance.ts'
 import { poolOfOneHost } from '../../cluster/schemas.ts'
 import { variableFields } from '../../definition/variable-fields.ts'
 import { ClusterCondition, ClusterStep, PacksStatus } from './cluster-reports.ts'
@@ -9,10 +9,6 @@ import { PackLayer, PackType, ProfileType } from './packs.ts'
 // Wire types of clusters on hosts, as the published API spells them. number, problems, steps and some others are additions of ours.
 
 const text = (description: string) => Type.String({ description })
-const optionsOf = (about: string | FieldStance) =>
-  typeof about === 'string' ? { description: about } : about
-const maybe = (about: string | FieldStance) => Type.Optional(Type.String(optionsOf(about)))
-const flag = (about: string | FieldStance) => Type.Optional(Type.Boolean(optionsOf(about)))
 const given = (maxLength = 256) => Type.Optional(Type.String({ maxLength }))
 const group = <Properties extends TProperties>(properties: Properties) =>
   Type.Optional(Type.Object(properties))

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { ignored, refused, type FieldStance } from '../../base/field-stance.ts'
+import { ignored, refused, setByPlatform, type FieldStance } from '../../base/field-stance.ts'
 import { PacksStatus } from './cluster-reports.ts'
 import { ClusterTemplate } from './clusters.ts'
 import { AnnotationsEntity, LabelsEntity, ObjectMeta, timesOfReply } from './metadata.ts'
@@ -99,7 +99,6 @@ const HostUid = Type.String({
 })
 const ServiceSpec = Type.Object({ name: text(64), version: text(64) })
 
-const setByPlatform = ignored('the platform sets it')
 const fieldsOfReply = {
   aclmeta: Type.Optional(Type.Unknown(setByPlatform)),
   status: Type.Optional(Type.Unknown(ignored('heartbeats and reports say how a host is'))),

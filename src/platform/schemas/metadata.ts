@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { ignored } from '../../base/field-stance.ts'
+import { setByPlatform } from '../../base/field-stance.ts'
 
 const Texts = (description: string) => Type.Record(Type.String(), Type.String(), { description })
 
@@ -24,8 +24,6 @@ export const CreatedUid = Type.Object({ uid: Type.String() }, { title: 'Uid' })
 
 // Keys and values as Kubernetes bounds them: kubernetes.io/docs/concepts/overview/working-with-objects/labels
 const labelText = '^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$'
-
-const setByPlatform = ignored('the platform sets it')
 
 /** Times that a reply has, in the metadata of a request. */
 export const timesOfReply = {

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { ignored, refused } from '../../base/field-stance.ts'
+import { ignored, refused, setByPlatform } from '../../base/field-stance.ts'
 import { AnnotationsEntity, LabelsEntity, ObjectMeta, timesOfReply } from './metadata.ts'
 
 /** The roles of the platform; their uids are their names. */
@@ -32,9 +32,9 @@ export const UserEntity = Type.Object({
     Type.Object({
       labels: Type.Optional(LabelsEntity),
       annotations: Type.Optional(AnnotationsEntity),
-      creationTimestamp: Type.Optional(Type.Unknown(ignored('the platform sets it'))),
+      creationTimestamp: Type.Optional(Type.Unknown(setByPlatform)),
       name: Type.Optional(Type.Unknown(ignored('the e-mail address is the name'))),
-      uid: Type.Optional(Type.Unknown(ignored('the platform sets it'))),
+      uid: Type.Optional(Type.Unknown(setByPlatform)),
       ...timesOfReply,
     }),
   ),

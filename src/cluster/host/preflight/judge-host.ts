@@ -9,6 +9,9 @@ type Severity = PreflightProblem['severity']
 type Found = readonly [code: PreflightCodeName, severity: Severity, message: string]
 
 const mebibyte = 2 ** 20
+
+/** What a cluster needs of the file system that holds most of what it writes; the platform judges it by what hosts report. */
+export const varLib = { folder: '/var/lib', neededBytes: 2 ** 31 }
 // kubeadm, app/constants: ControlPlaneMem and ControlPlaneNumCPU.
 const leastMemoryBytes = 1_700 * mebibyte
 const leastCores = 2
