@@ -123,6 +123,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   })
   const auth = await createAuth({
     ...{ settings: config.auth, runner, privileged, database, secrets, listTokens, clock, log, anonymousLog },
+    stateDirectory: state.directory,
     ...{ record: audit.record, clientOf: host.clientOf, cores: edges.cores, etc: edges.etc },
   })
   const api = createApi({

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { Audit } from '../audit/audit.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import type { Database } from '../store/database.ts'
@@ -27,7 +28,7 @@ import { createPasswordChange } from './password-change.ts'
 import { authRoutes } from './routes.ts'
 import { createSessionAccess } from './session-access.ts'
 import { endEntry } from './session-entry.ts'
-import { createSessionStore } from './session-store.ts'
+import { createSessionStore, endMarkFile } from './session-store.ts'
 import { createSessions, type IsCallerGone, type Sessions } from './sessions.ts'
 
 export interface AuthOptions {
@@ -36,6 +37,7 @@ export interface AuthOptions {
   /** Runs commands that write outside the unit's sandbox. */
   readonly privileged: CommandRunner
   readonly database: Database
+  readonly stateDirectory: string
   readonly secrets: Secrets
   readonly listTokens: ContinueTokens
   /** Records what the daemon does on its own. */
@@ -75,7 +77,7 @@ export async function createAuth(options: AuthOptions): Promise<Auth> {
   const listeners: ((isGone: IsCallerGone) => void)[] = []
   const accounts = createAccounts({ runner, adminGroups, allowAnyShell, markKey: keys.mark, ...etc })
   const sessions = createSessions({
-    store: createSessionStore(database),
+    store: createSessionStore(database, join(options.stateDirectory, endMarkFile)),
     accessTokens: await createAccessTokens(keys.access),
     refreshKey: keys.refresh,
     clock,
@@ -128,6 +130,7 @@ export async function createAuth(options: AuthOptions): Promise<Auth> {
         monotonic: () => clock.monotonic(),
       })
     },
+    checks: [{ name: 'ended sessions stored', kind: 'note', holds: sessions.areEndsStored }],
     jobs: [
       {
         name: 'failed logins',

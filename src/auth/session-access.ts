@@ -1,5 +1,6 @@
 import type { Role } from '../base/role.ts'
 import { AppError } from '../errors/app-error.ts'
+import { seeDisk } from '../errors/advice.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { listInMemory } from '../lists/memory.ts'
 import type { Page } from '../lists/page.ts'
@@ -61,7 +62,7 @@ export function createSessionAccess({
 
     logout({ sessionUid }) {
       const session = sessions.find(sessionUid)
-      if (session) sessions.end([session], 'logout')
+      if (session) requireLasting(sessions.end([session], 'logout'))
     },
 
     list(caller, query) {
@@ -77,9 +78,18 @@ export function createSessionAccess({
         throw new AppError(generalErrors.Forbidden, 'only an administrator may end the sessions of others')
       }
       if (!session) throw new AppError(generalErrors.NotFound, `there is no session ${uid}`)
-      sessions.end([session], `ended by ${caller.userName}`)
+      requireLasting(sessions.end([session], `ended by ${caller.userName}`))
     },
   }
+}
+
+/** @throws AppError InsufficientStorage for sessions that are valid again after a restart */
+function requireLasting(isLasting: boolean): void {
+  if (!isLasting)
+    throw new AppError(
+      generalErrors.InsufficientStorage,
+      `the session is ended until the daemon starts again, since nothing can be written: make room, then end it once more or wait a minute; ${seeDisk}`,
+    )
 }
 
 const viewOf = (session: SessionRecord, caller: SessionReader): SessionItem => ({

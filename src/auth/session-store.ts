@@ -1,3 +1,4 @@
+import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
 import type { HostRole } from '../base/role.ts'
 import { createColumns } from '../store/columns.ts'
 import type { Database } from '../store/database.ts'
@@ -31,9 +32,18 @@ export interface SessionStore {
   list(): SessionRecord[]
   /** A kill does not lose it. A power cut does, until the next sync, which comes with the audit record of the request. */
   put(record: SessionRecord): void
-  /** On the disk when it returns. */
+  /** On the disk when it returns; takes the mark away. */
   remove(uids: readonly string[]): void
+  /** Whether sessions that had ended could not be removed. */
+  isMarked(): boolean
+  /** @returns whether the mark is on the disk */
+  mark(): boolean
 }
+
+/** In the state folder: whether sessions that have ended are still in the database. */
+export const endMarkFile = 'session-ends'
+// Of one length: written in place, which a disk without any space admits.
+const marks = { none: '0\n', set: '1\n' } as const
 
 const columns = createColumns<keyof SessionRecord>({
   uid: 'uid',
@@ -51,13 +61,45 @@ const columns = createColumns<keyof SessionRecord>({
   generation: 'generation',
 })
 
-export function createSessionStore(database: Database): SessionStore {
+/** @param markFile without one there is no mark, as with a database in memory */
+export function createSessionStore(database: Database, markFile?: string): SessionStore {
   const list = database.sql.prepare(`SELECT ${columns.selected()} FROM session`)
   const put = database.sql.prepare(`INSERT OR REPLACE INTO session ${columns.inserted}`)
   const remove = database.sql.prepare('DELETE FROM session WHERE uid = ?')
+  let isMarked = markFile !== undefined && readMark(markFile)
   return {
+    isMarked: () => isMarked,
+    mark: () => (isMarked ||= markFile !== undefined && writeMark(markFile, marks.set)),
     list: () => list.all() as unknown as SessionRecord[],
     put: (record) => database.transactionBeforeNext(() => void put.run(...columns.valuesOf(record))),
-    remove: (uids) => database.transaction(() => uids.forEach((uid) => remove.run(uid))),
+    remove(uids) {
+      database.transaction(() => uids.forEach((uid) => remove.run(uid)))
+      if (isMarked && markFile !== undefined) isMarked = !writeMark(markFile, marks.none)
+    },
+  }
+}
+
+/** Reads the mark, and makes the file where it is missing, so that its place on the disk is there later. */
+function readMark(file: string): boolean {
+  try {
+    return readFileSync(file, 'latin1') === marks.set
+  } catch {
+    writeMark(file, marks.none, 'w')
+    return false
+  }
+}
+
+function writeMark(file: string, text: string, flags: 'r+' | 'w' = 'r+'): boolean {
+  try {
+    const descriptor = openSync(file, flags, 0o600)
+    try {
+      writeSync(descriptor, text, 0)
+      fsyncSync(descriptor)
+      return true
+    } finally {
+      closeSync(descriptor)
+    }
+  } catch {
+    return false
   }
 }

@@ -72,8 +72,11 @@ export interface Sessions {
   /**
    * Ends sessions at once, also after a restart.
    * @param isOwnDecision true when the daemon decides, false when a caller asked for it
+   * @returns whether they stay ended after a restart; false where nothing can be written
    */
-  end(sessions: readonly SessionRecord[], reason: string, isOwnDecision?: boolean): void
+  end(sessions: readonly SessionRecord[], reason: string, isOwnDecision?: boolean): boolean
+  /** Whether all sessions that have ended are removed from the disk. */
+  areEndsStored(): boolean
   /**
    * Ends expired sessions, and sessions from a time in the future, and removes ended sessions that could not be removed from
    * the disk before. Call it each minute.
@@ -87,7 +90,8 @@ const hourMs = 3_600_000
 
 export function createSessions(options: SessionsOptions): Sessions {
   const { store, accessTokens, refreshKey, clock, log } = options
-  const sessions = new Map(store.list().map((record) => [record.uid, record]))
+  const stored = store.list()
+  const sessions = new Map(stored.map((record) => [record.uid, record]))
   const accepted = createAcceptedTokens()
   const undeleted = new Set<string>()
   const refused = () =>
@@ -109,30 +113,40 @@ export function createSessions(options: SessionsOptions): Sessions {
   const refreshTokenOf = ({ uid, generation }: Pick<SessionRecord, 'uid' | 'generation'>) =>
     makeRefreshToken(refreshKey, { sessionUid: uid, generation })
 
-  function end(ended: readonly SessionRecord[], reason: string, isOwnDecision = false): void {
+  function end(ended: readonly SessionRecord[], reason: string, isOwnDecision = false): boolean {
     const known = ended.filter(({ uid }) => sessions.has(uid))
-    if (known.length === 0) return
+    if (known.length === 0) return true
     for (const { uid } of known) sessions.delete(uid)
     accepted.remove(({ sessionUid }) => !sessions.has(sessionUid))
     const uids = new Set<string | undefined>(known.map(({ uid }) => uid))
     options.onCallersGone?.(({ sessionUid }) => uids.has(sessionUid))
     for (const { uid } of known) undeleted.add(uid)
-    removeEnded()
+    const isLasting = removeEnded()
     for (const { uid, userName } of known) log.info({ session: uid, user: userName, reason }, 'session ended')
     if (isOwnDecision) options.onEnded?.(known, reason)
+    return isLasting
   }
 
-  // A full disk must not keep a session alive. After a restart it would, so `expire` tries the removal again.
-  function removeEnded(): void {
-    if (undeleted.size === 0) return
+  /**
+   * A full disk must not keep a session alive. After a restart it would, so `expire` tries the removal again, and a mark ends all at the next start.
+   * @returns whether they stay ended after a restart
+   */
+  function removeEnded(): boolean {
+    if (undeleted.size === 0) return true
     try {
       store.remove([...undeleted])
       undeleted.clear()
+      return true
     } catch (error) {
+      const isMarked = store.mark()
+      const until = isMarked
+        ? 'until then a start of the daemon ends all sessions'
+        : 'a start of the daemon would make them valid again'
       log.error(
         { err: error, sessions: undeleted.size },
-        `ended sessions could not be removed from the disk yet; ${seeDisk}`,
+        `ended sessions could not be removed from the disk yet, ${until}; ${seeDisk}`,
       )
+      return isMarked
     }
   }
 
@@ -149,6 +163,8 @@ export function createSessions(options: SessionsOptions): Sessions {
       from + (isExtended ? options.extendedRenewalHours : options.renewalHours) * hourMs,
       createdAt + options.maximumDays * 24 * hourMs,
     )
+
+  if (store.isMarked()) end(stored, 'others that had ended could not be removed before the start', true)
 
   return {
     makeRoom,
@@ -274,6 +290,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       return pairOf(renewed, refresh)
     },
 
+    areEndsStored: () => undeleted.size === 0,
     list: () => [...sessions.values()],
     find: (uid) => sessions.get(uid),
     end,

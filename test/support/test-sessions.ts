@@ -10,7 +10,11 @@ import { bob } from './test-account.ts'
 import { createTurningClock } from './turning-clock.ts'
 
 /** Sessions over a database of their own, with a clock to turn; they end with the test. */
-export async function createTestSessions({ file = ':memory:', clock = createTurningClock() } = {}) {
+export async function createTestSessions({
+  file = ':memory:',
+  markFile = '',
+  clock = createTurningClock(),
+} = {}) {
   const { log, lines } = captureLog()
   const database = openDatabase(file, log)
   const accessTokens = await createAccessTokens(Buffer.alloc(32, 1))
@@ -25,7 +29,12 @@ export async function createTestSessions({ file = ':memory:', clock = createTurn
     replaySeconds: 30,
   }
   /** The sessions after a restart: no token has been checked yet. */
-  const start = () => createSessions({ store: createSessionStore(database), accessTokens, ...settings })
+  const start = () =>
+    createSessions({
+      store: createSessionStore(database, markFile || undefined),
+      accessTokens,
+      ...settings,
+    })
   const sessions = start()
   let isOpen = true
   const stop = () => {

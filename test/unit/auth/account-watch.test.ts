@@ -24,9 +24,10 @@ function setUp(records: SessionRecord[], local: Record<string, Account> | Error,
   let list = records
   const sessions: Pick<Sessions, 'list' | 'end' | 'expire'> = {
     list: () => list,
-    end: (gone, reason) => {
+    end(gone, reason) {
       list = list.filter((each) => !gone.includes(each))
       ended.push(...gone.map(({ uid }) => `${uid}: ${reason}`))
+      return true
     },
     expire: () => undefined,
   }

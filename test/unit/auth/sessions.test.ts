@@ -260,6 +260,36 @@ describe('sessions', () => {
   })
 })
 
+describe('an end on a disk that cannot be written', () => {
+  it('is marked in place, and the next start ends all sessions; a removal takes the mark away', async () => {
+    const markFile = `${await temporaryFile()}-mark`
+    const { create, sessions, database, start } = await setUp({ markFile })
+    create()
+    create()
+    database.sql.exec('PRAGMA query_only = ON')
+    const [first] = sessions.list()
+    expect(sessions.end([first!], 'logout')).toBe(true)
+    expect(sessions.areEndsStored()).toBe(false)
+    // Also where the disk is still full then.
+    const next = start()
+    expect([next.list(), next.areEndsStored()]).toEqual([[], false])
+    database.sql.exec('PRAGMA query_only = OFF')
+    next.expire()
+    expect(next.areEndsStored()).toBe(true)
+    create()
+    expect(start().list()).toHaveLength(1)
+  })
+
+  it('is told where not even the mark can be written', async () => {
+    const markFile = `${await temporaryFile()}-missing/mark`
+    const { create, sessions, database } = await setUp({ markFile })
+    create()
+    database.sql.exec('PRAGMA query_only = ON')
+    expect(sessions.end(sessions.list(), 'logout')).toBe(false)
+    expect(sessions.list()).toEqual([])
+  })
+})
+
 describe('after a restart', () => {
   it('sessions continue after a restart, with their access and refresh tokens, old ones included', async () => {
     const file = await temporaryFile()
