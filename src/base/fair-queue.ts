@@ -19,8 +19,12 @@ export interface FairQueue<W extends Waiter> {
   add(waiter: W): W | undefined
   /** Removes a waiter that waits no longer. @returns whether it was still in the queue */
   remove(waiter: W): boolean
-  /** Removes and returns the next waiter; its turn begins. @param ofGroup groups with so many turns have to wait */
-  next(ofGroup?: number): W | undefined
+  /**
+   * Removes and returns the next waiter; its turn begins.
+   * @param ofGroup groups with so many turns have to wait
+   * @param ending whose place it is: its turn counts for the order, and not for that number
+   */
+  next(ofGroup?: number, ending?: Waiter): W | undefined
   /** The turn of one that need not wait begins. A group that has a turn comes after those that have none, and so within each group. */
   begin(waiter: Waiter): void
   /** A turn ends, after `next` where its place goes to another. */
@@ -90,9 +94,9 @@ export function createFairQueue<W extends Waiter>(maximum: number): FairQueue<W>
       const member = fullest(members, waiter.member, (waiting) => waiting.length)
       return take(group, member, 'pop')
     },
-    next(ofGroup = Infinity) {
+    next(ofGroup = Infinity, ending) {
       const group = least(groups.keys(), turnsOf)
-      if (group === undefined || turnsOf(group) >= ofGroup) return undefined
+      if (group === undefined || turnsOf(group) - Number(ending?.group === group) >= ofGroup) return undefined
       const members = groups.get(group)?.keys() ?? []
       const member = least(members, (each) => running.get(memberKey(group, each)) ?? 0)
       const taken = member === undefined ? undefined : take(group, member, 'shift')

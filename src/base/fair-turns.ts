@@ -44,10 +44,9 @@ export function createFairTurns({ atOnce, ofGroup = atOnce, waiting, refusal }: 
       try {
         return await work()
       } finally {
-        const other = queue.next(ofGroup)
-        queue.end(waiter)
         // The place goes to the next one, of the same group where all others have theirs.
-        const next = other ?? queue.next(ofGroup)
+        const next = queue.next(ofGroup, waiter)
+        queue.end(waiter)
         if (next) next.resolve(undefined)
         else running -= 1
       }

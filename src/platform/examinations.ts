@@ -20,7 +20,8 @@ import { platformErrors } from './codes.ts'
 
 /** On whose behalf something is examined. */
 export interface Asker {
-  /** Askers take turns, so that many requests of one do not keep the others waiting. */
+  /** Projects take turns, and their askers within them, so that many requests of one do not keep the others waiting. */
+  readonly projectUid: string
   readonly name: string
   /** Ends it, whether it waits or runs, with its reason, an AppError. */
   readonly signal: AbortSignal
@@ -91,7 +92,7 @@ export function createExaminations(worker: WorkerOptions): Examinations {
       return finding
     }
     // An examination whose client is gone keeps no place in the queue.
-    return turns.run({ group: asker.name, member: '' }, work, signal)
+    return turns.run({ group: asker.projectUid, member: asker.name }, work, signal)
   }
 
   return {

@@ -72,11 +72,17 @@ export const isThere = (path: string): Promise<boolean> =>
     () => false,
   )
 
+const syncedAtOnce = 16
+
 /** fsync(2) of every file and folder below a folder, and of the folder itself. */
 export async function syncTree(folder: string): Promise<void> {
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (entry.isFile() || entry.isDirectory()) await syncFolder(join(entry.parentPath, entry.name))
+  // Several at once share a commit of the journal: 45,000 small files took a minute one after the other.
+  const entries = (await readdir(folder, { recursive: true, withFileTypes: true })).values()
+  const syncNext = async () => {
+    for (const entry of entries)
+      if (entry.isFile() || entry.isDirectory()) await syncFolder(join(entry.parentPath, entry.name))
   }
+  await Promise.all(Array.from({ length: syncedAtOnce }, syncNext))
   await syncFolder(folder)
 }
 

@@ -6,19 +6,22 @@ import { CommandFailed, type CommandRunner } from '../../../src/system/runner.ts
 import { captureLog } from '../../support/https-server.ts'
 
 const { log } = captureLog()
-const never = { name: 'anna', signal: new AbortController().signal }
+const never = { projectUid: '', name: 'anna', signal: new AbortController().signal }
 const common = { folder: '/nowhere', limits: {}, reserveBytes: 0 }
 
 const examine = (run: CommandRunner['run']) => {
   const examinations = createExaminations({ runner: { run }, program: '/nowhere/examine.cjs', log })
   return {
     ...examinations,
-    ofPack: (uid = 'u', asker = 'anna') =>
-      examinations.pack({ ...common, file: '/nowhere/archive', uid }, { ...never, name: asker }),
+    ofPack: (uid = 'u', name = 'anna', projectUid = '') =>
+      examinations.pack({ ...common, file: '/nowhere/archive', uid }, { ...never, name, projectUid }),
     ofProfile: () => examinations.profile(common, Buffer.from('{}'), never),
   }
 }
-const killed = { exitCode: undefined, stdout: '', stderr: '' }
+const killed = {
+  ...{ exitCode: undefined, stdout: '' },
+  stderr: 'FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory',
+}
 
 it.each<[string, CommandRunner['run'], string]>([
   ['more memory than it may', async () => killed, 'MemoryLimit'],
@@ -70,7 +73,7 @@ it('what waits and is not wanted any more gives its place to others, and what ru
   const all = Array.from({ length: 17 }, () => {
     const controller = new AbortController()
     const result = examinations
-      .pack(order, { name: 'anna', signal: controller.signal })
+      .pack(order, { ...never, signal: controller.signal })
       .catch((error: unknown) => error)
     return { controller, result }
   })
@@ -87,7 +90,8 @@ it('what waits and is not wanted any more gives its place to others, and what ru
   expect(await next).toMatchObject({ kind: { code: 'NotReady' } })
 })
 
-it('many requests of one asker do not keep others waiting', async () => {
+/** Examinations that wait until they may begin, and the uids of their packs in order. */
+function recorded() {
   const { promise: first, resolve: begin } = Promise.withResolvers<undefined>()
   const examined: string[] = []
   const { ofPack } = examine(async (_program, _args, { input }) => {
@@ -98,6 +102,20 @@ it('many requests of one asker do not keep others waiting', async () => {
     examined.push(pack.uid)
     return { exitCode: 0, stdout: JSON.stringify({ pack }), stderr: '' }
   })
+  return { begin, examined, ofPack }
+}
+
+it('many users of one project do not keep another project waiting', async () => {
+  const { begin, examined, ofPack } = recorded()
+  const all = ['anna', 'ben', 'carl', 'dora'].map((name) => ofPack(`south ${name}`, name, 'south'))
+  all.push(ofPack('north', 'eve', 'north'))
+  begin(undefined)
+  await Promise.all(all)
+  expect(examined.slice(0, 2)).toEqual(['south anna', 'north'])
+})
+
+it('many requests of one asker do not keep others waiting', async () => {
+  const { begin, examined, ofPack } = recorded()
   const numbers = Array.from({ length: mostWaiting + 1 }, (_, at) =>
     ofPack(`anna ${at}`).catch((error: unknown) => error),
   )
