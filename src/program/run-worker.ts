@@ -1,4 +1,5 @@
 import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandResult, CommandRunner, RunOptions } from '../system/runner.ts'
 import type { Refused } from './worker.ts'
@@ -20,13 +21,14 @@ export interface WorkerRun extends RunOptions {
   readonly tooMuch: () => AppError
 }
 
-// Out of memory: V8 calls abort(3), the kernel sends SIGKILL. Neither gives an exit code.
+// V8 calls abort(3) where it lacks memory, and says so; the kernel sends SIGKILL, as another program may. Neither gives an exit code.
+const outOfMemory = /out of memory|allocation failed/i
 const isKilled = ({ exitCode }: CommandResult) => exitCode === undefined || exitCode > 128
 
 /**
  * Runs a program that does work of the daemon in a process of its own.
  * @returns what it found
- * @throws AppError what it refuses; `tooMuch()`; the reason of the signal; CommandFailed; an Error if the program failed, which is logged
+ * @throws AppError what it refuses; `tooMuch()`; NotReady for a process that was killed; the reason of the signal; CommandFailed; an Error if the program failed, which is logged
  */
 export async function runWorker<Finding extends object>(
   { runner, program, log }: WorkerOptions,
@@ -36,7 +38,15 @@ export async function runWorker<Finding extends object>(
   const result = await runner.run(process.execPath, args, options).catch((error: unknown) => {
     throw options.signal?.reason instanceof AppError ? options.signal.reason : error
   })
-  if (isKilled(result)) throw tooMuch()
+  if (isKilled(result)) {
+    if (outOfMemory.test(result.stderr)) throw tooMuch()
+    log.error({ stderr: result.stderr.slice(0, 4_096) }, `${program} was killed; see journalctl -k -g oom`)
+    throw new AppError(
+      generalErrors.NotReady,
+      'the process that works on it was killed, most likely since memory is short; nothing was changed, send it again',
+      { retryAfterSec: 10 },
+    )
+  }
   if (result.exitCode !== 0) {
     log.error({ stderr: result.stderr.slice(0, 4_096) }, `${program} failed`)
     throw new Error(`${program} failed; its output is in the previous line of the journal`)
