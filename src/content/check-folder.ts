@@ -1,9 +1,13 @@
+import { join, relative, sep } from 'node:path'
 import { NamedFileUnusable } from '../errors/start-error.ts'
 import { isForRoot } from '../errors/unreadable.ts'
 import type { Finding, ReferenceCheck } from '../room.ts'
 import { contentFolder, contentRoot } from './store/folder.ts'
 import { requireMount } from './store/mount.ts'
 import { requireOwnFolder } from './store/own-folder.ts'
+
+/** Folders of the state folder that other rooms empty. */
+const usedFolders: ReadonlySet<string> = new Set(['', 'cluster', 'definitions', 'platform', 'tls'])
 
 /**
  * Checks the folder of the content: that a file system is mounted there, if it has to be, and that it has nothing of another program
@@ -12,6 +16,14 @@ import { requireOwnFolder } from './store/own-folder.ts'
 export async function checkFolder({ value, stateDirectory, onUnseen }: ReferenceCheck): Promise<Finding[]> {
   const directory = value('content.directory')
   const root = contentRoot(typeof directory === 'string' ? directory : '', stateDirectory)
+  const inside = relative(stateDirectory, root).split(sep)[0] ?? ''
+  if (usedFolders.has(inside))
+    return [
+      {
+        path: 'content.directory',
+        message: `${root} is ${inside === '' ? 'the state folder itself' : `inside ${join(stateDirectory, inside)}`}, where edgehostd makes and removes files of its own; name another folder, or leave it out for ${contentRoot('', stateDirectory)}`,
+      },
+    ]
   let path = 'content.requireMount'
   try {
     if (value(path) === true) await requireMount(root)

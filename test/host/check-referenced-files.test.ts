@@ -146,3 +146,14 @@ it('a folder of the content that has an image layout of another program is a pro
   expect(await found(own)).toEqual([['config.yaml:1', 'disk', 'index.json, blobs']])
   expect(await found('')).toEqual([['content.directory', 'state/content', 'index.json, blobs']])
 })
+
+it('content in a folder of the state that edgehostd empties is a problem, and beside it is none', async () => {
+  const problems = (directory: string) =>
+    problemsOf(`state: {directory: @/state}\ncontent: {directory: "${directory}"}\n`)
+  for (const directory of ['@/state/content', '@/state/disk', '@/disk'])
+    expect(await problems(directory), directory).toEqual([])
+  for (const directory of ['@/state', '@/state/definitions', '@/state/cluster/x', '@/state/./tls/'])
+    expect(await problems(directory), directory).toEqual([
+      expect.stringContaining('where edgehostd makes and removes files of its own; name another folder'),
+    ])
+})
