@@ -1,3 +1,4 @@
+import { shellWord } from '../base/printable.ts'
 import type { Definition, PackDependency, Preset, Profile, Variable } from '../definition/definition.ts'
 import type { GuessedImage } from '../definition/rules/image-guess.ts'
 import { findImages } from '../definition/rules/images.ts'
@@ -137,7 +138,9 @@ export async function inspect(context: CommandContext, file: string): Promise<Ex
     ].join('')
   })
   if (problems.length > 0 && context.output.format === 'table')
-    context.output.note(`${plural(problems.length, 'problem')}; see: edgehostctl definition validate ${file}`)
+    context.output.note(
+      `${plural(problems.length, 'problem')}; see: edgehostctl definition validate ${shellWord(file)}`,
+    )
   return 'ok'
 }
 

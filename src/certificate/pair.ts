@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
+import { shellWord } from '../base/printable.ts'
 import { NamedFileUnusable } from '../errors/start-error.ts'
 import { FileRefused, readRegularFile, textFileBytes } from '../system/regular-file.ts'
 import { tlsOptions, type TlsMaterial } from '../system/tls-options.ts'
@@ -107,13 +108,14 @@ function unusable(file: string, error: unknown): CertificateUnusable {
 }
 
 function adviseOn(file: string, { code, syscall }: NodeJS.ErrnoException): string {
-  if (syscall !== undefined) return `see namei -l ${file}, or remove api.tls from the configuration`
+  if (syscall !== undefined)
+    return `see namei -l ${shellWord(file)}, or remove api.tls from the configuration`
   // OpenSSL reports this when it cannot ask for a passphrase.
   if (code === 'ERR_OSSL_CRYPTO_INTERRUPTED_OR_CANCELLED')
-    return `the key must have no passphrase: openssl pkey -in ${file} -out FILE removes it`
+    return `the key must have no passphrase: openssl pkey -in ${shellWord(file)} -out FILE removes it`
   if (code === 'ERR_SSL_EE_KEY_TOO_SMALL')
     return 'make a pair with an RSA key of at least 2048 bits, or EC P-256'
-  return `it must be PEM: check it with openssl storeutl -noout -text ${file}`
+  return `it must be PEM: check it with openssl storeutl -noout -text ${shellWord(file)}`
 }
 
 /** The message of any thrown value. */

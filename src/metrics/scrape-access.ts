@@ -1,3 +1,4 @@
+import { shellWord } from '../base/printable.ts'
 import { program } from '../base/program.ts'
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../base/address.ts'
@@ -63,13 +64,15 @@ export async function readToken(file: string): Promise<string> {
   })
   const { mode, uid } = stats
   if (uid !== 0 && uid !== process.getuid?.())
-    throw refuse(`belongs to uid ${uid}, which could change it: chown root:root ${file}`)
+    throw refuse(`belongs to uid ${uid}, which could change it: chown root:root ${shellWord(file)}`)
   if ((mode & 0o077) !== 0)
-    throw refuse(`has mode ${(mode & 0o777).toString(8)}, so others may read it: chmod 0600 ${file}`)
+    throw refuse(
+      `has mode ${(mode & 0o777).toString(8)}, so others may read it: chmod 0600 ${shellWord(file)}`,
+    )
   const token = bytes.toString().trim()
   if (!/^[\x21-\x7e]+$/.test(token) || token.length < leastLength)
     throw refuse(
-      `must contain one word of at least ${leastLength} printable characters: openssl rand -hex 32 > ${file}`,
+      `must contain one word of at least ${leastLength} printable characters: openssl rand -hex 32 > ${shellWord(file)}`,
     )
   return token
 }

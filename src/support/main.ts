@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { shellWord } from '../base/printable.ts'
 import { stringify } from 'yaml'
 import { explainConfig, loadConfig, parseCommandLine } from '../configuration.ts'
 import { supportSources, type Config } from '../declarations.ts'
@@ -112,7 +113,7 @@ function report(file: string, files: readonly Collected[], format: string): void
   if (file === '-') return
   writeOutput(
     `${file} holds ${files.length - problems.length} files about this host; its secrets are masked.\n` +
-      `Check the content before you pass it on: tar --zstd -xf ${file}\n`,
+      `Check the content before you pass it on: tar --zstd -xf ${shellWord(file)}\n`,
   )
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { shellWord } from '../../base/printable.ts'
 import { Failure, type ExitName } from '../../ctl/exit-codes.ts'
 import { renderFacts } from '../../ctl/facts.ts'
 import { oneLine, plural } from '../../ctl/text.ts'
@@ -84,7 +85,7 @@ async function build(
       `${oneLine(name)} has no registry digest: docker save left its manifest out, so this one is new. Where the digest counts, save the image with skopeo copy or docker save of version 25 and later.`,
     )
   if (context.output.format === 'table')
-    context.output.note(`Check its content: edgehostctl content inspect ${file}`)
+    context.output.note(`Check its content: edgehostctl content inspect ${shellWord(file)}`)
   return 'ok'
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { closeSync, createReadStream, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { shellWord } from '../../base/printable.ts'
 import { decompress } from '../../archive/compression.ts'
 import { bundleArchiveLimits as limits } from '../../archive/limits.ts'
 import { createMemberNames } from '../../archive/member-names.ts'
@@ -97,7 +98,7 @@ export async function scanBundle({ file, temporary, onRead }: ScanOptions): Prom
   function notALayout(cause?: unknown): Failure {
     return new Failure(
       'failed',
-      `${file} is an archive of docker save or podman save, not a bundle; make one of it: edgehostctl content build --image-archive ${file} --output FILE`,
+      `${file} is an archive of docker save or podman save, not a bundle; make one of it: edgehostctl content build --image-archive ${shellWord(file)} --output FILE`,
       { cause },
     )
   }

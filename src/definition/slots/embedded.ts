@@ -1,3 +1,4 @@
+import { shellWord } from '../../base/printable.ts'
 import type { SystemEntry } from '../../audit/own-entries.ts'
 import { AppError } from '../../errors/app-error.ts'
 import type { Logger } from '../../system/log.ts'
@@ -84,7 +85,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     const what = kind === 'file' ? 'the embedded definition' : 'the definition of a content bundle'
     log.warn(
       { file: place, code, reason: message },
-      `${what} cannot be used; see all of it with: edgehostctl definition validate ${place}`,
+      `${what} cannot be used; see all of it with: edgehostctl definition validate ${shellWord(place)}`,
     )
   }
 

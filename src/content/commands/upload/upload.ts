@@ -2,6 +2,7 @@ import { createVerify } from 'node:crypto'
 import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { shellWord } from '../../../base/printable.ts'
 import { bundleNameOf, isPacked, packedStartBytes } from '../../../archive/compression.ts'
 import type { Context } from '../../../ctl/context.ts'
 import { Failure } from '../../../ctl/exit-codes.ts'
@@ -51,7 +52,7 @@ export async function uploadContent({
     if (!isOfIndex && isFolder)
       throw new Failure(
         'failed',
-        `the signature in ${signatureFile ?? ''} is not one of ${path}/index.json by the key of the host; sign that file: openssl dgst -sha256 -sign KEY -out FILE.sig ${path}/index.json`,
+        `the signature in ${signatureFile ?? ''} is not one of ${path}/index.json by the key of the host; sign that file: openssl dgst -sha256 -sign KEY -out FILE.sig ${shellWord(`${path}/index.json`)}`,
       )
     const sent = isOfIndex
       ? await sendBlobs({
@@ -112,7 +113,7 @@ async function openFile(path: string): Promise<BundleSource> {
   }
   throw new Failure(
     'usage',
-    `${path} is not a bundle: it has no index.json; make one of images in old archives: edgehostctl content build --image-archive ${path} --output FILE`,
+    `${path} is not a bundle: it has no index.json; make one of a definition and its images: edgehostctl content build --definition ${shellWord(path)} --output FILE; of images in old archives: edgehostctl content build --image-archive ${shellWord(path)} --output FILE`,
   )
 }
 
