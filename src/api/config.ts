@@ -30,7 +30,7 @@ function ratesByResource(limited: readonly string[]) {
       resources: Type.Array(
         Type.String({
           pattern: `^(${resources.join('|')})=[1-9][0-9]{0,4}/[1-9][0-9]{0,2}$`,
-          accepts: `<resource>=<requests a second>/<burst>, the resource one of ${resources.join(', ')}`,
+          accepts: `<resource>=<requests a second, at most 99999>/<burst, at most 999>, the resource one of ${resources.join(', ')}`,
         }),
         { default: [], description: 'Resources with their own rate, for example clusters=50/5.' },
       ),
@@ -51,7 +51,7 @@ const ratesByTable = (paths: readonly string[]) =>
       paths: Type.Array(
         Type.String({
           pattern: `^(${paths.map((path) => path.replaceAll(/[{}]/g, String.raw`\$&`)).join('|')})=[1-9][0-9]{0,4}/[1-9][0-9]{0,2}$`,
-          accepts: '<path of the table>=<requests a second>/<burst>',
+          accepts: '<path of the table>=<requests a second, at most 99999>/<burst, at most 999>',
         }),
         {
           default: [],

@@ -83,6 +83,7 @@ export function noRoute(routes: RouteTable, request: FastifyRequest, reply: Fast
 
 // Fastify's own messages quote the path, which may contain something secret.
 const ownWords: Readonly<Record<string, string>> = {
+  FST_ERR_CTP_INVALID_JSON_BODY: 'body is not valid JSON, or has the key __proto__ or constructor.prototype',
   FST_ERR_BAD_URL: 'the path cannot be decoded',
   FST_ERR_MAX_PARAM_LENGTH: 'a part of the path is too long',
 }

@@ -14,20 +14,27 @@ const units: readonly (readonly [RegExp, number])[] = [
   [/^(years?|y)$/, 365.25 * 86_400],
 ]
 
+const examples = {
+  past: () => '2026-01-31, "2026-01-31 08:00", 2026-01-31T08:00:00Z, yesterday, "2 hours ago" or -2h',
+  future: (year: number) =>
+    `${year + 1}-01-31, "${year + 1}-01-31 08:00", ${year + 1}-01-31T08:00:00Z, tomorrow, +30d or +2h`,
+}
+
 /**
  * Parses a time in a format of journalctl, systemd.time(7), in the time zone of this machine: a date, a date and a time, a time of
  * today, `now`, `today`, `yesterday`, `tomorrow`, `2 hours ago`, `-2h`, `@` and seconds since 1970; or RFC 3339.
  * @param option name of the option, for the message
  * @param now milliseconds since 1970
+ * @param isFuture whether the message has examples of times to come
  * @returns RFC 3339
  * @throws Failure usage
  */
-export function parsePointInTime(option: string, text: string, now: number): string {
+export function parsePointInTime(option: string, text: string, now: number, isFuture = false): string {
   const time = parseMoment(text.trim(), new Date(now))
   if (time === undefined || Number.isNaN(time.getTime()))
     throw new Failure(
       'usage',
-      `${option} must be a time, for example 2026-01-31, "2026-01-31 08:00", 2026-01-31T08:00:00Z, yesterday, "2 hours ago" or -2h; it is ${printable(text) || 'empty'}`,
+      `${option} must be a time, for example ${examples[isFuture ? 'future' : 'past'](new Date(now).getFullYear())}; it is ${printable(text) || 'empty'}`,
     )
   return time.toISOString()
 }

@@ -22,7 +22,7 @@ export function readWish(line: CommandLine<WishOption>, now = Date.now()): ReadW
   const settings = { set: lists.set ?? [], setFile: lists['set-file'] ?? [] }
   const hasValues = settings.set.length + settings.setFile.length > 0
   const { 'schedule-at': at } = line.options as Readonly<Record<string, string | undefined>>
-  const scheduleAt = at === undefined ? undefined : parsePointInTime('--schedule-at', at, now)
+  const scheduleAt = at === undefined ? undefined : parsePointInTime('--schedule-at', at, now, true)
   if (scheduleAt !== undefined && Date.parse(scheduleAt) <= now)
     throw new Failure('usage', `--schedule-at must be in the future; it is ${scheduleAt}`)
   return {

@@ -45,7 +45,11 @@ export async function examineExport(
   lines: AsyncIterable<string>,
 ): Promise<ExaminedExport> {
   const bytes = await readBytes(lines)
-  if (!isUtf8(bytes)) refuseOne('NotUtf8', 'is not UTF-8; save it as UTF-8')
+  if (!isUtf8(bytes))
+    refuseOne(
+      'NotUtf8',
+      'is not UTF-8, so it is not a profile as profile export writes it, in JSON or YAML; an archive of a definition is for a host',
+    )
   const { profile, exported, problems } = parseExport({ place, content: new TextDecoder().decode(bytes) })
   refuseErrors(importErrors.ProfileInvalid, [...problems, ...(profile ? checkProfile(profile) : [])])
   if (!profile || !exported) throw new Error('a profile without a problem was not read')

@@ -1,3 +1,4 @@
+import { program } from '../../base/program.ts'
 import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { renderFacts } from '../../ctl/facts.ts'
@@ -8,7 +9,7 @@ import { oneLine } from '../../ctl/text.ts'
 import type { EdgeNativeCloudConfig } from '../schemas/cloud-configs.ts'
 import type { ClusterProfileList, ClusterVariables, SpectroCluster } from '../schemas/clusters.ts'
 import { findProfiles } from './create-clusters.ts'
-import { findCluster, whenHostActs } from './find-cluster.ts'
+import { findCluster, wantedOf, whenHostActs } from './find-cluster.ts'
 import { byProfile, hasValues, readGivenOf, valuesForProfiles } from './given-for-profiles.ts'
 import { queryOf } from './scopes.ts'
 import { numberOf, sendChecked } from './send-checked.ts'
@@ -127,8 +128,14 @@ export async function clusterSettings(
 
 const noteChange = ({ output }: Pick<Context, 'output'>, cluster: SpectroCluster, number: string) =>
   output.note(
-    understand(
-      () =>
-        `The cluster ${oneLine(cluster.metadata.name)} is changed, as number ${number}. ${whenHostActs(cluster, 'applies the change')}`,
-    ),
+    understand(() => {
+      const name = oneLine(cluster.metadata.name)
+      if (Number(number) === cluster.spec.number)
+        return `Nothing is changed: the cluster ${name} has this already, as number ${number}.`
+      const changed = `The cluster ${name} is changed, as number ${number}.`
+      // The platform was restored from a backup.
+      if (wantedOf(cluster)?.reason === 'NewerOnHost')
+        return `${changed} The host ${oneLine(cluster.spec.edgeHost.name)} has accepted a later number than this platform knew, and leaves it alone until: ${program.ctl} cluster apply ${name}`
+      return `${changed} ${whenHostActs(cluster, 'applies the change')}`
+    }),
   )

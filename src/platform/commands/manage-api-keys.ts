@@ -33,7 +33,7 @@ export async function createKey({ client, line, output }: Context<'expiry' | 'fo
   if (expiry === undefined)
     throw new Failure('usage', 'an API key needs its end: --expiry=+90d, or a date; at most ten years ahead')
   const spec = {
-    expiry: parsePointInTime('--expiry', expiry, Date.now()),
+    expiry: parsePointInTime('--expiry', expiry, Date.now(), true),
     ...(user === undefined ? {} : { userUid: await findUid(client, users, user) }),
   }
   const reply = await client.change('POST', apiKeys.path, { metadata: { name }, spec })

@@ -43,7 +43,7 @@ export async function createToken({ client, line, output }: Context<CreateOption
     )
   const spec = {
     ...(project === undefined ? {} : { defaultProjectUid: await findUid(client, projects, project) }),
-    ...(expiry === undefined ? {} : { expiry: parsePointInTime('--expiry', expiry, Date.now()) }),
+    ...(expiry === undefined ? {} : { expiry: parsePointInTime('--expiry', expiry, Date.now(), true) }),
     ...(maximum === undefined ? {} : { maximumHosts: Number(maximum) }),
   }
   const reply = await client.change('POST', tokens.path, { metadata: { name }, spec })

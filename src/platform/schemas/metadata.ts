@@ -52,7 +52,7 @@ export const AnnotationsEntity = Type.Record(
 export const ResourceName = Type.String({
   pattern: '^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,61}[A-Za-z0-9])?$',
   accepts:
-    'at most 63 letters, digits, spaces, dashes, dots and underscores; the first and last a letter or digit',
+    'at most 63 letters from a to z, digits, spaces, dashes, dots and underscores; the first and last a letter or digit',
 })
 
 /** A time in a request, by RFC 3339. */

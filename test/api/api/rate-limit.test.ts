@@ -281,6 +281,6 @@ describe('the routes of the daemon', () => {
 it('a setting without a known resource or a rate is refused with its reason', async () => {
   const commandLine = parseCommandLine(['--api.rateLimits.resources=cluster=50/5,moon=1/1'])
   await expect(loadConfig({ commandLine, environment: {}, defaultFile: '/no' })).rejects.toThrow(
-    /resources\[1\] is "moon=1\/1"; it must be <resource>=<requests a second>\/<burst>/,
+    /resources\[1\] is "moon=1\/1"; it must be <resource>=<requests a second, at most 99999>\/<burst, at most 999>/,
   )
 })
