@@ -15,14 +15,19 @@ const safe = ['GET', 'HEAD', 'OPTIONS']
  * @param common parameters of all routes
  */
 export function addSpelling(app: FastifyInstance, common: readonly string[]): void {
+  const schemas: unknown[] = []
+  let words: ReadonlySet<string> | undefined
+  // Collected when a name is in question, since hardly any is.
+  const isWord = (name: string) => (words ??= wordsOf(schemas)).has(name)
   app.addHook('onRoute', (route) => {
+    schemas.push(route.schema)
     const { access, audit } = route.config ?? {}
     const isOfHost = access === 'host' || (typeof audit === 'object' && audit.isOfHost === true)
     const body = route.schema?.body as Shape | undefined
     if (body && !isOfHost)
       route.preValidation = [
         (request: FastifyRequest, _reply: unknown, done: (error?: Error) => void) =>
-          done(describeFields(request.body, body)),
+          done(describeFields(request.body, body, isWord)),
         ...[route.preValidation ?? []].flat(),
       ]
     // Behind the guard, which knows the caller first.
@@ -62,17 +67,37 @@ interface Shape {
   readonly additionalProperties?: boolean | object
 }
 
-/** @returns BadRequest with the path of a field that is misspelt; a name that could be one which is given too is not. Pure. */
+/** The names of all fields in schemas. */
+function wordsOf(schemas: readonly unknown[]): ReadonlySet<string> {
+  const words = new Set<string>()
+  const seen = new Set<object>()
+  const visit = (value: unknown) => {
+    if (typeof value !== 'object' || value === null || seen.has(value)) return
+    seen.add(value)
+    const { properties } = value as Shape
+    if (properties) for (const name of Object.keys(properties)) words.add(name)
+    Object.values(value).forEach(visit)
+  }
+  schemas.forEach(visit)
+  return words
+}
+
+/**
+ * Finds a field that is misspelt: unknown, and near to one that is not given. A body as a reply gave it has fields that requests have not.
+ * @param isWord whether it is the name of any field of the API
+ * @returns BadRequest with its path. Pure.
+ */
 export function describeFields(
   value: unknown,
   { properties, items, patternProperties, additionalProperties }: Shape,
+  isWord: (name: string) => boolean,
   pointer = '',
 ): AppError | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (Array.isArray(value)) {
     if (!items) return undefined
     for (const [index, each] of value.entries()) {
-      const misspelt = describeFields(each, items, `${pointer}/${index}`)
+      const misspelt = describeFields(each, items, isWord, `${pointer}/${index}`)
       if (misspelt) return misspelt
     }
     return undefined
@@ -80,22 +105,20 @@ export function describeFields(
   if (!properties || patternProperties || typeof additionalProperties === 'object') return undefined
   for (const [name, inner] of Object.entries(value)) {
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined
-    const misspelt = known
-      ? describeFields(inner, known, `${pointer}/${name}`)
-      : describeField(
-          `${pointer}/${printable(name)}`,
-          nearestName(
-            name,
-            Object.keys(properties).filter((each) => !Object.hasOwn(value, each)),
-          ),
-        )
-    if (misspelt) return misspelt
+    if (known) {
+      const misspelt = describeFields(inner, known, isWord, `${pointer}/${name}`)
+      if (misspelt) return misspelt
+      continue
+    }
+    const meant = nearestName(
+      name,
+      Object.keys(properties).filter((each) => !Object.hasOwn(value, each)),
+    )
+    if (meant !== undefined && !isWord(name))
+      return refusedField(fieldPath(`${pointer}/${printable(name)}`), `is misspelt; write ${meant}`)
   }
   return undefined
 }
-
-const describeField = (pointer: string, meant: string | undefined) =>
-  meant === undefined ? undefined : refusedField(fieldPath(pointer), `is misspelt; write ${meant}`)
 
 /** `project` is meant as `ProjectUid`, `order` as `orderBy`. */
 const beginningWith = (name: string, known: readonly string[]) =>

@@ -151,7 +151,7 @@ describe('a host with a registration token', () => {
     const host = await connected()
     host.fail('jobs')
     await host.until(
-      () => deviceOf(host.uid).status.health?.message === 'not ready: jobs' || host.calls.length > 100,
+      () => deviceOf(host.uid).status.health?.message === 'checks fail: jobs' || host.calls.length > 100,
     )
     host.fail()
     await host.step()

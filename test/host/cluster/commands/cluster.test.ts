@@ -337,11 +337,23 @@ describe('cluster get, events, kubeconfig and delete', () => {
   })
 
   it('cluster delete deletes nothing without a yes', async () => {
-    const answers = { [`GET ${cluster}/details`]: json(200, detailsOf()) }
-    const ended = await run(answers, ['delete'])
+    const current = '/v1/edge-mgmt/edgehosts/current'
+    const answersOf = (managementMode: string) => ({
+      [`GET ${cluster}/details`]: json(200, detailsOf()),
+      [`GET ${current}`]: json(200, { spec: { managementMode } }),
+    })
+    const ended = await run(answersOf('local'), ['delete'])
     expect(ended.exitCode).toBe(2)
     expect(ended.stderr).toMatch(/The cluster shop .*add --yes/s)
-    expect(ended.asked.map(({ url }) => url)).toEqual([`GET ${cluster}/details?kubeconfig=false`])
+    expect(ended.stderr).not.toContain('platform')
+    expect(ended.asked.map(({ url }) => url)).toEqual([
+      `GET ${cluster}/details?kubeconfig=false`,
+      `GET ${current}`,
+    ])
+    const managed = await run(answersOf('central'), ['delete'])
+    expect(managed.stderr).toMatch(
+      /The cluster shop .*The platform manages it and still wants it.*add --yes/s,
+    )
   })
 
   it('cluster delete --yes --wait shows what happens since the deletion, and ends when the cluster is gone', async () => {
