@@ -132,7 +132,7 @@ export function createSessions(options: SessionsOptions): Sessions {
    * @returns whether they stay ended after a restart
    */
   function removeEnded(): boolean {
-    if (undeleted.size === 0) return true
+    if (areEndsStored()) return true
     try {
       store.remove([...undeleted])
       undeleted.clear()
@@ -150,6 +150,8 @@ export function createSessions(options: SessionsOptions): Sessions {
     }
   }
 
+  const areEndsStored = () => undeleted.size === 0 && !store.isMarked()
+
   function makeRoom(userName: string): void {
     if (sessions.size < sessionsPerUser) return
     const own = [...sessions.values()].filter((each) => each.userName === userName)
@@ -164,7 +166,10 @@ export function createSessions(options: SessionsOptions): Sessions {
       createdAt + options.maximumDays * 24 * hourMs,
     )
 
-  if (store.isMarked()) end(stored, 'others that had ended could not be removed before the start', true)
+  if (store.isMarked()) {
+    end(stored, 'others that had ended could not be removed before the start', true)
+    removeEnded()
+  }
 
   return {
     makeRoom,
@@ -290,7 +295,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       return pairOf(renewed, refresh)
     },
 
-    areEndsStored: () => undeleted.size === 0,
+    areEndsStored,
     list: () => [...sessions.values()],
     find: (uid) => sessions.get(uid),
     end,

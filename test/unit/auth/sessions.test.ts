@@ -280,6 +280,18 @@ describe('an end on a disk that cannot be written', () => {
     expect(start().list()).toHaveLength(1)
   })
 
+  it('that was marked with the last session leaves none for a later start', async () => {
+    const markFile = `${await temporaryFile()}-mark`
+    const { create, sessions, database, start } = await setUp({ markFile })
+    create()
+    database.sql.exec('PRAGMA query_only = ON')
+    sessions.end(sessions.list(), 'logout')
+    database.sql.exec('PRAGMA query_only = OFF; DELETE FROM session')
+    expect(start().areEndsStored()).toBe(true)
+    create()
+    expect(start().list()).toHaveLength(1)
+  })
+
   it('is told where not even the mark can be written', async () => {
     const markFile = `${await temporaryFile()}-missing/mark`
     const { create, sessions, database } = await setUp({ markFile })
