@@ -71,4 +71,22 @@ describe.skipIf(process.getuid?.() !== 0)('on a disk that is really full', () =>
       expect.stringContaining('5 records are in the journal only'),
     ])
   })
+
+  it('a session that ends on a full disk is ended after a restart too, with all others', async () => {
+    const [bob, alice] = [await edge.login('bob'), await edge.login('alice')]
+    fillDisk()
+    const headers = { authorization: bob.access }
+    expect((await edge.post(logoutPath, undefined, { headers })).statusCode).toBe(200)
+    await edge.stop()
+    rmSync(filler())
+    edge = await createTestEdge({ stateDirectory: folder })
+    for (const { access, refresh } of [bob, alice]) {
+      expect((await edge.get('/v1/users/current', access)).statusCode).toBe(401)
+      expect((await edge.post(renewalPath, { refreshToken: refresh })).statusCode).toBe(401)
+    }
+    const { access } = await edge.login('alice')
+    await edge.stop()
+    edge = await createTestEdge({ stateDirectory: folder })
+    expect((await edge.get('/v1/users/current', access)).statusCode).toBe(200)
+  })
 })
