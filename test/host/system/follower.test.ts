@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { createFollower, type FollowOptions } from '../../../src/system/follower.ts'
 import { recordingLog } from '../../fixtures/host/edges.ts'
@@ -69,10 +70,14 @@ it('the pause is short again after a long run of the program', async () => {
 it('a missing program is tried again', async () => {
   const { log } = recordingLog()
   const ends: string[] = []
-  const following = createFollower({ log, firstPauseMs: 5 }).follow('/nonexistent/ip', [], {
-    onLine: () => undefined,
-    onEnd: (reason) => ends.push(reason),
-  })
+  const following = createFollower({ log, firstPauseMs: 5 }).follow(
+    join(import.meta.dirname, 'missing', 'ip'),
+    [],
+    {
+      onLine: () => undefined,
+      onEnd: (reason) => ends.push(reason),
+    },
+  )
   onTestFinished(() => following.stop())
   await until(() => expect(ends.length).toBeGreaterThan(1))
   expect(ends[0]).toBe('ENOENT')
