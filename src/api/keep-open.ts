@@ -1,5 +1,4 @@
 import type { FastifyReply } from 'fastify'
-import { isBeingRead } from './connection/fed-socket.ts'
 
 /**
  * Keeps the connection of a request open while no bytes move and that is due to this program: its body waits unread for a place, or is whole and being
@@ -7,6 +6,6 @@ import { isBeingRead } from './connection/fed-socket.ts'
  */
 export function keepOpen({ raw, request: { raw: request } }: FastifyReply): void {
   raw.on('timeout', () => {
-    if (!request.complete && isBeingRead(request)) request.socket.destroy()
+    if (!request.complete && request.readableFlowing === true) request.socket.destroy()
   })
 }
