@@ -1,4 +1,5 @@
-import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, readFileSync, writeSync } from 'node:fs'
+import { openInPlace } from '../system/files.ts'
 import type { Logger } from '../system/log.ts'
 import { hex, type AuditHead } from './record.ts'
 
@@ -36,12 +37,7 @@ export function openHeadFile(file: string, log: Logger): HeadFile {
     }
   }
   attempt(() => {
-    // Never through a link, and never a pipe that would block.
-    descriptor = openSync(
-      file,
-      constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK,
-      0o600,
-    )
+    descriptor = openInPlace(file)
     const [, seq, hash = ''] = form.exec(readFileSync(descriptor, 'latin1').slice(0, 1_024)) ?? []
     if (seq !== undefined) last = { seq: Number(seq), hash: Buffer.from(hash, 'hex') }
   })

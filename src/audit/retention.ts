@@ -23,7 +23,8 @@ const mostBytesEach = 2_048
 // Removed, with its rows in five indexes, in some milliseconds.
 const sliceLength = 25
 
-const steadyMs = 3_600_000
+/** A clock that is set by less than this has not jumped. */
+const jumpMs = 3_600_000
 /** Records before a start of the program, of which the oldest says that time has passed: the newest may be of a wrong clock. */
 const witnesses = 100
 
@@ -35,17 +36,24 @@ export function createAgeClock(
   { store, trail }: Pick<RetentionOptions, 'store' | 'trail'>,
   clock: Pick<Clock, 'now' | 'monotonic'>,
 ): Pick<Clock, 'now'> {
-  const { seq } = trail.head()
-  const times = Array.from({ length: witnesses }, (_, index) => store.read(seq - index)?.at ?? Infinity)
+  const started = { seq: trail.head().seq, at: clock.now(), monotonic: clock.monotonic() }
+  const atStart = () => {
+    const times = Array.from(
+      { length: witnesses },
+      (_, index) => store.read(started.seq - index)?.at ?? Infinity,
+    )
+    return Math.min(started.at, ...times) - started.monotonic
+  }
   /** Wall time less monotonic time that is obeyed, and the one that may be once it has lasted. */
-  let obeyed = Math.min(clock.now(), ...times) - clock.monotonic()
+  let obeyed: number | undefined
   let steady: { readonly offset: number; readonly since: number } | undefined
   return {
     now() {
       const monotonic = clock.monotonic()
       const offset = clock.now() - monotonic
-      if (!steady || Math.abs(offset - steady.offset) > steadyMs) steady = { offset, since: monotonic }
+      if (!steady || Math.abs(offset - steady.offset) > jumpMs) steady = { offset, since: monotonic }
       if (monotonic - steady.since >= dayMs) obeyed = offset
+      obeyed ??= atStart()
       return Math.min(clock.now(), monotonic + obeyed)
     },
   }

@@ -1,7 +1,8 @@
-import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, readFileSync, writeSync } from 'node:fs'
 import type { HostRole } from '../base/role.ts'
 import { createColumns } from '../store/columns.ts'
 import type { Database } from '../store/database.ts'
+import { openInPlace } from '../system/files.ts'
 
 /** A stored session. Times are milliseconds since 1970. */
 export interface SessionRecord {
@@ -80,22 +81,31 @@ export function createSessionStore(database: Database, markFile?: string): Sessi
 }
 
 /** Reads the mark, and makes the file where it is missing, so that its place on the disk is there later. */
-function readMark(file: string): boolean {
-  try {
-    return readFileSync(file, 'latin1') === marks.set
-  } catch {
-    writeMark(file, marks.none, 'w')
-    return false
-  }
+const readMark = (file: string): boolean =>
+  withMark(file, (descriptor) => {
+    const text = readFileSync(descriptor, 'latin1')
+    if (text === '') write(descriptor, marks.none)
+    return text === marks.set
+  })
+
+/** @returns whether it is on the disk */
+const writeMark = (file: string, text: string): boolean =>
+  withMark(file, (descriptor) => {
+    write(descriptor, text)
+    return true
+  })
+
+function write(descriptor: number, text: string): void {
+  writeSync(descriptor, text, 0)
+  fsyncSync(descriptor)
 }
 
-function writeMark(file: string, text: string, flags: 'r+' | 'w' = 'r+'): boolean {
+/** @returns what the work does; false where the file cannot be used */
+function withMark(file: string, work: (descriptor: number) => boolean): boolean {
   try {
-    const descriptor = openSync(file, flags, 0o600)
+    const descriptor = openInPlace(file)
     try {
-      writeSync(descriptor, text, 0)
-      fsyncSync(descriptor)
-      return true
+      return work(descriptor)
     } finally {
       closeSync(descriptor)
     }

@@ -167,8 +167,8 @@ export function createSessions(options: SessionsOptions): Sessions {
     )
 
   if (store.isMarked()) {
-    end(stored, 'others that had ended could not be removed before the start', true)
-    removeEnded()
+    if (stored.length === 0) removeEnded()
+    else end(stored, 'others that had ended could not be removed before the start', true)
   }
 
   return {

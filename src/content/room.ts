@@ -88,7 +88,13 @@ export function createContent(options: ContentOptions): ContentRoom {
   }
   const store = createContentStore({
     ...{ root, requirePlace, reserve: settings.reserve, indexFile: join(stateDirectory, 'content.db') },
-    ...{ bootId, program, verify: program.verify, runner, definitions, clock, log },
+    bootId,
+    program,
+    verify: program.verify,
+    runner,
+    definitions,
+    clock,
+    log,
   })
   const bundles = createBundles({
     ...{ store, architecture: options.architecture, holdersOf: options.holdersOf ?? (() => []) },

@@ -14,11 +14,9 @@ const units: readonly (readonly [RegExp, number])[] = [
   [/^(years?|y)$/, 365.25 * 86_400],
 ]
 
-const examples = {
-  past: () => '2026-01-31, "2026-01-31 08:00", 2026-01-31T08:00:00Z, yesterday, "2 hours ago" or -2h',
-  future: (year: number) =>
-    `${year + 1}-01-31, "${year + 1}-01-31 08:00", ${year + 1}-01-31T08:00:00Z, tomorrow, +30d or +2h`,
-}
+const pastExamples = '2026-01-31, "2026-01-31 08:00", 2026-01-31T08:00:00Z, yesterday, "2 hours ago" or -2h'
+const futureExamples = (year: number) =>
+  `${year}-01-31, "${year}-01-31 08:00", ${year}-01-31T08:00:00Z, tomorrow, +30d or +2h`
 
 /**
  * Parses a time in a format of journalctl, systemd.time(7), in the time zone of this machine: a date, a date and a time, a time of
@@ -34,7 +32,7 @@ export function parsePointInTime(option: string, text: string, now: number, isFu
   if (time === undefined || Number.isNaN(time.getTime()))
     throw new Failure(
       'usage',
-      `${option} must be a time, for example ${examples[isFuture ? 'future' : 'past'](new Date(now).getFullYear())}; it is ${printable(text) || 'empty'}`,
+      `${option} must be a time, for example ${isFuture ? futureExamples(new Date(now).getFullYear() + 1) : pastExamples}; it is ${printable(text) || 'empty'}`,
     )
   return time.toISOString()
 }

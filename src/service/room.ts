@@ -55,7 +55,8 @@ export function createService(options: ServiceOptions): Room {
     ...{ version, port: listen.port, stateDirectory: options.stateDirectory, clock },
     addresses: () => reachableBy(listen.address, names.addresses()),
     certificates: certificate,
-    ...{ failing: health.failing, notes: health.notes },
+    failing: health.failing,
+    notes: health.notes,
     unwrittenAudits: options.unwrittenAudits,
   })
   const { console: shown } = options

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { constants, openSync } from 'node:fs'
 import { lstat, open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
@@ -71,6 +72,13 @@ export const isThere = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   )
+
+/**
+ * Opens a small file that is written in place, and makes it where it is missing; never through a link, and never a pipe that would block.
+ * @returns its descriptor
+ */
+export const openInPlace = (file: string): number =>
+  openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o600)
 
 const syncedAtOnce = 16
 

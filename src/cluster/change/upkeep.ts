@@ -58,7 +58,9 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     }
     // Those that no row names.
     await clearLeftovers({
-      ...{ folder, isComplete: isComplete(), log },
+      folder,
+      isComplete: isComplete(),
+      log,
       isLeftover: (name) => /^\d+(\.tmp)?$/.test(name) && !kept.has(Number(name)),
     })
   }

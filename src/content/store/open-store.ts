@@ -127,7 +127,9 @@ export function createContentStore(options: StoreOptions): OpenStore {
   })
 
   const reread = createReread({
-    ...{ folder, index: current, program: options },
+    folder,
+    index: current,
+    verify: options.verify,
     setAside: (hexes) => announced(() => setAsideNow(hexes)),
   })
 

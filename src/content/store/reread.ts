@@ -9,7 +9,7 @@ export interface RereadOptions {
   readonly folder: ContentFolder
   /** The open index. */
   readonly index: () => ContentIndex
-  readonly program: Pick<ContentProgram, 'verify'>
+  readonly verify: ContentProgram['verify']
   /** Moves damaged blobs out of the store. */
   readonly setAside: (hexes: readonly string[]) => Promise<void>
 }
@@ -21,14 +21,14 @@ const atOnce = 2_000
  * Reads stored blobs again when an upload brings them: a disk may have altered one since it was stored, and what has arrived is intact.
  * What is damaged is set aside, so that the publication puts the file of the upload into its place.
  */
-export function createReread({ folder, index, program, setAside }: RereadOptions) {
+export function createReread({ folder, index, verify, setAside }: RereadOptions) {
   async function read(hexes: AsyncIterable<string> | Iterable<string>, signal?: AbortSignal): Promise<void> {
     let some: string[] = []
     const readSome = async () => {
       if (some.length === 0) return
       const digests = some.map((hex) => `sha256:${hex}`)
       some = []
-      const { damaged } = await program.verify({ blobs: folder.blobs, digests }, signal ? { signal } : {})
+      const { damaged } = await verify({ blobs: folder.blobs, digests }, signal ? { signal } : {})
       if (damaged.length > 0) await setAside(damaged.map(hexOf))
     }
     for await (const hex of hexes) {

@@ -128,7 +128,8 @@ export function comparedCluster(
     pools: machinePoolConfig,
     isDeletionRequested: cluster.deleteRequestedAt !== undefined,
     profiles: templates.map(({ uid, name: profile, profileVersion: version, packs }) => ({
-      ...{ uid, name: profile },
+      uid,
+      name: profile,
       version,
       packs: packs.map((pack) => ({ name: pack.name, version: pack.version ?? pack.tag })),
     })),

@@ -176,7 +176,8 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
           requireDescribed('metadata.annotations', host.annotations, annotations)
         }
         const next = {
-          ...{ labels, annotations },
+          labels,
+          annotations,
           reported: { device, service, hostAddress, macAddress, hostChecksum },
         }
         if (bytesOf(next) > bytesOf(host)) requireSpace()
@@ -193,7 +194,9 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
         )
         const { labels = host.labels, annotations } = metadata
         change(host, {
-          ...{ labels, annotations: changedAnnotations(host.annotations, annotations), isDescribed: true },
+          labels,
+          annotations: changedAnnotations(host.annotations, annotations),
+          isDescribed: true,
         })
       })
     },

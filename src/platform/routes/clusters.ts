@@ -28,7 +28,7 @@ import {
 } from '../schemas/clusters.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { askerOf } from './asker.ts'
-import { ProjectUid, scopeOf } from './scope.ts'
+import { onlyOf, scopeOf } from './scope.ts'
 
 export interface ClusterRoutesOptions {
   readonly clusters: Clusters
@@ -59,31 +59,23 @@ const changeSchema = {
   }),
   response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 409, 412, 503, 507) },
 }
-const ApplyQuery = Type.Object(
-  {
-    cancelDeletion: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description: 'Take a deletion back with which the host has not begun; for administrators.',
-      }),
-    ),
-    ProjectUid,
-  },
-  { additionalProperties: false },
-)
+const ApplyQuery = onlyOf({
+  cancelDeletion: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Take a deletion back with which the host has not begun; for administrators.',
+    }),
+  ),
+})
 // Another name is refused: with `forcedelete` the host would be waited for.
-const DeleteQuery = Type.Object(
-  {
-    forceDelete: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description: 'Forget the cluster without its host, which has to be silent for an hour.',
-      }),
-    ),
-    ProjectUid,
-  },
-  { additionalProperties: false },
-)
+const DeleteQuery = onlyOf({
+  forceDelete: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Forget the cluster without its host, which has to be silent for an hour.',
+    }),
+  ),
+})
 
 const targetOf = (request: FastifyRequest, uid: string): Target => ({
   ...{ uid, projectUid: scopeOf(request), ifMatch: request.headers['if-match'] },

@@ -23,7 +23,7 @@ import {
   EdgeLoginReply,
   RegisteredEdgeHost,
 } from '../schemas/edge-hosts.ts'
-import { ProjectUid, scopeOf } from './scope.ts'
+import { onlyOf, scopeOf } from './scope.ts'
 import { sendResolved } from './send-resolved.ts'
 
 export interface EdgeHostRoutesOptions {
@@ -52,19 +52,15 @@ const OfType = {
   type: Type.Optional(Type.Enum(['edge-native', ''], { description: 'Every host has this one type.' })),
 }
 // Another name is refused: the host would not be removed, or its cluster be kept.
-const DeleteQuery = Type.Object(
-  {
-    forceDelete: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description:
-          'Forget its cluster too, whether the host answers or not; the host keeps what it runs, and is refused from then on.',
-      }),
-    ),
-    ProjectUid,
-  },
-  { additionalProperties: false },
-)
+const DeleteQuery = onlyOf({
+  forceDelete: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'Forget its cluster too, whether the host answers or not; the host keeps what it runs, and is refused from then on.',
+    }),
+  ),
+})
 const isDryRun = (query: unknown) => (query as { readonly dryRun?: unknown } | null)?.dryRun === true
 
 const Params = Type.Object({ uid: Uid })

@@ -1,11 +1,14 @@
 import type { FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
+import { Type, type TProperties } from 'typebox'
 import { uidOf } from '../../base/uid.ts'
 import { describeSpelling } from '../../api/spelling.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 
-/** For a query that admits no other names. */
-export const ProjectUid = Type.Optional(Type.String({ description: 'The project; also as a header.' }))
+const ProjectUid = Type.Optional(Type.String({ description: 'The project; also as a header.' }))
+
+/** A query that admits no names but these: with a misspelt one, what it asks for would not be done. */
+export const onlyOf = <Properties extends TProperties>(properties: Properties) =>
+  Type.Object({ ...properties, ProjectUid }, { additionalProperties: false })
 
 /** Query parameters of all routes of the platform. */
 export const commonParameters = ['ProjectUid']

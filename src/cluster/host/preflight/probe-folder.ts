@@ -18,8 +18,9 @@ const timeoutMs = 20_000
 /** Whether a name in a state folder is that of a probe; a killed one leaves it. */
 export const isProbe = (name: string): boolean => /^\.probe-[0-9A-Za-z]{8}$/.test(name)
 
-// A mount namespace of its own: what is mounted goes with it, however this ends. The trap of EXIT is for signals, too, as at the time limit. As containerd does it, the overlay has two lower folders
-// (snapshots/overlay/overlayutils/check.go); a removed file needs what the kernel marks it with.
+// A mount namespace of its own: what is mounted goes with it, however this ends. The trap of EXIT is for signals, too, as at the time limit.
+// As containerd does it, the overlay has two lower folders (snapshots/overlay/overlayutils/check.go); a removed file needs what the kernel
+// marks it with.
 const script = `
 probe=$(mktemp -d "$1/.probe-XXXXXXXX")
 trap 'umount "$probe/merged" 2> /dev/null || :; rm -rf "$probe"' EXIT
