@@ -251,7 +251,7 @@ async function configFor(options: TestEdgeOptions, stateDirectory: string): Prom
       ...definitions,
       embeddedFile: join(stateDirectory, 'embedded.tgz'),
       upload: { limitBytes: 100_000_000, reserveBytes: 0, maximum: 2 },
-      check: { seconds: 60, memoryMiB: 256 },
+      check: { seconds: 300, memoryMiB: 256 },
       ...options.definitions,
     },
   }
