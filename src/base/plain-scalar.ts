@@ -25,7 +25,7 @@ export function parsePlain(text: string): string | number | boolean | null {
   if (nulls.test(text)) return null
   if (trues.test(text)) return true
   if (falses.test(text)) return false
-  if (notFinite.test(text)) return text.endsWith('n') || text.endsWith('N') ? NaN : Infinity
+  if (notFinite.test(text)) return /n$/i.test(text) ? NaN : text.startsWith('-') ? -Infinity : Infinity
   if (!/^[-+.0-9]/.test(text)) return text
   const digits = text.startsWith('.') ? text : text.replaceAll('_', '')
   const [, sign, number] = based.exec(digits) ?? []

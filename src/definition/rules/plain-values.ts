@@ -1,9 +1,19 @@
 import { isUtf8 } from 'node:buffer'
-import { isAlias, isCollection, isMap, isScalar, isSeq, type Node, type Scalar, type YAMLMap } from 'yaml'
+import {
+  isAlias,
+  isCollection,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  type Scalar,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml'
 import { exactNumber, isRecord } from '../../base/json.ts'
 import { exactDigits } from '../../base/plain-scalar.ts'
 import { createTextPlaces } from './text-places.ts'
-import { nameOf, readYaml, scalarOf, type YamlProblem } from './yaml-text.ts'
+import { nameOf, readYaml, scalarOf, standardTag, type YamlProblem } from './yaml-text.ts'
 
 /** The documents of a YAML text as plain values, which JSON can write. */
 export interface PlainText {
@@ -62,12 +72,13 @@ const problemLimit = 20
 const mergeLimit = 500_000
 // A merge key of YAML 1.1, which kubectl and helm know.
 const mergeKey = '<<'
-const standard = 'tag:yaml.org,2002:'
 const tagsWithoutJson = new Set(['timestamp', 'set', 'omap', 'pairs'])
 
 class ValueReader {
   readonly problems: ValueProblem[] = []
   readonly #anchors = new Map<string, unknown>()
+  /** What these are as keys. */
+  readonly #names = new Map<string, string | undefined>()
   readonly #valueOf: (scalar: Scalar) => unknown
   #merged = 0
 
@@ -78,7 +89,7 @@ class ValueReader {
   read(node: unknown): unknown {
     if (isAlias(node)) return this.#anchors.get(node.source) ?? null
     if (!isScalar(node) && !isCollection(node)) return null
-    const tag = node.tag?.startsWith(standard) === true ? node.tag.slice(standard.length) : ''
+    const tag = node.tag?.startsWith(standardTag) === true ? node.tag.slice(standardTag.length) : ''
     if (tagsWithoutJson.has(tag)) {
       this.#say(
         'YamlNoJson',
@@ -98,8 +109,11 @@ class ValueReader {
     return this.#keep(node, value)
   }
 
-  #keep({ anchor }: { readonly anchor?: string | undefined }, value: unknown): unknown {
-    if (anchor !== undefined) this.#anchors.set(anchor, value)
+  #keep(node: Scalar | YAMLMap | YAMLSeq, value: unknown): unknown {
+    const { anchor } = node
+    if (anchor === undefined) return value
+    this.#anchors.set(anchor, value)
+    this.#names.set(anchor, isScalar(node) ? nameOf(node) : undefined)
     return value
   }
 
@@ -118,6 +132,12 @@ class ValueReader {
 
   #scalar(node: Scalar): unknown {
     const value = this.#valueOf(node)
+    if (value === undefined) {
+      this.#say('YamlInvalid', node, `does not fit its tag !!${node.tag?.slice(standardTag.length) ?? ''}`)
+      return null
+    }
+    if (typeof value === 'string' && !value.isWellFormed())
+      this.#say('YamlInvalid', node, 'has half of a character, as \\ud800; write the whole character')
     if (typeof value !== 'number' || Number.isFinite(value)) return value
     this.#say(
       'YamlNoJson',
@@ -127,28 +147,48 @@ class ValueReader {
     return null
   }
 
+  /** As go-yaml, in the order of the text: a merge replaces what stands before it, and what stands after it replaces what it merged. */
   #map({ items }: YAMLMap): unknown {
-    const own = new Map<string, unknown>()
-    const merged = new Map<string, unknown>()
+    const found = new Map<string, unknown>()
     for (const { key, value } of items) {
+      const name = this.#nameOfKey(key)
       const plain = this.read(value)
-      if (!isScalar(key)) continue
-      if (key.type === 'PLAIN' && key.source === mergeKey) this.#merge(merged, plain, key)
-      else own.set(nameOf(key), plain)
+      if (isMergeKey(key)) this.#merge(found, plain, key)
+      else if (name !== undefined) found.set(name, plain)
     }
     // Unlike an assignment, this makes a property of a key such as `__proto__`.
-    return Object.fromEntries([...[...merged].filter(([name]) => !own.has(name)), ...own])
+    return Object.fromEntries(found)
+  }
+
+  #nameOfKey(key: unknown): string | undefined {
+    if (isMergeKey(key)) return undefined
+    const name = isScalar(key) ? nameOf(key) : isAlias(key) ? this.#names.get(key.source) : undefined
+    if (isScalar(key)) this.#keep(key, this.#valueOf(key))
+    if (name === undefined)
+      this.#say(
+        'YamlInvalid',
+        key,
+        `${isCollection(key) || isAlias(key) ? 'is a list or a mapping' : 'is null, bytes or a number of more than 63 bits'} and so cannot be a key; write a text in quotes`,
+      )
+    else if (!name.isWellFormed()) this.#say('YamlInvalid', key, 'has half of a character')
+    return name
   }
 
   #merge(into: Map<string, unknown>, plain: unknown, key: Scalar): void {
     if (this.#merged > mergeLimit) return
-    for (const each of [plain].flat().filter(isRecord)) {
+    const given: readonly unknown[] = Array.isArray(plain) ? plain : [plain]
+    if (!given.every(isRecord)) {
+      this.#say('YamlInvalid', key, 'is a merge key, and its value is neither a mapping nor a list of them')
+      return
+    }
+    // Of a list, the first has precedence.
+    for (const each of given.toReversed()) {
       const entries = Object.entries(each)
       if (this.#merged <= mergeLimit && this.#merged + entries.length > mergeLimit)
         this.#say('YamlTooLarge', key, `merges more than ${mergeLimit} values`)
       this.#merged += entries.length + 1
       if (this.#merged > mergeLimit) return
-      for (const [name, inherited] of entries) if (!into.has(name)) into.set(name, inherited)
+      for (const [name, inherited] of entries) into.set(name, inherited)
     }
   }
 
@@ -158,10 +198,16 @@ class ValueReader {
   }
 }
 
+const isMergeKey = (key: unknown): key is Scalar =>
+  isScalar(key) &&
+  key.source === mergeKey &&
+  (key.tag === undefined ? key.type === 'PLAIN' : key.tag === `${standardTag}merge`)
+
 /** The value of a scalar for helm, kubectl and kubeadm, all 64 bits of a whole number included. */
 function kubernetesValue(node: Scalar): unknown {
   const value = scalarOf(node)
-  if (typeof value !== 'number' || Number.isSafeInteger(value) || node.type !== 'PLAIN') return value
+  if (typeof value !== 'number' || Number.isSafeInteger(value) || node.tag === `${standardTag}float`)
+    return value
   const digits = exactDigits(node.source ?? '')
   return digits === undefined ? value : exactNumber(digits)
 }

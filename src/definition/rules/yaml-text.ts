@@ -3,7 +3,7 @@ import type { Alias, CST, Document, Node, Pair, Scalar } from 'yaml'
 import type { Macro, Masked } from './macro.ts'
 import { toStrictYaml } from './lenient-yaml.ts'
 import { maskMacros } from './macro.ts'
-import { parsePlain } from '../../base/plain-scalar.ts'
+import { exactDigits, parsePlain } from '../../base/plain-scalar.ts'
 
 /** A scalar that contains macros. */
 export interface MacroSite {
@@ -205,7 +205,7 @@ function findKeysTwice(
   for (const { key } of pairs) {
     if (!isScalar(key)) continue
     const name = nameOf(key)
-    if (seen.has(name))
+    if (name !== undefined && seen.has(name))
       say({
         code: 'YamlKeyTwice',
         offset: originalOf(offsetOf(key)),
@@ -215,13 +215,52 @@ function findKeysTwice(
   }
 }
 
-/** The value of a scalar for readers of Helm and kubectl: text that is not quoted may be of another type. */
-export function scalarOf({ value, source, type, tag }: Scalar): unknown {
-  return type === 'PLAIN' && tag === undefined ? parsePlain(source ?? '') : value
+/**
+ * The value of a scalar for readers of Helm and kubectl: text that is not quoted, or has the tag of a type, may be of another type.
+ * @returns undefined where the text does not fit its tag, which they refuse
+ */
+export function scalarOf({ value, source = '', type, tag }: Scalar): unknown {
+  if (tag === undefined) return type === 'PLAIN' ? parsePlain(source) : value
+  const wanted = tag.startsWith(standardTag) ? tag.slice(standardTag.length) : ''
+  if (!['int', 'float', 'bool', 'null'].includes(wanted)) return value
+  const plain = parsePlain(source)
+  const isWhole = typeof plain === 'number' && exactDigits(source) !== undefined
+  const found = { number: isWhole ? 'int' : 'float', boolean: 'bool', object: 'null', string: '' }[
+    typeof plain as 'number' | 'boolean' | 'object' | 'string'
+  ]
+  return found === wanted || (isWhole && wanted === 'float') ? plain : undefined
 }
 
-/** The name of a key for the same readers, which convert all keys to text: `on` is `true`, `1` is `"1"`. */
-export const nameOf = (key: Scalar): string => String(scalarOf(key))
+/** With what the tags of YAML itself begin. */
+export const standardTag = 'tag:yaml.org,2002:'
+
+/**
+ * The name of a key for the same readers, which convert all keys to text: `on` is `true`, `1` is `"1"`, `1e20` is `1e+20`.
+ * @returns undefined for a key that they refuse: null, and a whole number of more than 63 bits
+ */
+export function nameOf(key: Scalar): string | undefined {
+  const value = scalarOf(key)
+  if (typeof value === 'string' || typeof value === 'boolean') return String(value)
+  if (typeof value !== 'number') return undefined
+  const digits = key.tag === `${standardTag}float` ? undefined : exactDigits(key.source ?? '')
+  if (digits === undefined) return nameOfFloat(value)
+  return BigInt(digits) < 1n << 63n ? digits : undefined
+}
+
+/** As strconv.FormatFloat(value, 'g', -1, 32) of Go, with the infinite numbers as YAML writes them. */
+function nameOfFloat(value: number): string {
+  const single = Math.fround(value)
+  if (Number.isNaN(single)) return '.nan'
+  if (!Number.isFinite(single)) return single > 0 ? '.inf' : '-.inf'
+  if (Object.is(single, -0)) return '-0'
+  const shortest = Array.from({ length: 9 }, (_, digits) => single.toExponential(digits)).find(
+    (text) => Math.fround(Number(text)) === single,
+  )
+  const [mantissa = '', exponent = ''] = (shortest ?? '').split('e')
+  const power = Number(exponent)
+  if (power >= -4 && power < 6) return String(Number(shortest))
+  return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
+}
 
 const styles = {
   QUOTE_SINGLE: 'single',

@@ -4,9 +4,12 @@ import { describe, expect, it } from 'vitest'
 import { readPlain } from '../../../../src/definition/rules/plain-values.ts'
 
 // Made by test/fixtures/helm/record-yaml.ts: what a real helm reads.
-const texts = JSON.parse(
-  readFileSync(join(import.meta.dirname, '../../../fixtures/helm/texts.json'), 'utf8'),
-) as [string, { value?: unknown; refused?: string }][]
+const recorded = (name: string) =>
+  JSON.parse(readFileSync(join(import.meta.dirname, '../../../fixtures/helm', name), 'utf8')) as [
+    string,
+    { value?: unknown; refused?: string },
+  ][]
+const texts = recorded('texts.json')
 
 describe('YAML as plain values', () => {
   it.each(texts.filter(([, { refused }]) => refused === undefined))(
@@ -17,6 +20,25 @@ describe('YAML as plain values', () => {
       expect(JSON.parse(JSON.stringify(documents[0] ?? {}))).toEqual(value)
     },
   )
+
+  it.each(recorded('tags-and-keys.json'))(
+    'the tags, keys and merges of %j are read as by helm, or refused as by helm',
+    (text, { value, refused }) => {
+      const { documents, problems } = readPlain(text)
+      // Helm takes .inf as a value, and fails when it writes it.
+      if (refused !== undefined || problems.some((each) => each.includes('JSON has no value')))
+        expect(problems).not.toEqual([])
+      else {
+        expect(problems).toEqual([])
+        expect(JSON.parse(JSON.stringify(documents[0] ?? {}))).toEqual(value)
+      }
+    },
+  )
+
+  it('whole numbers of 64 bits keep their digits with a tag and in quotes', () => {
+    const { documents } = readPlain('a: !!int 9223372036854775807\nb: !!int "18446744073709551615"\n')
+    expect(JSON.stringify(documents[0])).toBe('{"a":9223372036854775807,"b":18446744073709551615}')
+  })
 
   it('merge keys, aliases, tags and keys that are no texts are read as by helm', () => {
     const text =
