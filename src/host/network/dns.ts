@@ -98,7 +98,8 @@ const isServer = (text: string): boolean => addressOfServer(text) !== undefined
  */
 export function addressOfServer(text: string): string | undefined {
   if (isIP(text) !== 0) return text
-  const short = /^[0-9a-fx.]+$/i.test(text) ? (URL.parse(`http://${text}`)?.hostname ?? '') : ''
+  // Unlike inet_aton(3), the URL standard takes a dot at the end.
+  const short = /^[0-9a-fx.]*[0-9a-fx]$/i.test(text) ? (URL.parse(`http://${text}`)?.hostname ?? '') : ''
   return isIP(short) === 4 ? short : undefined
 }
 

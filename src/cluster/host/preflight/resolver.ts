@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { canonicalAddress, isLoopback } from '../../../base/address.ts'
 import { printable } from '../../../base/printable.ts'
 import { addressOfServer, parseResolvConf, resolvedService } from '../../../host/network/dns.ts'
@@ -66,15 +67,13 @@ export function judgeResolver(
       `${place} has a line "nameserver" without an address, and with it the kubelet starts no pod`,
     )
   const servers = given.slice(0, mostServers)
-  const usable = servers.flatMap((server) => {
-    const address = addressOfServer(server)
-    return address === undefined ? [] : [canonicalAddress(address)]
-  })
+  // CoreDNS dials them as Go reads addresses, which knows none of the short forms of the C library.
+  const usable = servers.filter((server) => isIP(server) !== 0).map(canonicalAddress)
   const leadsBack = (address: string) =>
     isLoopback(address) || unspecified.has(address) || services.some((subnet) => isInSubnet(address, subnet))
   const back = usable.filter(leadsBack)
   if (usable.length === 0) {
-    const invalid = servers.length === 0 ? '' : ` (${servers.map(quoted).join(', ')} is no address)`
+    const invalid = servers.length === 0 ? '' : ` (${servers.map(saidOf).join(', ')})`
     const what = isOfResolved
       ? `systemd-resolved has no name server (${path})`
       : `${place} names no name server`
@@ -114,11 +113,23 @@ function onlyOfPods(text: string, servers: readonly string[]): readonly string[]
   return servers.filter((server) => !own.includes(server))
 }
 
-/** Servers as the kubelet reads them (network/dns/dns.go): blanks around a line do not count, and no value is judged. */
+/**
+ * Servers as the kubelet reads them (network/dns/dns.go): blanks around a line do not count, and no value is judged. A byte order mark is
+ * no blank to it, as it is to JavaScript.
+ */
 const serversOfKubelet = (text: string): readonly string[] =>
   text.split('\n').flatMap((line) => {
-    const [keyword, server = ''] = line.trim().split(/\s+/)
+    const [keyword, server = ''] = line
+      .split(/[^\S\ufeff]+/)
+      .filter((word, index) => index > 0 || word !== '')
     return keyword === 'nameserver' ? [server] : []
   })
 
-const quoted = (text: string) => JSON.stringify(printable(text))
+/** What is wrong with a server that CoreDNS cannot ask. */
+function saidOf(server: string): string {
+  const quoted = JSON.stringify(printable(server))
+  const address = addressOfServer(server)
+  return address === undefined
+    ? `${quoted} is no address`
+    : `${quoted} is an address for the C library only: write ${address}`
+}
