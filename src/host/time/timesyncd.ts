@@ -30,7 +30,7 @@ export async function readTimesyncd(files: HostFiles, runner: CommandRunner): Pr
   const hasBus = (await files.names('/run/dbus')).includes('system_bus_socket')
   // The files are read while timesyncd answers.
   const answer = hasBus ? askProperties(runner, manager) : undefined
-  const ntp = parseTimesyncdConf(await readTimesyncdConf(files))
+  const ntp = parseTimesyncdConf(...(await readTimesyncdConf(files)))
   const service = await answer
   if (service === undefined) return { ntp, problems: [] }
   if ('problem' in service) return { ntp, problems: [service.problem] }
@@ -41,7 +41,7 @@ export async function readTimesyncd(files: HostFiles, runner: CommandRunner): Pr
 export async function readTimesyncdConfiguration(files: HostFiles): Promise<Ntp | undefined> {
   for (const folder of systemdFolders) {
     if ((await files.text(`${folder}/system/systemd-timesyncd.service`)) !== undefined) {
-      return parseTimesyncdConf(await readTimesyncdConf(files))
+      return parseTimesyncdConf(...(await readTimesyncdConf(files)))
     }
   }
   return undefined
@@ -68,8 +68,8 @@ export function ntpOfProperties(properties: Properties): Ntp {
   }
 }
 
-/** The main file and its drop-ins in the order in which timesyncd.conf(5) reads them. */
-async function readTimesyncdConf(files: HostFiles): Promise<string> {
+/** The texts of the main file and of its drop-ins in the order in which timesyncd.conf(5) reads them. */
+async function readTimesyncdConf(files: HostFiles): Promise<readonly string[]> {
   const dropIns = new Map<string, string>()
   let main: string | undefined
   for (const folder of systemdFolders) {
@@ -80,21 +80,17 @@ async function readTimesyncdConf(files: HostFiles): Promise<string> {
     }
   }
   const sorted = [...dropIns].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, text]) => text)
-  return [main ?? '', ...sorted].join('\n')
+  return [main ?? '', ...sorted]
 }
 
-// The backslash, the end of the line, and comments between the two parts.
-const continued = /\\(?:\n(?:[ \t]*[#;].*\n)*|$)/g
-
 /**
- * Parses timesyncd.conf(5). Lists: each line adds to the list, and an empty value clears it. Time spans: the last valid one
- * wins. A line that ends with a backslash goes on in the next one that is no comment, systemd.syntax(7).
+ * Parses the files of timesyncd.conf(5), in their order. Lists: each line adds to the list, and an empty value clears it. Time spans: the
+ * last valid one wins.
  */
-export function parseTimesyncdConf(text: string): Ntp {
+export function parseTimesyncdConf(...texts: readonly string[]): Ntp {
   const lists = new Map<string, string[]>()
   const spans = new Map<string, number>()
-  for (const line of text.replace(continued, ' ').split('\n')) {
-    const [, key = '', value = ''] = /^\s*([A-Za-z]+)\s*=\s*(.*?)\s*$/.exec(line) ?? []
+  for (const [key, value] of texts.flatMap((text) => assignmentsOf(text, 'Time'))) {
     const span = parseTimeSpan(value)
     if (key === 'NTP' || key === 'FallbackNTP') {
       lists.set(key, value ? [...(lists.get(key) ?? []), ...words(value)] : [])
@@ -111,4 +107,30 @@ export function parseTimesyncdConf(text: string): Ntp {
     fallbackNtpServers: unique(lists.get('FallbackNTP') ?? []),
     ntpServers: unique(lists.get('NTP') ?? []),
   }
+}
+
+/**
+ * The assignments of a section as systemd reads them (config_parse of shared/conf-parser.c): a line that ends with a backslash that no other
+ * one escapes goes on in the next line that is no comment; a comment itself never goes on. What is in no section, or in another, does not count.
+ */
+function assignmentsOf(text: string, section: string): (readonly [key: string, value: string])[] {
+  const found: (readonly [string, string])[] = []
+  let isInside = false
+  let begun = ''
+  const read = (line: string) => {
+    const [, name] = /^\[(.*)\]\s*$/.exec(line) ?? []
+    if (name !== undefined) isInside = name === section
+    const [, key = '', value = ''] = /^([A-Za-z]+)\s*=\s*(.*?)\s*$/.exec(line) ?? []
+    if (isInside && key !== '') found.push([key, value])
+  }
+  for (const line of text.replace(/^\ufeff/, '').split(/\r\n|\n\r|[\r\n\0]/)) {
+    const rest = line.trimStart()
+    if (/^[#;]/.test(rest)) continue
+    const whole = begun + rest
+    const goesOn = /(?<!\\)(?:\\\\)*\\$/.test(whole)
+    begun = goesOn ? `${whole.slice(0, -1)} ` : ''
+    if (!goesOn) read(whole)
+  }
+  read(begun)
+  return found
 }

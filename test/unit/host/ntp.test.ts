@@ -69,6 +69,25 @@ describe('time servers of timesyncd', () => {
     expect(parseTimesyncdConf(`[Time]\n${text}`).ntpServers).toEqual(servers)
   })
 
+  it.each([
+    ['a comment that ends with a backslash', '#NTP=a \\\nNTP=b\n', ['b']],
+    ['a comment within a line that goes on', 'NTP=a \\\n# x \\\n  b\n', ['a', 'b']],
+    ['line ends of Windows', 'NTP=a \\\r\n b\r\n', ['a', 'b']],
+    ['a backslash that is escaped', 'NTP=a\\\\\nFallbackNTP=b\n', ['a\\\\']],
+    ['a line that goes on to a section', 'NTP=a \\\n[Resolve]\nNTP=b\n', ['a', '[Resolve]', 'b']],
+    ['another section', 'NTP=a\n[Resolve]\nNTP=b\n[Time] \nNTP=c\n', ['a', 'c']],
+    ['a section in other letters', 'NTP=a\n[time]\nNTP=b\n', ['a']],
+  ])("timesyncd's file with %s is read as systemd does", (_, text, servers) => {
+    expect(parseTimesyncdConf(`[Time]\n${text}`).ntpServers).toEqual(servers)
+  })
+
+  it("timesyncd's files are read one by one: a line that goes on ends with its file, and none begins within a section", () => {
+    expect(parseTimesyncdConf('\ufeff[Time]\nNTP=a \\', 'NTP=x\n[Time]\nNTP=b').ntpServers).toEqual([
+      'a',
+      'b',
+    ])
+  })
+
   it("time servers come from timesyncd's file and drop-ins, without a question, where it does not run", async () => {
     const { runner, ran } = programs({ [line]: timesyncOutput })
     const files = `${socket}${unit}/etc/systemd/timesyncd.conf <<
@@ -127,14 +146,14 @@ PollIntervalMaxSec=soon
     ],
   ])("time servers come from timesyncd's file, with a problem, when it %s", async (_, output, problem) => {
     const { runner } = programs({ [line]: output })
-    expect(await read(`${runs}/etc/systemd/timesyncd.conf = NTP=a.example\n`, runner)).toEqual({
+    expect(await read(`${runs}/etc/systemd/timesyncd.conf <<\n[Time]\nNTP=a.example\n>>\n`, runner)).toEqual({
       ntp: { fallbackNtpServers: [], ntpServers: ['a.example'] },
       problems: [problem],
     })
   })
 
   it("time servers come from timesyncd's file, with a problem, on a machine without busctl", async () => {
-    expect(await read(`${runs}/etc/systemd/timesyncd.conf = NTP=a.example\n`)).toEqual({
+    expect(await read(`${runs}/etc/systemd/timesyncd.conf <<\n[Time]\nNTP=a.example\n>>\n`)).toEqual({
       ntp: { fallbackNtpServers: [], ntpServers: ['a.example'] },
       problems: ['busctl: not-started (ENOENT)'],
     })
@@ -142,13 +161,13 @@ PollIntervalMaxSec=soon
 
   it("time servers come from timesyncd's file where there is no system bus", async () => {
     const { runner, ran } = programs({ [line]: timesyncOutput })
-    const files = `${running('systemd-timesyncd.service')}/etc/systemd/timesyncd.conf = NTP=a.example\n`
+    const files = `${running('systemd-timesyncd.service')}/etc/systemd/timesyncd.conf <<\n[Time]\nNTP=a.example\n>>\n`
     expect(await read(files, runner)).toMatchObject({ ntp: { ntpServers: ['a.example'] }, problems: [] })
     expect(ran).toEqual([])
   })
 
   it("poll figures are those that timesyncd's file states, without defaults", () => {
-    expect(parseTimesyncdConf('RootDistanceMaxSec=500ms\n#SaveIntervalSec=60\nFoo=5\n')).toEqual({
+    expect(parseTimesyncdConf('[Time]\nRootDistanceMaxSec=500ms\n#SaveIntervalSec=60\nFoo=5\n')).toEqual({
       fallbackNtpServers: [],
       ntpServers: [],
       rootDistanceMaxSec: '0.5',
