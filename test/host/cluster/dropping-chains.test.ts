@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { expect, it } from 'vitest'
 import {
-  parseLegacyChains,
+  parseSavedChains,
   parseNftChains,
   readDroppingChains,
 } from '../../../src/cluster/host/preflight/dropping-chains.ts'
@@ -20,7 +20,10 @@ it('chains for incoming and forwarded packets with the policy drop are named, of
     'chain input of table inet plantwall',
   ])
   expect(
-    parseLegacyChains('*filter\n:INPUT DROP [3:180]\n:FORWARD ACCEPT [0:0]\n:ufw-x - [0:0]\nCOMMIT\n'),
+    parseSavedChains(
+      '*filter\n:INPUT DROP [3:180]\n:FORWARD ACCEPT [0:0]\n:ufw-x - [0:0]\nCOMMIT\n',
+      'legacy',
+    ),
   ).toEqual(['chain INPUT of iptables-legacy'])
 })
 
@@ -133,7 +136,7 @@ it.each([
 
 it('rules of the old iptables count as those of nft', () => {
   const rules = (...lines: readonly string[]) =>
-    parseLegacyChains(
+    parseSavedChains(
       [
         '*filter',
         ':INPUT ACCEPT [0:0]',
@@ -143,13 +146,16 @@ it('rules of the old iptables count as those of nft', () => {
         'COMMIT',
         '',
       ].join('\n'),
+      'legacy',
     )
   const forward = ['chain FORWARD of iptables-legacy']
   expect(
     rules('-A FORWARD -m comment --comment "a \\"b\\" c" -j REJECT --reject-with icmp-host-prohibited'),
   ).toEqual(forward)
   expect(rules('-A FORWARD -j own', '-A own -p tcp -j ACCEPT', '-A own -j DROP')).toEqual(forward)
-  expect(rules('-A FORWARD -p tcp -j DROP', '-A FORWARD -j LOG', '-A FORWARD -j ACCEPT')).toEqual([])
+  expect(rules('-A FORWARD -s 10.0.0.0/8 -j DROP', '-A FORWARD -j LOG', '-A FORWARD -j ACCEPT')).toEqual([])
+  const raw = '*raw\n:PREROUTING DROP [0:0]\nCOMMIT\n*nat\n:PREROUTING DROP [0:0]\nCOMMIT\n'
+  expect(parseSavedChains(raw, 'legacy')).toEqual(['chain PREROUTING of iptables-legacy, table raw'])
 })
 
 it.skipIf(process.getuid?.() !== 0)(
@@ -185,9 +191,64 @@ it.skipIf(process.getuid?.() !== 0)(
   },
 )
 
+const asRoot = it.skipIf(process.getuid?.() !== 0)
+/** What is found after a script in a network of its own. */
+async function foundAfter(script: string): Promise<unknown> {
+  const program = `
+    const { createRunner } = await import('${rooms}/system/runner.ts')
+    const { readDroppingChains } = await import('${rooms}/cluster/host/preflight/dropping-chains.ts')
+    console.log(JSON.stringify(await readDroppingChains(createRunner())))`
+  const whole = `set -e; ${script}\n"$0" --input-type=module --eval "$1"`
+  const { stdout } = await execa('unshare', ['--net', 'bash', '-c', whole, process.execPath, program])
+  return JSON.parse(stdout)
+}
+
+asRoot.each([
+  ['! -i lo -j REJECT', true],
+  ['-p tcp -j REJECT --reject-with tcp-reset', true],
+  ['-p tcp --syn -j REJECT', true],
+  ['-p udp -j DROP', true],
+  ['-m conntrack --ctstate NEW -j REJECT', true],
+  ['-m state --state NEW,INVALID -j DROP', true],
+  ['-m conntrack ! --ctstate ESTABLISHED,RELATED -j DROP', true],
+  ['-m conntrack --ctstate INVALID -j DROP', false],
+  ['-i lo -j DROP', false],
+  ['-p tcp --dport 23 -j REJECT', false],
+  ['-s 10.9.0.0/16 -j REJECT', false],
+  ['-p icmp -j DROP', false],
+])(
+  'a rule of iptables whose conditions every connection of a pod meets is found: %s',
+  async (rule, isFound) => {
+    expect(await foundAfter(`iptables -A FORWARD ${rule}`)).toEqual(
+      isFound ? ['chain FORWARD of table ip filter'] : [],
+    )
+  },
+)
+
+asRoot.each([
+  ['meta l4proto tcp reject with tcp reset', true],
+  ['ct state new reject', true],
+  ['ct state { new, invalid } drop', true],
+  ['ct state != { established, related } drop', true],
+  ['ct state vmap { established : accept, invalid : drop, new : jump rest }', true],
+  ['meta l4proto vmap { tcp : drop, udp : drop }', true],
+  ['iif != lo drop', true],
+  ['iifname != "lo" reject', true],
+  ['iifname != { "lo", "cni0" } reject', false],
+  ['ip saddr 0.0.0.0/0 drop', true],
+  ['tcp flags & (fin|syn|rst|ack) == syn reject', true],
+  ['ct state established reject', false],
+  ['iif lo drop', false],
+  ['ct state vmap { established : accept, invalid : drop }', false],
+  ['meta nfproto ipv6 drop', false],
+])('a rule of nft whose conditions every connection of a pod meets is found: %s', async (rule, isFound) => {
+  const table = `table inet site {\nchain rest {\nreject\n}\nchain shut {\ntype filter hook prerouting priority -150\n${rule}\n}\n}`
+  expect(await foundAfter(`nft '${table}'`)).toEqual(isFound ? ['chain shut of table inet site'] : [])
+})
+
 it.each(['', 'nonsense', '{}'])('an answer %j names none', (text) => {
   expect(parseNftChains(text)).toEqual([])
-  expect(parseLegacyChains(text)).toEqual([])
+  expect(parseSavedChains(text, 'nft')).toEqual([])
 })
 
 it('a host without these programs, or whose programs fail, has none', async () => {
