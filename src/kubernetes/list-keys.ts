@@ -8,30 +8,39 @@ type Lists = Readonly<Record<string, Keys>>
 
 const name: Keys = ['name']
 
+const below = (path: string, lists: Lists): Lists =>
+  Object.fromEntries(Object.entries(lists).map(([each, keys]) => [`${path}.${each}`, keys]))
+
+const sets = (path: string, ...fields: readonly string[]): Lists =>
+  Object.fromEntries(fields.map((field) => [`${path}.${field}`, []]))
+
+/** Of all objects, and of what is made from a template. */
+const ofMetadata: Lists = { 'metadata.finalizers': [], 'metadata.ownerReferences': ['uid'] }
+
 const container: Lists = {
   env: name,
   ports: ['containerPort', 'protocol'],
   volumeDevices: ['devicePath'],
   volumeMounts: ['mountPath'],
   'resources.claims': name,
+  'restartPolicyRules[].exitCodes.values': [],
 }
-
-const below = (path: string, lists: Lists): Lists =>
-  Object.fromEntries(Object.entries(lists).map(([each, keys]) => [`${path}.${each}`, keys]))
 
 const pod: Lists = {
   ...{ containers: name, initContainers: name, ephemeralContainers: name, volumes: name },
   ...{ imagePullSecrets: name, resourceClaims: name, schedulingGates: name, hostAliases: ['ip'] },
   topologySpreadConstraints: ['topologyKey', 'whenUnsatisfiable'],
+  'resources.claims': name,
+  ...below('volumes[].ephemeral.volumeClaimTemplate', ofMetadata),
   ...below('containers[]', container),
   ...below('initContainers[]', container),
   ...below('ephemeralContainers[]', container),
 }
-const template = below('spec.template.spec', pod)
+/** A template of pods. */
+const ofTemplate = (path: string): Lists => ({ ...below(`${path}.spec`, pod), ...below(path, ofMetadata) })
+const template = ofTemplate('spec.template')
+const failurePolicy: Lists = { 'podFailurePolicy.rules[].onExitCodes.values': [] }
 const webhooks: Lists = { webhooks: name, 'webhooks[].matchConditions': name }
-
-/** Of all objects. */
-const ofAll: Lists = { 'metadata.finalizers': [], 'metadata.ownerReferences': ['uid'] }
 
 /**
  * The lists of built-in kinds of which server-side apply refuses two items with equal keys, by group and kind: `x-kubernetes-list-type`
@@ -39,21 +48,32 @@ const ofAll: Lists = { 'metadata.finalizers': [], 'metadata.ownerReferences': ['
  */
 const ofKinds: Readonly<Record<string, Lists>> = {
   ' Pod': below('spec', pod),
-  ' PodTemplate': below('template.spec', pod),
+  ' PodTemplate': ofTemplate('template'),
   ' ReplicationController': template,
   ' Service': { 'spec.ports': ['port', 'protocol'] },
   ' ServiceAccount': { secrets: name },
   'apps DaemonSet': template,
   'apps Deployment': template,
   'apps ReplicaSet': template,
-  'apps StatefulSet': template,
-  'batch Job': template,
-  'batch CronJob': below('spec.jobTemplate.spec.template.spec', pod),
+  'apps StatefulSet': { ...template, ...below('spec.volumeClaimTemplates[]', ofMetadata) },
+  'batch Job': { ...template, ...below('spec', failurePolicy) },
+  'batch CronJob': {
+    ...ofTemplate('spec.jobTemplate.spec.template'),
+    ...below('spec.jobTemplate.spec', failurePolicy),
+    ...below('spec.jobTemplate', ofMetadata),
+  },
   'discovery.k8s.io EndpointSlice': { 'endpoints[].addresses': [] },
+  'flowcontrol.apiserver.k8s.io FlowSchema': {
+    ...sets('spec.rules[].resourceRules[]', 'verbs', 'apiGroups', 'resources', 'namespaces'),
+    ...sets('spec.rules[].nonResourceRules[]', 'verbs', 'nonResourceURLs'),
+  },
+  'resource.k8s.io ResourceClaimTemplate': below('spec', ofMetadata),
+  ' Node': { 'spec.podCIDRs': [] },
   'storage.k8s.io CSIDriver': { 'spec.volumeLifecycleModes': [] },
   'storage.k8s.io CSINode': { 'spec.drivers': name },
   'admissionregistration.k8s.io MutatingWebhookConfiguration': webhooks,
   'admissionregistration.k8s.io ValidatingWebhookConfiguration': webhooks,
+  'admissionregistration.k8s.io MutatingAdmissionPolicy': { 'spec.matchConditions': name },
   'admissionregistration.k8s.io ValidatingAdmissionPolicy': {
     'spec.matchConditions': name,
     'spec.variables': name,
@@ -77,7 +97,7 @@ export function listsWithKeyTwice(object: unknown): readonly ListWithKeyTwice[] 
   if (!isRecord(object)) return []
   const { apiVersion, kind } = object
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') return []
-  const lists = { ...ofAll, ...ofKinds[`${groupOf(apiVersion)} ${kind}`] }
+  const lists = { ...ofMetadata, ...ofKinds[`${groupOf(apiVersion)} ${kind}`] }
   return Object.entries(lists).flatMap(([path, keys]) =>
     listsAt(object, path.split('.')).flatMap(({ items, at }) => {
       const twice = keyTwice(items, keys)
