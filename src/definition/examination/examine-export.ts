@@ -41,7 +41,7 @@ const ownFields = new Set(['uid', 'creationTimestamp', 'lastModifiedTimestamp'])
  * @throws AppError why it is refused; the system's errors as they are
  */
 export async function examineExport(
-  { profile: { folder, limits: given, reserveBytes } }: ExportOrder,
+  { profile: { folder, limits: given, reserveBytes, isNew } }: ExportOrder,
   lines: AsyncIterable<string>,
 ): Promise<ExaminedExport> {
   const bytes = await readBytes(lines)
@@ -51,7 +51,10 @@ export async function examineExport(
       'is not UTF-8, so it is not a profile as profile export writes it, in JSON or YAML; an archive of a definition is for a host',
     )
   const { profile, exported, problems } = parseExport({ place, content: new TextDecoder().decode(bytes) })
-  refuseErrors(importErrors.ProfileInvalid, [...problems, ...(profile ? checkProfile(profile) : [])])
+  refuseErrors(importErrors.ProfileInvalid, [
+    ...(isNew ? problems.map(refusedSpelling) : problems),
+    ...(profile ? checkProfile(profile) : []),
+  ])
   if (!profile || !exported) throw new Error('a profile without a problem was not read')
 
   const { textBytes } = withDefaults(given)
@@ -80,6 +83,10 @@ export async function examineExport(
     ),
   }
 }
+
+/** A reply has no place for a warning, and a secret with a misspelt `isSensitive` would be stored as plain text. */
+const refusedSpelling = (problem: Problem): Problem =>
+  problem.code === 'FieldMisspelt' ? { ...problem, severity: 'error' } : problem
 
 async function readBytes(lines: AsyncIterable<string>): Promise<Buffer> {
   const pieces: Buffer[] = []

@@ -51,6 +51,8 @@ export interface ExportOrder {
     readonly folder: string
     readonly limits: Partial<ArchiveLimits>
     readonly reserveBytes: number
+    /** Whether misspelt fields are refused, since what they say would be lost without a word; those that are stored stay accepted. */
+    readonly isNew: boolean
   }
 }
 

@@ -201,14 +201,14 @@ export function createProfiles(options: ProfilesOptions): Profiles {
   /** Examines a profile in a new folder, which `keep` then takes; it is removed if that does not succeed. */
   async function stage<T>(
     textIn: (folder: string) => Promise<ProfileText>,
-    asker: Asker,
+    { asker, isNew }: { readonly asker: Asker; readonly isNew: boolean },
     keep: (staged: Staged, found: ExaminedExport) => Promise<T>,
   ): Promise<T> {
     const staged = await folders.stage()
     try {
       const { folder } = staged
       const text = await textIn(folder)
-      const found = await examinations.profile({ folder, limits, reserveBytes }, text, asker)
+      const found = await examinations.profile({ folder, limits, reserveBytes, isNew }, text, asker)
       return await keep(staged, found)
     } catch (error) {
       sizes.delete(staged.uid)
@@ -323,7 +323,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
           )
           return readWhole(file)
         }
-        return stage(receiveIn, { ...asker, signal }, async (staged, found) => {
+        return stage(receiveIn, { asker: { ...asker, signal }, isNew: true }, async (staged, found) => {
           await rm(join(staged.folder, receivedFile))
           return add(staged, found, how, signal)
         })
@@ -356,7 +356,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         const stored = JSON.parse(variablesOf(before) ?? '[]') as Variable[]
         const wanted = restoreSecrets(variables, { stored, shown: before.shownVariables })
         const text = async () => exported(before, 'json', JSON.stringify(wanted))
-        await stage(text, asker, async (staged, found) => {
+        await stage(text, { asker, isNew: false }, async (staged, found) => {
           await measure(staged, projectUid)
           await folders.keep(staged, () => {
             database.transaction(() => {

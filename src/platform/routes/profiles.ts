@@ -90,7 +90,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
             tags,
             summary: 'Import a cluster profile as a platform exports it, JSON or YAML',
             description:
-              'What edgehostctl definition build takes, up to 16 MiB as JSON; what is sent has at most 32 MiB. Only the form is checked: the validation of a cluster runs the rules. A name with a version exists once in its scope. The uid of the export is replaced.',
+              'What edgehostctl definition build takes, up to 16 MiB as JSON; what is sent has at most 32 MiB. Only the form is checked, misspelt fields too: the validation of a cluster runs the rules. A name with a version exists once in its scope. The uid of the export is replaced.',
             querystring: ImportQuery,
             consumes: ['application/json', ...yamlTypes],
             body: ClusterProfileImportEntity,

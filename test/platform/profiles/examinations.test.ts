@@ -15,7 +15,7 @@ const examine = (run: CommandRunner['run']) => {
     ...examinations,
     ofPack: (uid = 'u', name = 'anna', projectUid = '') =>
       examinations.pack({ ...common, file: '/nowhere/archive', uid }, { ...never, name, projectUid }),
-    ofProfile: () => examinations.profile(common, Buffer.from('{}'), never),
+    ofProfile: () => examinations.profile({ ...common, isNew: true }, Buffer.from('{}'), never),
   }
 }
 const killed = {

@@ -115,6 +115,31 @@ describe('a profile', () => {
     expect((await get(`/${second}`, project)).statusCode).toBe(404)
   })
 
+  it('is refused with each misspelt field and its place, as a misspelt isSensitive would show a secret', async () => {
+    const { metadata, spec } = smallProfile('misspelt')
+    const profile = {
+      metadata: { ...metadata, labels: undefined, lables: { hall: '3' } },
+      spec: {
+        ...spec,
+        template: { ...spec.template, packs: [{ name: 'web', layer: 'addon', tga: '1.0.0' }] },
+        variables: [{ name: 'PIN', isSensitiv: true, defaultValue: '4711' }],
+      },
+    }
+    const places = ['metadata.lables', 'spec.template.packs[0].tga', 'spec.variables[0].isSensitiv']
+    for (const text of [JSON.stringify(profile), stringify(profile)]) {
+      const type = text.startsWith('{') ? 'application/json' : 'application/yaml'
+      const reply = await importProfile(platform, text, admin, { type })
+      expect(reply.json()).toMatchObject({
+        code: 'ProfileInvalid',
+        details: { problems: places.map((at) => ({ code: 'FieldMisspelt', place: `profile#${at}` })) },
+      })
+    }
+    const list = { spec: { version: '1.0.0', template: spec.template, variabels: [] }, metadata }
+    const reply = await importProfile(platform, JSON.stringify(list), admin)
+    expect(reply.body).toContain('profile#spec.variabels')
+    expect((await get('?filters=metadata.name=misspelt')).json()).toMatchObject({ listmeta: { count: 0 } })
+  })
+
   it('is listed by its name', async () => {
     for (const name of ['order-b', 'order-c', 'order-a']) await imported(smallProfile(name))
     const filters = ['a', 'b', 'c'].map((each) => `metadata.name=order-${each}`).join(' OR ')
