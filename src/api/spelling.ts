@@ -123,3 +123,7 @@ export function describeFields(
 /** `project` is meant as `ProjectUid`, `order` as `orderBy`. */
 const beginningWith = (name: string, known: readonly string[]) =>
   name.length < 4 ? undefined : known.find((each) => each.toLowerCase().startsWith(name.toLowerCase()))
+
+/** @returns BadRequest with the path of a field that is misspelt in a value that is no body, or a part of one. Pure. */
+export const misspeltIn = (value: unknown, schema: object): AppError | undefined =>
+  describeFields(value, schema, (name) => wordsOf([schema]).has(name))

@@ -59,6 +59,7 @@ export const HttpPatch = Type.Object(
   },
   { title: 'HttpPatch' },
 )
+export type HttpPatch = Static<typeof HttpPatch>
 
 export const ClusterPatch = Type.Object(
   { clusterConfigPatches: Type.Optional(Type.Array(HttpPatch, { maxItems: 1_000 })) },

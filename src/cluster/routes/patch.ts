@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { describeProblem } from '../../api/compilers.ts'
 import { acceptJson } from '../../api/json-body.ts'
+import { misspeltIn } from '../../api/spelling.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import { refusedField } from '../../errors/refused-field.ts'
@@ -51,13 +52,19 @@ export const patchRoutes: FastifyPluginAsyncTypebox<PatchRoutesOptions> = async 
   { change, reading },
 ) => {
   acceptJson(app, [mergePatch, jsonPatch])
-  app.setValidatorCompiler(lenientBodies)
+  // A part is judged by what it makes, as the other patches: null and what it leaves out are no faults of it.
+  app.setValidatorCompiler((route) =>
+    route.httpPart === 'body' && route.schema === ClusterConfiguration ? () => true : lenientBodies(route),
+  )
   const path = '/v1/edge-mgmt/cluster'
   const changeConfig = changeConfigOf(reading)
   const media = `By Content-Type: ${mergePatch} (RFC 7396) or ${jsonPatch} (RFC 6902), both of what GET gives.`
   const patched = (request: FastifyRequest, json: Patch): Write => ({
     ...writerOf(request),
-    edit: async (shown) => validated(request, patchOf(request, json)(shown, request.body)),
+    async edit(shown) {
+      requireSpelling(request.body)
+      return validated(patchOf(request, json)(shown, request.body))
+    },
   })
 
   app.patch(
@@ -129,13 +136,37 @@ function patchOf({ headers }: FastifyRequest, json: Patch): Patch {
   return patches[type?.trim().toLowerCase() ?? ''] ?? json
 }
 
+const validate = lenientBodies({
+  schema: ClusterConfiguration,
+  method: '',
+  url: '',
+  httpPart: 'body',
+}) as ((document: unknown) => boolean) & {
+  readonly errors?: readonly Parameters<typeof describeProblem>[0][] | null
+}
+
+/** @throws AppError BadRequest with the path of a field that a patch brings and that is misspelt: nothing would be changed */
+function requireSpelling(body: unknown): void {
+  const patches = Array.isArray(body) ? (body as HttpPatch[]) : (body as ClusterPatch | null)?.[operations]
+  for (const part of patches?.map(broughtBy) ?? [body]) {
+    const misspelt = misspeltIn(part, ClusterConfiguration)
+    if (misspelt) throw misspelt
+  }
+}
+
+/** What an operation sets, as a part of the configuration. */
+const broughtBy = ({ path, value }: HttpPatch): unknown =>
+  path
+    .split('/')
+    .slice(1)
+    .reduceRight<unknown>((inner, part) => (/^(?:\d+|-)$/.test(part) ? [inner] : { [part]: inner }), value)
+
 /** What a patch makes has to be a configuration as one that is posted. */
-function validated(request: FastifyRequest, document: unknown): ClusterConfiguration {
-  const validate = request.compileValidationSchema(ClusterConfiguration, 'body')
+function validated(document: unknown): ClusterConfiguration {
   if (validate(document)) return document as ClusterConfiguration
   const [problem] = validate.errors ?? []
   const { field, message } = problem
-    ? describeProblem(problem as Parameters<typeof describeProblem>[0], 'the patched configuration')
+    ? describeProblem(problem, 'the patched configuration')
     : { field: '', message: 'the patched configuration is not valid' }
   throw new AppError(generalErrors.BadRequest, message, { details: { field } })
 }

@@ -144,6 +144,48 @@ describe('the configuration of a cluster', () => {
     expect([status, (JSON.parse(body) as ErrorReply).details]).toEqual([400, { field: 'archiveUploadPath' }])
   })
 
+  it('null takes a member away, and an entry of a list need not have all of its members', async () => {
+    // Another configuration needs the definition, which the planted cluster does not have: that is the last thing that is judged.
+    const parts = [
+      { metadata: { labels: { site: null } } },
+      { metadata: { labels: null } },
+      { spec: { profileVariables: null } },
+      { spec: { profileVariables: [{ name: 'replicas', value: null }] } },
+      {
+        spec: { cloudConfig: { spec: { machinePoolConfig: [{ name: 'control-plane-pool', size: null }] } } },
+      },
+      { spec: { cloudConfig: { spec: { clusterConfig: null } } } },
+    ]
+    for (const part of parts)
+      expect(refusal(await ask('PATCH', '?dryRun=true', part)), JSON.stringify(part)).toEqual([
+        ...['BadRequest', 'archiveUploadPath'],
+      ])
+    // What is not there is taken away without a change, as a time that is not set.
+    expect((await ask('PATCH', '', { spec: { scheduleAt: null } })).status).toBe(204)
+    expect((await ask('PATCH', '', null)).status).toBe(400)
+  })
+
+  it('a field that a patch brings and that is misspelt is refused with its path, since nothing would be changed', async () => {
+    const variables = { profileVariabels: [{ name: 'replicas', value: '9' }] }
+    const operations = [{ op: 'add', path: '/spec/profileVariabels', value: [] }]
+    const all = [
+      ['', { spec: variables }, 'application/json', 'spec.profileVariabels'],
+      ['', { spec: variables }, merge, 'spec.profileVariabels'],
+      ['', operations, patch, 'spec.profileVariabels'],
+      ['', { spce: {} }, 'application/json', 'spce'],
+      ['/edge-1', { clusterConfigPatches: operations }, 'application/json', 'spec.profileVariabels'],
+      [
+        ...(['', { spec: { profileVariables: [{ name: 'replicas', vlaue: '9' }] } }] as const),
+        ...(['application/json', 'spec.profileVariables[0].vlaue'] as const),
+      ],
+    ] as const
+    for (const [url, body, type, field] of all)
+      expect(refusal(await ask('PATCH', url, body, { 'content-type': type })), `${url} ${type}`).toEqual([
+        'BadRequest',
+        field,
+      ])
+  })
+
   it('what a patch makes has to be a configuration', async () => {
     const wrong = { spec: { profileVariables: 5 } }
     expect(refusal(await ask('PATCH', '', wrong, { 'content-type': merge }))).toEqual([
