@@ -55,7 +55,10 @@ export function settingsIn(pack: PackConfig): KubernetesSettings {
   const ignored = mapAt(pack.initConfiguration, 'nodeRegistration').ignorePreflightErrors
   const { failCgroupV1, failSwapOn, healthzPort, protectKernelDefaults, resolvConf } =
     pack.kubeletConfiguration
-  const flag = kubeletArgument(pack, 'protect-kernel-defaults')
+  // An argument of the kubelet wins over its file.
+  const flag = (name: string, ofFile: unknown) => booleanOf(kubeletArgument(pack, name)) ?? ofFile
+  const healthPort = Number(kubeletArgument(pack, 'healthz-port') ?? healthzPort ?? defaultHealthPort)
+  const failsOnCgroupV1 = flag('fail-cgroupv1', failCgroupV1)
   const { skipPhases } = pack.initConfiguration
   const skipped = new Set(Array.isArray(skipPhases) ? skipPhases.map(String) : [])
   const has = (addon: 'dns' | 'proxy', phase: string) =>
@@ -65,11 +68,11 @@ export function settingsIn(pack: PackConfig): KubernetesSettings {
     pods: subnets(networking.podSubnet),
     services: services.length > 0 ? services : subnets(defaultServices),
     apiPort: apiPort(pack),
-    kubeletHealthPort: typeof healthzPort === 'number' ? healthzPort : defaultHealthPort,
+    kubeletHealthPort: Number.isInteger(healthPort) ? healthPort : defaultHealthPort,
     ignoredChecks: new Set(Array.isArray(ignored) ? ignored.map((each) => String(each).toLowerCase()) : []),
-    failsOnSwap: failSwapOn !== false,
-    protectsKernelDefaults: (flag ?? protectKernelDefaults) === true || flag === 'true',
-    failsOnCgroupV1: typeof failCgroupV1 === 'boolean' ? failCgroupV1 : undefined,
+    failsOnSwap: flag('fail-swap-on', failSwapOn) !== false,
+    protectsKernelDefaults: flag('protect-kernel-defaults', protectKernelDefaults) === true,
+    failsOnCgroupV1: typeof failsOnCgroupV1 === 'boolean' ? failsOnCgroupV1 : undefined,
     resolvConf: textOf(kubeletArgument(pack, 'resolv-conf')) ?? textOf(resolvConf),
     hasCoreDns: has('dns', 'coredns'),
     hasKubeProxy: has('proxy', 'kube-proxy'),
@@ -77,6 +80,13 @@ export function settingsIn(pack: PackConfig): KubernetesSettings {
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined)
+
+/** As strconv.ParseBool of Go; undefined for what it does not take, and the kubelet ends then. */
+function booleanOf(given: unknown): boolean | undefined {
+  if (typeof given !== 'string' && typeof given !== 'boolean') return undefined
+  if (/^(?:1|[tT]|true|True|TRUE)$/.test(String(given))) return true
+  return /^(?:0|[fF]|false|False|FALSE)$/.test(String(given)) ? false : undefined
+}
 
 /** The value of an argument of the kubelet: v1beta4 has a list of arguments, v1beta3 a map. */
 function kubeletArgument({ initConfiguration }: PackConfig, wanted: string): unknown {

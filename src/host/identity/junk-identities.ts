@@ -11,6 +11,12 @@ const sharedUuids = new Set([
   '8e275844178f44a8aceba7d7e5178c63',
   '890e2d14cacd45d1ae66bc80e8bfeb0f',
   '8a95d1987f4611e5bf8b08002704d48e', // made by uuidgen on a developer's machine, and compiled in
+  // Examples of RFC 4122, RFC 9562 and of many documents.
+  '123e4567e89b12d3a456426614174000',
+  '550e8400e29b41d4a716446655440000',
+  'f81d4fae7dec11d0a76500a0c91e6bf6',
+  '6ba7b8109dad11d180b400c04fd430c8',
+  'a1b2c3d4e5f67890abcdef1234567890',
 ])
 
 /**
@@ -29,27 +35,44 @@ function isMadeUp(digits: string): boolean {
   const bytes = [...Buffer.from(digits, 'hex')]
   // Digits repeated, by byte or by field: 000…, fefe…, 1111…-2222-…; or small numbers, as 0300…0400-0500-…
   if (new Set(bytes).size <= 5 || bytes.every((byte) => byte <= 0x10)) return true
-  // Bytes or digits that count: 0102…, 0011…, 1234567890ab…, fedc…
-  const steps = bytes.slice(1).map((byte, index) => (byte - (bytes[index] ?? 0) + 256) % 256)
-  if (new Set(steps).size === 1) return true
+  // Pairs of digits that count, as numbers of 16 or of 10: 0102…, 0011…, aabb…, 0809 1011…; a few steps may be others, as from ff to 00.
+  const decimals = bytes.map((byte) => Number(byte.toString(16)))
+  if (counts(bytes, 256) || (decimals.every(Number.isInteger) && counts(decimals, 100))) return true
+  // A zero MAC address of a document, or the digits of a text.
+  if (/^0{20}(?:0011223344|0123456789|1122334455|aabbccddee)/.test(digits)) return true
+  if (bytes.every((byte) => byte >= 0x20 && byte < 0x7f))
+    return isPlaceholderSerial(
+      String.fromCharCode(...bytes)
+        .toLowerCase()
+        .replace(/[^a-z0-9]/g, ''),
+    )
   const isNext = (from: string, to: string) =>
     'fedcba9876543210fedcba98765432109876543210'.includes(to + from)
   const pairs = Array.from({ length: 31 }, (_, at) => [digits.charAt(at), digits.charAt(at + 1)] as const)
   const rising = pairs.filter(([from, to]) => isNext(from, to)).length
   const falling = pairs.filter(([from, to]) => isNext(to, from)).length
-  return Math.max(rising, falling) >= 20
+  return Math.max(rising, falling) >= 20 || rising + falling >= 28
+}
+
+/** Whether at least 13 of the 15 steps between numbers are the same. */
+function counts(numbers: readonly number[], modulus: number): boolean {
+  const steps = numbers.slice(1).map((each, index) => (each - (numbers[index] ?? 0) + modulus) % modulus)
+  return steps.some((step) => steps.filter((each) => each === step).length >= 13)
 }
 
 // "Not Settable", "To be filled by O.E.M.", "Default string", "Base Board Serial Number", "SerNum0", "N/A",
 // "Unspecified Chassis Board Serial Number", "Type2 - Board Serial Number", dmidecode's "<BAD INDEX>".
 const placeholderWords = (
-  'applicable asset available badindex base board by chassis default empty enclosure filled invalid mb na no none ' +
-  'not null num number oem outofspec present product provided ser serial set settable smbios specified string ' +
-  'system tag tobe type[0-9] undefined unknown unspecified'
+  'applicable asset available badindex base board by chassis default defined empty enclosure filled invalid mb na no none ' +
+  'not null num number odm oem outofspec part present product provided ser serial set settable smbios specified string ' +
+  'system tag tbd tobe type[0-9] undefined unknown unspecified'
 ).split(' ')
 const onlyPlaceholders = new RegExp(`^(${placeholderWords.join('|')})*[0-9]?$`)
 
-const counting = ['01234567890123456789', '12345678901234567890', '0123456789abcdef', '9876543210']
+const counting = [
+  ...['01234567890123456789', '12345678901234567890', '0123456789abcdef', '1234567890abcdef'],
+  ...['9876543210', '87654321', 'abcdefghijklmnopqrstuvwxyz'],
+]
 
 /** Whether a serial, given as lower-case letters and digits, identifies no machine: too short, or a placeholder. */
 export function isPlaceholderSerial(bare: string): boolean {

@@ -49,6 +49,18 @@ describe('product UUID', () => {
     '00000000-0000-0000-0000-000000000001',
     '00020003-0004-0005-0006-000700080009',
     '978369dc-54fa-f24c-82c8-b1b5307a6a7f',
+    'aabbccdd-eeff-0011-2233-445566778899',
+    'ddccbbaa-ffee-1100-2233-445566778899',
+    '11223344-5566-7788-9900-aabbccddeeff',
+    '44332211-6655-8877-9900-aabbccddeeff',
+    'fedcba98-7654-3210-0123-456789abcdef',
+    '01020304-0506-0708-0910-111213141516',
+    '20212223-2425-2627-2829-303132333435',
+    '31323334-3536-3738-3930-414243444546',
+    '00000000-0000-0000-0000-001122334455',
+    '123e4567-e89b-12d3-a456-426614174000',
+    '67453e12-9be8-d312-a456-426614174000',
+    'a1b2c3d4-e5f6-7890-abcd-ef1234567890',
     'Not Settable',
     'To Be Filled By O.E.M.',
     '4c4c4544005235108051b7c04f4a3333',
@@ -59,6 +71,11 @@ describe('product UUID', () => {
 
   it('a product UUID of zeros and the MAC address is accepted', () => {
     expect(usableProductUuid('00000000-0000-0000-0000-d05099c0ffee')).toBeDefined()
+  })
+
+  it('a product UUID that is the text of a serial number is accepted', () => {
+    // As of servers whose firmware writes product and serial number: 816816CZ3214ABCD.
+    expect(usableProductUuid('38313638-3136-435a-3332-313441424344')).toBeDefined()
   })
 
   it('10,000 random UUIDs are accepted', () => {
@@ -106,6 +123,11 @@ describe('serial number', () => {
     ...['00000000', '0000-0000', 'FFFFFFFFFFFF', 'xxxxxxxxxx', '........'],
     ...[
       '0123456789',
+      '1234567890ABCDEF',
+      '87654321',
+      'Not Defined',
+      'TBD by ODM',
+      'Part Number',
       '1234567890',
       '123456789',
       '12345678',
