@@ -247,8 +247,8 @@ export const preflightCodes = {
   DiskSpaceLow: {
     severity: 'error',
     meaning:
-      'A file system that the cluster writes to has less than 2 GiB free. Less than 15 % of it is a warning: the kubelet then removes images and refuses pods.',
-    action: 'Free some space, or take a larger disk.',
+      'A file system that the cluster writes to has less than 2 GiB free, or room for fewer than 20,480 files (df -i). Less than 15 % of it, or of its files less than 5 %, is a warning: the kubelet then removes images and refuses pods.',
+    action: 'Free some space, or take a larger disk or one with more inodes.',
   },
   EndpointInvalid: {
     severity: 'error',

@@ -3,7 +3,7 @@ import { kernelTableBytes } from '../../../host/files.ts'
 import { readTotalMemory } from '../../../host/memory.ts'
 import { ask } from '../../../host/ask.ts'
 import { isServiceRunning } from '../../../host/services.ts'
-import { spaceOf } from '../../../system/file-sizes.ts'
+import { spaceOf, type FileSystemSpace } from '../../../system/file-sizes.ts'
 import type { CommandRunner } from '../../../system/runner.ts'
 import { cniFolders, kubernetesFiles, unitFolder } from '../../engine/paths.ts'
 import { protectedSysctls } from '../kubernetes-settings.ts'
@@ -39,12 +39,10 @@ export interface HostFacts {
   readonly droppingChains: readonly string[]
 }
 
-export interface Space {
+export interface Space extends FileSystemSpace {
   readonly folder: string
   /** What a cluster needs there. */
   readonly neededBytes: number
-  readonly sizeBytes: number
-  readonly freeBytes: number
 }
 
 export interface HostFactsOptions {

@@ -17,6 +17,10 @@ const leastMemoryBytes = 1_700 * mebibyte
 const leastCores = 2
 // Below this the kubelet removes images and refuses pods: imagefs.available of its evictionHard.
 const leastFreeShare = 0.15
+// What images unpack to: up to some thousand files each.
+const inodesPerMebibyte = 10
+// nodefs.inodesFree of its evictionHard.
+const leastInodeShare = 0.05
 // Kubernetes 1.31, the oldest supported version, is newer than this: a clock before it is wrong.
 const oldestTime = Date.parse('2024-08-01T00:00:00Z')
 
@@ -147,7 +151,7 @@ function judgeMachine(
       ofKubeadm('NumCPU'),
       `this host has ${cores} core; a control plane needs ${leastCores}`,
     ])
-  for (const { folder, neededBytes, sizeBytes, freeBytes } of spaces) {
+  for (const { folder, neededBytes, sizeBytes, freeBytes, inodes } of spaces) {
     const place = `the file system of ${folder} has ${Math.floor(freeBytes / mebibyte)} MiB free`
     if (freeBytes < neededBytes)
       found.push([
@@ -160,6 +164,13 @@ function judgeMachine(
         'DiskSpaceLow',
         'warning',
         `${place}, which is less than ${leastFreeShare * 100} % of it: the kubelet removes images and refuses pods then`,
+      ])
+    const leastInodes = (neededBytes / mebibyte) * inodesPerMebibyte
+    if (inodes && inodes.free < Math.max(leastInodes, inodes.total * leastInodeShare))
+      found.push([
+        'DiskSpaceLow',
+        inodes.free < leastInodes ? 'error' : 'warning',
+        `the file system of ${folder} has room for ${inodes.free} more files (df -i): a cluster needs ${leastInodes}, and below ${leastInodeShare * 100} % of all the kubelet removes images and refuses pods; remove files, or make the file system anew with more inodes (mkfs.ext4 -i 16384)`,
       ])
   }
   return found

@@ -218,6 +218,32 @@ it.each([
   expect(found).toEqual(severity ? [`${severity} DiskSpaceLow`] : [])
 })
 
+it.each([
+  [180, 200, ['error DiskSpaceLow']],
+  [30_000, 1_000_000, ['warning DiskSpaceLow']],
+  [60_000, 1_000_000, []],
+])('room for %d files of %d: %j', (free, total, expected) => {
+  const space = { sizeBytes: 9 * gibibyte, freeBytes: 8 * gibibyte, inodes: { total, free } }
+  expect(codes({ spaces: [{ folder: '/var/lib', neededBytes: gibibyte, ...space }] })).toEqual(expected)
+})
+
+it.each([
+  ['{failSwapOn: false}', '[]', false],
+  ['{failSwapOn: false}', '[{name: fail-swap-on, value: "true"}]', true],
+  ['{}', '[{name: fail-swap-on, value: "False"}]', false],
+  ['{}', '{fail-swap-on: "0"}', false],
+  ['{failSwapOn: off}', '[{name: fail-swap-on, value: odd}]', false],
+])('swap with the file %s and the arguments %s of the kubelet: refused %s', (file, given, isRefused) => {
+  const config = `kubeletConfiguration: ${file}\ninitConfiguration: {nodeRegistration: {kubeletExtraArgs: ${given}}}\n`
+  expect(codes({ swaps: ['/dev/sda2'] }, { config })).toEqual(isRefused ? ['error SwapEnabled'] : [])
+})
+
+it('the port of the health of the kubelet is that of its arguments', () => {
+  const config =
+    'initConfiguration: {nodeRegistration: {kubeletExtraArgs: [{name: healthz-port, value: "10333"}]}}\n'
+  expect(codes({ ports: new Set([10_333]) }, { config })).toEqual(['error PortTaken'])
+})
+
 it('each file system that the cluster fills is judged by what it needs there', () => {
   const state = { folder: '/var/lib/edgehostd', neededBytes: 2 * gibibyte, sizeBytes: 9 * gibibyte }
   const kubelet = { folder: '/var/lib/kubelet', neededBytes: gibibyte / 4, sizeBytes: gibibyte }
