@@ -11,10 +11,17 @@ export const nextSecretFile = 'secret.next'
 /** Name of the file that says that an administrator has removed the secret. */
 export const endedSecretFile = 'secret.ended'
 
+// 32 random bytes have some 30 different ones. A file that a power cut has left with its length and no content has one: keys derived of that
+// are known to everyone.
+const fewestDifferent = 8
+
+const isSecret = (present: Buffer, bytes: number): boolean =>
+  present.length === bytes && new Set(present).size >= fewestDifferent
+
 /** Whether the file has a secret that can be used. @param bytes its length */
 export const isUsableSecret = (file: string, bytes: number): Promise<boolean> =>
   readRegularFile(file, textFileBytes).then(
-    (present) => present.bytes.length === bytes,
+    (present) => isSecret(present.bytes, bytes),
     () => false,
   )
 
@@ -31,12 +38,12 @@ export async function readOrMakeSecret(
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     return undefined
   })
-  if (present?.bytes.length === bytes) {
+  if (present && isSecret(present.bytes, bytes)) {
     // A restored backup may have a different mode.
     if ((present.stats.mode & 0o077) !== 0) await chmod(file, 0o600)
     return present.bytes
   }
-  // A power cut during a manual copy leaves a short file; a new secret only ends sessions.
+  // A power cut during a manual copy leaves a short file, or one of zeros; a new secret only ends sessions.
   const secret = make(present !== undefined)
   await replaceFile(file, secret, 0o600)
   return secret

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { readOrMakeSecret } from '../../../src/secrets/secret-file.ts'
+import { isUsableSecret, readOrMakeSecret } from '../../../src/secrets/secret-file.ts'
 import { createSecret } from '../../../src/secrets/secrets.ts'
 
 let folder: string
@@ -40,6 +40,16 @@ it.each([0, 31, 33])('a secret of %i bytes is replaced', async (bytes) => {
   expect(await readFile(file)).toHaveLength(32)
   expect(await mode()).toBe(0o600)
 })
+
+it.each([0, 255])(
+  'a secret of 32 bytes that are all %i, as a power cut leaves them, is replaced',
+  async (byte) => {
+    await writeFile(file, Buffer.alloc(32, byte))
+    expect(await isUsableSecret(file, 32)).toBe(false)
+    expect((await read()).equals(Buffer.alloc(32, byte))).toBe(false)
+    expect(await isUsableSecret(file, 32)).toBe(true)
+  },
+)
 
 it('a secret is not written through a link', async () => {
   const target = join(folder, 'target')

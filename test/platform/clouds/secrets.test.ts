@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { migrations } from '../../../src/platform/migrations.ts'
 import { changeSecret } from '../../../src/platform/secret/change-secret.ts'
+import { createSecret } from '../../../src/secrets/secrets.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createCloudWorld, machinesOf, right, rightSecret } from '../../support/platform-clouds.ts'
 import { manyServers } from '../../support/played-cloud.ts'
@@ -81,7 +82,7 @@ it('the secret of an account is in clear text in no log, audit, error, reply or 
   await changed.close()
 
   // A secret that was replaced, and not changed.
-  writeFileSync(join(stateDirectory, 'secret'), Buffer.alloc(32, 7))
+  writeFileSync(join(stateDirectory, 'secret'), createSecret())
   const lost = await createCloudWorld({ stateDirectory })
   const refused = await lost.ask('GET', machinesOf(config, 'pool'))
   expect([refused.code, refused.message]).toEqual([

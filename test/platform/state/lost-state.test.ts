@@ -70,6 +70,11 @@ describe('a platform that lost a part of its state', () => {
       /the index audit_kind is missing/,
     ],
     ['its secret is empty', () => writeFileSync(join(state, 'secret'), ''), /the secret \S+ is damaged/],
+    [
+      'its secret is of zeros',
+      () => writeFileSync(join(state, 'secret'), Buffer.alloc(32)),
+      /the secret \S+ is damaged/,
+    ],
     ['its secret is missing', () => rmSync(join(state, 'secret')), /the secret \S+ is missing/],
     [
       'its key is garbage',
