@@ -16,18 +16,18 @@ const safe = ['GET', 'HEAD', 'OPTIONS']
  */
 export function addSpelling(app: FastifyInstance, common: readonly string[]): void {
   const schemas: unknown[] = []
-  let words: ReadonlySet<string> | undefined
+  let fields: ReadonlySet<string> | undefined
   // Collected when a name is in question, since hardly any is.
-  const isWord = (name: string) => (words ??= wordsOf(schemas)).has(name)
+  const isField: IsField = (parent, name) => (fields ??= fieldsOf(schemas)).has(fieldKey(parent, name))
   app.addHook('onRoute', (route) => {
-    schemas.push(route.schema)
+    schemas.push(route.schema?.body, route.schema?.response)
     const { access, audit } = route.config ?? {}
     const isOfHost = access === 'host' || (typeof audit === 'object' && audit.isOfHost === true)
     const body = route.schema?.body as Shape | undefined
     if (body && !isOfHost)
       route.preValidation = [
         (request: FastifyRequest, _reply: unknown, done: (error?: Error) => void) =>
-          done(describeFields(request.body, body, isWord)),
+          done(describeFields(request.body, body, isField)),
         ...[route.preValidation ?? []].flat(),
       ]
     // Behind the guard, which knows the caller first.
@@ -67,37 +67,50 @@ interface Shape {
   readonly additionalProperties?: boolean | object
 }
 
-/** The names of all fields in schemas. */
-function wordsOf(schemas: readonly unknown[]): ReadonlySet<string> {
-  const words = new Set<string>()
-  const seen = new Set<object>()
-  const visit = (value: unknown) => {
-    if (typeof value !== 'object' || value === null || seen.has(value)) return
-    seen.add(value)
-    const { properties } = value as Shape
-    if (properties) for (const name of Object.keys(properties)) words.add(name)
-    Object.values(value).forEach(visit)
+/** Whether an object in the field `parent` has a field of this name in any body or reply; the parent of a whole one is empty. */
+type IsField = (parent: string, name: string) => boolean
+
+const fieldKey = (parent: string, name: string) => `${parent}/${name}`
+
+/** The fields in schemas, each with that of its object: `label` of an option says nothing of `metadata`. */
+function fieldsOf(schemas: readonly unknown[]): ReadonlySet<string> {
+  const fields = new Set<string>()
+  const seen = new Map<string, Set<object>>()
+  const visit = (value: unknown, parent: string) => {
+    if (typeof value !== 'object' || value === null) return
+    const visited = seen.get(parent) ?? new Set()
+    if (visited.has(value)) return
+    seen.set(parent, visited.add(value))
+    const { properties, ...others } = value as Shape
+    for (const [name, inner] of Object.entries(properties ?? {})) {
+      fields.add(fieldKey(parent, name))
+      // A list has whole replies in `items`.
+      visit(inner, name === 'items' ? parent : name)
+    }
+    for (const inner of Object.values(others)) visit(inner, parent)
   }
-  schemas.forEach(visit)
-  return words
+  for (const schema of schemas) visit(schema, '')
+  return fields
 }
 
 /**
  * Finds a field that is misspelt: unknown, and near to one that is not given. A body as a reply gave it has fields that requests have not.
- * @param isWord whether it is the name of any field of the API
+ * @param isField whether bodies and replies have a field there that this one has not
+ * @param parent the field that has the value
  * @returns BadRequest with its path. Pure.
  */
 export function describeFields(
   value: unknown,
   { properties, items, patternProperties, additionalProperties }: Shape,
-  isWord: (name: string) => boolean,
+  isField: IsField,
   pointer = '',
+  parent = '',
 ): AppError | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (Array.isArray(value)) {
     if (!items) return undefined
     for (const [index, each] of value.entries()) {
-      const misspelt = describeFields(each, items, isWord, `${pointer}/${index}`)
+      const misspelt = describeFields(each, items, isField, `${pointer}/${index}`, parent)
       if (misspelt) return misspelt
     }
     return undefined
@@ -106,7 +119,7 @@ export function describeFields(
   for (const [name, inner] of Object.entries(value)) {
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined
     if (known) {
-      const misspelt = describeFields(inner, known, isWord, `${pointer}/${name}`)
+      const misspelt = describeFields(inner, known, isField, `${pointer}/${name}`, name)
       if (misspelt) return misspelt
       continue
     }
@@ -114,7 +127,7 @@ export function describeFields(
       name,
       Object.keys(properties).filter((each) => !Object.hasOwn(value, each)),
     )
-    if (meant !== undefined && !isWord(name))
+    if (meant !== undefined && !isField(parent, name))
       return refusedField(fieldPath(`${pointer}/${printable(name)}`), `is misspelt; write ${meant}`)
   }
   return undefined
@@ -126,4 +139,4 @@ const beginningWith = (name: string, known: readonly string[]) =>
 
 /** @returns BadRequest with the path of a field that is misspelt in a value that is no body, or a part of one. Pure. */
 export const misspeltIn = (value: unknown, schema: object): AppError | undefined =>
-  describeFields(value, schema, (name) => wordsOf([schema]).has(name))
+  describeFields(value, schema, () => false)

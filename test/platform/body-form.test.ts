@@ -50,4 +50,14 @@ describe('the form of a body', () => {
     expect(seen).toHaveLength(3)
     expect(new Set(seen).size).toBe(3)
   })
+
+  it('has no misspelt field, also where a field of another object has that name', async () => {
+    const { uid } = platform.rooms.hosts.tokens.create({ metadata: { name: 'labelled' } })
+    const label = { metadata: { label: { hall: '3' } } }
+    const reply = await send('PUT', `/v1/edgehosts/tokens/${uid}`, JSON.stringify(label))
+    expect([reply.status, reply.text]).toEqual([
+      400,
+      expect.stringContaining('metadata.label is misspelt; write labels'),
+    ])
+  })
 })

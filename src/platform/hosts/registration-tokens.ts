@@ -52,10 +52,16 @@ export function createRegistrationTokens(options: RegistrationTokensOptions): Re
     return found
   }
 
-  function projectOf(uid: string): string {
-    if (uid !== '' && !findProject(uid))
+  /** The project that a request names. @param before what it is without a name */
+  function projectFor(
+    { defaultProjectUid: uid, defaultProject }: NonNullable<EdgeTokenUpdate['spec']>,
+    before: string,
+  ): string {
+    if (uid === undefined && (defaultProject?.uid ?? before) !== before)
+      throw refusedField('spec.defaultProject', 'names no other project; write spec.defaultProjectUid')
+    if (uid !== undefined && uid !== '' && !findProject(uid))
       throw refusedField('spec.defaultProjectUid', 'is no project of this platform')
-    return uid
+    return uid ?? before
   }
 
   function toEdgeToken(token: TokenRecord): EdgeToken {
@@ -96,7 +102,7 @@ export function createRegistrationTokens(options: RegistrationTokensOptions): Re
           )
         store.requireRoom()
         store.put({
-          ...{ uid, name: metadata.name, projectUid: projectOf(spec.defaultProjectUid ?? '') },
+          ...{ uid, name: metadata.name, projectUid: projectFor(spec, '') },
           ...{ hash: hashOf(token), shown: token.slice(0, shownCharacters) },
           ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} },
           ...{ expiresAt, isActive: true, maximumHosts: spec.maximumHosts ?? 0, hosts: 0 },
@@ -115,7 +121,7 @@ export function createRegistrationTokens(options: RegistrationTokensOptions): Re
           ...before,
           labels: metadata.labels ?? before.labels,
           annotations: changedAnnotations(before.annotations, metadata.annotations),
-          projectUid: projectOf(spec.defaultProjectUid ?? before.projectUid),
+          projectUid: projectFor(spec, before.projectUid),
           expiresAt: spec.expiry === undefined ? before.expiresAt : expiryOf(spec.expiry, now),
           maximumHosts: spec.maximumHosts ?? before.maximumHosts,
           modifiedAt: now,

@@ -23,6 +23,8 @@ export const ProjectEntity = Type.Object({
   spec: Type.Optional(
     Type.Object({
       logoUid: Type.Optional(Type.String(refused('projects have no logos'))),
+      // As replies of the published API have it.
+      logoUrl: Type.Optional(Type.String(refused('projects have no logos'))),
       users: Type.Optional(
         Type.Array(UserRoleMap, {
           maxItems: 1_000,

@@ -30,12 +30,20 @@ const ProjectUid = Type.Optional(
     description: 'Where hosts are registered; empty is the tenant itself.',
   }),
 )
+// A token for hosts of the tenant is not what a client means that sends the project in the field of replies.
+const ProjectOfReply = Type.Optional(
+  Type.Object(
+    { uid: Type.Optional(Type.String({ maxLength: 64 })) },
+    { description: 'As replies have it; spec.defaultProjectUid names another project.' },
+  ),
+)
 
 export const EdgeTokenEntity = Type.Object({
   metadata: TokenMetadata,
   spec: Type.Optional(
     Type.Object({
       defaultProjectUid: ProjectUid,
+      defaultProject: ProjectOfReply,
       expiry: Type.Optional(Expiry('When it ends; in seven days by default, at most ten years ahead.')),
       maximumHosts: MaximumHosts,
     }),
@@ -49,6 +57,7 @@ export const EdgeTokenUpdate = Type.Object({
   spec: Type.Optional(
     Type.Object({
       defaultProjectUid: ProjectUid,
+      defaultProject: ProjectOfReply,
       expiry: Type.Optional(Expiry('When it ends; at most ten years ahead.')),
       maximumHosts: MaximumHosts,
     }),

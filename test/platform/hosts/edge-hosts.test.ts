@@ -117,6 +117,21 @@ describe('a registration token', () => {
       'spec.defaultProjectUid',
     )
   })
+
+  it('is not for another project than a client means that sends it in the field of replies', async () => {
+    const spec = { defaultProject: { uid: projectUid } }
+    const refused = [400, expect.objectContaining({ field: 'spec.defaultProject' })]
+    const made = await ask('POST', '/v1/edgehosts/tokens', { metadata: { name: 'copied' }, spec })
+    expect([made.status, made.json.details]).toEqual(refused)
+    const { uid } = await makeToken({})
+    const path = `/v1/edgehosts/tokens/${uid}`
+    const changed = await ask('PUT', path, { spec })
+    expect([changed.status, changed.json.details]).toEqual(refused)
+    const named = { defaultProjectUid: projectUid, ...spec }
+    expect((await ask('PUT', path, { spec: named })).status).toBe(204)
+    // As the reply has it.
+    expect((await ask('PUT', path, { spec })).status).toBe(204)
+  })
 })
 
 describe('a registration', () => {

@@ -18,15 +18,17 @@ const schema = Type.Object({
   ),
 })
 
-const isWord = (name: string) => name === 'defaultFormat'
+const isField = (parent: string, name: string) => parent === 'variables' && name === 'formats'
 
 it.each([
   [{ metdata: {} }, 'metdata', 'metadata'],
   [{ metadata: { nmae: 'a' } }, 'metadata.nmae', 'name'],
   [{ variables: [{ name: 'a' }, { name: 'b', isSensitiv: true }] }, 'variables[1].isSensitiv', 'isSensitive'],
   [{ variables: [{ name: 'a', foramt: 'number' }] }, 'variables[0].foramt', 'format'],
+  // A field of that name of another object says nothing of this one.
+  [{ metadata: { name: 'a', label: {} } }, 'metadata.label', 'labels'],
 ])('a field that is nearly one of the schema is refused with its path: %j', (body, field, meant) => {
-  expect(describeFields(body, schema, isWord)).toMatchObject({
+  expect(describeFields(body, schema, isField)).toMatchObject({
     message: `${field} is misspelt; write ${meant}`,
     details: { field },
   })
@@ -38,12 +40,14 @@ it.each([
   // A client of the published API sends fields that are not here.
   [{ metadata: { name: 'a', ownerReference: 'x' }, tenantScope: true }],
   // A reply has it.
-  [{ variables: [{ name: 'a', defaultFormat: 'x', forma: 'x', format: 'y' }] }],
+  [{ variables: [{ name: 'a', formats: 'x' }] }],
+  // What was meant is there.
+  [{ variables: [{ name: 'a', forma: 'x', format: 'y' }] }],
   // One that is given can not be meant.
   [{ metadata: { name: 'a', names: 'b' } }],
   [null],
   ['text'],
   [[{ metdata: {} }]],
 ])('others pass: %j', (body) => {
-  expect(describeFields(body, schema, isWord)).toBeUndefined()
+  expect(describeFields(body, schema, isField)).toBeUndefined()
 })
