@@ -272,7 +272,7 @@ export const preflightCodes = {
   FirewallDrops: {
     severity: 'warning',
     meaning:
-      'A firewall of this host has a chain for incoming or forwarded packets that drops or rejects what it does not accept: by its policy, or by a rule without a condition, as firewalld has it.',
+      'A firewall of this host has a chain for incoming or forwarded packets that drops or rejects what it does not accept: by its policy, or by a rule whose conditions every connection of a pod meets, as firewalld has it.',
     action:
       'Let the network of the pods pass in it: from pods to this host, and between pods and other networks. Its rules are not changed by edgehostd.',
   },
