@@ -113,8 +113,8 @@ async function tryRegistration(
   if (cause) throw refusal(cause)
   const record = readRecord(body)
   if (!record) throw foreign(status, host)
-  const { edgeHostUid, name, projectUid } = record
-  const where = projectUid === '' ? 'in no project' : `in the project ${projectUid}`
+  const { edgeHostUid, name, projectUid, projectName } = record
+  const where = projectUid === '' ? 'in no project' : `in the project ${projectName || projectUid}`
   tell(
     'token',
     edgeHostUid === ''

@@ -84,7 +84,11 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
   const sender = createFileSender()
   const shown = ({ host, isShown }: Registered) => {
     const device = hosts.toDevice(host)
-    return isShown ? device : { aclmeta: device.aclmeta, metadata: { uid: host.uid } }
+    const projectName = hosts.projectNameOf(host)
+    return {
+      ...(isShown ? device : { aclmeta: device.aclmeta, metadata: { uid: host.uid } }),
+      ...(projectName === undefined ? {} : { projectName }),
+    }
   }
   const withPacks = (device: EdgeHostDevice): EdgeHostDevice => {
     const cluster = index.clusterOn(device.metadata.uid)
@@ -146,7 +150,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
           tags,
           summary: 'Register a host with a registration token and its key; hosts do this by themselves',
           description:
-            'With dryRun=true nothing is registered, recorded or counted: the reply is the host that is known, or the one that would be made, with an empty uid; refusals are the same. A host that is known by its id and key gets the whole record with a token of its project, and with any other one only its uid and project.',
+            'With dryRun=true nothing is registered, recorded or counted: the reply is the host that is known, or the one that would be made, with an empty uid; refusals are the same. A host that is known by its id and key gets the whole record with a token of its project, and with any other one only its uid and project. The name of the project is to be shown.',
           querystring: DryRunQuery,
           body: EdgeHostRegistration,
           response: { 200: RegisteredEdgeHost, ...errorReplies(400, 401, 409) },

@@ -272,6 +272,7 @@ export const RegisteredEdgeHost = Type.Object(
     metadata: Type.Object({ ...Type.Partial(ObjectMeta).properties, uid: ObjectMeta.properties.uid }),
     spec: Type.Optional(EdgeHostDevice.properties.spec),
     status: Type.Optional(EdgeHostDevice.properties.status),
+    projectName: Type.Optional(Type.String({ description: 'Of its project, to be shown.' })),
   },
   { title: 'RegisteredEdgeHost' },
 )

@@ -105,7 +105,8 @@ it('a name that another host has gives way to the id, as when the host registers
       names.push(metadata.name)
       if (metadata.name === 'hall')
         return void reply.writeHead(409).end('{"code":"HostNameExists","message":"taken"}')
-      reply.end(JSON.stringify({ metadata: { ...metadata, uid: '' }, aclmeta: { projectUid: 'p' } }))
+      const project = { aclmeta: { projectUid: 'p' }, projectName: 'Halle Süd 1' }
+      reply.end(JSON.stringify({ metadata: { ...metadata, uid: '' }, ...project }))
     })
   })
   const told: string[] = []
@@ -118,7 +119,7 @@ it('a name that another host has gives way to the id, as when the host registers
     },
   })
   expect(names).toEqual(['hall', 'press-3'])
-  expect(told.at(-1)).toBe('is accepted; this host will be press-3, in the project p')
+  expect(told.at(-1)).toBe('is accepted; this host will be press-3, in the project Halle Süd 1')
 })
 
 describe('the checks end at', () => {

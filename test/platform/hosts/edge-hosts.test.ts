@@ -144,7 +144,11 @@ describe('a registration', () => {
         const reply = await host.ask(query, wrong)
         expect([reply.status, reply.json]).toEqual([
           200,
-          { aclmeta: { projectUid, tenantUid: expect.any(String) }, metadata: { uid: host.uid } },
+          {
+            aclmeta: { projectUid, tenantUid: expect.any(String) },
+            metadata: { uid: host.uid },
+            projectName: expect.any(String),
+          },
         ])
       }
     expect((await host.register(token)).json.metadata?.name).toBe('secret-name')
