@@ -1,4 +1,6 @@
 import type { Client } from '../../ctl/client.ts'
+import { Failure } from '../../ctl/exit-codes.ts'
+import { oneLine } from '../../ctl/text.ts'
 import { equals, onlyOne, type Kind } from './find.ts'
 import { findReadScopes, findScopes, listScopes, queryOf, type Scope } from './scopes.ts'
 
@@ -65,7 +67,18 @@ export async function findVersion<Item extends Named>(
   word: string,
   project: string | undefined,
 ): Promise<Found<Item>> {
-  return findVersionIn(client, kind, word, await findScopes(client, project))
+  try {
+    return await findVersionIn<Item>(client, kind, word, await findScopes(client, project))
+  } catch (error) {
+    // What the tenant has is listed for the users of its projects too.
+    const read = await findReadVersion<Item>(client, kind, word, undefined).catch(() => undefined)
+    if (read?.scope.isOfTenant !== true) throw error
+    throw new Failure(
+      'failed',
+      `the ${kind.noun} ${oneLine(word)} is of the whole tenant, so this needs a role for the tenant`,
+      { cause: error },
+    )
+  }
 }
 
 /** The same for a read, which finds what the tenant has for the projects too. @throws Failure as `findItem` */

@@ -70,6 +70,9 @@ export function toMachine(
       type: 'edge-native',
     },
     status: {
+      addresses: nics
+        .slice(0, mostNics)
+        .flatMap(({ ip = '' }) => (ip === '' ? [] : [{ address: ip, type: 'InternalIP' }])),
       health: {
         conditions: conditions.map(({ message = '', reason = '', status: is, type }) => ({
           ...{ message, reason, status: is, type },

@@ -104,6 +104,12 @@ export const EdgeNativeMachine = Type.Object(
       ),
       type: Type.Literal('edge-native'),
     }),
+    status: Type.Object({
+      addresses: Type.Array(
+        Type.Object({ address: Type.String(), type: Type.String({ description: 'InternalIP.' }) }),
+      ),
+      ...MachineStatus.properties,
+    }),
   },
   { title: 'EdgeNativeMachine' },
 )

@@ -35,7 +35,10 @@ describe('the machines of a cluster', () => {
           ],
           type: 'edge-native',
         },
-        status: { instanceState: 'Pending', health: { conditions: [], state: '' } },
+        status: {
+          addresses: [{ address: '192.0.2.7', type: 'InternalIP' }],
+          ...{ instanceState: 'Pending', health: { conditions: [], state: '' } },
+        },
       },
     ])
     const none = await listed(uid, 'plant', '?filters=metadata.name=hall-8')

@@ -82,7 +82,9 @@ it('changes none of them, and gets no values of packs', async () => {
   ])
     expect(await at(...args)).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining('there is no') as string,
+      stderr: expect.stringMatching(
+        /^edgeplatformctl: the (?:cluster profile|pack) \w+ is of the whole tenant, so this needs a role for the tenant$/m,
+      ) as string,
     })
   const url = `/v1/clusterprofiles/${profileUid}`
   const get = (rest: string) =>
