@@ -36,7 +36,12 @@ export const downloadAudits =
       path: file,
       mode: 0o600,
       onBegin: removeOnSignal(),
-      write: (handle) => pipeline(message, handle.createWriteStream({ flush: true })).catch(brokenOff),
+      write: (handle) =>
+        pipeline(message, handle.createWriteStream({ flush: true })).catch((error: unknown) => {
+          // A full disk is no fault of the host.
+          if (isFull(error)) throw error
+          brokenOff(error)
+        }),
     }).catch((error: unknown) => {
       if (error instanceof Failure) throw error
       throw new Failure('failed', `${file} could not be written: ${(error as Error).message}`, {
@@ -46,6 +51,8 @@ export const downloadAudits =
     output.note(`The audit trail is in ${file}.`)
     return undefined
   }
+
+const isFull = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 function brokenOff(error: unknown): never {
   // A partial archive is useless, also when its reader has ended.

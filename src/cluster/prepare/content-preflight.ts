@@ -1,5 +1,6 @@
 import type { ContentAccess } from '../../content/store/find.ts'
 import type { PreflightProblem } from '../problem.ts'
+import { shownPack } from '../wanted.ts'
 import type { ContentFound, ContentNeeds, ContentPreflight } from './content-needs.ts'
 
 export interface ContentPreflightOptions {
@@ -50,7 +51,7 @@ export function createContentPreflight({ content, architecture }: ContentPreflig
         if (!problem) continue
         const { code, message } = problem
         const wanting = wantedBy.get(image) ?? []
-        const names = [...(kubernetesImages.includes(image) ? ['Kubernetes'] : []), ...wanting]
+        const names = [...(kubernetesImages.includes(image) ? ['Kubernetes'] : []), ...wanting.map(shownPack)]
         const [pack] = wanting
         problems.push({
           ...{ code, severity: 'error', message: `${message} (needed by ${names.join(', ')})` },

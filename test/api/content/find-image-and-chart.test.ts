@@ -61,7 +61,7 @@ it('the pre-flight names each image that cannot be started here, once, with all 
     ],
     [
       ...['ImageMissing', 'error', 'u1/web'],
-      'image registry.example/gone:1 is in no content bundle of this host; upload a bundle that has it (needed by Kubernetes, u1/web, u1/till)',
+      'image registry.example/gone:1 is in no content bundle of this host; upload a bundle that has it (needed by Kubernetes, web, till)',
     ],
     [
       ...['ImageForeign', 'error', 'u1/web'],
