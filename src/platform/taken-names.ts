@@ -3,7 +3,7 @@ import type { ErrorKind } from '../errors/define-errors.ts'
 import type { Database } from '../store/database.ts'
 
 /** Tables with a name in each row that is unique in its scope. */
-type NamedTable = 'cloud_account' | 'cloud_config' | 'cluster_profile' | 'edge_host'
+type NamedTable = 'cloud_account' | 'cloud_config' | 'cluster_profile' | 'edge_host' | 'pack'
 
 /**
  * Finds the name in a scope that another one would be taken for: the same, or one that differs in case only, as `Press` and `press`. Names

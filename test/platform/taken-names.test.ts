@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { ask, clusterWorld } from '../support/cluster-world.ts'
 import { clusterProfile } from '../support/platform-clusters.ts'
-import { importProfile } from '../support/platform-packs.ts'
+import { importProfile, smallPack, tarOf, uploadPack } from '../support/platform-packs.ts'
 import { playEdgeHost } from '../support/played-edge-host.ts'
 
 const world = clusterWorld()
@@ -47,4 +47,16 @@ it('a profile has one spelling of its name in all its versions; those that are s
   const { sql } = world.platform().rooms.state.database
   sql.exec("UPDATE cluster_profile SET name = 'kiosk' WHERE name = 'plant'")
   for (const name of ['Kiosk', 'kiosk']) expect((await load(name, '3.0.0')).statusCode).toBe(201)
+})
+
+it('a pack has one spelling of its name in all its versions', async () => {
+  const load = (name: string, version: string) =>
+    uploadPack(world.platform(), tarOf(smallPack(name, version)), world.admin())
+  expect((await load('Scanner', '1.0.0')).statusCode).toBe(201)
+  for (const version of ['1.0.0', '2.0.0']) {
+    const refused = await load('scanner', version)
+    expect([refused.statusCode, refused.json<{ code: string }>().code]).toEqual([409, 'PackExists'])
+    expect(refused.body).toContain('a pack named Scanner in this scope, and scanner differs')
+  }
+  expect((await load('Scanner', '2.0.0')).statusCode).toBe(201)
 })

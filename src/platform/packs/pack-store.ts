@@ -1,6 +1,7 @@
 import type { ExaminedPack } from '../../definition/examination/protocol.ts'
 import type { Database } from '../../store/database.ts'
 import { createScopeCounts, type ScopeCounts } from '../scope-counts.ts'
+import { createFindTaken, type FindTaken } from '../taken-names.ts'
 
 /** What lists show of a pack, and no query names. */
 type More = Pick<ExaminedPack, 'addonSubType' | 'group' | 'eol' | 'cloudTypes' | 'annotations' | 'manifests'>
@@ -19,6 +20,7 @@ export interface PackStore {
   find(uid: string): PackRecord | undefined
   /** The packs of this name in a scope. */
   named(projectUid: string, name: string): readonly PackRecord[]
+  readonly findTaken: FindTaken
   uids(): readonly string[]
   add(pack: PackRecord): void
   remove(uid: string): void
@@ -44,6 +46,7 @@ export function createPackStore(database: Database): PackStore {
       const row = byUid.get(uid)
       return row && toPackRecord(row)
     },
+    findTaken: createFindTaken(database, 'pack'),
     named: (projectUid, name) => byName.all(projectUid, name).map(toPackRecord),
     uids: () => all.all().map(({ uid }) => String(uid)),
     add(pack) {

@@ -19,6 +19,7 @@ import type { KeptFolders } from '../kept-folders.ts'
 import type { RequireProject } from '../projects/projects.ts'
 import type { PackSummary } from '../schemas/packs.ts'
 import { requireBytes } from '../scope-counts.ts'
+import { nameTaken } from '../taken-names.ts'
 import { packList, toPackSummary } from './pack-list.ts'
 import { packColumns, toPackRecord, type PackRecord, type PackStore } from './pack-store.ts'
 
@@ -87,6 +88,9 @@ export function createPacks(options: PacksOptions): Packs {
     requireBytes('packs', { taken: store.bytesIn(projectUid), more: sizeBytes, limit: scopeLimitBytes })
     if (store.named(projectUid, name).some((each) => each.version === version))
       throw new AppError(platformErrors.PackExists, `there is a pack ${name} ${version} in this scope`)
+    const taken = store.findTaken(projectUid, name)
+    if (taken !== undefined && taken !== name)
+      throw nameTaken(platformErrors.PackExists, 'pack', { name, taken }, 'in this scope')
   }
 
   async function receiveInto(
