@@ -142,7 +142,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const definition = await createDefinitions({
     ...{ settings: config.definitions, stateDirectory: state.directory, database, version, stopping },
     ...{ runner, program: edges.examineProgram, record: audit.record, clock, log },
-    isComplete: audit.isComplete,
+    completeUntil: audit.completeUntil,
     signingKey,
     hasCluster: () => (edges.running ? edges.running() !== undefined : cluster.hasCluster()),
     running: async () => (edges.running ? edges.running() : cluster.profiles()),
@@ -167,7 +167,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ stateDirectory: state.directory, hostId: record.id, definition, content, version, runner, stopping },
     ...{ listTokens, certificate: () => certificate.material().cert, architecture: edges.architecture },
     ...{ cores: edges.cores, asUnits: runtimeDirectory !== undefined, privileged, clock, log },
-    isComplete: audit.isComplete,
+    completeUntil: audit.completeUntil,
     problemOf: createBodyCheck(ClusterConfiguration),
     record: audit.record,
     programs: { step: edges.stepProgram, keeper: edges.keeperProgram, prepare: edges.prepareProgram },

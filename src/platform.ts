@@ -166,14 +166,14 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   })
   const packs = await createPackParts({
     ...{ stateDirectory: state.directory, settings: config.platform.packs, database, read, secrets },
-    isComplete: audit.isComplete,
+    completeUntil: audit.completeUntil,
     ...{ worker: { runner, program: edges.examineProgram, log }, usesOf: clusterStore.using },
     madeOf: clusterStore.madeOf,
     ...{ requireProject, stopping, clock, log },
   })
   const clusters = await createClusterParts({
     ...{ stateDirectory: state.directory, settings: config.platform.packs, store: clusterStore, index },
-    isComplete: audit.isComplete,
+    completeUntil: audit.completeUntil,
     ...{ database, read, secrets, tenantUid: tenant.uid, hosts, packs, clock, log },
     hasSpace: () => state.reserve.admits(),
   })

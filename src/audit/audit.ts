@@ -60,8 +60,8 @@ export interface Audit extends Room {
   lastResource(kind: string, action: AuditAction): string | undefined
   /** Number of records since the start that are only in the journal. */
   unwritten(): number
-  /** Whether the database is known to have all commits of before: only then may what no row names be removed. */
-  readonly isComplete: boolean
+  /** See `Trail`: only what is not newer, and what no row names, may be removed. */
+  readonly completeUntil: number
   /** Writes the head to the journal, and removes records that are too old or too many; call it hourly. */
   enforceRetention(): Promise<void>
   /** Writes all waiting records and sums. */
@@ -129,7 +129,7 @@ export function createAudit(options: AuditOptions): Audit {
     record,
     lastResource: (kind, action) => store.newest(kind, action)?.resourceUid,
     unwritten: trail.unwritten,
-    isComplete: trail.isComplete,
+    completeUntil: trail.completeUntil,
     checks: [{ name: 'audit trail complete', kind: 'note', holds: () => !(isLossOpen ??= isUnanswered()) }],
     enforceRetention,
     flush,

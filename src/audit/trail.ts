@@ -46,8 +46,8 @@ export interface Trail {
   unwritten(): number
   /** Whether the database lacked records at the start that were on the disk. */
   readonly isLost: boolean
-  /** Whether the database is known to have all commits of before; false also where no head was beside it. */
-  readonly isComplete: boolean
+  /** Time of the newest record at the start, by which the database is known to have all commits; -Infinity where they are lost, or no head was beside it. */
+  readonly completeUntil: number
   /** Writes the head to the journal, which an attacker may not be able to alter. */
   announceHead(): void
 }
@@ -157,6 +157,7 @@ export function createTrail({ store, database, clock, log, headFile }: TrailOpti
   const newUid = () => uuidAt(clock.now())
 
   const last = headFile?.last
+  const newestAt = store.read(head.seq)?.at ?? -Infinity
   const atLast = last && store.read(last.seq)
   // Records that retention has removed cannot be compared.
   const isLost =
@@ -196,7 +197,7 @@ export function createTrail({ store, database, clock, log, headFile }: TrailOpti
     writeAll: (all) => writeOrMiss(all),
     newUid,
     isLost,
-    isComplete: last !== undefined && !isLost,
+    completeUntil: last !== undefined && !isLost ? newestAt : -Infinity,
     head: () => head,
     unwritten: () => unwritten,
     announceHead: () => journal.writeHead(head),

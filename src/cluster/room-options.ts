@@ -20,8 +20,8 @@ export interface ClusterOptions {
   readonly definitionSettings: DefinitionSettings
   readonly stateDirectory: string
   readonly database: Database
-  /** Whether folders that no row names may be removed. */
-  readonly isComplete: boolean
+  /** See `LeftoverOptions`. */
+  readonly completeUntil: number
   readonly secrets: Secrets
   readonly listTokens: ContinueTokens
   /** Id of this host. */

@@ -87,7 +87,8 @@ const longestExplanationMs = 3_000
 /** Builds the room of the cluster of this host. */
 export async function createCluster(options: ClusterOptions): Promise<ClusterRoom> {
   const { settings, stateDirectory, database, host, files, content, runner, stopping, clock, log } = options
-  const { architecture, hostId } = options
+  const { architecture, hostId, completeUntil } = options
+  const isComplete = completeUntil > -Infinity
   const paths = clusterPaths(stateDirectory)
   const sealed = createSealed(options.secrets)
   const store = createClusterStore(database, sealed)
@@ -223,7 +224,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
   const { copies, copyTime } = createCopies(engine, revisions)
   const upkeep = createUpkeep({
     ...{ store, revisions, content, inTurn, log },
-    isComplete: () => options.isComplete && isKnown,
+    isComplete: () => isComplete && isKnown,
     followCopy: (record) => followCopy(record, revisions.find(record.generation)?.plain, sealed),
     copies,
   })
@@ -278,12 +279,12 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
   /** Removes folders of clusters that were not accepted, and what a kill of the daemon has left half written or half removed. */
   async function removeLeftovers(): Promise<void> {
     const current = store.current()?.uid
-    if (current === undefined && options.isComplete) {
+    if (current === undefined && isComplete) {
       await rm(runsFolder, { recursive: true, force: true })
       await removePrograms()
     }
     await clearLeftovers({
-      ...{ folder: paths.folder, isComplete: options.isComplete, log },
+      ...{ folder: paths.folder, completeUntil, log },
       isLeftover: (name) => uidOf(name) !== undefined && name !== current,
     })
     for (const name of await readdir(paths.folder)) if (isScratch(name)) await removeFiles(name)

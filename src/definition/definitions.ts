@@ -28,7 +28,7 @@ export interface DefinitionsOptions {
   readonly stateDirectory: string
   readonly database: Database
   /** Whether folders that no row names may be removed. */
-  readonly isComplete: boolean
+  readonly completeUntil: number
   readonly runner: CommandRunner
   /** Path of `examine.cjs`. */
   readonly program: string
@@ -118,7 +118,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
   const store = await openDefinitionStore({
     folder: join(options.stateDirectory, 'definitions'),
     table: createDefinitionTable(database),
-    isComplete: options.isComplete,
+    completeUntil: options.completeUntil,
     log,
   })
   const examiner = createExaminer({ runner, program, settings: settings.check, log })

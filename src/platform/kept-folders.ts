@@ -26,19 +26,19 @@ export const stagingName = 'staging'
 /**
  * Opens the folders, and clears away what a killed daemon left: what was being received, and folders that no row names.
  * @param options.named the uids that rows name
- * @param options.isComplete see `LeftoverOptions`
+ * @param options.completeUntil see `LeftoverOptions`
  * @param options.onMissing called for a row without its folder, as after a restored backup that was made while the folder was removed
  */
 export async function openKeptFolders({
   folder,
   named,
-  isComplete,
+  completeUntil,
   onMissing,
   log,
 }: {
   readonly folder: string
   readonly named: readonly string[]
-  readonly isComplete: boolean
+  readonly completeUntil: number
   readonly onMissing: (uid: string) => void
   readonly log: Logger
 }): Promise<KeptFolders> {
@@ -46,7 +46,7 @@ export async function openKeptFolders({
   const staging = await openStaging(join(folder, stagingName))
   const known = new Set<string>([stagingName, ...named])
   for (const uid of named) if (!(await isFolder(join(folder, uid)))) onMissing(uid)
-  await clearLeftovers({ folder, isLeftover: (name) => !known.has(name), isComplete, log })
+  await clearLeftovers({ folder, isLeftover: (name) => !known.has(name), completeUntil, log })
 
   const remove = (uid: string) => rm(join(folder, uid), { recursive: true, force: true })
   return {

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Logger } from 'pino'
 import { syncFolder } from '../system/files.ts'
@@ -10,29 +10,34 @@ export interface LeftoverOptions {
   /** Whether a name is a leftover: one that no row of the database names. */
   readonly isLeftover: (name: string) => boolean
   /**
-   * Whether the database is known to have every row: then a leftover is what a killed daemon left. One that began empty, or lost its last
-   * commits, says nothing of what belongs to it.
+   * Milliseconds since 1970 by which the database is known to have every row: a leftover of that time is what a killed daemon left. A database that
+   * began empty, or lost its last commits, has -Infinity; one that is an old copy says nothing of what came later.
    */
-  readonly isComplete: boolean
+  readonly completeUntil: number
   readonly log: Logger
 }
 
+// A killed daemon may have placed a folder so long after the newest record: the login for its upload.
+const workMs = 3_600_000
+
 /**
- * Clears away the folders that no row names. They are removed only where the database is complete; otherwise they are moved to
- * `aside/<time>/…` in the state folder, and the journal says where.
+ * Clears away the folders that no row names. They are removed only where the database is complete for their time; otherwise they are moved
+ * to `aside/<time>/…` in the state folder, and the journal says where.
  */
 export async function clearLeftovers({
   folder,
   isLeftover,
-  isComplete,
+  completeUntil,
   log,
 }: LeftoverOptions): Promise<void> {
-  const names = (await readdir(folder)).filter(isLeftover)
-  if (names.length === 0) return
-  if (isComplete) {
-    for (const name of names) await rm(join(folder, name), { recursive: true, force: true })
-    return
+  const leftovers = (await readdir(folder)).filter(isLeftover)
+  const names: string[] = []
+  for (const name of leftovers) {
+    const { ctimeMs } = await lstat(join(folder, name))
+    if (ctimeMs <= completeUntil + workMs) await rm(join(folder, name), { recursive: true, force: true })
+    else names.push(name)
   }
+  if (names.length === 0) return
   const stamp = new Date().toISOString().replaceAll(':', '')
   const place = join(dirname(folder), asideName, stamp, basename(folder))
   await mkdir(place, { recursive: true, mode: 0o700 })

@@ -59,7 +59,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     // Those that no row names.
     await clearLeftovers({
       folder,
-      isComplete: isComplete(),
+      completeUntil: isComplete() ? Infinity : -Infinity,
       log,
       isLeftover: (name) => /^\d+(\.tmp)?$/.test(name) && !kept.has(Number(name)),
     })

@@ -35,13 +35,13 @@ const stagingName = 'staging'
 export async function openDefinitionStore({
   folder,
   table,
-  isComplete,
+  completeUntil,
   log,
 }: {
   readonly folder: string
   readonly table: DefinitionTable
   /** See `LeftoverOptions`. */
-  readonly isComplete: boolean
+  readonly completeUntil: number
   readonly log: Logger
 }): Promise<DefinitionStore> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -52,7 +52,7 @@ export async function openDefinitionStore({
     log.error({ slot, name }, 'the files of a definition are missing; upload it again')
   }
   const known = new Set<string>([stagingName, ...table.list().map(({ uid }) => uid)])
-  await clearLeftovers({ folder, isLeftover: (name) => !known.has(name), isComplete, log })
+  await clearLeftovers({ folder, isLeftover: (name) => !known.has(name), completeUntil, log })
 
   const removeFolder = async (definition: SlotDefinition | undefined): Promise<void> => {
     if (definition) await rm(join(folder, definition.uid), { recursive: true, force: true })

@@ -23,7 +23,7 @@ export interface ClusterPartsOptions {
   readonly index: WantedIndex
   readonly database: Database
   /** Whether folders that no row names may be removed. */
-  readonly isComplete: boolean
+  readonly completeUntil: number
   readonly read: Reader['read']
   readonly secrets: Secrets
   readonly tenantUid: string
@@ -50,7 +50,7 @@ export async function createClusterParts(options: ClusterPartsOptions): Promise<
   const { tenantUid } = options
   const present = store.all()
   const folders = await openKeptFolders({
-    ...{ isComplete: options.isComplete, log },
+    ...{ completeUntil: options.completeUntil, log },
     folder: join(stateDirectory, 'clusters'),
     named: present.flatMap(({ filesUid }) => (filesUid === '' ? [] : [filesUid])),
     onMissing(filesUid) {

@@ -23,7 +23,7 @@ export interface PackPartsOptions {
   readonly settings: PlatformSettings['packs']
   readonly database: Database
   /** Whether folders that no row names may be removed. */
-  readonly isComplete: boolean
+  readonly completeUntil: number
   readonly read: Reader['read']
   readonly secrets: Secrets
   readonly requireProject: RequireProject
@@ -62,7 +62,7 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
   const packStore = createPackStore(database)
   const profileStore = createProfileStore(database)
   const profileFolders = await openKeptFolders({
-    ...{ isComplete: options.isComplete, log },
+    ...{ completeUntil: options.completeUntil, log },
     folder: join(stateDirectory, 'profiles'),
     named: profileStore.filesUids().map(({ filesUid }) => filesUid),
     onMissing(filesUid) {
@@ -73,7 +73,7 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
     },
   })
   const packFolders = await openKeptFolders({
-    ...{ isComplete: options.isComplete, log },
+    ...{ completeUntil: options.completeUntil, log },
     folder: join(stateDirectory, 'packs'),
     named: packStore.uids(),
     onMissing(uid) {

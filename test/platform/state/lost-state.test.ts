@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { beginAnew } from '../../../src/backup/replace-state.ts'
+import { openKeptFolders } from '../../../src/platform/kept-folders.ts'
 import { backupMachine, picture } from '../../support/backup-machine.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createRandom } from '../../support/random.ts'
@@ -200,6 +201,20 @@ describe('a platform that lost a part of its state', () => {
     await start()
     expect(existsSync(join(state, 'packs', uid))).toBe(false)
     expect(readdirSync(join(state, 'aside'))).toEqual([stamp])
+  })
+
+  it('keeps what came after an old copy of its database was made, which is put back with its head', async () => {
+    const folder = join(state, 'packs')
+    mkdirSync(join(folder, uid), { recursive: true })
+    const open = (completeUntil: number) =>
+      openKeptFolders({ folder, named: [], completeUntil, onMissing: () => undefined, log: captureLog().log })
+    await open(Date.now() - 2 * 3_600_000)
+    const [stamp = ''] = readdirSync(join(state, 'aside'))
+    expect(readdirSync(join(state, 'aside', stamp, 'packs'))).toEqual([uid])
+    // What a killed upload has left is as old as the newest record.
+    mkdirSync(join(folder, uid))
+    await open(Date.now())
+    expect([existsSync(join(folder, uid)), readdirSync(join(state, 'aside'))]).toEqual([false, [stamp]])
   })
 })
 
