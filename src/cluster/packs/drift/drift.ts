@@ -20,7 +20,7 @@ export interface DriftOptions {
   readonly onEvent: (event: DriftEvent) => void
   readonly clock: Pick<Clock, 'monotonic'>
   readonly log: Pick<Logger, 'debug' | 'warn'>
-  /** Between two objects, milliseconds: after a start all are looked at once. */
+  /** Between two objects, milliseconds, 0 for none: after a start all are looked at once. */
   readonly pauseMs?: number
   /** Changes that come together are one, milliseconds. */
   readonly gatherMs?: number
@@ -124,7 +124,7 @@ export function createDrift(options: DriftOptions): Drift {
       // Another revision may have begun meanwhile.
       if (current?.generation !== wanted.generation) return
       await look(key, each, objectOf(each.entry), signal)
-      await sleep(pauseMs, undefined, { signal })
+      if (pauseMs > 0) await sleep(pauseMs, undefined, { signal })
     }
   }
 

@@ -18,7 +18,8 @@ const rules = {
 
 /**
  * A held pack with one object, on an API server where another program changes that object after each time that it is applied.
- * @param isUnseen whether the watch shows nothing of it, as after the definition of its kind was deleted and made again
+ * @param isUnseen whether the watch shows nothing of it, as after the definition of its kind was deleted and made again, and the other program nothing of
+ * itself
  */
 async function startFight(isUnseen = false) {
   const folder = await mkdtemp(join(tmpdir(), 'drift-'))
@@ -43,7 +44,7 @@ async function startFight(isUnseen = false) {
       counts.looks += 1
       await gate.held
       signal?.throwIfAborted()
-      return gate.isGone === true ? undefined : stored({ a: 'of another' })
+      return gate.isGone === true ? undefined : stored({ a: isUnseen ? '1' : 'of another' })
     },
     list: async () => [],
     wouldApply: async () => stored({ a: '1' }),
@@ -70,6 +71,7 @@ async function startFight(isUnseen = false) {
   const drift = createDrift({
     client: client as unknown as KubernetesClient,
     clock: { monotonic: () => performance.now() },
+    pauseMs: 0,
     log: { debug: () => undefined, warn: () => void (counts.failures += 1) },
     onEvent: (event) => void events.push(event),
   })
@@ -88,13 +90,18 @@ async function startFight(isUnseen = false) {
   return { file, events, counts, gate, hold, isChanged: () => changed() }
 }
 
-const realTimeout = setTimeout
+const realImmediate = setImmediate
 
-/** Lets seconds pass, with real time for the disk now and then. */
+const isOfFile = (name: string) => name.startsWith('FSReq') || name === 'CloseReq'
+
+/** Lets seconds pass. After each, what waits for files and for other turns of the event loop comes to its end, however long that takes. */
 async function pass(seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second += 1) {
     await vi.advanceTimersByTimeAsync(1_000)
-    await new Promise((resolve) => realTimeout(resolve, 2))
+    for (let idle = 0; idle < 10; idle += 1) {
+      await new Promise((resolve) => realImmediate(resolve))
+      if (process.getActiveResourcesInfo().some(isOfFile)) idle = 0
+    }
   }
 }
 
