@@ -25,7 +25,7 @@ export V8_FLAGS := $(shell sed -n 's|^ExecStart=[^ ]*/node \(.*\) [^ ]*$$|\1|p' 
 DEPENDENCIES := node_modules/.package-lock.json
 SOURCES := $(shell find src build docs/openapi.json docs/platform-openapi.json -type f -not -name '*.md' 2>/dev/null) package.json systemd/edgehostd.service
 
-.PHONY: help run run-platform test check types lint import-law formatting documents e2e e2e-long docs bench build package install uninstall \
+.PHONY: help run run-platform test test-real check types lint import-law formatting documents journeys e2e e2e-long docs bench build package install uninstall \
   clean
 
 help: ## list the targets
@@ -38,9 +38,16 @@ run: dist/main.cjs ## set up and run the daemon in the foreground on https://0.0
 run-platform: dist/main.cjs ## run the platform in the foreground on https://0.0.0.0:5443, all state under .run-platform/
 	@exec build/run-platform
 
-test: $(DEPENDENCIES) ## unit, API and host tests
-	@build/debian-packages pamtester openssl curl zstd iproute2 iptables nftables nginx-light || echo "make test: without these packages the tests that need them are skipped"
+# What the tests on this machine use of it.
+TESTED := pamtester openssl curl zstd iproute2 iptables nftables nginx-light
+
+test: $(DEPENDENCIES) ## unit, API, platform and host tests, the quick ones
+	@build/debian-packages $(TESTED) || echo "make test: without these packages the tests that need them are skipped"
 	vitest run --project unit --project platform
+
+test-real: $(DEPENDENCIES) ## tests with a real Kubernetes, series of kills, very many files and delays of PAM
+	@build/debian-packages $(TESTED) || echo "make test-real: without these packages the tests that need them are skipped"
+	vitest run --project real --project real-platform
 
 check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documents
 	@$(MAKE) --jobs=2 --output-sync lint types import-law formatting documents
@@ -64,12 +71,18 @@ documents:
 	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true redocly lint --config build/redocly.yaml docs/openapi.json
 	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true redocly lint --config build/redocly-platform.yaml docs/platform-openapi.json
 
-e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed package (root)
+# One way through each door of the installed programs.
+JOURNEYS := journey service content platform cluster/life cluster/platform
+
+journeys e2e: $(DEPENDENCIES)
 	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 tmux busybox-static \
 	  e2fsprogs xfsprogs skopeo podman containerd docker-registry docker.io \
 	  $(CLUSTER_TOOLS)
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
-	vitest run --project e2e --project e2e-cluster
+	vitest run --project e2e --project e2e-cluster $(if $(filter journeys,$@),$(JOURNEYS:%=test/e2e/%.test.ts))
+
+journeys: ## one way through each door: an installed host, content, a platform, a cluster, a platform with two hosts (root)
+e2e: ## tests in hosts booted by systemd, with the installed packages (root)
 
 e2e-long: $(DEPENDENCIES) ## long tests: an emulated PC, power cuts, killed platforms, and the README's commands on a fresh Debian (root, network)
 	@build/debian-packages systemd-container debootstrap curl openssl git iproute2 e2fsprogs xfsprogs $(CLUSTER_TOOLS) $(EMULATOR)

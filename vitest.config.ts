@@ -1,4 +1,32 @@
-import { defineConfig } from 'vitest/config'
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+
+/** Tests on this machine. The rooms that both programs share take the names of `program`. */
+function onThisMachine(
+  program: string | undefined,
+  test: TestProjectInlineConfiguration['test'],
+): TestProjectInlineConfiguration {
+  return {
+    extends: true,
+    ...(program === undefined ? {} : { define: { __PROGRAM__: JSON.stringify(program) } }),
+    test: {
+      globalSetup: ['test/support/temporary-folder.ts'],
+      // Only ends what hangs: a busy machine takes its time.
+      testTimeout: 300_000,
+      hookTimeout: 300_000,
+      // Tests wait for the disk, for delays and for other processes about as long as they compute.
+      maxWorkers: 3,
+      maxConcurrency: 10,
+      ...test,
+    },
+  }
+}
+
+/** Tests of `make test`. Half of their time would be new workers and their imports, so a worker runs many files; a file leaves nothing behind. */
+const quick = (name: string, include: string[], program?: string) =>
+  onThisMachine(program, { name, include, exclude: ['test/**/*.real.test.ts'], isolate: false })
+
+/** Tests of `make test-real`: a real Kubernetes, series of kills, very many files, delays of PAM. */
+const real = (name: string, include: string[], program?: string) => onThisMachine(program, { name, include })
 
 export default defineConfig({
   test: {
@@ -8,35 +36,10 @@ export default defineConfig({
     // What is waited for comes; a busy machine takes its time.
     expect: { poll: { timeout: 60_000 } },
     projects: [
-      {
-        extends: true,
-        test: {
-          name: 'unit',
-          include: ['test/{unit,api,host}/**/*.test.ts'],
-          globalSetup: ['test/support/temporary-folder.ts'],
-          // Only ends what hangs: a busy machine takes its time.
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
-          // Tests wait for the disk, for delays and for other processes about as long as they compute.
-          maxWorkers: 3,
-          maxConcurrency: 10,
-        },
-      },
-      {
-        extends: true,
-        // The rooms that both programs share take the names of this one.
-        define: { __PROGRAM__: JSON.stringify('edgeplatformd') },
-        test: {
-          name: 'platform',
-          include: ['test/platform/**/*.test.ts'],
-          globalSetup: ['test/support/temporary-folder.ts'],
-          // Only ends what hangs: a busy machine takes its time.
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
-          maxWorkers: 3,
-          maxConcurrency: 10,
-        },
-      },
+      quick('unit', ['test/{unit,api,host}/**/*.test.ts']),
+      quick('platform', ['test/platform/**/*.test.ts'], 'edgeplatformd'),
+      real('real', ['test/{unit,api,host}/**/*.real.test.ts']),
+      real('real-platform', ['test/platform/**/*.real.test.ts'], 'edgeplatformd'),
       {
         extends: true,
         test: {

@@ -5,6 +5,7 @@ import type { ClusterDryRun } from '../../../src/cluster/schemas.ts'
 import { bootForTests } from './boot-for-tests.ts'
 import { clusterPath } from './cluster-client.ts'
 import { password } from './cluster-host.ts'
+import { clusterWrites } from './cluster-writes.ts'
 import { changesBetween, readHostState } from './host-state.ts'
 import { sensitiveValue } from './plant-definition.ts'
 import { askWorkload } from './workload.ts'
@@ -233,6 +234,13 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
     expect(delivered).toBeGreaterThan(1)
     await plant.host.http('GET', `${clusterPath}/details`, { token: guest })
     expect(await audits()).toBe(delivered)
+  })
+
+  it('a change of a value is applied, and the workload answers with it', async () => {
+    const writes = clusterWrites(plant, plant.cluster)
+    await writes.give({ greeting: 'good evening' })
+    await writes.settled()
+    await eventually(async () => expect(await askWorkload(plant)).toBe('good evening'), 30_000)
   })
 
   it('a definition that is uploaded now lands in the slot for updates', async () => {
