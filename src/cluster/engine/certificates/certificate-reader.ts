@@ -14,6 +14,8 @@ export interface CertificateReaderOptions {
   readonly configs?: string
   /** Folder of the certificates of the kubelet, where its kubeconfig does not name another. */
   readonly kubelet?: string
+  /** By default from the disk. */
+  readonly readText?: (path: string) => Promise<string>
 }
 
 /** Reads the certificates of Kubernetes on this host; a file is read again only when it has changed. */
@@ -26,6 +28,7 @@ export function createCertificateReader({
   kubeadmConfig,
   configs = kubernetesFiles.folder,
   kubelet = '/var/lib/kubelet/pki',
+  readText = (path) => readFile(path, 'utf8'),
 }: CertificateReaderOptions): ReadCertificates {
   /** By path: what was made of the file, and the state of the file then. */
   const known = new Map<string, { readonly mark: string; readonly told: Told<never> }>()
@@ -46,7 +49,7 @@ export function createCertificateReader({
     if (before?.mark === mark) return before.told
     let told: Told<T>
     try {
-      told = { value: await parse(await readFile(path, 'utf8')), writtenAt }
+      told = { value: await parse(await readText(path)), writtenAt }
     } catch (error) {
       told = { problem: `${path} cannot be used: ${(error as Error).message}` }
     }
