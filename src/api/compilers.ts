@@ -68,19 +68,29 @@ const requireAccepted: SchemaValidateFunction = (
   return false
 }
 
-/** Checks bodies that were accepted by another program before, by the same rules. @returns what is wrong with one; undefined for nothing */
-export function createBodyCheck(schema: TSchema): (body: unknown) => string | undefined {
+/**
+ * Checks documents that no client has entered as they are: a body that was accepted once, or what a change makes of one.
+ * @param part what a problem of the whole document is said of
+ * @returns what is wrong with one, and its field; undefined for nothing
+ */
+export function createDocumentCheck(schema: TSchema, part: string) {
   const validate = createValidatorCompiler({ isEntered: false })({
     schema,
     method: '',
     url: '',
     httpPart: 'body',
-  }) as ((body: unknown) => boolean) & Partial<ValidateFunction>
-  return (body) => {
-    if (validate(body)) return undefined
+  }) as ((document: unknown) => boolean) & Partial<ValidateFunction>
+  return (document: unknown): ReturnType<typeof describeProblem> | undefined => {
+    if (validate(document)) return undefined
     const [problem] = validate.errors ?? []
-    return problem ? describeProblem(problem, 'body').message : 'is not valid'
+    return problem ? describeProblem(problem, part) : { field: '', message: `${part} is not valid` }
   }
+}
+
+/** Checks bodies that were accepted by another program before, by the same rules. @returns what is wrong with one; undefined for nothing */
+export function createBodyCheck(schema: TSchema): (body: unknown) => string | undefined {
+  const problemOf = createDocumentCheck(schema, 'body')
+  return (body) => problemOf(body)?.message
 }
 
 /**

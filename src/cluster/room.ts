@@ -284,7 +284,9 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
       await removePrograms()
     }
     await clearLeftovers({
-      ...{ folder: paths.folder, completeUntil, log },
+      folder: paths.folder,
+      completeUntil,
+      log,
       isLeftover: (name) => uidOf(name) !== undefined && name !== current,
     })
     for (const name of await readdir(paths.folder)) if (isScratch(name)) await removeFiles(name)

@@ -27,7 +27,7 @@ export interface DefinitionsOptions {
   readonly settings: DefinitionSettings
   readonly stateDirectory: string
   readonly database: Database
-  /** Whether folders that no row names may be removed. */
+  /** See `LeftoverOptions`. */
   readonly completeUntil: number
   readonly runner: CommandRunner
   /** Path of `examine.cjs`. */

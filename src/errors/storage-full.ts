@@ -26,10 +26,13 @@ export const noInodes = () =>
     'the file system of the state folder has almost no inodes left (see: df -i); remove files and send it again',
   )
 
+/** Whether a call of the system failed since the disk is full or a quota exceeded. */
+export const isFull = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')
+
 /** @throws AppError StorageFull for a full disk or an exceeded quota; any other error is thrown unchanged */
 export function refuseFull(error: unknown, file = fileOf(error)): never {
-  const { code } = error as NodeJS.ErrnoException
-  throw code === 'ENOSPC' || code === 'EDQUOT' ? storageFull(undefined, error, file) : error
+  throw isFull(error) ? storageFull(undefined, error, file) : error
 }
 
 /** The same for writes to an open file, of which the system names no path. @param file its path */

@@ -32,7 +32,10 @@ export function readRecord(body: unknown): PlatformRecord | undefined {
   if (!(edgeHostUid === '' || isUid(edgeHostUid)) || !(projectUid === '' || isUid(projectUid)))
     return undefined
   return {
-    ...{ edgeHostUid, projectUid, name: nameIn(name), projectName: nameIn(projectName) },
+    edgeHostUid,
+    projectUid,
+    name: nameIn(name),
+    projectName: nameIn(projectName),
     ...(isUid(tenantUid) ? { tenantUid } : {}),
   }
 }

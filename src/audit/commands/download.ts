@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import { isatty } from 'node:tty'
 import { program } from '../../base/program.ts'
+import { isFull } from '../../errors/storage-full.ts'
 import { placeFile } from '../../system/place-file.ts'
 import { removeOnSignal } from '../../program/remove-on-signal.ts'
 import { OutputFailed } from '../../program/standard-output.ts'
@@ -51,8 +52,6 @@ export const downloadAudits =
     output.note(`The audit trail is in ${file}.`)
     return undefined
   }
-
-const isFull = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 function brokenOff(error: unknown): never {
   // A partial archive is useless, also when its reader has ended.

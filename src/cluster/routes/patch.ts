@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { describeProblem } from '../../api/compilers.ts'
+import { createDocumentCheck } from '../../api/compilers.ts'
 import { acceptJson } from '../../api/json-body.ts'
 import { misspeltIn } from '../../api/spelling.ts'
 import { AppError } from '../../errors/app-error.ts'
@@ -136,14 +136,7 @@ function patchOf({ headers }: FastifyRequest, json: Patch): Patch {
   return patches[type?.trim().toLowerCase() ?? ''] ?? json
 }
 
-const validate = lenientBodies({
-  schema: ClusterConfiguration,
-  method: '',
-  url: '',
-  httpPart: 'body',
-}) as ((document: unknown) => boolean) & {
-  readonly errors?: readonly Parameters<typeof describeProblem>[0][] | null
-}
+const problemOf = createDocumentCheck(ClusterConfiguration, 'the patched configuration')
 
 /** @throws AppError BadRequest with the path of a field that a patch brings and that is misspelt: nothing would be changed */
 function requireSpelling(body: unknown): void {
@@ -163,10 +156,8 @@ const broughtBy = ({ path, value }: HttpPatch): unknown =>
 
 /** What a patch makes has to be a configuration as one that is posted. */
 function validated(document: unknown): ClusterConfiguration {
-  if (validate(document)) return document as ClusterConfiguration
-  const [problem] = validate.errors ?? []
+  const problem = problemOf(document)
+  if (!problem) return document as ClusterConfiguration
   const { field, message } = problem
-    ? describeProblem(problem, 'the patched configuration')
-    : { field: '', message: 'the patched configuration is not valid' }
   throw new AppError(generalErrors.BadRequest, message, { details: { field } })
 }

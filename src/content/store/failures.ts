@@ -1,6 +1,6 @@
 import { AppError } from '../../errors/app-error.ts'
 import { StartError } from '../../errors/start-error.ts'
-import { refuseFull, storageFull } from '../../errors/storage-full.ts'
+import { isFull, refuseFull, storageFull } from '../../errors/storage-full.ts'
 import type { Logger } from '../../system/log.ts'
 import { contentErrors } from '../codes.ts'
 
@@ -14,9 +14,9 @@ const sqliteFull = 13
 export function unavailable(log: Logger, root: string) {
   return (error: unknown): never => {
     if (error instanceof AppError) throw error
-    const { code, errcode } = error as NodeJS.ErrnoException & { errcode?: number }
+    const { errcode } = error as { readonly errcode?: number }
     if (errcode !== undefined && (errcode & 0xff) === sqliteFull) throw storageFull(undefined, error)
-    if (code === 'ENOSPC' || code === 'EDQUOT') refuseFull(error)
+    if (isFull(error)) refuseFull(error)
     log.error(
       { err: error, folder: root },
       error instanceof StartError

@@ -22,7 +22,7 @@ export interface ClusterPartsOptions {
   readonly store: ClusterStore
   readonly index: WantedIndex
   readonly database: Database
-  /** Whether folders that no row names may be removed. */
+  /** See `LeftoverOptions`. */
   readonly completeUntil: number
   readonly read: Reader['read']
   readonly secrets: Secrets
@@ -50,7 +50,8 @@ export async function createClusterParts(options: ClusterPartsOptions): Promise<
   const { tenantUid } = options
   const present = store.all()
   const folders = await openKeptFolders({
-    ...{ completeUntil: options.completeUntil, log },
+    completeUntil: options.completeUntil,
+    log,
     folder: join(stateDirectory, 'clusters'),
     named: present.flatMap(({ filesUid }) => (filesUid === '' ? [] : [filesUid])),
     onMissing(filesUid) {

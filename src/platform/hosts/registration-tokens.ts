@@ -102,7 +102,9 @@ export function createRegistrationTokens(options: RegistrationTokensOptions): Re
           )
         store.requireRoom()
         store.put({
-          ...{ uid, name: metadata.name, projectUid: projectFor(spec, '') },
+          uid,
+          name: metadata.name,
+          projectUid: projectFor(spec, ''),
           ...{ hash: hashOf(token), shown: token.slice(0, shownCharacters) },
           ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} },
           ...{ expiresAt, isActive: true, maximumHosts: spec.maximumHosts ?? 0, hosts: 0 },

@@ -22,7 +22,7 @@ export interface PackPartsOptions {
   readonly stateDirectory: string
   readonly settings: PlatformSettings['packs']
   readonly database: Database
-  /** Whether folders that no row names may be removed. */
+  /** See `LeftoverOptions`. */
   readonly completeUntil: number
   readonly read: Reader['read']
   readonly secrets: Secrets
@@ -62,7 +62,8 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
   const packStore = createPackStore(database)
   const profileStore = createProfileStore(database)
   const profileFolders = await openKeptFolders({
-    ...{ completeUntil: options.completeUntil, log },
+    completeUntil: options.completeUntil,
+    log,
     folder: join(stateDirectory, 'profiles'),
     named: profileStore.filesUids().map(({ filesUid }) => filesUid),
     onMissing(filesUid) {
@@ -73,7 +74,8 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
     },
   })
   const packFolders = await openKeptFolders({
-    ...{ completeUntil: options.completeUntil, log },
+    completeUntil: options.completeUntil,
+    log,
     folder: join(stateDirectory, 'packs'),
     named: packStore.uids(),
     onMissing(uid) {

@@ -140,9 +140,14 @@ function verdictOfNft(
 /** What such a packet has, by the words of nft; it comes from an interface of a pod, of any name. */
 const valueOfPacket = (read: string, protocol: Protocol): string | undefined =>
   ({
-    ...{ 'meta l4proto': protocol, 'ip protocol': protocol, 'meta nfproto': 'ipv4', 'meta protocol': 'ip' },
-    ...{ 'meta pkttype': 'host', 'ct state': 'new', 'fib type': 'local' },
-    ...(protocol === 'tcp' ? { 'tcp flags': 'syn' } : {}),
+    'meta l4proto': protocol,
+    'ip protocol': protocol,
+    'meta nfproto': 'ipv4',
+    'meta protocol': 'ip',
+    'meta pkttype': 'host',
+    'ct state': 'new',
+    'fib type': 'local',
+    'tcp flags': protocol === 'tcp' ? 'syn' : undefined,
   })[read]
 
 const interfaces = new Set(['meta iif', 'meta iifname'])
@@ -213,7 +218,10 @@ function parseSavedTable(
 }
 
 const verdictsOfTargets: Readonly<Record<string, Verdict>> = {
-  ...{ ACCEPT: 'accept', DROP: 'drop', REJECT: 'drop', RETURN: 'return' },
+  ACCEPT: 'accept',
+  DROP: 'drop',
+  REJECT: 'drop',
+  RETURN: 'return',
 }
 
 /** @param words of a rule, after the name of its chain */
@@ -234,11 +242,16 @@ function verdictOfSaved(
       isNegated = true
       continue
     }
+    const isOfNew = value.split(',').includes('NEW')
     const isMet = {
-      ...{ '-m': true, '--comment': true, '-p': value === protocol, '--dst-type': value === 'LOCAL' },
+      '-m': true,
+      '--comment': true,
+      '-p': value === protocol,
+      '--dst-type': value === 'LOCAL',
       // Of another interface than that of the host itself it is not known.
       '-i': value === 'lo' || !isNegated ? false : undefined,
-      ...{ '--ctstate': value.split(',').includes('NEW'), '--state': value.split(',').includes('NEW') },
+      '--ctstate': isOfNew,
+      '--state': isOfNew,
       '--tcp-flags': protocol === 'tcp' && value === 'FIN,SYN,RST,ACK' && second === 'SYN',
     }[option]
     if (isMet === undefined || isMet === isNegated) return undefined
