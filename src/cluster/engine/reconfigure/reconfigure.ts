@@ -7,6 +7,7 @@ import type { StepAction } from '../../step-program/action.ts'
 import type { Taint } from '../../wanted.ts'
 import { expectReady, getByKubectl, kubectl } from '../kubectl.ts'
 import { withLastWords } from '../last-words.ts'
+import { settleLeaders } from '../leaders.ts'
 import { runningContainers, waitForContainers } from '../node-containers.ts'
 import { clusterPaths, type ClusterPaths } from '../paths.ts'
 import { runKubeadm } from '../run-kubeadm.ts'
@@ -67,6 +68,7 @@ export const reconfigure: StepAction = async (given, print) => {
     await applyProxy(paths, print)
     print('[configuration] kube-proxy runs with its new configuration')
   }
+  if (unproved.some((name) => name !== proxy)) await settleLeaders(paths, 'the change goes on', print)
   await noteConfigured(paths, order.digest, order)
   await rm(paths.rendered, { recursive: true, force: true })
   print('[configured] the configuration of Kubernetes is applied')

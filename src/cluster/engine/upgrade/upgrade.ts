@@ -11,14 +11,13 @@ import { startKubelet } from '../kubelet.ts'
 import type { UpgradeOrder } from './check.ts'
 import { folderOf, readCopy } from './copy.ts'
 import { nodeTrouble } from './health.ts'
-import { waitForLeaders } from './leaders.ts'
+import { settleLeaders } from '../leaders.ts'
 import { runKubeadmIn } from '../run-kubeadm.ts'
 import { readNextPrograms } from './next-programs.ts'
 import { untilChecksPass } from './patience.ts'
 import { readChange, writeChange } from './notes.ts'
 
 const readyMs = 180_000
-const leadersMs = 90_000
 const pauseMs = 1_000
 /** Checks that come before anything is changed: whether the node is ready, and whether a pod starts within 15 s. */
 const passingCheck = /^\[ERROR (?:CreateJob|ControlPlaneNodesReady)\]/
@@ -47,9 +46,8 @@ export const upgradeKubernetes: StepAction = async (given, print) => {
   await startUnits({ stateDirectory }, print)
   await expectReady(paths, readyMs, 'the API server does not answer before the upgrade')
 
-  const late = await waitForLeaders(paths, leadersMs)
-  if (late.length > 0)
-    print(`[settling] ${late.join(' and ')} did not renew their leases; the upgrade begins nevertheless`)
+  // The health check of kubeadm gives its Job 15 s only.
+  await settleLeaders(paths, 'the upgrade begins', print)
   // kubeadm upgrade takes the configuration from the cluster.
   await run(['init', 'phase', 'upload-config', 'all', '--config', paths.next.kubeadmConfig])
   await run(['upgrade', 'apply', '--yes', '--config', paths.next.upgradeConfig])
