@@ -1,7 +1,7 @@
 import { readdirSync, readlinkSync } from 'node:fs'
 import { readdir, readlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { readRegularFile, readRegularFileSync, textFileBytes } from '../system/regular-file.ts'
+import { FileRefused, readRegularFile, readRegularFileSync, textFileBytes } from '../system/regular-file.ts'
 
 /** Read access to the files that describe this machine. Paths are absolute, as on the machine itself. */
 export interface HostFiles {
@@ -46,6 +46,26 @@ export function createHostFiles(root = '/'): HostFiles {
       return target === undefined ? undefined : resolve(dirname(path), target)
     },
   }
+}
+
+/**
+ * Files of other programs, where one that is refused must not hide what the others say: what is at the path of a file, as a folder or a
+ * named pipe, or a link that leads to itself, counts as a missing file.
+ * @returns in `problems`, which grows while files are read, which these are and why, one clause each
+ */
+export function passRefused(files: HostFiles): { files: HostFiles; problems: readonly string[] } {
+  const problems: string[] = []
+  const text: HostFiles['text'] = async (path, maximumBytes, encoding) => {
+    try {
+      return await files.text(path, maximumBytes, encoding)
+    } catch (error) {
+      const isLoop = (error as NodeJS.ErrnoException).code === 'ELOOP'
+      if (!isLoop && !(error instanceof FileRefused)) throw error
+      problems.push(`${path} ${isLoop ? 'is a link that leads to itself' : (error as FileRefused).reason}`)
+      return undefined
+    }
+  }
+  return { files: { ...files, text }, problems }
 }
 
 /**

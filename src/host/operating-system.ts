@@ -1,4 +1,4 @@
-import type { HostFiles } from './files.ts'
+import { passRefused, type HostFiles } from './files.ts'
 
 /** Distribution and kernel. */
 export interface OperatingSystem {
@@ -13,7 +13,8 @@ export interface OperatingSystem {
 }
 
 /** Reads os-release(5) and the kernel's name. */
-export async function readOperatingSystem(files: HostFiles): Promise<OperatingSystem> {
+export async function readOperatingSystem(all: HostFiles): Promise<OperatingSystem> {
+  const { files } = passRefused(all)
   const release = (await files.text('/etc/os-release')) ?? (await files.text('/usr/lib/os-release'))
   const kernel = (await files.text('/proc/sys/kernel/ostype'))?.trim()
   const kernelVersion = (await files.text('/proc/sys/kernel/osrelease'))?.trim()

@@ -1,5 +1,6 @@
 import { basename, dirname, join } from 'node:path'
 import { canonicalAddress } from '../../base/address.ts'
+import { passRefused } from '../../host/files.ts'
 import { createOwnAddresses } from '../../host/network/own-addresses.ts'
 import { clusterPaths, unitFolder } from '../engine/paths.ts'
 import { missingAddress, readHostNetworks } from './address/host-networks.ts'
@@ -42,7 +43,7 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
     if (!virtualAddress) return true
     const own = createOwnAddresses(files)
     const [unit, enabled] = await Promise.all([
-      files.text(join(unitFolder, addressUnit)),
+      passRefused(files).files.text(join(unitFolder, addressUnit)),
       files.link(join(unitFolder, 'multi-user.target.wants', addressUnit)),
       own.refresh(),
     ])

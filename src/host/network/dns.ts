@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { printable } from '../../base/printable.ts'
-import type { HostFiles } from '../files.ts'
+import { passRefused, type HostFiles } from '../files.ts'
 import { isServiceRunning } from '../services.ts'
 
 /** How this host resolves names. */
@@ -29,7 +29,8 @@ export const resolvedService = 'systemd-resolved.service'
  * everything where resolved does not run, come from /etc/resolv.conf, which programs read. resolved leaves its files when
  * it stops; they then count only where /etc/resolv.conf names nothing but its stub.
  */
-export async function readDns(files: HostFiles): Promise<DnsReading> {
+export async function readDns(all: HostFiles): Promise<DnsReading> {
+  const { files, problems } = passRefused(all)
   const path = '/etc/resolv.conf'
   const { invalid, ...parsed } = parseResolvConf((await files.text(path)) ?? '')
   // Only addresses count towards the limit, res_init.c of glibc.
@@ -38,12 +39,14 @@ export async function readDns(files: HostFiles): Promise<DnsReading> {
   const others = invalid.length > 1 ? `, and ${invalid.length - 1} more` : ''
   return {
     dns: await readBehind(files, configured),
-    problems:
-      first === undefined
+    problems: [
+      ...problems,
+      ...(first === undefined
         ? []
         : [
             `${path}: "${printable(first)}" is not an address, so no resolver uses it${others}; correct the nameserver line`,
-          ],
+          ]),
+    ],
   }
 }
 

@@ -3,7 +3,7 @@ import { addressOfHex } from '../../base/address.ts'
 import { isRecord, parseJson } from '../../base/json.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import { ask } from '../ask.ts'
-import { kernelTableBytes, type HostFiles } from '../files.ts'
+import { kernelTableBytes, passRefused, type HostFiles } from '../files.ts'
 import type { Nic as WireNic } from '../schemas.ts'
 import { isEndOfAnother, readLinks, readMac, type Link } from './links.ts'
 import {
@@ -119,7 +119,7 @@ async function createChoice(
   askIp: AskIp,
   ipv4: ReadonlyMap<string, readonly Address[]>,
 ): Promise<(addresses: readonly Address[]) => Address | undefined> {
-  const unit = await files.text(`/etc/systemd/system/${addressUnit}`)
+  const unit = await passRefused(files).files.text(`/etc/systemd/system/${addressUnit}`)
   const held = / address replace (\S+)\/\d+ dev /.exec(unit ?? '')?.[1]
   const hasNetwork = ({ subnet }: Address) => subnet !== '255.255.255.255' && subnet !== '128'
   // Neither /proc nor Node tells a deprecated IPv4 address; the order of IPv6 addresses has it already.

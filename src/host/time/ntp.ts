@@ -1,6 +1,6 @@
 import type { CommandRunner } from '../../system/runner.ts'
 import { readChrony, readChronyConfiguration } from './chrony.ts'
-import type { HostFiles } from '../files.ts'
+import { passRefused, type HostFiles } from '../files.ts'
 import { readNtpdConfiguration } from './ntpd.ts'
 import { isServiceRunning } from '../services.ts'
 import { ntpOf, type Ntp, type NtpReading } from './time-source.ts'
@@ -35,9 +35,15 @@ const services: readonly TimeService[] = [
 /**
  * Reads the time servers of this host: those that the running time service uses, or, where none runs, those in the
  * configuration of the installed one.
- * @returns in `problems` why a service did not answer; the configuration files are then used
+ * @returns in `problems` why a service did not answer, where the configuration files are then used, and which of these are no files
  */
 export async function readNtp(files: HostFiles, runner: CommandRunner): Promise<NtpReading> {
+  const read = passRefused(files)
+  const { ntp, problems } = await readServers(read.files, runner)
+  return { ntp, problems: [...problems, ...read.problems] }
+}
+
+async function readServers(files: HostFiles, runner: CommandRunner): Promise<NtpReading> {
   const running = await findRunning(files)
   if (running?.ask) return running.ask(files, runner)
   for (const { configuration } of running ? [running] : services) {

@@ -164,6 +164,14 @@ nameserver 10.0.0.1:53
   it('there are no name servers on a machine without a resolv.conf', async () => {
     expect((await readDns(machine(''))).dns).toEqual({ nameservers: [], options: [], searchDomains: [] })
   })
+
+  it('a folder in place of resolv.conf is named, and the servers of resolved are shown', async () => {
+    const host = `${populated(1)}${resolved}/etc/resolv.conf/\n`
+    const { dns, problems } = await readDns(machine('', host))
+    expect(dns.nameservers).toEqual((await readDns(machine('', populated(1) + resolved))).dns.nameservers)
+    expect(dns.nameservers).not.toEqual([])
+    expect(problems).toEqual(['/etc/resolv.conf is a folder, not a regular file'])
+  })
 })
 
 describe('name servers of a link', () => {

@@ -286,3 +286,8 @@ it('ip is asked again when what the question is about has changed, or after ten 
   now = 600_000
   expect([await asked('b'), await asked('b')]).toEqual([3, 3])
 })
+
+it('a folder in place of the unit that holds an address of a cluster hides no network', async () => {
+  const unit = '/etc/systemd/system/edgehostd-vip.service/\n'
+  expect(await addressOf(unit, [['192.0.2.10', '255.255.255.0']])).toBe('192.0.2.10')
+})

@@ -60,6 +60,33 @@ describe('time servers of timesyncd', () => {
     expect(ntpOfProperties(properties)).toMatchObject({ rootDistanceMaxSec: '5.500001' })
   })
 
+  it.each(['50-site.conf/', '50-site.conf -> 50-site.conf\n'])(
+    'a drop-in that is no file (%s) is named, and the servers of the others are shown',
+    async (dropIn) => {
+      const folder = '/etc/systemd/timesyncd.conf.d'
+      const other = `${folder}/60-more.conf <<\n[Time]\nNTP=d.example\n>>\n`
+      const { ntp, problems } = await read(`${unit}${folder}/${dropIn}\n${other}`)
+      expect(ntp.ntpServers).toEqual(['d.example'])
+      expect(problems).toEqual([expect.stringContaining(`${folder}/50-site.conf is a `)])
+    },
+  )
+
+  it('a folder in place of timesyncd.conf is named, and the drop-ins are read', async () => {
+    const dropIn = '/etc/systemd/timesyncd.conf.d/a.conf <<\n[Time]\nNTP=d.example\n>>\n'
+    expect(await read(`${unit}/etc/systemd/timesyncd.conf/\n${dropIn}`)).toEqual({
+      ntp: { fallbackNtpServers: [], ntpServers: ['d.example'] },
+      problems: ['/etc/systemd/timesyncd.conf is a folder, not a regular file'],
+    })
+  })
+
+  it('a drop-in that leads to no file is a missing one, as it is to timesyncd', async () => {
+    const dropIn = '/etc/systemd/timesyncd.conf.d/a.conf -> /nowhere\n'
+    expect(await read(`${unit}${dropIn}`)).toEqual({
+      ntp: { fallbackNtpServers: [], ntpServers: [] },
+      problems: [],
+    })
+  })
+
   it.each([
     ['NTP=ntp1.plant.example \\\n    ntp2.plant.example\n', ['ntp1.plant.example', 'ntp2.plant.example']],
     ['NTP=a\\\n# b \\\n; c\n d\nNTP=e\n', ['a', 'd', 'e']],

@@ -49,6 +49,11 @@ describe('operating system', () => {
     expect(await readOperatingSystem(files)).toEqual({ family: 'debian' })
   })
 
+  it('a folder in place of os-release is passed over', async () => {
+    const files = machine('', '/etc/os-release/\n/usr/lib/os-release = ID=debian\n')
+    expect(await readOperatingSystem(files)).toEqual({ family: 'debian' })
+  })
+
   it('quotes in os-release are parsed as by the shell', () => {
     const values = parseAssignments('A="b \\"c\\" \\$d"\nB=\'e "f"\'\nC=g\n#D=h\n')
     expect(Object.fromEntries(values)).toEqual({ A: 'b "c" $d', B: 'e "f"', C: 'g' })

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { canonicalAddress, isLoopback } from '../../../base/address.ts'
 import { printable } from '../../../base/printable.ts'
 import { addressOfServer, parseResolvConf, resolvedService } from '../../../host/network/dns.ts'
-import type { HostFiles } from '../../../host/files.ts'
+import { passRefused, type HostFiles } from '../../../host/files.ts'
 import { isServiceRunning } from '../../../host/services.ts'
 import type { PreflightProblem } from '../../problem.ts'
 import type { KubernetesSettings } from '../kubernetes-settings.ts'
@@ -17,6 +17,8 @@ export interface Resolver {
   readonly isOfPack: boolean
   /** Undefined where there is no such file. */
   readonly text: string | undefined
+  /** What is there in its place, a sentence that begins with the path; undefined where nothing is. */
+  readonly refused?: string | undefined
 }
 
 const usualPath = '/etc/resolv.conf'
@@ -35,8 +37,9 @@ export async function readResolver(
 ): Promise<Resolver> {
   const isOfResolved = resolvConf === undefined && (await isServiceRunning(files, resolvedService))
   const path = resolvConf ?? (isOfResolved ? resolvedPath : usualPath)
-  const text = path === '' ? undefined : await files.text(path)
-  return { path, isOfResolved, isOfPack: resolvConf !== undefined, text }
+  const read = passRefused(files)
+  const text = path === '' ? undefined : await read.files.text(path)
+  return { path, isOfResolved, isOfPack: resolvConf !== undefined, text, refused: read.problems[0] }
 }
 
 /**
@@ -47,7 +50,7 @@ export function judgeResolver(
   resolver: Resolver,
   { services, hasCoreDns }: Pick<KubernetesSettings, 'services' | 'hasCoreDns'>,
 ): readonly PreflightProblem[] {
-  const { path, isOfResolved, isOfPack, text } = resolver
+  const { path, isOfResolved, isOfPack, text, refused } = resolver
   const problem = (severity: PreflightProblem['severity'], what: string): readonly PreflightProblem[] => [
     { code: 'ResolverUnusable', severity, message: `${what}; ${adviceFor(resolver)}` },
   ]
@@ -59,7 +62,10 @@ export function judgeResolver(
     )
   const place = isOfPack ? `${path}, named by kubeletConfiguration.resolvConf,` : path
   if (text === undefined)
-    return problem('error', `${place} is not on this host, and without it the kubelet starts no pod`)
+    return problem(
+      'error',
+      `${refused ?? `${place} is not on this host`}, and without it the kubelet starts no pod`,
+    )
   const given = serversOfKubelet(text)
   if (given.includes(''))
     return problem(

@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import type { HostFiles } from '../../../host/files.ts'
+import { passRefused, type HostFiles } from '../../../host/files.ts'
 import { isServiceRunning } from '../../../host/services.ts'
 import { ownMark } from './own-text.ts'
 
@@ -59,7 +59,7 @@ export async function findTimePlace(files: HostFiles): Promise<FoundTimePlace> {
 
 async function chronyPlace(files: HostFiles, unit: string): Promise<FoundTimePlace> {
   for (const file of chronyFiles) {
-    const text = await files.text(file)
+    const text = await passRefused(files).files.text(file)
     if (text === undefined) continue
     const sources = foldersOf(text, 'sourcedir')
     if (sources !== undefined)

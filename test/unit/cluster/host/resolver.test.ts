@@ -90,6 +90,13 @@ describe('the name servers that pods get', () => {
     expect(await messages('')).toContain('/etc/resolv.conf is not on this host')
   })
 
+  it('a folder in its place is named', async () => {
+    expect(await codes('/etc/resolv.conf/\n')).toEqual(refused)
+    expect(await messages('/etc/resolv.conf/\n')).toContain(
+      '/etc/resolv.conf is a folder, not a regular file, and without it the kubelet starts no pod',
+    )
+  })
+
   it('where resolved runs the kubelet gets the file with its servers, whatever /etc/resolv.conf says', async () => {
     const stub = etc('nameserver 127.0.0.53')
     expect(await codes(resolvedRuns + stub + uplink('nameserver 192.0.2.53'))).toEqual([])
