@@ -8,6 +8,8 @@ import { Failure } from './exit-codes.ts'
 
 // A value of --output with such an ending is a file, any other is a format.
 const archiveName = /\.(?:tgz|tar|tar\.gz|tar\.zst)$/
+// A name that says another format than the file would have.
+const otherFormat = /\.(?:tgz|tar|zip|7z|gz|zst|xz|bz2|lz4)$/i
 
 /**
  * Parses a command line by the table of commands. Options may be anywhere; of several with one name the last counts.
@@ -60,16 +62,27 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
   const single = Object.entries(given).filter(([name]) => !isList(name))
   const lists = Object.fromEntries(Object.entries(given).filter(([name]) => isList(name)))
   const options = Object.fromEntries(single.map(([name, values]) => [name, values.at(-1)]))
-  if (outputFile !== undefined && command.writesArchive !== true) {
-    if (!taken.includes('file'))
-      checkOption({ table, command, name: 'output', rawName: '--output', value: outputFile })
-    options.file ??= outputFile
-  }
+  if (outputFile !== undefined && !endsAsArchive(outputFile, command))
+    checkOption({ table, command, name: 'output', rawName: '--output', value: outputFile })
+  // Of the command that takes lists of files, the archive is named by --output only.
+  const isOnlyOutput = isList('file')
+  if (outputFile !== undefined && !isOnlyOutput) options.file ??= outputFile
+  const { file } = options
+  if (file !== undefined && command.archive && otherFormat.test(file) && !endsAsArchive(file, command))
+    throw refuse(`--file is ${printable(file)}; the archive is ${archiveOf(command.archive)}`, command.name)
   return {
     ...lineOf(command, rest, options),
     ...(Object.keys(lists).length > 0 ? { lists } : {}),
-    ...(outputFile !== undefined && command.writesArchive === true ? { outputFile } : {}),
+    ...(outputFile !== undefined && isOnlyOutput ? { outputFile } : {}),
   }
+}
+
+const endsAsArchive = (file: string, { archive = [] }: Command): boolean =>
+  archive.some((ending) => file.endsWith(ending))
+
+function archiveOf(endings: readonly string[]): string {
+  const [last, ...others] = endings.toReversed()
+  return `a file that ends in ${others.length > 0 ? `${others.toReversed().join(', ')} or ` : ''}${last}`
 }
 
 const lineOf = (
@@ -164,11 +177,8 @@ function checkOption({ table, command, name, rawName, value }: GivenOption): voi
   if (option.value !== undefined && value === undefined)
     throw refuse(`${rawName} needs a value: ${option.value}`)
   if (option.choices && !option.choices.includes(value ?? '')) {
-    const isFile =
-      command !== undefined &&
-      (command.writesArchive === true || Object.hasOwn(command.options ?? {}, 'file')) &&
-      name === 'output'
-    const file = isFile ? ', or a file that ends in .tar, .tar.gz, .tgz or .tar.zst' : ''
+    const endings = name === 'output' ? command?.archive : undefined
+    const file = endings ? `, or ${archiveOf(endings)}` : ''
     throw refuse(
       `${rawName} is ${printable(value ?? '')}; it must be one of: ${option.choices.join(', ')}${file}`,
     )

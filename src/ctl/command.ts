@@ -20,6 +20,8 @@ export type Program<Name extends string = never> = (
   table: CommandTable,
 ) => Promise<ExitName | undefined>
 
+export type ArchiveEnding = '.tar' | '.tar.gz' | '.tgz' | '.tar.zst'
+
 /** A command of the command line. */
 export interface Command {
   /** The words that name it, one to three: `status`, `audit list`, `content registry show`. */
@@ -32,8 +34,8 @@ export interface Command {
   readonly options?: Options
   /** How the shell completes its first argument: by a file, or by what a program prints, see `offer` of names.ts. */
   readonly completes?: 'file' | (() => Promise<Program>)
-  /** Whether it writes an archive, which `--output FILE` names. */
-  readonly writesArchive?: true
+  /** The endings of the archive that it writes, which `--output FILE` or its option `--file` names. */
+  readonly archive?: readonly ArchiveEnding[]
   /** Loads its program, so that only the code of this command is compiled. */
   readonly load: () => Promise<Program>
 }

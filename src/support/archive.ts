@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress } from 'node:zlib'
+import { withFile } from '../errors/system-reason.ts'
 import { placeFile } from '../system/place-file.ts'
 import { writeOutput } from '../program/standard-output.ts'
 import { tarEnd, tarHeader, tarPadding } from '../archive/ustar.ts'
@@ -46,5 +47,5 @@ export async function writeArchive(
   await placeFile({
     ...{ path: file, mode: 0o600, onBegin },
     write: (handle) => pipeline(...packed(members, madeAt), handle.createWriteStream({ flush: true })),
-  })
+  }).catch(withFile(file))
 }

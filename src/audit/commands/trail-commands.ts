@@ -37,6 +37,7 @@ export const trailCommands = (noun: string, path: string): Noun => [
     name: `${noun} download`,
     summary: 'Save the whole audit trail as a tar archive of NDJSON files',
     options: { file },
+    archive: ['.tar'],
     load: onHost(async () => (await import('./download.ts')).downloadAudits(path)),
   }),
 ]

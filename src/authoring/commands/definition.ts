@@ -35,6 +35,7 @@ export const definition: Noun = [
         summary: 'Version of the definition; by default that of its infrastructure profile.',
       },
     },
+    archive: ['.tar.gz', '.tgz', '.tar.zst'],
     load,
   }),
   defineCommand({

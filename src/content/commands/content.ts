@@ -52,7 +52,7 @@ export const content: Noun = [
         completes: 'file',
       },
     },
-    writesArchive: true,
+    archive: ['.tar', '.tar.gz', '.tgz', '.tar.zst'],
     load: handOver,
   }),
   defineCommand({

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { stat, type FileHandle } from 'node:fs/promises'
+import { withFile } from '../../errors/system-reason.ts'
 import { placeFile } from '../../system/place-file.ts'
 import { tarEnd, tarPadding } from '../../archive/ustar.ts'
 import { decompress } from '../../archive/compression.ts'
@@ -91,7 +92,7 @@ export async function buildArchive({
       }
       if (contentBytes > limits.ratioFreeBytes) await unpackAll(handle)
     },
-  })
+  }).catch(withFile(file))
   const { size: sizeBytes } = await stat(file)
   return { file, name, version, sizeBytes, memberCount: plan.members.length + 1, contentBytes }
 }

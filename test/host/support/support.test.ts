@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   existsSync,
   mkdtempSync,
@@ -24,6 +25,9 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'support-'))
 })
 afterEach(() => rmSync(folder, { recursive: true }))
+
+/** Bytes that do not compress, the same each time. */
+const shake = (outputLength: number) => createHash('shake256', { outputLength }).update('').digest()
 
 describe('an archive', () => {
   it('tar can unpack the archive, which only its owner may read', async () => {
@@ -59,6 +63,26 @@ describe('an archive', () => {
     expect(readFileSync(victim, 'utf8')).toBe('old')
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
+
+  // Only root may mount.
+  it.skipIf(process.getuid?.() !== 0)(
+    'on a full disk the archive is named, and no file is left',
+    async () => {
+      execaSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'edgehostd-test', folder])
+      try {
+        const file = join(folder, 'a.tar.zst')
+        async function* members(): AsyncGenerator<Member> {
+          yield { name: 'one.txt', content: shake(1_000_000) }
+        }
+        await expect(writeArchive(file, members(), 0, () => undefined)).rejects.toThrow(
+          `${file} could not be written: no space left on device (ENOSPC)`,
+        )
+        expect(readdirSync(folder)).toEqual([])
+      } finally {
+        execaSync('umount', [folder])
+      }
+    },
+  )
 
   it('a failed archive leaves no file', async () => {
     const file = join(folder, 'a.tar.zst')

@@ -96,16 +96,36 @@ describe('an option that means something else in one command', () => {
   })
 
   it('an output that is neither a format nor an archive is refused, naming both', () => {
-    for (const line of [
-      'content build --output b.zip',
-      '-o b.zip content build',
-      'content -o b.zip build',
-      'definition build -o b.zip',
-      '--output b.zip definition build',
-      'support -o b.zip',
-    ])
-      expect(refusal(line)).toContain('or a file that ends in .tar, .tar.gz, .tgz or .tar.zst')
-    expect(refusal('-o b.zip status')).toMatch(/it must be one of: table, json, yaml\n/)
+    const all = '.tar, .tar.gz, .tgz or .tar.zst'
+    const ofDefinitions = '.tar.gz, .tgz or .tar.zst'
+    for (const [line, endings] of [
+      ['content build --output b.zip', all],
+      ['-o b.zip content build', all],
+      ['content -o b.zip build', all],
+      ['definition build -o b.zip', ofDefinitions],
+      ['--output b.tar definition build', ofDefinitions],
+      ['support -o b.zip', '.tar.zst'],
+      ['audit download -o b.zip', '.tar'],
+    ] as const)
+      expect(refusal(line)).toContain(`, or a file that ends in ${endings}\n`)
+    for (const line of ['-o b.zip status', '-o b.tar status', 'cluster kubeconfig -o b.tar'])
+      expect(refusal(line)).toMatch(/it must be one of: table, json, yaml\n/)
+  })
+
+  it('an ending of another format than the archive has is refused, by --output and by --file', () => {
+    for (const ending of ['.tar', '.tgz', '.tar.gz']) {
+      expect(refusal(`support -o b${ending}`)).toContain(', or a file that ends in .tar.zst\n')
+      expect(refusal(`support --file b${ending}`)).toContain(
+        '; the archive is a file that ends in .tar.zst\n',
+      )
+    }
+    expect(refusal('support --file b.zip')).toContain('the archive is a file that ends in .tar.zst')
+    expect(refusal('audit download --file b.tar.gz')).toContain('the archive is a file that ends in .tar\n')
+    for (const file of ['b.tar.zst', '-', 'b', 'b.2026'])
+      expect(parse(`support --file ${file}`)).toMatchObject({ options: { file } })
+    expect(parse('support -o b.tar.zst -o json')).toMatchObject({
+      options: { file: 'b.tar.zst', output: 'json' },
+    })
   })
 })
 
