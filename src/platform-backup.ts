@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { shellWord } from './base/printable.ts'
 import { program } from './base/program.ts'
 import { makeBackup } from './backup/make-backup.ts'
 import { BackupRefused, RestoredInPart } from './backup/refused.ts'
@@ -89,7 +90,7 @@ async function restore(
       ask: 'Restore it?',
       done: 'changed',
     })
-  const passphrase = await readPassphrase(passphraseFile, 'Passphrase: ')
+  const passphrase = await readPassphrase(passphraseFile, 'Passphrase: ', true)
   const restored = await restoreBackup({
     ...{ file, passphrase, stateDirectory, configFile, schemaVersion: migrations.length },
     ...{ now: Date.now(), log: createLog('error'), onBegin: removeOnSignal() },
@@ -190,6 +191,21 @@ async function choosePassphrase(file: string | undefined): Promise<string> {
   return passphrase
 }
 
+const mark = '\ufeff'
+
+/**
+ * An editor that writes a byte order mark does not show it, and a passphrase that is typed has none.
+ * @param opensEarlier after a second mark the passphrase of a file begins with one, as an earlier version took it from a file with one
+ */
+function requireNoMark(line: string, file: string, opensEarlier: boolean): string {
+  if (!line.startsWith(mark)) return line
+  if (opensEarlier && line.startsWith(mark + mark)) return line.slice(mark.length)
+  throw new Failure(
+    'failed',
+    `${file} begins with a byte order mark (EF BB BF), which is no part of a passphrase; remove it: sed -i '1s/^\\xef\\xbb\\xbf//' ${shellWord(file)}. A backup that an earlier version made with this file opens with a file that has the mark twice: (umask 077; { printf '\\357\\273\\277'; cat ${shellWord(file)}; } > twice). Nothing was changed`,
+  )
+}
+
 /** Bytes that are no UTF-8 must not be replaced by a sign for all of them: then another passphrase opens the backup. */
 function firstLine(bytes: Buffer, file: string): string {
   const end = bytes.indexOf('\n')
@@ -207,9 +223,14 @@ function firstLine(bytes: Buffer, file: string): string {
 }
 
 /** The first line of a file, or what is typed. */
-async function readPassphrase(file: string | undefined, question: string): Promise<string> {
+async function readPassphrase(
+  file: string | undefined,
+  question: string,
+  opensEarlier = false,
+): Promise<string> {
   if (file !== undefined) {
-    return requirePassphrase(firstLine(readBody(file, '--passphrase-file'), file))
+    const line = firstLine(readBody(file, '--passphrase-file'), file)
+    return requirePassphrase(requireNoMark(line, file, opensEarlier))
   }
   const typed = await createTerminal().askSecretly(question)
   if (typed === undefined)

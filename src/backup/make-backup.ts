@@ -1,5 +1,6 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { readdir, readFile, realpath, rm, stat, statfs } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { backup as copyDatabase, DatabaseSync } from 'node:sqlite'
 import { program } from '../base/program.ts'
@@ -113,7 +114,7 @@ async function make(options: BackupOptions): Promise<BackupMade> {
     let sizeBytes = 0
     await placeFile({
       path: file,
-      temporary: `.${basename(file)}.${randomBytes(8).toString('hex')}.tmp`,
+      temporary: `.${await unfinishedName(stateDirectory)}.${randomBytes(8).toString('hex')}.tmp`,
       mode: 0o600,
       onBegin,
       async write(handle) {
@@ -129,6 +130,16 @@ async function make(options: BackupOptions): Promise<BackupMade> {
   } finally {
     for (const suffix of ['', '-journal', '-wal', '-shm']) await rm(copy + suffix, { force: true })
   }
+}
+
+/**
+ * What a half written backup is called, whatever the name of the backup: a backup with a date in its name never has the name of one that was
+ * killed. It is the same for one state folder of one machine only, since several platforms may write into one shared folder.
+ */
+async function unfinishedName(stateDirectory: string): Promise<string> {
+  const machine = await readFile('/etc/machine-id', 'utf8').catch(() => '')
+  const place = JSON.stringify([machine.trim(), hostname(), await realpath(stateDirectory)])
+  return `${program.folder}-backup-${createHash('sha256').update(place).digest('hex').slice(0, 16)}`
 }
 
 /** Name of an empty file in the state folder that each backup locks with others. */
@@ -153,7 +164,10 @@ async function sweepUnfinished(stateDirectory: string, file: string): Promise<Da
       if (alone) {
         for (const name of await readdir(stateDirectory))
           if (unfinishedCopy.test(name)) await rm(join(stateDirectory, name), { force: true })
-        await sweepTemporary(dirname(resolve(file)), basename(file))
+        const folder = dirname(resolve(file))
+        await sweepTemporary(folder, await unfinishedName(stateDirectory))
+        // As an earlier version named it.
+        await sweepTemporary(folder, basename(file))
       }
     } finally {
       alone?.close()

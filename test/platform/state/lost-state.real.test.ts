@@ -12,9 +12,10 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { makeBackup } from '../../../src/backup/make-backup.ts'
 import { beginAnew } from '../../../src/backup/replace-state.ts'
 import { openKeptFolders } from '../../../src/platform/kept-folders.ts'
-import { backupMachine, picture } from '../../support/backup-machine.ts'
+import { backupMachine, cutBefore, passphrase, picture } from '../../support/backup-machine.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createRandom } from '../../support/random.ts'
 
@@ -23,7 +24,7 @@ const password = 'a long password'
 const uid = '0198f000-0000-7000-8000-000000000001'
 let home: string
 let state: string
-const { paths, start, stop, run, backup, restore, file } = backupMachine()
+const { paths, start, stop, run, backup, restore, file, preload } = backupMachine()
 beforeEach(() => ({ home, state } = paths()))
 
 /** A platform that has run, with users and a folder of each kind; it does not run any more. */
@@ -270,4 +271,75 @@ it('a backup removes what killed ones have left, and refuses a passphrase that i
     const { exitCode, stderr } = await run(args)
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining('the passphrase is not UTF-8')])
   }
+})
+
+it('a backup removes what a killed one of another name has left, and nothing of other machines or while one is made', async () => {
+  await used()
+  const dated = (day: number, options = {}) =>
+    run(
+      [
+        'backup',
+        `--file=${join(home, `2026-11-0${day}.backup`)}`,
+        `--passphrase-file=${paths().passphraseFile}`,
+      ],
+      options,
+    )
+  const unfinished = () => readdirSync(home).filter((name) => name.endsWith('.tmp'))
+  const killed = { node: preload(cutBefore('rename')), step: 1 }
+  await dated(1, killed)
+  const [left, ...others] = unfinished()
+  expect([left, others]).toEqual([
+    expect.stringMatching(/^\.edgeplatform-backup-[0-9a-f]{16}\.[0-9a-f]{16}\.tmp$/),
+    [],
+  ])
+  const foreign = '.edgeplatform-backup-0123456789abcdef.0123456789abcdef.tmp'
+  writeFileSync(join(home, foreign), 'half a backup of another platform')
+
+  // Each backup holds this lock while it is made.
+  const other = new DatabaseSync(join(state, '.edgeplatform.db.backups'))
+  other.exec('BEGIN')
+  other.prepare('SELECT count(*) FROM sqlite_schema').get()
+  await dated(2, killed)
+  other.close()
+  expect(unfinished()).toHaveLength(3)
+
+  expect((await dated(3)).exitCode).toBe(0)
+  expect(unfinished()).toEqual([foreign])
+  expect(readdirSync(home).filter((name) => name.endsWith('.backup'))).toEqual(['2026-11-03.backup'])
+})
+
+it('a passphrase file with a byte order mark is refused, and opens what was made with it by having it twice', async () => {
+  await used()
+  await stop()
+  const { passphraseFile } = paths()
+  const mark = '\ufeff'
+  const words = [`--file=${file()}`, `--passphrase-file=${passphraseFile}`]
+  writeFileSync(passphraseFile, `${mark}${passphrase}\n`)
+  for (const args of [
+    ['backup', ...words],
+    ['restore', ...words, '--yes'],
+  ]) {
+    const { exitCode, stderr } = await run(args)
+    expect([exitCode, stderr]).toEqual([
+      1,
+      expect.stringContaining('begins with a byte order mark (EF BB BF)'),
+    ])
+    expect(stderr).toMatch(/sed -i .* opens with a file that has the mark twice: .*Nothing was changed$/)
+  }
+  expect(existsSync(file())).toBe(false)
+  // As an earlier version made it.
+  await makeBackup({
+    ...{
+      file: file(),
+      passphrase: mark + passphrase,
+      stateDirectory: state,
+      configFile: join(home, 'etc/config.yaml'),
+    },
+    ...{ namedFiles: [], programVersion: '1.0.0', now: 0, onBegin: () => undefined },
+  })
+  writeFileSync(passphraseFile, `${passphrase}\n`)
+  expect((await restore()).stderr).toContain('passphrase')
+  writeFileSync(passphraseFile, `${mark}${mark}${passphrase}\n`)
+  expect((await run(['backup', ...words])).stderr).toContain('begins with a byte order mark')
+  expect(await restore()).toMatchObject({ exitCode: 0, stderr: '' })
 })
