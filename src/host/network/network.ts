@@ -142,16 +142,22 @@ async function askDeprecated(askIp: AskIp, about: string): Promise<ReadonlySet<s
 async function askOtherTables(askIp: AskIp, about: string): Promise<readonly DefaultRoute[]> {
   const routes = await askIp(['route', 'show', 'table', 'all', 'default'], about)
   return routes
-    .flatMap(({ dst, dev, gateway, metric, type = 'unicast' }): DefaultRoute[] =>
-      dst === 'default' && typeof dev === 'string' && type === 'unicast'
-        ? [
-            {
-              ...{ nicName: dev, metric: Number(metric ?? 0) },
-              ...(typeof gateway === 'string' ? { gateway } : {}),
-            },
-          ]
-        : [],
-    )
+    .flatMap(({ dst, metric, type = 'unicast', nexthops, ...only }) => {
+      // A route with several next hops has its interfaces and gateways in them.
+      const hops = Array.isArray(nexthops) ? (nexthops as unknown[]).filter(isRecord) : [only]
+      return dst === 'default' && type === 'unicast'
+        ? hops.flatMap(({ dev, gateway }): DefaultRoute[] =>
+            typeof dev === 'string'
+              ? [
+                  {
+                    ...{ nicName: dev, metric: Number(metric ?? 0) },
+                    ...(typeof gateway === 'string' ? { gateway } : {}),
+                  },
+                ]
+              : [],
+          )
+        : []
+    })
     .sort((a, b) => a.metric - b.metric)
 }
 

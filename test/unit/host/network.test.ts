@@ -256,6 +256,27 @@ it('a default route of another table counts where the main table has none', asyn
   ])
 })
 
+it('a default route with several next hops in another table gives each interface its gateway', async () => {
+  // As iproute2 6.1 prints it.
+  const hop = (dev: string, gateway: string) => ({ gateway, dev, weight: 1, flags: [] })
+  const nexthops = [hop('wlan0', '192.0.2.2'), hop('eth0', '192.0.2.1'), { dev: 7 }]
+  const answers = programs({
+    'ip -json -4 route show table all default': JSON.stringify([
+      { dst: 'default', table: '100', metric: 5, flags: [], nexthops },
+      { dst: 'default', table: '101', metric: 6, flags: [] },
+    ]),
+  })
+  const files = machine('single-board', '/proc/net/route <<\n>>\n/proc/net/ipv6_route <<\n>>\n')
+  const addresses = ipv4({
+    wlan0: [['192.0.2.11', '255.255.255.0']],
+    eth0: [['192.0.2.10', '255.255.255.0']],
+  })
+  const { nics } = await readNetwork(files, addresses, answers)
+  const shown = nics.map(({ nicName, gateway, isDefault }) => [nicName, gateway, isDefault])
+  expect(shown).toContainEqual(['wlan0', '192.0.2.2', true])
+  expect(shown).toContainEqual(['eth0', '192.0.2.1', false])
+})
+
 it('ip is asked again soon after it has failed', async () => {
   let isLate = true
   const runner: CommandRunner = {
