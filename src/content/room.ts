@@ -177,7 +177,12 @@ export function createContent(options: ContentOptions): ContentRoom {
     ],
     prepare: requirePlace,
     start: registry.start,
-    background: () => void open().finally(() => (wasTried = true)),
+    background() {
+      const opened = store.open()
+      // Where it cannot be opened, the store has logged why, and the hourly job of the uploads tries again.
+      void opened.then(uploads.background, () => undefined)
+      void opened.catch(() => undefined).finally(() => (wasTried = true))
+    },
     reload: registry.reload,
     async stop() {
       await registry.stop()

@@ -33,7 +33,9 @@ const dayMs = 86_400_000
 const mostBeginning = 4
 
 /** The uploads of content, as a part of its room. */
-export function createUploads(options: UploadsOptions): Required<Pick<Room, 'routes' | 'jobs' | 'stop'>> {
+export function createUploads(
+  options: UploadsOptions,
+): Required<Pick<Room, 'routes' | 'jobs' | 'background' | 'stop'>> {
   const { store, program, bootId, settings, signingKey, listTokens, stopping, clock, log } = options
   const times = { now: () => clock.now(), monotonic: () => clock.monotonic() }
   const blobUploads = createBlobUploads({
@@ -77,6 +79,8 @@ export function createUploads(options: UploadsOptions): Required<Pick<Room, 'rou
         run: blobUploads.forgetSilent,
       },
     ],
+    // What a killed daemon left of a file goes, and what continues is listed. The store has logged why it cannot be read.
+    background: () => void blobUploads.ready().catch(() => undefined),
     stop: () => ended ?? stop(),
   }
 }

@@ -1,8 +1,8 @@
 import { createSign, generateKeyPairSync } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import {
   contentClient,
   digestOf,
@@ -35,6 +35,32 @@ const errorOf = (reply: Awaited<ReturnType<ContentClient['publish']>>) => {
   const { code, details } = reply.json<ErrorReply & { details?: Record<string, unknown> }>()
   return { status: reply.statusCode, code, details }
 }
+
+it('what a killed daemon left of an upload of a file goes with the start, before a request asks for uploads', async () => {
+  const stateDirectory = await mkdtemp(join(tmpdir(), 'edgehostd-left-'))
+  onTestFinished(() => rm(stateDirectory, { recursive: true, force: true }))
+  await edge.stop()
+  await start({ stateDirectory })
+  const continued = await begin(imageLayout().indexFile())
+  await edge.stop()
+  await start({ stateDirectory })
+  const uid = '0198c1f0-6f0e-4c3a-9d52-2f6d7c1b0a44'
+  await mkdir(content('uploads', uid, 'blobs'), { recursive: true })
+  const note = {
+    kind: 'file',
+    name: '',
+    fileName: '',
+    indexDigest: '',
+    createdAt: 1,
+    bootId: '',
+    signedBy: '',
+  }
+  await writeFile(content('uploads', uid, 'upload.json'), JSON.stringify(note))
+  await edge.daemon.start()
+  await waitFor(async () => {
+    expect(await readdir(content('uploads'))).toEqual([continued])
+  })
+})
 
 describe('a publication whose session ends', () => {
   let folder: string
