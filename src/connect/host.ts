@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs'
 import type { Loaded } from '../config/load.ts'
 import type { Client } from '../ctl/client.ts'
+import { hostPath } from '../ctl/cluster-details.ts'
 import { Failure } from '../ctl/exit-codes.ts'
 import { parseBody, toFailure } from '../ctl/reply.ts'
 import { oneLine } from '../ctl/text.ts'
@@ -69,8 +70,6 @@ function realPath(path: string): string {
     return path
   }
 }
-
-const hostPath = '/v1/edge-mgmt/edgehosts/current'
 
 /** @throws Failure that says what to type where the daemon does not answer */
 export const readHost = (client: ThisHost['client']): Promise<EdgeHostInfo> =>

@@ -4,6 +4,7 @@ import { Failure } from './exit-codes.ts'
 import { parseBody, toFailure } from './reply.ts'
 
 export const clusterPath = '/v1/edge-mgmt/cluster'
+export const hostPath = '/v1/edge-mgmt/edgehosts/current'
 
 interface DetailsWish {
   /** Its delivery is audited. */

@@ -3,14 +3,12 @@ import type { AuditView } from '../audit/schemas.ts'
 import type { SessionItem } from '../auth/schemas.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
 import type { Client, Items } from './client.ts'
-import { readDetails } from './cluster-details.ts'
+import { hostPath, readDetails } from './cluster-details.ts'
 import { Failure } from './exit-codes.ts'
 import type { Context } from './context.ts'
 import type { PlatformLink } from '../uplink/schemas.ts'
 import { understand } from './reply.ts'
 import { renderStatus, type HostStatus } from './status-screen.ts'
-
-const hostPath = '/v1/edge-mgmt/edgehosts/current'
 
 /** Reads replies of the API and shows them on one screen. */
 export async function status({ client, output, target }: Context): Promise<undefined> {

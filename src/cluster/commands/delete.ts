@@ -1,7 +1,7 @@
 import { confirmDeletion } from '../../ctl/confirm.ts'
 import type { Context } from '../../ctl/context.ts'
 import { oneLine } from '../../ctl/text.ts'
-import { clusterPath, requireDetails } from '../../ctl/cluster-details.ts'
+import { clusterPath, hostPath, requireDetails } from '../../ctl/cluster-details.ts'
 import type { EdgeHostInfo } from '../../host/schemas.ts'
 import { waitUntilDeleted } from './watch.ts'
 
@@ -11,7 +11,7 @@ export async function deleteCluster(context: Context<'yes' | 'wait'>): Promise<u
   const details = await requireDetails(context)
   const { name, id } = details.metadata
   if (line.options.yes === undefined) {
-    const { spec } = await client.get<EdgeHostInfo>('/v1/edge-mgmt/edgehosts/current', ['spec'])
+    const { spec } = await client.get<EdgeHostInfo>(hostPath, ['spec'])
     const left =
       spec.managementMode === 'local'
         ? ''

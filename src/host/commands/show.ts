@@ -1,10 +1,9 @@
 import type { EdgeHostInfo } from '../schemas.ts'
+import { hostPath } from '../../ctl/cluster-details.ts'
 import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
 import type { Context } from '../../ctl/context.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { plural } from '../../ctl/text.ts'
-
-const hostPath = '/v1/edge-mgmt/edgehosts/current'
 
 type Disk = EdgeHostInfo['spec']['hardwareSpec']['disks'][number]
 type Nic = EdgeHostInfo['spec']['networkInfo'][number]
