@@ -6,7 +6,6 @@ import type { LifecycleEvents } from '../../src/cluster/events/schemas.ts'
 import { clusterEvents, errorLog } from '../support/event-examples.ts'
 import { busyboxBundle, putBundle } from '../support/content-bundles.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
-import { examineProgram } from '../support/programs.ts'
 import { hostBody } from '../support/host-body.ts'
 import { platformLink } from '../support/link-example.ts'
 import { plantCluster, postedCluster } from '../support/planted-cluster.ts'
@@ -133,7 +132,6 @@ it('the examples of the API document are what the edge replies', async () => {
   })
   const edge = await createTestEdge({
     hostBody: await hostBody(),
-    examineProgram: examineProgram(),
     contentProgram: contentProgram(),
     content: noReserve,
     inventoryProgram: playedInventory().program,

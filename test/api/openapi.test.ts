@@ -8,7 +8,6 @@ import { errorTable } from '../../src/declarations.ts'
 import { readDocument, type DocumentedOperation } from '../support/api-document.ts'
 import { busyboxBundle, putBundle } from '../support/content-bundles.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
-import { examineProgram } from '../support/programs.ts'
 import { playedInventory } from '../support/played-inventory.ts'
 import { hostBody } from '../support/host-body.ts'
 import { createTestEdge, sessionsPath, type TestEdge } from '../support/test-edge.ts'
@@ -36,7 +35,6 @@ beforeAll(async () => {
   edge = await createTestEdge({
     hostBody: await hostBody(),
     rateLimits: unmet,
-    examineProgram: examineProgram(),
     contentProgram: contentProgram(),
     content: noReserve,
     inventoryProgram: playedInventory().program,

@@ -1,9 +1,10 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { bundleProgram } from './bundle-program.ts'
 import { createCtl, type Ctl } from './ctl.ts'
+import type { Ended, Given } from './in-process.ts'
 import { startDaemonSocket } from './daemon-socket.ts'
+import { authoringProgram } from './programs.ts'
 import { exportedProfile } from './tar-bytes.ts'
 
 /** A shell with `edgehostctl`, which uses a daemon on a socket. */
@@ -13,6 +14,8 @@ export interface CtlShell {
   readonly asked: string[]
   /** A file of the folder that scripts run in. */
   at(name: string): string
+  /** Runs a command of edgehostctl within this process; its words are separated by blanks. */
+  command(words: string, given?: Partial<Given>): Promise<Ended>
   /** Runs a script of bash, without a terminal. */
   run(
     script: string,
@@ -29,6 +32,12 @@ export async function createCtlShell(): Promise<CtlShell> {
     ctl,
     asked: daemon.asked,
     at,
+    command: (words, { env, ...given } = {}) =>
+      ctl.run(
+        words.split(' ').map((word) => (/^\w+\.(json|tgz|yaml)$|^pack$/.test(word) ? at(word) : word)),
+        '',
+        { env: { EDGEHOSTCTL_SOCKET: at('daemon.sock'), TERM: 'xterm', ...env }, ...given },
+      ),
     run: (script, env = {}) =>
       execa('setsid', ['--wait', 'bash', '--norc', '-c', script], {
         reject: false,
@@ -57,7 +66,7 @@ export async function createCtlShell(): Promise<CtlShell> {
 
 /** Puts the program of definitions beside edgehostctl, a profile `p.json` and its `pack`, and `d.tgz` built of them. */
 export async function buildDefinition({ ctl, at }: CtlShell): Promise<void> {
-  bundleProgram('authoring', at('definition.cjs'))
+  copyFileSync(authoringProgram(), at('definition.cjs'))
   mkdirSync(at('pack'))
   const pack = { name: 'a-pack-with-a-long-name', version: '1.0', layer: 'addon' }
   writeFileSync(at('pack/pack.json'), JSON.stringify(pack))

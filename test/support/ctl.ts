@@ -2,17 +2,18 @@ import { copyFileSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { execa } from 'execa'
+import { runInProcess, type Ended, type Given } from './in-process.ts'
 import { ctlProgram } from './programs.ts'
 
-/** edgehostctl as a process of its own, bundled as it ships and without a terminal. */
+/** edgehostctl, bundled as it ships and without a terminal. */
 export interface Ctl {
   readonly home: string
   /** Its file, for a test that starts the process itself. */
   readonly program: string
-  run(
-    args: readonly string[],
-    input?: string,
-  ): Promise<{ exitCode: number | undefined; stdout: string; stderr: string }>
+  /** Within this process. @param given more than its home and its input */
+  run(args: readonly string[], input?: string, given?: Partial<Given>): Promise<Ended>
+  /** As a process of its own, for what belongs to one. */
+  runProcess(args: readonly string[], input?: string): Promise<Ended>
 }
 
 /** @param built the program; by default edgehostctl */
@@ -23,7 +24,9 @@ export function createCtl(built = ctlProgram()): Ctl {
   return {
     home,
     program,
-    async run(args, input = '') {
+    run: (args, input = '', { env = {}, ...given } = {}) =>
+      runInProcess(program, args, { env: { PATH: '/usr/bin:/bin', HOME: home, ...env }, input, ...given }),
+    async runProcess(args, input = '') {
       // setsid: otherwise edgehostctl would ask on the terminal that runs the tests.
       const { exitCode, stdout, stderr } = await execa(
         'setsid',

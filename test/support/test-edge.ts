@@ -16,6 +16,7 @@ import { secretFile } from '../../src/secrets/secret-file.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import type { ServiceStatus } from '../../src/service/schemas.ts'
 import { createRunner, type CommandRunner } from '../../src/system/runner.ts'
+import { createExaminingRunner, examinedHere } from './examining-runner.ts'
 import { createFakeHost, pamtester, type FakeHost } from './fake-host.ts'
 import { captureLog, generous } from './https-server.ts'
 import { createRunningClock } from './turning-clock.ts'
@@ -44,7 +45,7 @@ export interface TestEdgeOptions {
   readonly tokenFile?: string
   readonly metricsEnabled?: boolean
   readonly definitions?: Partial<Config['definitions']>
-  /** For edges that accept definitions; see `examineProgram`. */
+  /** By default archives are examined within this process; see `examineProgram`. */
   readonly examineProgram?: string
   /** For edges that prepare clusters; see `prepareProgram`. */
   readonly prepareProgram?: string
@@ -133,7 +134,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       architecture: 'amd64',
       bootId: 'boot-1',
       environment: {},
-      examineProgram: options.examineProgram ?? '/nowhere/examine.cjs',
+      examineProgram: options.examineProgram ?? examinedHere,
       prepareProgram: options.prepareProgram ?? '/nowhere/prepare.cjs',
       contentProgram: options.contentProgram ?? '/nowhere/content.cjs',
       runtimeRoot: options.runtimeRoot ?? '/nowhere',
@@ -264,11 +265,13 @@ async function firstPiece(stream: Readable): Promise<string> {
 
 /** Archives are really examined; all other programs belong to the fake host. */
 function runnerOf({ runner }: FakeHost): CommandRunner {
-  const real = createRunner()
+  const [real, here] = [createRunner(), createExaminingRunner()]
   return {
     ...runner,
-    run: (program, args, options) =>
-      ([process.execPath, 'sync'].includes(program) ? real : runner).run(program, args, options),
+    run(program, args, options) {
+      if (args.includes(examinedHere)) return here.run(program, args, options)
+      return ([process.execPath, 'sync'].includes(program) ? real : runner).run(program, args, options)
+    },
   }
 }
 

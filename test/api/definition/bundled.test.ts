@@ -7,7 +7,6 @@ import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../..
 import { uploadErrors } from '../../../src/upload/codes.ts'
 import { definitionArchive } from '../../support/definition-archives.ts'
 import { uploadDefinition } from '../../support/definition-upload.ts'
-import { examineProgram } from '../../support/programs.ts'
 import { createTestEdge, type TestEdge } from '../../support/test-edge.ts'
 import { noise } from '../../support/random.ts'
 
@@ -19,7 +18,7 @@ let edge: TestEdge
 let token: string
 let made: BundledDefinition[]
 let running: readonly ClusterProfileDetail[] | undefined
-const options = () => ({ examineProgram: examineProgram(), running: () => running })
+const options = () => ({ running: () => running })
 beforeEach(async () => {
   running = undefined
   made = []

@@ -4,12 +4,11 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { definitionArchive } from '../../support/definition-archives.ts'
 import { uploadDefinition } from '../../support/definition-upload.ts'
-import { examineProgram } from '../../support/programs.ts'
 import { createTestEdge, type TestEdge } from '../../support/test-edge.ts'
 
 let edge: TestEdge
 beforeEach(async () => {
-  edge = await createTestEdge({ examineProgram: examineProgram() })
+  edge = await createTestEdge()
 })
 afterEach(() => edge.stop())
 

@@ -7,13 +7,12 @@ import { costlyVariables } from '../../support/costly-patterns.ts'
 import { cpuNow } from '../../support/cpu-time.ts'
 import { definitionArchive } from '../../support/definition-archives.ts'
 import { uploadDefinition, uploadFile, validatePath } from '../../support/definition-upload.ts'
-import { examineProgram } from '../../support/programs.ts'
 import { createTestEdge, type TestEdge } from '../../support/test-edge.ts'
 
 let edge: TestEdge
 let token: string
 beforeEach(async () => {
-  edge = await createTestEdge({ examineProgram: examineProgram() })
+  edge = await createTestEdge()
   token = (await edge.login('alice')).access
 })
 afterEach(() => edge.stop())

@@ -19,7 +19,7 @@ let token: string
 let running: readonly ClusterProfileDetail[] | undefined
 beforeEach(async () => {
   running = undefined
-  edge = await createTestEdge({ examineProgram: examineProgram(), running: () => running })
+  edge = await createTestEdge({ running: () => running })
   token = (await edge.login('alice')).access
 })
 afterEach(() => edge.stop())

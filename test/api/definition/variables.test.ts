@@ -1,13 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ArchiveWish } from '../../support/definition-archives.ts'
 import { uploadDefinition, validatePath } from '../../support/definition-upload.ts'
-import { examineProgram } from '../../support/programs.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 
 let edge: TestEdge
 let token: string
 beforeEach(async () => {
-  edge = await createTestEdge({ examineProgram: examineProgram() })
+  edge = await createTestEdge()
   token = (await edge.login('alice')).access
 })
 afterEach(() => edge.stop())

@@ -9,7 +9,7 @@ import { hostBody } from '../../support/host-body.ts'
 import { plantCluster } from '../../support/planted-cluster.ts'
 import { clusterUid, deliveryOf, type DeliveryWish } from '../../support/played-download.ts'
 import { playPlatform } from '../../support/played-platform.ts'
-import { examineProgram, prepareProgram } from '../../support/programs.ts'
+import { prepareProgram } from '../../support/programs.ts'
 import { createTestEdge } from '../../support/test-edge.ts'
 
 const secret = 'swordfish-0907'
@@ -31,7 +31,7 @@ async function connected(
   const platform = await playPlatform(deliveryOf(wish))
   const edge = await createTestEdge({
     ...{ mode: 'connected', hostBody: await hostBody(), flags: platform.flags },
-    ...{ examineProgram: examineProgram(), prepareProgram: prepareProgram() },
+    prepareProgram: prepareProgram(),
   })
   onTestFinished(() => edge.stop())
   before(edge)

@@ -1,11 +1,11 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Prepared } from '../../../src/cluster/prepare/prepared.ts'
-import { bundleProgram } from '../../support/bundle-program.ts'
 import { createCtl, type Ctl } from '../../support/ctl.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 import { prepareBench } from '../../support/prepare-bench.ts'
+import { authoringProgram } from '../../support/programs.ts'
 
 /** What is expected of a form: `test/fixtures/definition-forms/<form>/expected.json`. */
 interface Expected {
@@ -29,7 +29,7 @@ const forms = readdirSync(folder).filter((form) => {
 let ctl: Ctl
 beforeAll(() => {
   ctl = createCtl()
-  bundleProgram('authoring', join(ctl.home, 'definition.cjs'))
+  copyFileSync(authoringProgram(), join(ctl.home, 'definition.cjs'))
 })
 afterAll(() => rmSync(ctl.home, { recursive: true }))
 

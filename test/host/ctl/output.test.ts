@@ -37,19 +37,27 @@ const commands = [
   'definition validate d.tgz -o json',
   'definition validate bad.tgz',
   'definition build --profile p.json --pack pack --file e.tgz',
-  'config check good.yaml',
   'content list',
   'content show u -o json',
   'content usage',
   'content delete d --yes',
 ]
 
+const full = 'standard output cannot be written: no space left on device (ENOSPC)'
+
 describe('a standard output that is full', () => {
   it.each(commands)('a full standard output is one line and exit code 1 for %s', async (command) => {
+    const ended = await shell.command(command, { refusedOutput: 'ENOSPC' })
+    expect(ended).toEqual({ exitCode: 1, stdout: '', stderr: `edgehostctl: ${full}\n` })
+  })
+
+  it.each([
+    ['status', 'edgehostctl'],
+    // It is run by the program of the daemon.
+    ['config check good.yaml', 'edgehostd'],
+  ])('a device that is full is one line and exit code 1 for %s', async (command, name) => {
     const { exitCode, stderr } = await shell.run(`edgehostctl ${command} > /dev/full`)
-    // config check is run by the daemon's program.
-    const name = command.startsWith('config') ? 'edgehostd' : 'edgehostctl'
-    expect(stderr).toBe(`${name}: standard output cannot be written: no space left on device (ENOSPC)`)
+    expect(stderr).toBe(`${name}: ${full}`)
     expect(exitCode).toBe(1)
   })
 
@@ -72,21 +80,31 @@ describe('a standard output that is full', () => {
       const { exitCode, stderr } = await shell.run(
         `'${process.execPath}' main.cjs --config good.yaml ${flag} > /dev/full`,
       )
-      expect(stderr).toBe('edgehostd: standard output cannot be written: no space left on device (ENOSPC)')
+      expect(stderr).toBe(`edgehostd: ${full}`)
       expect(exitCode).toBe(1)
     },
   )
 })
 
 describe('a reader that has seen enough', () => {
-  it.each(commands)('%s prints no error to a reader that closes the pipe', async (command) => {
-    // The program starts when the reader has closed its end.
-    const { stderr } = await shell.run(
-      `[ -p go ] || mkfifo go; (read -r < go; edgehostctl ${command}; echo "ended with $?" >&2) | { exec 0<&-; echo > go; }`,
-    )
-    // An incomplete archive is an error.
-    expect(stderr).toBe(`ended with ${command.startsWith('audit download') ? 1 : 0}`)
+  // An incomplete archive is an error.
+  const codeOf = (command: string) => (command.startsWith('audit download') ? 1 : 0)
+
+  it.each(commands)('%s prints no error to a reader that has gone', async (command) => {
+    const ended = await shell.command(command, { refusedOutput: 'EPIPE' })
+    expect(ended).toEqual({ exitCode: codeOf(command), stdout: '', stderr: '' })
   })
+
+  it.each(['status -o json', 'audit download --file=-', 'config check good.yaml'])(
+    '%s prints no error to a reader that closes the pipe',
+    async (command) => {
+      // The program starts when the reader has closed its end.
+      const { stderr } = await shell.run(
+        `[ -p go ] || mkfifo go; (read -r < go; edgehostctl ${command}; echo "ended with $?" >&2) | { exec 0<&-; echo > go; }`,
+      )
+      expect(stderr).toBe(`ended with ${codeOf(command)}`)
+    },
+  )
 })
 
 it('a closed standard output is reported by the installed command', async () => {

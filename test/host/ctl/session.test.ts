@@ -157,7 +157,8 @@ describe('a session', () => {
   it('a session is renewed once by concurrent invocations, and none of them loses it', async () => {
     await logIn()
     accounts.age()
-    const ended = await Promise.all(Array.from({ length: 4 }, () => run('session', 'list', '--limit=1')))
+    const list = ['--host', `localhost:${server.port}`, 'session', 'list', '--limit=1']
+    const ended = await Promise.all(Array.from({ length: 4 }, () => ctl.runProcess(list)))
     expect(ended.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(ended.map(() => [0, '']))
     expect(accounts.renewals).toEqual(['refresh-0'])
     expect(await run('session', 'list', '--limit=1')).toMatchObject({ exitCode: 0 })

@@ -9,14 +9,10 @@ beforeAll(async () => {
 })
 afterAll(() => shell.stop())
 
-/** Output of a command: in a pipe, or on a terminal (script(1)) of so many columns. */
+/** Output of a command: in a pipe, or on a terminal of so many columns. */
 async function show(command: string, columns?: number, env: Record<string, string> = {}): Promise<string> {
-  const line = `edgehostctl ${command}`
-  const { stdout } = await shell.run(
-    columns === undefined ? `${line} 2>&1` : `script -qec "stty cols ${columns}; ${line}" /dev/null`,
-    env,
-  )
-  return stripVTControlCharacters(stdout).replaceAll('\r', '')
+  const { stdout } = await shell.command(command, { env, ...(columns === undefined ? {} : { columns }) })
+  return stripVTControlCharacters(stdout)
 }
 
 const wordsOf = (text: string) => text.split(/\s+/).filter((word) => word !== '')
@@ -60,4 +56,10 @@ it('COLUMNS overrides the width of the terminal, and does not apply to a pipe', 
   const narrow = await show('audit list --limit=1', 120, { COLUMNS: '40' })
   for (const line of narrow.split('\n')) expect(line.length).toBeLessThanOrEqual(40)
   expect(await show('audit list', undefined, { COLUMNS: '40' })).toBe(await show('audit list'))
+})
+
+it('a terminal has the width that stty sets', async () => {
+  const { stdout } = await shell.run('script -qec "stty cols 50; edgehostctl host show" /dev/null')
+  const text = stripVTControlCharacters(stdout).replaceAll('\r', '')
+  expect(text.trimEnd()).toBe((await show('host show', 50)).trimEnd())
 })

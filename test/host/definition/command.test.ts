@@ -1,14 +1,23 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { bundleProgram } from '../../support/bundle-program.ts'
 import { createCtl, type Ctl } from '../../support/ctl.ts'
 import { compressions, exportedProfile, rawTar, signedMembers } from '../../support/tar-bytes.ts'
+import { authoringProgram } from '../../support/programs.ts'
 
 let ctl: Ctl
 beforeAll(() => {
   ctl = createCtl()
-  bundleProgram('authoring', join(ctl.home, 'definition.cjs'))
+  copyFileSync(authoringProgram(), join(ctl.home, 'definition.cjs'))
   const packs = [
     ['one', 'edge-k3s'],
     ['two', 'web-shop'],

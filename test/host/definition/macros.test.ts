@@ -1,13 +1,12 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Problem } from '../../../src/definition/definition.ts'
 import type { ClusterConfigArchiveDetails } from '../../../src/definition/schemas.ts'
-import { bundleProgram } from '../../support/bundle-program.ts'
 import { createCtl, type Ctl } from '../../support/ctl.ts'
 import { definitionArchive, type ArchiveWish } from '../../support/definition-archives.ts'
 import { uploadFile } from '../../support/definition-upload.ts'
-import { examineProgram } from '../../support/programs.ts'
+import { authoringProgram } from '../../support/programs.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 
 let ctl: Ctl
@@ -15,8 +14,8 @@ let edge: TestEdge
 let token: string
 beforeAll(async () => {
   ctl = createCtl()
-  bundleProgram('authoring', join(ctl.home, 'definition.cjs'))
-  edge = await createTestEdge({ examineProgram: examineProgram() })
+  copyFileSync(authoringProgram(), join(ctl.home, 'definition.cjs'))
+  edge = await createTestEdge()
   token = (await edge.login('alice')).access
 })
 afterAll(async () => {

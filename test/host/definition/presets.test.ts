@@ -1,10 +1,10 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { applyPreset } from '../../../src/definition/build/apply-preset.ts'
-import { bundleProgram } from '../../support/bundle-program.ts'
 import { createCtl, type Ctl } from '../../support/ctl.ts'
 import { exportedProfile } from '../../support/tar-bytes.ts'
+import { authoringProgram } from '../../support/programs.ts'
 
 const presets = `presets:
   - name: private
@@ -69,7 +69,7 @@ let ctl: Ctl
 const at = (name: string) => join(ctl.home, name)
 beforeAll(() => {
   ctl = createCtl()
-  bundleProgram('authoring', at('definition.cjs'))
+  copyFileSync(authoringProgram(), at('definition.cjs'))
   mkdirSync(at('shop'))
   const constraints = {
     dependencies: [{ packName: 'store', minVersion: '1.0', type: 'optional' }],

@@ -10,7 +10,7 @@ import type { ClusterReport } from '../../../src/uplink/wanted/reports.ts'
 import { startLinkedHost } from '../../support/linked-host.ts'
 import { importProfile, tarOf, uploadPack } from '../../support/platform-packs.ts'
 import { hostBody } from '../../support/host-body.ts'
-import { examineProgram, prepareProgram } from '../../support/programs.ts'
+import { prepareProgram } from '../../support/programs.ts'
 import { exportedProfile } from '../../support/tar-bytes.ts'
 import { createTestEdge } from '../../support/test-edge.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
@@ -31,7 +31,7 @@ let platform: Awaited<ReturnType<typeof createTestPlatform>>
 let headers: Record<string, string>
 let profileUid = ''
 beforeAll(async () => {
-  platform = await createTestPlatform({ examineProgram: examineProgram() })
+  platform = await createTestPlatform()
   await platform.addUser('root@plant.example', password, ['admin'])
   headers = await platform.signIn('root@plant.example', password)
   const packs = [
@@ -317,7 +317,6 @@ describe('a cluster of the platform on a host', () => {
       ...{
         mode: 'connected',
         hostBody: await hostBody(),
-        examineProgram: examineProgram(),
         prepareProgram: prepareProgram(),
       },
       flags: [

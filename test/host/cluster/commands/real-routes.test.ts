@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createCtl, type Ctl } from '../../../support/ctl.ts'
 import { definitionArchive } from '../../../support/definition-archives.ts'
 import { plantCluster } from '../../../support/planted-cluster.ts'
-import { examineProgram, prepareProgram } from '../../../support/programs.ts'
+import { prepareProgram } from '../../../support/programs.ts'
 import { createWireEdge, type WireEdge } from '../../../support/wire-edge.ts'
 
 let ctl: Ctl
@@ -13,7 +13,7 @@ let wire: WireEdge
 let host: string
 beforeEach(async () => {
   ctl = createCtl()
-  wire = await createWireEdge({ examineProgram: examineProgram(), prepareProgram: prepareProgram() })
+  wire = await createWireEdge({ prepareProgram: prepareProgram() })
   plantCluster(wire.edge)
   host = `--host=127.0.0.1:${wire.port}`
   const { fingerprint256 } = new X509Certificate(wire.cert)
