@@ -25,6 +25,7 @@ export const publishedFields = {
     'POST /v1/users/auth/tokens/revoke': '{tokens}',
     'POST /v1/users':
       '{metadata{annotations creationTimestamp deletionTimestamp labels lastModifiedTimestamp name uid} spec{emailId firstName lastName loginMode roles teams}}',
+    'PUT /v1/users/{uid}/roles': '{roles}',
     'PATCH /v1/auth/password/{passwordToken}/activate': '{password}',
     'POST /v1/auth/user/password/reset': '{emailId}',
     'PATCH /v1/users/password/change': '{emailId currentPassword newPassword}',
