@@ -31,7 +31,6 @@ import {
   layoutTar,
   noReserve,
 } from '../support/content-uploads.ts'
-import { contentProgram } from '../support/programs.ts'
 import { form } from '../support/upload-server.ts'
 
 const hostPath = '/v1/edge-mgmt/edgehosts/current'
@@ -132,7 +131,6 @@ it('the examples of the API document are what the edge replies', async () => {
   })
   const edge = await createTestEdge({
     hostBody: await hostBody(),
-    contentProgram: contentProgram(),
     content: noReserve,
     inventoryProgram: playedInventory().program,
     signingKey: publicKey,

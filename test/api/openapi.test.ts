@@ -22,7 +22,6 @@ import {
 } from '../support/content-uploads.ts'
 import { plantCluster, postedCluster } from '../support/planted-cluster.ts'
 import { acceptedRenewal } from '../support/shown-certificates.ts'
-import { contentProgram } from '../support/programs.ts'
 import { form } from '../support/upload-server.ts'
 
 const { document, operations, problemsOf } = readDocument()
@@ -35,7 +34,6 @@ beforeAll(async () => {
   edge = await createTestEdge({
     hostBody: await hostBody(),
     rateLimits: unmet,
-    contentProgram: contentProgram(),
     content: noReserve,
     inventoryProgram: playedInventory().program,
     signingKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { CommandFailed, type CommandRunner } from '../../src/system/runner.ts'
-import { createExaminingRunner } from '../support/examining-runner.ts'
+import { createWorkersHere } from '../support/workers-here.ts'
 import { openTls } from '../support/https-server.ts'
 import { clusterEntity, clusterProfile, importedProfile } from '../support/platform-clusters.ts'
 import { packUpload, smallPack, smallProfile, tarOf } from '../support/platform-packs.ts'
@@ -16,7 +16,7 @@ let authorization: string
 let profileUid: string
 
 // An examination that takes as long as it may.
-const examining = createExaminingRunner()
+const examining = createWorkersHere()
 let isHeld = false
 let started = 0
 let ended = 0

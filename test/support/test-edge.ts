@@ -16,10 +16,10 @@ import { secretFile } from '../../src/secrets/secret-file.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import type { ServiceStatus } from '../../src/service/schemas.ts'
 import { createRunner, type CommandRunner } from '../../src/system/runner.ts'
-import { createExaminingRunner, examinedHere } from './examining-runner.ts'
 import { createFakeHost, pamtester, type FakeHost } from './fake-host.ts'
 import { captureLog, generous } from './https-server.ts'
 import { createRunningClock } from './turning-clock.ts'
+import { contentHere, createWorkersHere, examineHere } from './workers-here.ts'
 
 export interface TestEdgeOptions {
   /** For a second edge on the same machine. */
@@ -49,7 +49,7 @@ export interface TestEdgeOptions {
   readonly examineProgram?: string
   /** For edges that prepare clusters; see `prepareProgram`. */
   readonly prepareProgram?: string
-  /** For edges that accept bundles; see `contentProgram`. */
+  /** By default bundles are read within this process; see `contentProgram`. */
   readonly contentProgram?: string
   readonly content?: Partial<Config['content']>
   /** For edges that read the inventory; without it they cannot. */
@@ -134,9 +134,9 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       architecture: 'amd64',
       bootId: 'boot-1',
       environment: {},
-      examineProgram: options.examineProgram ?? examinedHere,
+      examineProgram: options.examineProgram ?? examineHere,
       prepareProgram: options.prepareProgram ?? '/nowhere/prepare.cjs',
-      contentProgram: options.contentProgram ?? '/nowhere/content.cjs',
+      contentProgram: options.contentProgram ?? contentHere,
       runtimeRoot: options.runtimeRoot ?? '/nowhere',
       inventoryProgram: options.inventoryProgram ?? '/nowhere/inventory.cjs',
       stepProgram: '/nowhere/step.cjs',
@@ -263,15 +263,13 @@ async function firstPiece(stream: Readable): Promise<string> {
   return ''
 }
 
-/** Archives are really examined; all other programs belong to the fake host. */
+/** Archives and bundles are really read; all other programs belong to the fake host. */
 function runnerOf({ runner }: FakeHost): CommandRunner {
-  const [real, here] = [createRunner(), createExaminingRunner()]
+  const workers = createWorkersHere(createRunner())
   return {
     ...runner,
-    run(program, args, options) {
-      if (args.includes(examinedHere)) return here.run(program, args, options)
-      return ([process.execPath, 'sync'].includes(program) ? real : runner).run(program, args, options)
-    },
+    run: (program, args, options) =>
+      ([process.execPath, 'sync'].includes(program) ? workers : runner).run(program, args, options),
   }
 }
 

@@ -7,9 +7,9 @@ import type { PlatformConfig } from '../../src/platform-declarations.ts'
 import type { UserEntity } from '../../src/platform/schemas/users.ts'
 import { createPlatform } from '../../src/platform.ts'
 import { createRunner, type CommandRunner } from '../../src/system/runner.ts'
-import { createExaminingRunner } from './examining-runner.ts'
 import { captureLog, generous } from './https-server.ts'
 import { createRunningClock } from './turning-clock.ts'
+import { createWorkersHere, examineHere } from './workers-here.ts'
 
 export interface TestPlatformOptions {
   /** A state folder that outlives the platform or exists before it; by default a folder of its own. */
@@ -63,10 +63,9 @@ export async function createTestPlatform(options: TestPlatformOptions = {}) {
     buildDate: Date.UTC(2026, 0, 1),
     edges: {
       runner:
-        options.runner ??
-        (options.examineProgram === undefined ? createExaminingRunner() : createRunner(log)),
+        options.runner ?? (options.examineProgram === undefined ? createWorkersHere() : createRunner(log)),
       clock,
-      examineProgram: options.examineProgram ?? '/nowhere/examine.cjs',
+      examineProgram: options.examineProgram ?? examineHere,
       // All lines, so that a test may check each.
       anonymousLog: Object.assign(log, { reserve: () => undefined, stop: () => undefined }),
       environment: {},

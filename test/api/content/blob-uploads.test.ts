@@ -23,7 +23,7 @@ import { waitFor } from '../../support/wait-for.ts'
 let edge: TestEdge
 let client: ContentClient
 const start = async (options: TestEdgeOptions = {}) => {
-  edge = await createTestEdge({ contentProgram: contentProgram(), content: noReserve, ...options })
+  edge = await createTestEdge({ content: noReserve, ...options })
   client = contentClient(edge, (await edge.login('alice')).access)
 }
 beforeEach(() => start())

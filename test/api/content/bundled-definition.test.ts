@@ -12,7 +12,6 @@ import { noReserve } from '../../support/content-uploads.ts'
 import { definitionArchive } from '../../support/definition-archives.ts'
 import { layoutMembers } from '../../support/layout-files.ts'
 import { createLayout } from '../../support/layouts.ts'
-import { contentProgram } from '../../support/programs.ts'
 import { compressions, rawTar } from '../../support/tar-bytes.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 import { form } from '../../support/upload-server.ts'
@@ -26,7 +25,7 @@ let edge: TestEdge
 let token: string
 let running: readonly ClusterProfileDetail[] | undefined
 const options = () => ({
-  ...{ contentProgram: contentProgram(), running: () => running },
+  ...{ running: () => running },
   content: noReserve,
 })
 beforeEach(async () => {

@@ -4,13 +4,12 @@ import { createContentPreflight } from '../../../src/cluster/prepare/content-pre
 import { annotations, mediaTypes } from '../../../src/content/format/media-types.ts'
 import { contentClient, noReserve, type ContentClient } from '../../support/content-uploads.ts'
 import { createLayout } from '../../support/layouts.ts'
-import { contentProgram } from '../../support/programs.ts'
 import { createTestEdge, type TestEdge } from '../../support/test-edge.ts'
 
 let edge: TestEdge
 let client: ContentClient
 beforeEach(async () => {
-  edge = await createTestEdge({ contentProgram: contentProgram(), content: noReserve })
+  edge = await createTestEdge({ content: noReserve })
   client = contentClient(edge, (await edge.login('alice')).access)
 })
 afterEach(() => edge.stop())

@@ -3,14 +3,13 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { contentClient, layoutTar, noReserve, type ContentClient } from '../../support/content-uploads.ts'
 import { createLayout, type TestDescriptor, type TestLayout } from '../../support/layouts.ts'
-import { contentProgram } from '../../support/programs.ts'
 import { createTestEdge, type TestEdge } from '../../support/test-edge.ts'
 
 let edge: TestEdge
 let client: ContentClient
 let token: string
 beforeEach(async () => {
-  edge = await createTestEdge({ contentProgram: contentProgram(), content: noReserve })
+  edge = await createTestEdge({ content: noReserve })
   token = (await edge.login('alice')).access
   client = contentClient(edge, token)
 })

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { contentClient, imageLayout, noReserve } from '../../support/content-uploads.ts'
-import { contentProgram } from '../../support/programs.ts'
 import { createTestEdge, type TestEdge } from '../../support/test-edge.ts'
 
 const content = '/v1/edge-mgmt/content'
@@ -36,7 +35,7 @@ const writes = [
 
 let edge: TestEdge
 beforeAll(async () => {
-  edge = await createTestEdge({ contentProgram: contentProgram(), content: noReserve })
+  edge = await createTestEdge({ content: noReserve })
 })
 afterAll(() => edge.stop())
 

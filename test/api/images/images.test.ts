@@ -13,7 +13,6 @@ import {
   type Played,
 } from '../../support/image-runtimes.ts'
 import { createLayout } from '../../support/layouts.ts'
-import { contentProgram } from '../../support/programs.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 
 const path = '/v1/edge-mgmt/content/images'
@@ -34,7 +33,7 @@ afterEach(async () => {
 })
 
 async function start(runtimeRoot = root) {
-  edge = await createTestEdge({ contentProgram: contentProgram(), content: noReserve, runtimeRoot })
+  edge = await createTestEdge({ content: noReserve, runtimeRoot })
   client = contentClient(edge, (await edge.login('alice')).access)
   viewer = (await edge.login('bob')).access
 }
@@ -170,7 +169,7 @@ it('a runtime is read again when asked, and one that answers nonsense is named b
 
 it('while the content cannot be used, the images of the runtimes are listed and the problem is named', async () => {
   edge = await createTestEdge({
-    ...{ contentProgram: contentProgram(), content: { ...noReserve, directory: '/dev/null/content' } },
+    ...{ content: { ...noReserve, directory: '/dev/null/content' } },
     runtimeRoot: podmanRoot,
   })
   viewer = (await edge.login('bob')).access

@@ -7,7 +7,6 @@ import { mediaTypes } from '../../../src/content/format/media-types.ts'
 import { contentClient, imageLayout, noReserve, type ContentClient } from '../../support/content-uploads.ts'
 import { createCtlShell, type CtlShell } from '../../support/ctl-shell.ts'
 import { createLayout, type TestLayout } from '../../support/layouts.ts'
-import { contentProgram } from '../../support/programs.ts'
 import { createTestEdge, type TestEdge } from '../../support/test-edge.ts'
 import { dayMs } from '../../support/turning-clock.ts'
 
@@ -22,7 +21,7 @@ let client: ContentClient
 let socket: string
 beforeEach(async () => {
   socket = shell.at(`${randomBytes(4).toString('hex')}.sock`)
-  edge = await createTestEdge({ contentProgram: contentProgram(), content: noReserve, socket })
+  edge = await createTestEdge({ content: noReserve, socket })
   await edge.daemon.rooms.api.listen(0)
   client = contentClient(edge, (await edge.login('alice')).access)
 })

@@ -3,7 +3,6 @@ import { readFile, stat, writeFile } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { contentClient, imageLayout, noReserve } from '../../support/content-uploads.ts'
 import { createCtlShell, type CtlShell } from '../../support/ctl-shell.ts'
-import { contentProgram } from '../../support/programs.ts'
 import { createTestEdge, type TestEdge } from '../../support/test-edge.ts'
 
 let shell: CtlShell
@@ -20,7 +19,6 @@ afterEach(() => edge.stop())
 async function start(registry: object = {}): Promise<string> {
   socket = shell.at(`${randomBytes(4).toString('hex')}.sock`)
   edge = await createTestEdge({
-    contentProgram: contentProgram(),
     content: {
       ...noReserve,
       registry: { enabled: true, address: '127.0.0.1', port: 0, anonymous: false, ...registry },

@@ -9,7 +9,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { noReserve } from '../../support/content-uploads.ts'
 import { createCtl, type Ctl } from '../../support/ctl.ts'
 import { createLayout, type TestLayout } from '../../support/layouts.ts'
-import { contentProgram } from '../../support/programs.ts'
 import { compressions } from '../../support/tar-bytes.ts'
 import { createTestEdge, type TestEdge, type TestEdgeOptions } from '../../support/test-edge.ts'
 import { noise } from '../../support/random.ts'
@@ -28,7 +27,7 @@ let edge: TestEdge
 let socket: string
 const start = async (options: TestEdgeOptions = {}) => {
   socket = join(work, `${randomBytes(4).toString('hex')}.sock`)
-  edge = await createTestEdge({ contentProgram: contentProgram(), content: noReserve, socket, ...options })
+  edge = await createTestEdge({ content: noReserve, socket, ...options })
   await edge.daemon.rooms.api.listen(0)
 }
 beforeEach(() => start())
