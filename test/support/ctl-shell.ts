@@ -34,7 +34,7 @@ export async function createCtlShell(): Promise<CtlShell> {
     at,
     command: (words, { env, ...given } = {}) =>
       ctl.run(
-        words.split(' ').map((word) => (/^\w+\.(json|tgz|yaml)$|^pack$/.test(word) ? at(word) : word)),
+        words.split(/ +/).map((word) => (/^\w+\.(json|tgz|yaml)$|^pack$/.test(word) ? at(word) : word)),
         '',
         { env: { EDGEHOSTCTL_SOCKET: at('daemon.sock'), TERM: 'xterm', ...env }, ...given },
       ),

@@ -27,7 +27,7 @@ beforeEach(async () => {
 })
 afterEach(() => edge.stop())
 
-const run = (args: string) => shell.run(`edgehostctl ${args}`, { EDGEHOSTCTL_SOCKET: socket })
+const run = (args: string) => shell.command(args, { env: { EDGEHOSTCTL_SOCKET: socket } })
 async function asked<T>(args: string): Promise<T> {
   const { exitCode, stdout, stderr } = await run(`${args} -o json`)
   if (exitCode !== 0) throw new Error(stderr)
