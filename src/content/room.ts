@@ -178,10 +178,9 @@ export function createContent(options: ContentOptions): ContentRoom {
     prepare: requirePlace,
     start: registry.start,
     background() {
-      const opened = store.open()
       // Where it cannot be opened, the store has logged why, and the hourly job of the uploads tries again.
-      void opened.then(uploads.background, () => undefined)
-      void opened.catch(() => undefined).finally(() => (wasTried = true))
+      const opened = store.open().then(uploads.background, () => undefined)
+      void opened.finally(() => (wasTried = true))
     },
     reload: registry.reload,
     async stop() {

@@ -14,7 +14,7 @@ export interface CtlShell {
   readonly asked: string[]
   /** A file of the folder that scripts run in. */
   at(name: string): string
-  /** Runs a command of edgehostctl within this process; its words are separated by blanks. */
+  /** Runs a command of edgehostctl within this process; its words are separated by blanks, and names of files are those of the folder. */
   command(words: string, given?: Partial<Given>): Promise<Ended>
   /** Runs a script of bash, without a terminal. */
   run(

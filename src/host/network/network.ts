@@ -142,21 +142,15 @@ async function askDeprecated(askIp: AskIp, about: string): Promise<ReadonlySet<s
 async function askOtherTables(askIp: AskIp, about: string): Promise<readonly DefaultRoute[]> {
   const routes = await askIp(['route', 'show', 'table', 'all', 'default'], about)
   return routes
-    .flatMap(({ dst, metric, type = 'unicast', nexthops, ...only }) => {
+    .flatMap(({ dst, metric, type = 'unicast', nexthops, ...only }): DefaultRoute[] => {
+      if (dst !== 'default' || type !== 'unicast') return []
       // A route with several next hops has its interfaces and gateways in them.
       const hops = Array.isArray(nexthops) ? (nexthops as unknown[]).filter(isRecord) : [only]
-      return dst === 'default' && type === 'unicast'
-        ? hops.flatMap(({ dev, gateway }): DefaultRoute[] =>
-            typeof dev === 'string'
-              ? [
-                  {
-                    ...{ nicName: dev, metric: Number(metric ?? 0) },
-                    ...(typeof gateway === 'string' ? { gateway } : {}),
-                  },
-                ]
-              : [],
-          )
-        : []
+      return hops.flatMap(({ dev, gateway }): DefaultRoute[] => {
+        if (typeof dev !== 'string') return []
+        const route: DefaultRoute = { nicName: dev, metric: Number(metric ?? 0) }
+        return [typeof gateway === 'string' ? { ...route, gateway } : route]
+      })
     })
     .sort((a, b) => a.metric - b.metric)
 }

@@ -11,8 +11,9 @@ afterAll(() => shell.stop())
 
 /** Output of a command: in a pipe, or on a terminal of so many columns. */
 async function show(command: string, columns?: number, env: Record<string, string> = {}): Promise<string> {
-  const { stdout } = await shell.command(command, { env, ...(columns === undefined ? {} : { columns }) })
-  return stripVTControlCharacters(stdout)
+  const given = columns === undefined ? { env } : { env, columns }
+  const { stdout, stderr } = await shell.command(command, given)
+  return stripVTControlCharacters(stdout + stderr)
 }
 
 const wordsOf = (text: string) => text.split(/\s+/).filter((word) => word !== '')

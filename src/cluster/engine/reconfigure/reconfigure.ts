@@ -54,8 +54,9 @@ export const reconfigure: StepAction = async (given, print) => {
   await place(paths, changed)
   for (const { path } of changed) print(`[configuration] ${path} is replaced`)
   await startKubelet(changed.some(({ of }) => of === 'kubelet'))
+  const restarted = unproved.filter((name) => name !== proxy)
   await prove(
-    unproved.filter((name) => name !== proxy),
+    restarted,
     old.map(({ id }) => id),
   )
   await expectReady(paths, startMs, 'the API server does not answer with this configuration')
@@ -68,7 +69,7 @@ export const reconfigure: StepAction = async (given, print) => {
     await applyProxy(paths, print)
     print('[configuration] kube-proxy runs with its new configuration')
   }
-  if (unproved.some((name) => name !== proxy)) await settleLeaders(paths, 'the change goes on', print)
+  if (restarted.length > 0) await settleLeaders(paths, 'the change goes on', print)
   await noteConfigured(paths, order.digest, order)
   await rm(paths.rendered, { recursive: true, force: true })
   print('[configured] the configuration of Kubernetes is applied')
