@@ -49,6 +49,8 @@ const worthProbing = 4
 
 // A shorter page holds up others for less than a handshake does.
 const longPageMs = 10
+// Of a process that was stopped meanwhile, the time is not that of the page.
+const mostRestMs = 1_000
 
 interface Chosen {
   readonly index: string
@@ -103,8 +105,8 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
 
   let lastTurn: Promise<unknown> = Promise.resolve()
   /**
-   * Waits while another page is made, and as long again after a long one: of many that are asked for at once each would hold up all else, and a
-   * new connection needs several turns of the event loop.
+   * Waits while another page is made, and as long again after a long one, up to a second: of many that are asked for at once each would hold up
+   * all else, and a new connection needs several turns of the event loop.
    */
   function ownTurn(): Promise<unknown> {
     const turn = lastTurn
@@ -112,7 +114,7 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
       const since = performance.now()
       await breathe()
       const tookMs = performance.now() - since
-      if (tookMs >= longPageMs) await rest(tookMs)
+      if (tookMs >= longPageMs) await rest(Math.min(tookMs, mostRestMs))
     })
     return turn
   }

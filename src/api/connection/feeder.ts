@@ -116,7 +116,10 @@ export function createFeeder({
     isTurnOpen = false
     spentMs = 0
     turns += 1
-    if (count > 0) next(now())
+    if (count === 0) return
+    // Before the clock is read: a machine that stops between two readings has spent this turn, and needs the next one.
+    openTurn()
+    next(now())
   }
 
   return {

@@ -87,3 +87,26 @@ it('each turn parses at least one piece, however long that takes', async () => {
   }
   expect(taken).toHaveLength(5)
 })
+
+it('no piece stays behind, at whichever reading of the clock the machine was stopped', async () => {
+  const readings = async (stopAt: number) => {
+    let count = 0
+    let now = 0
+    const taken: string[] = []
+    const feeder = createFeeder({
+      turnMs: 4,
+      now: () => {
+        count += 1
+        if (count === stopAt) now += 100
+        return now
+      },
+    })
+    const all = ['a', 'b', 'c'].map((name) => connection(name, 4, taken, () => (now += 1)))
+    for (const each of all) feeder.arrived(each)
+    for (let turn = 0; turn < 20 && taken.length < 12; turn += 1) await nextTurn()
+    expect(taken, `stopped at reading ${stopAt}`).toHaveLength(12)
+    return count
+  }
+  const all = await readings(0)
+  for (let stopAt = 1; stopAt <= all; stopAt += 1) await readings(stopAt)
+})
