@@ -26,27 +26,8 @@ import { systemClock, type Clock } from '../../src/system/clock.ts'
 import { createLastingRuns } from '../../src/system/lasting/runs.ts'
 import { createRunner } from '../../src/system/runner.ts'
 import { emptyHost, planParts, runningHost, wantedCluster, wantedPack } from './cluster-parts.ts'
+import { loopStepProgram, playLoopRuns } from './loop-steps.ts'
 import { keeperProgram } from './programs.ts'
-
-// The program of the steps: it prints the lines of `lines-<action>`, waits while `hold-<action>` exists, fails while
-// `fail-<action>` exists, and then writes `is-<action>`, which is what the host is observed by.
-const script = (folder: string) => `
-const { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } = require('node:fs')
-const { join } = require('node:path')
-const action = process.argv[2]
-const file = (name) => join(${JSON.stringify(folder)}, name + '-' + action)
-const text = (name) => (existsSync(file(name)) ? readFileSync(file(name), 'utf8') : '')
-appendFileSync(file('begun'), 'x')
-process.stdout.write(text('lines'))
-const poll = () => {
-  if (existsSync(file('hold'))) return setTimeout(poll, 20)
-  if (existsSync(file('fail'))) { process.stdout.write(text('fail') + '\\n'); process.exit(1) }
-  if (action === 'reset') for (const name of ['is-prepare', 'is-init']) rmSync(join(${JSON.stringify(folder)}, name), { force: true })
-  if (action === 'restore') rmSync(join(${JSON.stringify(folder)}, 'is-record'), { force: true })
-  writeFileSync(file('is'), '')
-}
-poll()
-`
 
 /** The version of Kubernetes to which a host of a test can be upgraded. */
 export const nextVersion = '1.35.0'
@@ -57,8 +38,11 @@ interface LifeOptions {
   readonly availableMs?: number
 }
 
-/** A host of files that a cluster is made on, which outlives every loop of a test. */
-export async function createLoopWorld(packs = [wantedPack('web')]) {
+/**
+ * A host of files that a cluster is made on, which outlives every loop of a test.
+ * @param asProcesses whether steps are processes with their keepers, as on a host; by default they are taken within the test process
+ */
+export async function createLoopWorld(packs = [wantedPack('web')], { asProcesses = false } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'edgehostd-loop-'))
   const lines: { level: number; msg: string }[] = []
   const log = pino(
@@ -70,7 +54,7 @@ export async function createLoopWorld(packs = [wantedPack('web')]) {
   const put = (name: string, text = '') => {
     writeFileSync(file(name), text)
   }
-  writeFileSync(file('step.cjs'), script(folder))
+  writeFileSync(file('step.cjs'), loopStepProgram(folder))
   await mkdir(file('state'))
   const place = (generation: number, more: Partial<Wanted>): Wanted => {
     const placed = wantedCluster({ ...more, generation, folder: file(`cluster/${generation}`) })
@@ -81,6 +65,14 @@ export async function createLoopWorld(packs = [wantedPack('web')]) {
   }
   const wanted = place(1, { packs })
   const text = (name: string) => (has(name) ? readFileSync(file(name), 'utf8') : '')
+  const runs = asProcesses
+    ? createLastingRuns({
+        runner: createRunner(),
+        folder: file('state/steps'),
+        program: keeperProgram(),
+        asUnits: false,
+      })
+    : playLoopRuns(folder)
   const ends: AbortController[] = []
   const stops: (() => Promise<void>)[] = []
   onTestFinished(async () => {
@@ -157,9 +149,6 @@ export async function createLoopWorld(packs = [wantedPack('web')]) {
     const steps = createStepStore(database)
     const events = createEventLog({
       ...{ database, limits: { retentionDays: 30, maximum: 10_000 }, clock, log },
-    })
-    const runs = createLastingRuns({
-      ...{ runner: createRunner(), folder: file('state/steps'), program: keeperProgram(), asUnits: false },
     })
     const stepRunner = createStepRunner({
       ...{ runs, store: steps, calls, program: file('step.cjs'), now: () => clock.now(), log },

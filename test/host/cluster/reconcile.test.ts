@@ -51,7 +51,7 @@ it('a cluster is made step by step, is Running, and is deleted again until nothi
 })
 
 it('a step that runs while the daemon is away is found again, begun once, and its lines are told once', async () => {
-  const world = await createLoopWorld()
+  const world = await createLoopWorld(undefined, { asProcesses: true })
   world.put('hold-init')
   world.put('lines-init', '[certs] making\nnoise\n[etcd] writing\n')
   const first = world.live()
@@ -144,7 +144,7 @@ it('a deletion ends the running step of a provisioning, and takes away what it h
 })
 
 it('a deletion ends a step that another life of the daemon began', async () => {
-  const world = await createLoopWorld()
+  const world = await createLoopWorld(undefined, { asProcesses: true })
   world.put('hold-init')
   const first = world.live()
   first.accept()
