@@ -224,7 +224,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       stateDirectory: state.directory,
     },
     addRoutes: async (app, { health, status }) => {
-      await app.register(serviceRoutes, { health, status: async () => ({ ...(await status()), mode }) })
+      await serviceRoutes(app, { health, status: async () => ({ ...(await status()), mode }) })
     },
     ...{ names: host, certificate, unwrittenAudits: audit.unwritten, systemd, runner, stopping, clock, log },
     checks: observed.flatMap((room) => room.checks ?? []),

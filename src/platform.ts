@@ -235,24 +235,24 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       await packs.stop()
     },
     async routes(app) {
-      await app.register(authRoutes, people)
-      await app.register(apiKeyRoutes, { keys, listTokens })
-      await app.register(registrationTokenRoutes, { tokens: hosts.tokens, listTokens })
-      await app.register(edgeHostRoutes, { ...clusters, hosts, listTokens })
-      await app.register(hostReportRoutes, { ...clusters, hosts })
-      await app.register(eventRoutes, { events, findHost: hosts.find, listTokens })
-      await app.register(packRoutes, { packs: packs.packs, listTokens })
-      await app.register(profileRoutes, { ...packs, listTokens })
-      await app.register(cloudConfigRoutes, {
+      await authRoutes(app, people)
+      await apiKeyRoutes(app, { keys, listTokens })
+      await registrationTokenRoutes(app, { tokens: hosts.tokens, listTokens })
+      await edgeHostRoutes(app, { ...clusters, hosts, listTokens })
+      await hostReportRoutes(app, { ...clusters, hosts })
+      await eventRoutes(app, { events, findHost: hosts.find, listTokens })
+      await packRoutes(app, { packs: packs.packs, listTokens })
+      await profileRoutes(app, { ...packs, listTokens })
+      await cloudConfigRoutes(app, {
         ...{ clusters: clusters.clusters, edgeMachines: createEdgeMachines({ ...hosts, now: clock.now }) },
         ...{ configs: clouds.configs, listTokens },
       })
-      await app.register(cloudRoutes, { accounts: clouds.accounts, listTokens })
-      await app.register(clusterRoutes, { clusters: clusters.clusters, listTokens })
-      await app.register(clusterReportRoutes, clusters)
-      await app.register(auditRoutes, { audits, access: audit.access, listTokens, now: () => clock.now() })
-      await app.register(projectRoutes, { projects, listTokens, emailOf: (uid) => people.find(uid)?.email })
-      await app.register(userRoutes, { ...people, tenantUid: tenant.uid, listTokens })
+      await cloudRoutes(app, { accounts: clouds.accounts, listTokens })
+      await clusterRoutes(app, { clusters: clusters.clusters, listTokens })
+      await clusterReportRoutes(app, clusters)
+      await auditRoutes(app, { audits, access: audit.access, listTokens, now: () => clock.now() })
+      await projectRoutes(app, { projects, listTokens, emailOf: (uid) => people.find(uid)?.email })
+      await userRoutes(app, { ...people, tenantUid: tenant.uid, listTokens })
     },
   }
   const working: Room[] = [trail, state.room, platform, certificate, api]
@@ -271,7 +271,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     ...{ version, listen: config.api, stateDirectory: state.directory, names, certificate, systemd, runner },
     ...{ unwrittenAudits: audit.unwritten, stopping, clock, log },
     addRoutes: async (app, { health, status }) => {
-      await app.register(systemRoutes, { health, status })
+      await systemRoutes(app, { health, status })
     },
     checks: observed.flatMap((room) => room.checks ?? []),
   })

@@ -72,7 +72,7 @@ const noRefusals: ReadonlyMap<string, number> = new Map()
 
 /**
  * An app: error replies, session guard, validation, headers, rate limits and the request log. It contains no feature; rooms add
- * their routes with `register`. A process may have several apps, each with its own options and counts. The rules for
+ * their routes. A process may have several apps, each with its own options and counts. The rules for
  * connections belong to the server that `serverFactory` makes.
  */
 export function createServer({

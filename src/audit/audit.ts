@@ -134,7 +134,7 @@ export function createAudit(options: AuditOptions): Audit {
     enforceRetention,
     flush,
     async routes(app) {
-      await app.register(auditRoutes, { audits, listTokens: options.listTokens, now: () => clock.now() })
+      await auditRoutes(app, { audits, listTokens: options.listTokens, now: () => clock.now() })
     },
     jobs: [
       {

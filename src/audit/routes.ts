@@ -68,7 +68,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async 
     async () => audits.filters(),
   )
 
-  await app.register(trailPlugin, { audits, path, now })
+  await trailPlugin(app, { audits, path, now })
 }
 
 /** Verification and download of the trail, below the path of its list; for the list of each program. */

@@ -121,7 +121,7 @@ export async function createAuth(options: AuthOptions): Promise<Auth> {
     sessions,
     accountWatch,
     async routes(app) {
-      await app.register(authRoutes, {
+      await authRoutes(app, {
         login,
         passwordChange: createPasswordChange({ login, pam, sessions, log }),
         sessions: createSessionAccess({ sessions, accounts, clock }),

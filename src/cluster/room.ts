@@ -342,18 +342,18 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
     hostInCluster: () =>
       hostInCluster(store.current(), reconcile.observed()?.engine.controlPlane === 'complete'),
     async routes(app) {
-      await app.register(clusterRoutes, { creation, reading, remove })
+      await clusterRoutes(app, { creation, reading, remove })
       await app.register(changeRoutes, {
         change,
         reading,
         withDefinition: withDefinition(options.definition),
       })
       await app.register(patchRoutes, { change, reading })
-      await app.register(revisionRoutes, { reading })
-      await app.register(nodeRoutes, { reading })
-      await app.register(certificateRoutes, { certificates })
-      await app.register(applicationRoutes, { applications: () => applications() })
-      await app.register(eventRoutes, {
+      await revisionRoutes(app, { reading })
+      await nodeRoutes(app, { reading })
+      await certificateRoutes(app, { certificates })
+      await applicationRoutes(app, { applications: () => applications() })
+      await eventRoutes(app, {
         ...{ events, eventList, hostName },
         errorLogs: createErrorLogs({ runner, hide, clock, clusterSince }),
       })

@@ -135,9 +135,9 @@ export function createContent(options: ContentOptions): ContentRoom {
       ...{ store, architecture: options.architecture, isServed: settings.registry.enabled },
     }),
     async routes(app) {
-      await app.register(signingKeyRoutes, { signing: key && { key, since: since ?? clock.now() } })
-      await app.register(bundleRoutes, { bundles, listTokens })
-      await app.register(registryRoutes, {
+      await signingKeyRoutes(app, { signing: key && { key, since: since ?? clock.now() } })
+      await bundleRoutes(app, { bundles, listTokens })
+      await registryRoutes(app, {
         ...{ registry, store, certificate: () => options.certificate.material().cert },
       })
       await uploads.routes(app)

@@ -154,7 +154,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
   const slots = createSlots({ store, embedded, judgeValues: createJudgeValues({ store, examiner }), running })
   return {
     async routes(app) {
-      await app.register(definitionRoutes, { slots, receive: uploads.receive })
+      await definitionRoutes(app, { slots, receive: uploads.receive })
     },
     // So that the first request for the embedded definition does not have to wait.
     background: () => void embedded.refresh().catch(logFailure),

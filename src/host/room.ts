@@ -54,7 +54,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
     refresh: snapshot.refresh,
     clientOf: (address) => clientAmong(address, own.current()),
     async routes(app) {
-      await app.register(hostRoutes, { snapshot, settings: settingsOf(config.mode) })
+      await hostRoutes(app, { snapshot, settings: settingsOf(config.mode) })
     },
     jobs: [
       {

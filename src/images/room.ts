@@ -47,7 +47,7 @@ export function createImagesRoom(options: ImagesRoomOptions): Room {
   const images = createImages({ readings, stored })
   return {
     async routes(app) {
-      await app.register(imageRoutes, { images, listTokens })
+      await imageRoutes(app, { images, listTokens })
     },
     jobs: [{ name: 'images', schedule: '41 * * * * *', stuckAfterMs: 60_000, run: readings.refresh }],
     stop: images.stop,

@@ -68,7 +68,7 @@ export function createInventory(options: InventoryOptions): InventoryRoom {
       }
       return {
         async routes(app) {
-          await app.register(inventoryRoutes, { stored, reader, hardware: host.hardware })
+          await inventoryRoutes(app, { stored, reader, hardware: host.hardware })
         },
         jobs: [{ name: 'inventory', schedule: '*/15 * * * * *', stuckAfterMs: 900_000, run: readIfDue }],
         stop: reader.stop,

@@ -51,7 +51,7 @@ export async function createMetrics(options: MetricsOptions): Promise<Room> {
 
   return {
     async routes(app) {
-      await app.register(metricsRoutes, {
+      await metricsRoutes(app, {
         scrapeAccess,
         async read(format) {
           const { writeExposition } = await import('./exposition.ts')

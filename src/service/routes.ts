@@ -74,7 +74,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = as
     async () => status(),
   )
 
-  await app.register(documentRoute, {
+  await documentRoute(app, {
     tag: 'service',
     load: async () => (await import('../../docs/openapi.json', { with: { type: 'json' } })).default,
   })

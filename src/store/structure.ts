@@ -52,11 +52,22 @@ export function structureOf(sql: DatabaseSync): Structure {
   )
 }
 
+// A database that is moved aside is opened a second time, and tests open thousands.
+const known = new WeakMap<readonly string[], Map<number, KnownStructure>>()
+
 /**
  * The structure that the migrations up to a number make, tried in memory.
  * @param version how many of them
  */
 export function structureAt(migrations: readonly string[], version: number): KnownStructure {
+  const tried = known.get(migrations) ?? new Map<number, KnownStructure>()
+  known.set(migrations, tried)
+  const made = tried.get(version) ?? tryInMemory(migrations, version)
+  tried.set(version, made)
+  return made
+}
+
+function tryInMemory(migrations: readonly string[], version: number): KnownStructure {
   const sql = new DatabaseSync(':memory:')
   try {
     const ours = new Set<string>()

@@ -76,6 +76,8 @@ export interface UplinkOptions {
 
 /** The link of this host to its platform, and what other rooms tell it and ask of it. */
 export interface Uplink extends Room {
+  /** The state of the link, as the reply has it. */
+  link(): PlatformLink
   /** Reports an event to the platform; in airgap mode nothing happens. */
   report(event: HostEvent): void
   /** What `GET /v1/edge-mgmt/edgehosts/current` says of it. */
@@ -294,8 +296,9 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
       return `${url ?? 'no URL'}: ${how}${wanted === undefined ? '' : `, ${wantedInWords(wanted)}`}`
     },
     onChange: (listener) => void listeners.push(listener),
+    link: inReply,
     async routes(app) {
-      await app.register(platformLinkRoutes, { link: inReply })
+      await platformLinkRoutes(app, { link: inReply })
     },
     background() {
       if (url === undefined) {
@@ -318,19 +321,22 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
   }
 }
 
+const noLink = (): PlatformLink => ({
+  mode: 'airgap',
+  registrationStatus: 'not applicable',
+  isConnected: false,
+  events: { waiting: 0, dropped: 0 },
+})
+
 const airgapped = (): Uplink => ({
+  link: noLink,
   report: () => undefined,
   contentChanged: () => undefined,
   inHostInfo: () => notApplicable,
   consoleLine: () => undefined,
   onChange: () => undefined,
   async routes(app) {
-    await app.register(platformLinkRoutes, {
-      link: () => ({
-        ...{ mode: 'airgap', registrationStatus: 'not applicable', isConnected: false },
-        events: { waiting: 0, dropped: 0 },
-      }),
-    })
+    await platformLinkRoutes(app, { link: noLink })
   },
   figures: (): FiguresOf<typeof about.families> => ({
     edgehostd_platform_silent_seconds: 0,

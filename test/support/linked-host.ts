@@ -9,7 +9,6 @@ import { causeOfError, causeOfReply } from '../../src/uplink/cause.ts'
 import type { Answer, Call } from '../../src/uplink/client.ts'
 import type { FetchOrder, Fetched } from '../../src/uplink/fetch.ts'
 import { createUplink, type UplinkOptions } from '../../src/uplink/room.ts'
-import type { PlatformLink } from '../../src/uplink/schemas.ts'
 import { captureLog } from './https-server.ts'
 import { hostBody } from './host-body.ts'
 import { openDatabase } from './open-database.ts'
@@ -136,14 +135,6 @@ export async function startLinkedHost(platform: TestPlatform, options: LinkedHos
     fetch: { fetch: (order, signal, use) => fetchFrom(reachable, order, use, signal) },
     client: { call: (call) => network(call, () => pass(call)), close: () => undefined },
   })
-  let link: (() => PlatformLink) | undefined
-  const app = {
-    register: (_: unknown, given: { readonly link: () => PlatformLink }) => {
-      link = given.link
-      return Promise.resolve()
-    },
-  }
-  await uplink.routes?.(app as never)
   uplink.background?.()
 
   /** Lets the time pass to the end of the pause. */
@@ -160,7 +151,7 @@ export async function startLinkedHost(platform: TestPlatform, options: LinkedHos
 
   return {
     ...{ uplink, clock, lines, entries, calls, stateDirectory, tokenFile },
-    link: () => link!(),
+    link: uplink.link,
     step,
     /** Returns when the link rests. */
     rest,
@@ -169,7 +160,7 @@ export async function startLinkedHost(platform: TestPlatform, options: LinkedHos
       for (let passed = 0; ;) {
         await rest()
         if (holds()) return
-        if (passed > mostMs) throw new Error(`did not come: ${JSON.stringify(link!())}`)
+        if (passed > mostMs) throw new Error(`did not come: ${JSON.stringify(uplink.link())}`)
         passed += await step()
       }
     },

@@ -66,10 +66,10 @@ export function createUploads(
   stopping.addEventListener('abort', () => void (ended = stop()))
   return {
     async routes(app: FastifyInstance) {
-      await app.register(uploadsRoutes, {
+      await uploadsRoutes(app, {
         ...{ blobUploads, fileUploads, beginning, store, signingKey, listTokens },
       })
-      await app.register(uploadContentRoutes, { fileUploads, store })
+      await uploadContentRoutes(app, { fileUploads, store })
     },
     jobs: [
       {

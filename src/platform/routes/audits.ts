@@ -42,5 +42,5 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async 
     },
   )
 
-  await app.register(trailPlugin, { audits: access, path, now })
+  await trailPlugin(app, { audits: access, path, now })
 }

@@ -60,7 +60,7 @@ export const systemRoutes: FastifyPluginAsyncTypebox<SystemRoutesOptions> = asyn
     async () => status(),
   )
 
-  await app.register(documentRoute, {
+  await documentRoute(app, {
     tag: 'system',
     load: async () =>
       (await import('../../../docs/platform-openapi.json', { with: { type: 'json' } })).default,

@@ -7,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import { createSecrets } from '../../../src/secrets/secrets.ts'
 import { createUplink } from '../../../src/uplink/room.ts'
-import type { PlatformLink } from '../../../src/uplink/schemas.ts'
 import { hostBody } from '../../support/host-body.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { openDatabase } from '../../support/open-database.ts'
@@ -96,10 +95,6 @@ async function start() {
       await sleep(5)
     },
   })
-  let link: (() => PlatformLink) | undefined
-  const register = async (_: unknown, given: { readonly link: () => PlatformLink }) =>
-    void (link = given.link)
-  await uplink.routes?.({ register } as never)
   uplink.background?.()
   let hasEnded = false
   const end = async () => {
@@ -112,7 +107,7 @@ async function start() {
     await end()
     await rm(stateDirectory, { recursive: true })
   })
-  return { uplink, played, end, link: () => link!(), log: () => JSON.stringify(lines) }
+  return { uplink, played, end, link: uplink.link, log: () => JSON.stringify(lines) }
 }
 
 it.each<Readonly<Record<string, number>>>([
