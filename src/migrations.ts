@@ -1,12 +1,15 @@
-import type { Migrations } from './store/database.ts'
+import type { Migrations } from './store/structure.ts'
 
 /**
- * The schema of edgehostd, one entry a change, applied in order and never edited once released.
- * Times are milliseconds since 1970, UTC.
+ * The schema of edgehostd: what it was when its versions of before were folded into one, and one entry for each later change, applied in order
+ * and never edited once released. Times are milliseconds since 1970, UTC.
  */
-export const migrations: Migrations = [
-  // identity of the host, accounts that have logged in, sessions
-  `
+export const migrations: Migrations = {
+  first: 20,
+  install: 'a package that was built at c80bc925 or later',
+  steps: [
+    `
+  -- The identity of this host, and what it is made of as it was read the last time.
   CREATE TABLE host (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     id TEXT NOT NULL,
@@ -14,6 +17,13 @@ export const migrations: Migrations = [
     facts_hash TEXT,
     modified_at INTEGER
   ) STRICT;
+  CREATE TABLE inventory (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    read_at INTEGER NOT NULL,
+    devices TEXT NOT NULL,
+    hardware TEXT NOT NULL
+  ) STRICT;
+  -- Accounts that have logged in, and sessions; their indexes are in memory.
   CREATE TABLE account (
     name TEXT PRIMARY KEY,
     first_login_at INTEGER NOT NULL
@@ -24,6 +34,7 @@ export const migrations: Migrations = [
     last_success_at INTEGER NOT NULL,
     PRIMARY KEY (name, address)
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX account_address_address ON account_address (address);
   CREATE TABLE session (
     uid TEXT PRIMARY KEY,
     user_name TEXT NOT NULL,
@@ -35,12 +46,26 @@ export const migrations: Migrations = [
     account_mark TEXT NOT NULL,
     refresh_hash TEXT NOT NULL,
     previous_hash TEXT,
-    generation INTEGER NOT NULL
+    generation INTEGER NOT NULL,
+    account_source TEXT NOT NULL DEFAULT 'directory',
+    role_source TEXT NOT NULL DEFAULT 'directory'
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX session_user ON session (user_name);
-  `,
-  // audit trail: the chain, the last record that retention removed, and changes that have begun
-  `
+  -- Failures and locks of guessing, on a clock of their own.
+  CREATE TABLE guess (
+    key TEXT PRIMARY KEY,
+    failures INTEGER NOT NULL,
+    blocked_until INTEGER NOT NULL,
+    forget_at INTEGER NOT NULL,
+    times TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX guess_forget_at ON guess (forget_at);
+  CREATE TABLE guess_time (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    at INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO guess_time (one, at) VALUES (1, 0);
+  -- The audit trail: the chain, the last record that retention removed, and changes that have begun. The hash of a record without an actor's or
+  -- a project's uid is that of the time before these columns.
   CREATE TABLE audit (
     seq INTEGER PRIMARY KEY,
     uid TEXT NOT NULL,
@@ -58,7 +83,9 @@ export const migrations: Migrations = [
     status INTEGER,
     request_id TEXT NOT NULL,
     previous_hash BLOB NOT NULL,
-    hash BLOB NOT NULL
+    hash BLOB NOT NULL,
+    actor_uid TEXT NOT NULL DEFAULT '',
+    project_uid TEXT NOT NULL DEFAULT ''
   ) STRICT;
   CREATE INDEX audit_uid ON audit (uid);
   CREATE INDEX audit_at ON audit (at);
@@ -79,11 +106,9 @@ export const migrations: Migrations = [
   CREATE TRIGGER audit_is_not_removed BEFORE DELETE ON audit
   WHEN OLD.seq > coalesce((SELECT removed_to FROM audit_checkpoint), 0)
   BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
-  `,
-  // definitions, one a slot, and the key that signs uploads
-  `
+  -- Definitions, one a slot; until when published bundles have been offered as an update; and the key that signs uploads.
   CREATE TABLE definition (
-    slot TEXT PRIMARY KEY CHECK (slot IN ('embedded', 'overridden', 'update')),
+    slot TEXT PRIMARY KEY CHECK (slot IN ('embedded', 'overridden', 'update', 'platform')),
     uid TEXT NOT NULL UNIQUE,
     name TEXT NOT NULL,
     version TEXT NOT NULL,
@@ -94,62 +119,16 @@ export const migrations: Migrations = [
     source TEXT NOT NULL,
     problems TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
+  CREATE TABLE definition_offered (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    published_at INTEGER NOT NULL
+  ) STRICT;
   CREATE TABLE signing_key (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     fingerprint TEXT NOT NULL,
     since INTEGER NOT NULL
   ) STRICT;
-  `,
-  // where the account of a session came from; for sessions of older versions NSS is asked
-  `
-  ALTER TABLE session ADD COLUMN account_source TEXT NOT NULL DEFAULT 'directory';
-  ALTER TABLE session ADD COLUMN role_source TEXT NOT NULL DEFAULT 'directory';
-  `,
-  // no query asks for the sessions of a user: all are in memory
-  `
-  DROP INDEX session_user;
-  `,
-  // failures and locks of guessing, on a clock of their own; this host and its links are clients of their own
-  `
-  CREATE TABLE guess (
-    key TEXT PRIMARY KEY,
-    failures INTEGER NOT NULL,
-    blocked_until INTEGER NOT NULL,
-    forget_at INTEGER NOT NULL,
-    times TEXT NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX guess_forget_at ON guess (forget_at);
-  CREATE TABLE guess_time (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    at INTEGER NOT NULL
-  ) STRICT;
-  INSERT INTO guess_time (one, at) VALUES (1, 0);
-  CREATE INDEX account_address_address ON account_address (address);
-  UPDATE OR REPLACE account_address SET address = 'host' WHERE address GLOB '127.*' OR address = '::/64';
-  UPDATE OR REPLACE account_address SET address = 'fe80::/10' WHERE address = 'fe80::/64';
-  `,
-  // the commit of a record now also removes the intent of its change; older versions removed it in a later commit
-  `
-  DELETE FROM audit_intent WHERE uid IN (SELECT uid FROM audit);
-  `,
-  // what this machine is made of, as it was read the last time
-  `
-  CREATE TABLE inventory (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    read_at INTEGER NOT NULL,
-    devices TEXT NOT NULL,
-    hardware TEXT NOT NULL
-  ) STRICT;
-  `,
-  // until when published bundles have been offered as an update of the cluster
-  `
-  CREATE TABLE definition_offered (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    published_at INTEGER NOT NULL
-  ) STRICT;
-  `,
-  // what happened to the cluster, which stays when it is deleted, and the conditions of the newest one; numbers are not used again
-  `
+  -- What happened to the cluster, which stays when it is deleted, and the conditions of the newest one; numbers are not used again.
   CREATE TABLE cluster_event (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     at INTEGER NOT NULL,
@@ -174,9 +153,7 @@ export const migrations: Migrations = [
     probe_at INTEGER NOT NULL,
     PRIMARY KEY (cluster_uid, type)
   ) STRICT, WITHOUT ROWID;
-  `,
-  // the cluster of this host, its steps, and the requests that created it
-  `
+  -- The cluster of this host, its steps, and the requests that created it.
   CREATE TABLE cluster (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     uid TEXT NOT NULL,
@@ -192,7 +169,9 @@ export const migrations: Migrations = [
     delete_requested_at INTEGER,
     ran_generation INTEGER NOT NULL DEFAULT 0,
     standing TEXT NOT NULL,
-    seen TEXT NOT NULL
+    seen TEXT NOT NULL,
+    good_generation INTEGER NOT NULL DEFAULT 0,
+    renewal TEXT
   ) STRICT;
   CREATE TABLE cluster_step (
     position INTEGER PRIMARY KEY,
@@ -207,7 +186,8 @@ export const migrations: Migrations = [
     started_at INTEGER NOT NULL,
     ended_at INTEGER,
     retry_ms INTEGER,
-    cursor INTEGER NOT NULL
+    cursor INTEGER NOT NULL,
+    is_deletion INTEGER NOT NULL DEFAULT 0
   ) STRICT;
   CREATE TABLE cluster_request (
     key TEXT PRIMARY KEY,
@@ -215,59 +195,9 @@ export const migrations: Migrations = [
     uid TEXT NOT NULL,
     at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
-  `,
-  // the packs of the cluster: what of them is applied, and the objects that are theirs
-  `
-  CREATE TABLE cluster_pack (
-    id TEXT PRIMARY KEY,
-    applied_digest TEXT NOT NULL,
-    part_digest TEXT NOT NULL,
-    done_steps TEXT NOT NULL,
-    available_digest TEXT NOT NULL,
-    inventory TEXT NOT NULL,
-    releases TEXT NOT NULL,
-    started_at INTEGER,
-    ended_at INTEGER
-  ) STRICT, WITHOUT ROWID;
-  `,
-  // which steps belong to a deletion; of one that runs while this is added nothing is known, and it is ended and begun again
-  'ALTER TABLE cluster_step ADD COLUMN is_deletion INTEGER NOT NULL DEFAULT 0',
-  // what was accepted for the cluster, and the last of it with which it was Running; a cluster of before has one
-  `
+  -- What was accepted for the cluster; goingBack is a way back that is a revision of its own. The platform's number is that of a revision that
+  -- the platform wanted.
   CREATE TABLE cluster_revision (
-    generation INTEGER PRIMARY KEY,
-    at INTEGER NOT NULL,
-    by TEXT NOT NULL,
-    origin TEXT NOT NULL CHECK (origin IN ('create', 'update', 'rollback')),
-    folder TEXT NOT NULL,
-    summary TEXT NOT NULL,
-    posted TEXT NOT NULL,
-    sealed BLOB NOT NULL,
-    mark BLOB NOT NULL,
-    outcome TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    schedule_at INTEGER,
-    ended_at INTEGER
-  ) STRICT;
-  ALTER TABLE cluster ADD COLUMN good_generation INTEGER NOT NULL DEFAULT 0;
-  UPDATE cluster SET good_generation = ran_generation;
-  INSERT INTO cluster_revision SELECT generation, created_at, '', 'create', folder, summary, posted, sealed, mark,
-    iif(ran_generation = generation, 'good', 'applying'), '', NULL, iif(ran_generation = generation, modified_at, NULL) FROM cluster;
-  `,
-  // releases that a pack may have in the cluster, as `namespace/name`; and the namespaces that were made for packs
-  `
-  ALTER TABLE cluster_pack ADD COLUMN charts TEXT NOT NULL DEFAULT '[]';
-  UPDATE cluster_pack SET charts = (
-    SELECT json_group_array(substr(value, length('pack ' || id || ' chart ') + 1)) FROM json_each(done_steps)
-    WHERE instr(value, 'pack ' || id || ' chart ') = 1
-  );
-  CREATE TABLE cluster_namespace (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
-  `,
-  // the last renewal of the certificates of the cluster that was asked for, JSON
-  'ALTER TABLE cluster ADD COLUMN renewal TEXT',
-  // a way back may be a revision of its own
-  `
-  CREATE TABLE cluster_revision_next (
     generation INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
     by TEXT NOT NULL,
@@ -280,20 +210,24 @@ export const migrations: Migrations = [
     outcome TEXT NOT NULL,
     reason TEXT NOT NULL,
     schedule_at INTEGER,
-    ended_at INTEGER
+    ended_at INTEGER,
+    platform_number INTEGER
   ) STRICT;
-  INSERT INTO cluster_revision_next SELECT generation, at, by, origin, folder, summary, posted, sealed, mark, outcome, reason, schedule_at,
-    ended_at FROM cluster_revision;
-  DROP TABLE cluster_revision;
-  ALTER TABLE cluster_revision_next RENAME TO cluster_revision;
-  `,
-  // the trail has the columns of the platform too; on hosts they are empty, and the hash of a record with empty ones is that of before
-  `
-  ALTER TABLE audit ADD COLUMN actor_uid TEXT NOT NULL DEFAULT '';
-  ALTER TABLE audit ADD COLUMN project_uid TEXT NOT NULL DEFAULT '';
-  `,
-  // the events of this host that its platform does not have yet
-  `
+  -- The packs of the cluster: what of them is applied, and the objects that are theirs; and the namespaces that were made for packs.
+  CREATE TABLE cluster_pack (
+    id TEXT PRIMARY KEY,
+    applied_digest TEXT NOT NULL,
+    part_digest TEXT NOT NULL,
+    done_steps TEXT NOT NULL,
+    available_digest TEXT NOT NULL,
+    inventory TEXT NOT NULL,
+    releases TEXT NOT NULL,
+    started_at INTEGER,
+    ended_at INTEGER,
+    charts TEXT NOT NULL DEFAULT '[]'
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE cluster_namespace (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  -- The events of this host that its platform does not have yet.
   CREATE TABLE platform_event (
     seq INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
@@ -308,23 +242,5 @@ export const migrations: Migrations = [
     last_at INTEGER NOT NULL
   ) STRICT;
   `,
-  // the number that a revision has on the platform, where that wanted it; and the definition that came from there
-  `
-  ALTER TABLE cluster_revision ADD COLUMN platform_number INTEGER;
-  CREATE TABLE definition_next (
-    slot TEXT PRIMARY KEY CHECK (slot IN ('embedded', 'overridden', 'update', 'platform')),
-    uid TEXT NOT NULL UNIQUE,
-    name TEXT NOT NULL,
-    version TEXT NOT NULL,
-    sha256 TEXT NOT NULL,
-    size_bytes INTEGER NOT NULL,
-    file_name TEXT NOT NULL,
-    added_at INTEGER NOT NULL,
-    source TEXT NOT NULL,
-    problems TEXT NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  INSERT INTO definition_next SELECT slot, uid, name, version, sha256, size_bytes, file_name, added_at, source, problems FROM definition;
-  DROP TABLE definition;
-  ALTER TABLE definition_next RENAME TO definition;
-  `,
-]
+  ],
+}

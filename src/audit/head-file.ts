@@ -1,4 +1,4 @@
-import { closeSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, readFileSync, writeSync } from 'node:fs'
 import { openInPlace } from '../system/files.ts'
 import type { Logger } from '../system/log.ts'
 import { hex, type AuditHead } from './record.ts'
@@ -9,6 +9,8 @@ export interface HeadFile {
   readonly last: AuditHead | undefined
   /** To be called after a synced commit only, so that the file is never ahead of an honest disk. */
   write(head: AuditHead): void
+  /** Called when a loss has been recorded: an older head that came back after a power cut would tell of it once more. */
+  sync(): void
   close(): void
 }
 
@@ -49,6 +51,10 @@ export function openHeadFile(file: string, log: Logger): HeadFile {
       // Of one length always, so that nothing of an older head is left behind it.
       const text = `${String(head.seq).padStart(digits, '0')} ${hex(head.hash)}\n`
       attempt(() => writeSync(opened, text, 0, 'latin1'))
+    },
+    sync() {
+      const opened = descriptor
+      if (opened !== undefined) attempt(() => fsyncSync(opened))
     },
     close() {
       if (descriptor !== undefined) closeSync(descriptor)

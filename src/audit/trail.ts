@@ -169,6 +169,7 @@ export function createTrail({ store, database, clock, log, headFile }: TrailOpti
       `${entry.message}; check the disk with dmesg --level=err`,
     )
     write([{ entry, uid: newUid(), isIntent: false }])
+    headFile?.sync()
   }
 
   const begun = store.intents()

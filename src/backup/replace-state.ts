@@ -2,6 +2,7 @@ import { copyFile, link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/pro
 import { dirname, join, relative } from 'node:path'
 import type { Logger } from 'pino'
 import { secretFile } from '../secrets/secret-file.ts'
+import type { Migrations } from '../store/structure.ts'
 import { asideName, databaseName, headName, noteName } from '../store/database-name.ts'
 import { reserveName } from '../store/disk-reserve.ts'
 import { lockName, lockState } from '../store/state-lock.ts'
@@ -54,7 +55,7 @@ export interface Recovered {
 }
 
 export interface RecoverOptions extends ReplaceOptions {
-  readonly migrations: readonly string[]
+  readonly migrations: Migrations
   /** Whether the secret of a state folder can be used; without it a new one is made. */
   readonly isSecretUsable: (stateDirectory: string) => Promise<boolean>
   readonly makeSecret: () => Buffer

@@ -21,6 +21,8 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Logger } from 'pino'
 import { program } from '../base/program.ts'
 import { systemReason } from '../errors/system-reason.ts'
+import { describeTooOld } from '../store/database.ts'
+import { newestSchema, type Migrations } from '../store/structure.ts'
 import { databaseName } from '../store/database-name.ts'
 import { lockName, lockState, StateInUse, type StateLock } from '../store/state-lock.ts'
 import { sweepTemporary, syncFolder, syncTree } from '../system/files.ts'
@@ -41,8 +43,7 @@ export interface RestoreOptions {
   readonly passphrase: string
   readonly stateDirectory: string
   readonly configFile: string
-  /** How many migrations this program knows. */
-  readonly schemaVersion: number
+  readonly migrations: Migrations
   readonly now: number
   readonly log: Logger
   /** Called with each temporary file and folder before it is made. */
@@ -146,7 +147,7 @@ async function checkWhole({ about, content }: Unsealed): Promise<void> {
 }
 
 async function replaceState(options: RestoreOptions, unsealed: Unsealed, present: Owner): Promise<Restored> {
-  const { stateDirectory, configFile, schemaVersion, now, log, onBegin } = options
+  const { stateDirectory, configFile, migrations, now, log, onBegin } = options
   const unfinished = await findUnfinishedRestore(stateDirectory)
   await clearUnfinishedRestore(stateDirectory, unfinished)
   const owner = unfinished?.former === undefined ? present : await stat(unfinished.former)
@@ -177,7 +178,7 @@ async function replaceState(options: RestoreOptions, unsealed: Unsealed, present
       await writeMember(temporary, member, bytes)
       if (member.place === 'path') await chown(temporary, owner.uid, owner.gid)
     })
-    checkDatabase(join(staging, databaseName), schemaVersion)
+    checkDatabase(join(staging, databaseName), migrations)
     stamp = await freeStamp([stateDirectory, ...placed.map(({ path }) => path)], now)
     former = hasState ? formerName(stateDirectory, stamp) : unfinished?.former
     await writeFile(join(staging, markName), former ?? '', { mode: 0o600 })
@@ -296,7 +297,7 @@ async function writeMember(path: string, { mode }: Member, bytes: AsyncIterable<
 }
 
 /** @throws BackupRefused for a database that the daemon would refuse, or put aside as damaged */
-function checkDatabase(path: string, schemaVersion: number): void {
+function checkDatabase(path: string, migrations: Migrations): void {
   const database = new DatabaseSync(path, { readOnly: true })
   try {
     const check = database.prepare('PRAGMA quick_check(1)').get() as { quick_check: string }
@@ -305,10 +306,13 @@ function checkDatabase(path: string, schemaVersion: number): void {
     const { user_version: version } = database.prepare('PRAGMA user_version').get() as {
       user_version: number
     }
-    if (version > schemaVersion)
+    const newest = newestSchema(migrations)
+    if (version > newest)
       throw new BackupRefused(
-        `the database of the backup has schema ${version}, and this program knows up to ${schemaVersion}: install the version that made it`,
+        `the database of the backup has schema ${version}, and this program knows up to ${newest}: install the version that made it`,
       )
+    if (version < migrations.first)
+      throw new BackupRefused(describeTooOld('database of the backup', version, migrations))
   } finally {
     database.close()
   }

@@ -1,4 +1,5 @@
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { newestSchema, stepsUpTo, type Migrations } from '../store/structure.ts'
 import { BackupRefused } from './refused.ts'
 
 /** What was read of a table. */
@@ -20,12 +21,12 @@ const prefixes = Array.from({ length: 256 }, (_, index) => index.toString(16).pa
  * @param from changed by the reading
  * @throws BackupRefused where its list of tables cannot be read
  */
-export function salvage(from: string, to: string, migrations: readonly string[]): Salvaged[] {
+export function salvage(from: string, to: string, migrations: Migrations): Salvaged[] {
   const source = new DatabaseSync(from, { enableForeignKeyConstraints: false })
   const target = new DatabaseSync(to, { enableForeignKeyConstraints: false })
   try {
-    const schema = schemaOf(source, migrations.length)
-    target.exec(`PRAGMA synchronous = OFF; BEGIN; ${migrations.slice(0, schema).join(';')}`)
+    const schema = schemaOf(source, migrations)
+    target.exec(`PRAGMA synchronous = OFF; BEGIN; ${stepsUpTo(migrations, schema).join(';')}`)
     const counted = countedTables(target)
     const found = tablesOf(target).map((table) =>
       counted.has(table) ? { table, rows: 0, isWhole: true } : copyTable(source, target, table),
@@ -41,14 +42,15 @@ export function salvage(from: string, to: string, migrations: readonly string[])
   }
 }
 
-function schemaOf(source: DatabaseSync, newest: number): number {
+function schemaOf(source: DatabaseSync, migrations: Migrations): number {
+  const newest = newestSchema(migrations)
   try {
     source.enableDefensive(false)
     // An entry that cannot be parsed does not hide the others.
     source.exec('PRAGMA writable_schema = ON')
     const { user_version: version } = source.prepare('PRAGMA user_version').get() as { user_version: number }
     source.prepare('SELECT count(*) FROM sqlite_schema').get()
-    return version >= 1 && version <= newest ? version : newest
+    return version >= migrations.first && version <= newest ? version : newest
   } catch (error) {
     throw new BackupRefused(
       `the list of tables of the database cannot be read (${(error as Error).message}): nothing of it can be recovered; restore a backup`,

@@ -1,4 +1,4 @@
-import type { Migrations } from '../store/database.ts'
+import type { Migrations } from '../store/structure.ts'
 import { apiKeyTables } from './migrations/api-keys.ts'
 import { auditTables } from './migrations/audit.ts'
 import { cloudTables } from './migrations/clouds.ts'
@@ -13,24 +13,29 @@ import { tenantTables } from './migrations/tenant.ts'
 import { userTables } from './migrations/users.ts'
 
 /**
- * The schema of the platform, one entry a change, applied in order and never edited once released. Times are milliseconds since 1970, UTC;
+ * The schema of the platform: what it was when its versions of before were folded into one, and one entry for each later change, applied in order and never edited once released. Times are milliseconds since 1970, UTC;
  * an empty project uid is the tenant itself.
  */
-export const migrations: Migrations = [
-  [
-    tenantTables,
-    auditTables,
-    guessTables,
-    userTables,
-    projectTables,
-    apiKeyTables,
-    edgeHostTables,
-    eventTables,
-  ].join('\n'),
-  [packTables, profileTables].join('\n'),
-  clusterTables,
-  cloudTables,
-  eventShares,
-  edgeHostKeys,
-  edgeHostDescribed,
-]
+export const migrations: Migrations = {
+  first: 4,
+  install: 'a package that was built at c80bc925 or later',
+  steps: [
+    [
+      tenantTables,
+      auditTables,
+      guessTables,
+      userTables,
+      projectTables,
+      apiKeyTables,
+      edgeHostTables,
+      eventTables,
+      packTables,
+      profileTables,
+      clusterTables,
+      cloudTables,
+    ].join('\n'),
+    eventShares,
+    edgeHostKeys,
+    edgeHostDescribed,
+  ],
+}

@@ -3,7 +3,14 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Logger } from 'pino'
 import { program } from '../base/program.ts'
 import { StartRefused } from '../errors/start-error.ts'
-import { differencesOf, missingTables, structureAt, structureOf } from './structure.ts'
+import {
+  differencesOf,
+  missingTables,
+  newestSchema,
+  structureAt,
+  structureOf,
+  type Migrations,
+} from './structure.ts'
 import { isUnwritable } from './unwritable.ts'
 
 /** The records of a program: one SQLite file in the state folder. */
@@ -21,16 +28,11 @@ export interface Database {
   close(): void
 }
 
-/** The schema of a program, one entry a change, applied in order and never edited once released. */
-export type Migrations = readonly string[]
-
 export interface OpenOptions {
   /** What happens with a damaged file: a host moves it aside and answers, a platform does not start. */
   readonly onDamage?: 'moveAside' | 'refuse'
   /** Files that tell of this database, and that are removed when it is moved aside. */
   readonly beside?: readonly string[]
-  /** The oldest schema that is still upgraded, and the version of the program to install first for an older one. */
-  readonly oldest?: { readonly schema: number; readonly install: string }
 }
 
 /** The file of a database is damaged. */
@@ -70,7 +72,7 @@ export function openDatabase(
   options: OpenOptions = {},
 ): Database {
   try {
-    return open(file, log, migrations, options)
+    return open(file, log, migrations)
   } catch (error) {
     if (!(error instanceof DatabaseDamaged) || options.onDamage === 'refuse') throw error
     const aside = `${file}.corrupt-${new Date().toISOString().replaceAll(':', '')}`
@@ -80,11 +82,11 @@ export function openDatabase(
       { err: error, aside },
       `the database was damaged; its file is kept and a new database is started; check the disk with dmesg --level=err, and recover what is left with sqlite3 ${aside} .recover`,
     )
-    return { ...open(file, log, migrations, options), aside }
+    return { ...open(file, log, migrations), aside }
   }
 }
 
-function open(file: string, log: Logger, migrations: Migrations, { oldest }: OpenOptions): Database {
+function open(file: string, log: Logger, migrations: Migrations): Database {
   if (hasForeignFormat(file)) throw new DatabaseDamaged('its header names a format that SQLite does not have')
   const sql = new DatabaseSync(file)
   try {
@@ -95,7 +97,7 @@ function open(file: string, log: Logger, migrations: Migrations, { oldest }: Ope
       )
       checkPages(sql, file)
     })
-    migrate(sql, migrations, oldest)
+    migrate(sql, migrations)
     // From now on a wait blocks every request, and no other process may write; see `lockState`.
     sql.exec(`PRAGMA busy_timeout = ${busyMs}`)
   } catch (error) {
@@ -157,38 +159,42 @@ function checkPages(sql: DatabaseSync, file: string): void {
 }
 
 /** Applies the numbered migrations that the file lacks, all in one transaction: where one fails, the file is as it was. */
-function migrate(sql: DatabaseSync, migrations: Migrations, oldest: OpenOptions['oldest']): void {
+function migrate(sql: DatabaseSync, migrations: Migrations): void {
+  const newest = newestSchema(migrations)
   const { user_version: version } = sql.prepare('PRAGMA user_version').get() as { user_version: number }
-  const known = structureAt(migrations, Math.min(version, migrations.length))
+  const known = structureAt(migrations, Math.min(version, newest))
   const found = examined(() => structureOf(sql))
-  if (version > migrations.length) {
+  if (version > newest) {
     const [missing] = missingTables(found, known)
     if (missing !== undefined)
       throw new DatabaseDamaged(`its schema would be ${version}, and the ${missing} is missing`)
     throw new StartRefused(
-      `the database has schema ${version}, this daemon knows up to ${migrations.length}: install the newer daemon again with dpkg --install`,
+      `the database has schema ${version}, this daemon knows up to ${newest}: install the newer daemon again with dpkg --install`,
     )
   }
   if (version < 0) throw new DatabaseDamaged(`its schema would be ${version}`)
   const isNew = version === 0
-  if (oldest && !isNew && version < oldest.schema)
-    throw new StartRefused(
-      `the database has schema ${version}, this daemon upgrades those from ${oldest.schema} on: install version ${oldest.install} first and start it once, then this one. The file is kept as it is`,
-    )
+  if (!isNew && version < migrations.first)
+    throw new StartRefused(describeTooOld('database', version, migrations))
   const differences = differencesOf(found, known)
   if (differences.length > 0) throw new DatabaseDamaged(differences.slice(0, 5).join(', '))
-  if (version === migrations.length) return
+  if (version === newest) return
   sql.exec('BEGIN IMMEDIATE')
-  for (const [index, statements] of migrations.entries()) {
-    if (index < version) continue
+  for (const [index, statements] of migrations.steps.entries()) {
+    const number = migrations.first + index
+    if (number <= version) continue
     try {
       sql.exec(statements)
     } catch (error) {
-      throw failedMigration(sql, index + 1, error)
+      throw failedMigration(sql, number, error)
     }
   }
-  sql.exec(`PRAGMA user_version = ${migrations.length}; COMMIT`)
+  sql.exec(`PRAGMA user_version = ${newest}; COMMIT`)
 }
+
+/** Why a database, or the one of a backup, is refused that this program does not upgrade. */
+export const describeTooOld = (what: string, version: number, { first, install }: Migrations): string =>
+  `the ${what} has schema ${version}, this program upgrades those from ${first} on: install ${install} first and start it once, then this one. The file is kept as it is`
 
 /** Tells damage, which this check does see, from a fault of ours. */
 function failedMigration(sql: DatabaseSync, schema: number, error: unknown): unknown {

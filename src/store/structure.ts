@@ -1,5 +1,20 @@
 import { DatabaseSync } from 'node:sqlite'
 
+/** The schema of a program: what makes it, and each change after that, applied in order and never edited once released. */
+export interface Migrations {
+  /** Number of the schema that the first step makes; a database of a lower one is refused. Each other step adds one. */
+  readonly first: number
+  readonly steps: readonly string[]
+  /** What an operator with a database of a lower number installs first. */
+  readonly install: string
+}
+
+/** The number of the schema that all steps make. */
+export const newestSchema = ({ first, steps }: Migrations): number => first + steps.length - 1
+/** The steps that make the schema of a number. */
+export const stepsUpTo = ({ first, steps }: Migrations, version: number): readonly string[] =>
+  steps.slice(0, Math.max(0, version - first + 1))
+
 /** Each object of a database, as `table session`, and in the same words what it is made of; without what SQLite keeps for itself. */
 export type Structure = ReadonlyMap<string, string>
 
@@ -53,13 +68,13 @@ export function structureOf(sql: DatabaseSync): Structure {
 }
 
 // A database that is moved aside is opened a second time, and tests open thousands.
-const known = new WeakMap<readonly string[], Map<number, KnownStructure>>()
+const known = new WeakMap<Migrations, Map<number, KnownStructure>>()
 
 /**
  * The structure that the migrations up to a number make, tried in memory.
- * @param version how many of them
+ * @param version number of the schema; of one that they do not make, nothing is expected
  */
-export function structureAt(migrations: readonly string[], version: number): KnownStructure {
+export function structureAt(migrations: Migrations, version: number): KnownStructure {
   const tried = known.get(migrations) ?? new Map<number, KnownStructure>()
   known.set(migrations, tried)
   const made = tried.get(version) ?? tryInMemory(migrations, version)
@@ -67,21 +82,21 @@ export function structureAt(migrations: readonly string[], version: number): Kno
   return made
 }
 
-function tryInMemory(migrations: readonly string[], version: number): KnownStructure {
+function tryInMemory({ first, steps }: Migrations, version: number): KnownStructure {
   const sql = new DatabaseSync(':memory:')
   try {
     const ours = new Set<string>()
     let expected: Structure = new Map()
     const names = sql.prepare("SELECT type || ' ' || name AS name FROM sqlite_schema")
-    for (const [index, statements] of migrations.entries()) {
+    for (const [index, statements] of steps.entries()) {
       try {
         sql.exec(statements)
       } catch (error) {
         // The one who applies it to the file says so.
-        if (index >= version) break
+        if (first + index > version) break
         throw error
       }
-      if (index + 1 === version) expected = structureOf(sql)
+      if (first + index === version) expected = structureOf(sql)
       for (const { name } of names.all()) ours.add(String(name))
     }
     return { expected, ours }

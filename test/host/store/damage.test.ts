@@ -12,11 +12,17 @@ import {
   type Database,
   type OpenOptions,
 } from '../../../src/store/database.ts'
+import { newestSchema, type Migrations } from '../../../src/store/structure.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createRandom } from '../../support/random.ts'
 
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
 const pageBytes = 4_096
+const newest = newestSchema(ofHost)
+const withSteps = (...more: readonly string[]): Migrations => ({
+  ...ofHost,
+  steps: [...ofHost.steps, ...more],
+})
 
 let folder: string
 let file: string
@@ -32,14 +38,14 @@ afterEach(() => {
 })
 
 const { log, lines } = captureLog()
-function open(options?: OpenOptions, migrations: readonly string[] = ofHost): Database {
+function open(options?: OpenOptions, migrations: Migrations = ofHost): Database {
   const database = openDatabase(file, log, migrations, options)
   opened.push(database)
   return database
 }
 
 /** A database of some pages in each of its larger tables. */
-function fill(migrations: readonly string[] = ofHost): void {
+function fill(migrations: Migrations = ofHost): void {
   const { sql, close } = open({}, migrations)
   const insert = sql.prepare(
     `INSERT INTO audit VALUES (${Array.from({ length: 19 }, () => '?').join()})`.replace(
@@ -130,7 +136,6 @@ describe('a damaged database', () => {
       'the index audit_kind is not as it was made',
     ],
     ['DROP TRIGGER audit_is_not_removed', 'the trigger audit_is_not_removed is missing'],
-    ['PRAGMA user_version = 3', 'does not belong to this schema'],
     ['PRAGMA user_version = 0', 'does not belong to this schema'],
     ['PRAGMA user_version = -7', 'its schema would be -7'],
     [
@@ -232,11 +237,11 @@ describe('a database that is not damaged', () => {
     fill()
     const before = readFileSync(file)
     const content = contentOf(file)
-    const faulty = [...ofHost, 'CREATE TABLE fine (a TEXT) STRICT', statements]
+    const faulty = withSteps('CREATE TABLE fine (a TEXT) STRICT', statements)
     for (let start = 0; start < 2; start += 1)
       expect(() => open({}, faulty)).toThrow(
         new RegExp(
-          `^the database is intact, and its change to schema ${ofHost.length + 2} fails: .*report this line$`,
+          `^the database is intact, and its change to schema ${newest + 2} fails: .*report this line$`,
         ),
       )
     expect(asides()).toEqual([])
@@ -248,31 +253,36 @@ describe('a database that is not damaged', () => {
 
   it('of a newer version is refused and kept, as is one that is too old', () => {
     fill()
-    change(`PRAGMA user_version = ${ofHost.length + 5}; CREATE TABLE of_later (a TEXT)`)
+    change(`PRAGMA user_version = ${newest + 5}; CREATE TABLE of_later (a TEXT)`)
     expect(() => open()).toThrow('install the newer daemon again with dpkg --install')
-    change(`DROP TABLE of_later; PRAGMA user_version = ${ofHost.length}`)
-    const later = [...ofHost, 'CREATE TABLE later (a TEXT) STRICT', 'CREATE TABLE latest (a TEXT) STRICT']
-    expect(() => open({ oldest: { schema: ofHost.length + 1, install: '4.2' } }, later)).toThrow(
-      `the database has schema ${ofHost.length}, this daemon upgrades those from ${ofHost.length + 1} on: install version 4.2 first and start it once, then this one. The file is kept as it is`,
+    change(`DROP TABLE of_later; PRAGMA user_version = ${newest}`)
+    const later = withSteps('CREATE TABLE later (a TEXT) STRICT', 'CREATE TABLE latest (a TEXT) STRICT')
+    const folded = {
+      first: newest + 1,
+      steps: [later.steps.slice(0, -1).join('\n'), later.steps.at(-1)!],
+      install: 'version 4.2',
+    }
+    expect(() => open({}, folded)).toThrow(
+      `the database has schema ${newest}, this program upgrades those from ${newest + 1} on: install version 4.2 first and start it once, then this one. The file is kept as it is`,
     )
     expect(asides()).toEqual([])
-    const database = open({ oldest: { schema: ofHost.length, install: '4.2' } }, later)
-    expect(database.sql.prepare('PRAGMA user_version').get()).toEqual({ user_version: ofHost.length + 2 })
+    const database = open({}, later)
+    expect(database.sql.prepare('PRAGMA user_version').get()).toEqual({ user_version: newest + 2 })
   })
 
   it.each([
     ['edgehostd', ofHost],
     ['edgeplatformd', ofPlatform],
   ])('of %s opens at each of its numbers, with the log of a killed daemon too', (_program, migrations) => {
-    for (const [index] of migrations.entries()) {
-      const old = openDatabase(file, log, migrations.slice(0, index + 1))
+    for (const [index] of migrations.steps.entries()) {
+      const old = openDatabase(file, log, { ...migrations, steps: migrations.steps.slice(0, index + 1) })
       // Its log is not written back, as after a kill.
       for (const part of readdirSync(folder)) cpSync(join(folder, part), join(folder, `kept-${part}`))
       old.close()
       for (const part of readdirSync(folder).filter((name) => name.startsWith('kept-')))
         cpSync(join(folder, part), join(folder, part.slice('kept-'.length)))
       const now = open({ onDamage: 'refuse' }, migrations)
-      expect(now.sql.prepare('PRAGMA user_version').get()).toEqual({ user_version: migrations.length })
+      expect(now.sql.prepare('PRAGMA user_version').get()).toEqual({ user_version: newestSchema(migrations) })
       now.close()
       for (const name of readdirSync(folder)) rmSync(join(folder, name))
     }

@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openDatabase, type Database } from '../../support/open-database.ts'
 import { migrations } from '../../../src/migrations.ts'
+import { newestSchema } from '../../../src/store/structure.ts'
 import { captureLog } from '../../support/https-server.ts'
 
 let folder: string
@@ -39,7 +40,7 @@ const add = ({ sql }: Database, name: string, at = 1) =>
 describe('openDatabase', () => {
   it('openDatabase creates the file with the newest schema', () => {
     const { sql } = open()
-    expect(sql.prepare('PRAGMA user_version').get()).toEqual({ user_version: migrations.length })
+    expect(sql.prepare('PRAGMA user_version').get()).toEqual({ user_version: newestSchema(migrations) })
     expect(sql.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' })
     expect(sql.prepare('PRAGMA synchronous').get()).toEqual({ synchronous: 2 })
   })
@@ -54,7 +55,7 @@ describe('openDatabase', () => {
   it('a file of a newer version is refused and not changed', async () => {
     open().close()
     const raw = new DatabaseSync(file)
-    raw.exec(`PRAGMA user_version = ${migrations.length + 1}`)
+    raw.exec(`PRAGMA user_version = ${newestSchema(migrations) + 1}`)
     raw.close()
     const before = await readFile(file)
     expect(open).toThrow('install the newer daemon again with dpkg --install')

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { makeBackup } from '../../../src/backup/make-backup.ts'
+import { migrations } from '../../../src/platform/migrations.ts'
 import { restoreBackup } from '../../../src/backup/restore-backup.ts'
 import { captureLog } from '../../support/https-server.ts'
 import {
@@ -56,7 +57,7 @@ it('a backup brings clusters with their definitions, and their hosts get the sam
   await makeBackup({ ...common, stateDirectory: join(home, 'from'), namedFiles: [], programVersion: '1.2.3' })
   await from.close()
   const { log } = captureLog()
-  await restoreBackup({ ...common, stateDirectory: join(home, 'to'), schemaVersion: 1_000, log })
+  await restoreBackup({ ...common, stateDirectory: join(home, 'to'), migrations, log })
   const to = await createTestPlatform({ stateDirectory: join(home, 'to') })
   try {
     const same = host.copy(to)

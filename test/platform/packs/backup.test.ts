@@ -6,6 +6,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { makeBackup } from '../../../src/backup/make-backup.ts'
 import { packMembers } from '../../../src/backup/members.ts'
 import { BackupRefused } from '../../../src/backup/refused.ts'
+import { migrations } from '../../../src/platform/migrations.ts'
+import { newestSchema } from '../../../src/store/structure.ts'
 import { restoreBackup } from '../../../src/backup/restore-backup.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { importProfile, smallPack, smallProfile, tarOf, uploadPack } from '../../support/platform-packs.ts'
@@ -60,7 +62,12 @@ it('a backup of a running platform brings its packs and its profiles, secrets in
   await makeBackup({ ...common, stateDirectory: join(home, 'from'), namedFiles: [], programVersion: '1.2.3' })
   await from.close()
   const { log } = captureLog()
-  await restoreBackup({ ...common, stateDirectory: join(home, 'to'), schemaVersion: 1_000, log })
+  const folder = join(home, 'to')
+  const later = { ...migrations, first: newestSchema(migrations) + 1 }
+  await expect(restoreBackup({ ...common, stateDirectory: folder, migrations: later, log })).rejects.toThrow(
+    `the database of the backup has schema ${newestSchema(migrations)}, this program upgrades those from ${later.first} on`,
+  )
+  await restoreBackup({ ...common, stateDirectory: folder, migrations, log })
 
   expect(() => readFileSync(join(home, 'to/packs/staging/half/archive'))).toThrow('ENOENT')
   const to = await createTestPlatform({ stateDirectory: join(home, 'to') })

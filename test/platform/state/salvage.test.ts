@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { salvage } from '../../../src/backup/salvage.ts'
 import { migrations } from '../../../src/platform/migrations.ts'
+import { newestSchema } from '../../../src/store/structure.ts'
 
 const hosts = 300
 const events = 3_000
@@ -17,7 +18,7 @@ beforeEach(() => {
   from = join(folder, 'damaged.db')
   to = join(folder, 'new.db')
   const sql = new DatabaseSync(from)
-  sql.exec(`${migrations.join(';')}; PRAGMA user_version = ${migrations.length}; BEGIN`)
+  sql.exec(`${migrations.steps.join(';')}; PRAGMA user_version = ${newestSchema(migrations)}; BEGIN`)
   for (let index = 0; index < hosts; index += 1) fill(sql, 'edge_host', index)
   for (let index = 0; index < events; index += 1) fill(sql, 'event', index)
   sql.exec('COMMIT')

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTrail } from '../../../src/audit/trail.ts'
-import { migrations } from '../../../src/migrations.ts'
 import { createTestTrail, entry, type TestTrail } from '../../support/test-trail.ts'
 
 let rig: TestTrail
@@ -65,19 +64,6 @@ describe('a change that was begun', () => {
     finish(another!)
     expect(store.intents()).toEqual([])
     expect(store.slice(1, 99)).toHaveLength(27)
-  })
-
-  it('an intent of a version that removed intents later has only one record', () => {
-    const { store } = rig.fill(1)
-    store.putIntent({ uid: store.read(1)!.uid, entry: entry('change') })
-    rig.database.sql.exec(migrations.find((each) => each.includes('FROM audit_intent'))!)
-    expect(
-      rig
-        .open()
-        .store.slice(1, 9)
-        .map(({ message }) => message),
-    ).toEqual(['record 1'])
-    expect(store.intents()).toEqual([])
   })
 })
 

@@ -22,23 +22,20 @@ beforeEach(() => {
 })
 afterEach(() => rig.database.close())
 
-it('records of a host that an earlier release wrote are verified after the migration, and are in one chain with new ones', async () => {
+it('records that an earlier release wrote, before they had uids of actor and project, are verified and are in one chain with new ones', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'edgehostd-trail-'))
   const file = join(folder, 'edgehostd.db')
   const { log } = captureLog()
-  const released = migrations.findIndex((each) => each.includes('ADD COLUMN actor_uid'))
-  const before = openDatabase(file, log, migrations.slice(0, released))
+  const database = openDatabase(file, log, migrations)
   const zeros = '0'.repeat(64)
   const hashed = `[1,"${zeros}",1,"u",1767225600000,"user","bob","admin","192.0.2.7","create","session","","s","Log in","success",200,"r"]`
-  before.sql
+  database.sql
     .prepare(
       `INSERT INTO audit (seq, uid, at, actor_type, actor, role, address, action, kind, resource_name, resource_uid, message, outcome,
         status, request_id, previous_hash, hash) VALUES (1, 'u', 1767225600000, 'user', 'bob', 'admin', '192.0.2.7', 'create', 'session',
         '', 's', 'Log in', 'success', 200, 'r', ?, ?)`,
     )
     .run(Buffer.alloc(32), hash('sha256', hashed, 'buffer'))
-  before.close()
-  const database = openDatabase(file, log, migrations)
   const store = createTrailStore(database)
   const trail = createTrail({ store, database, clock: rig.clock, log })
   trail.append(entry('new'))
