@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import {
   parseSavedChains,
   parseNftChains,
@@ -158,52 +158,7 @@ it('rules of the old iptables count as those of nft', () => {
   expect(parseSavedChains(raw, 'legacy')).toEqual(['chain PREROUTING of iptables-legacy, table raw'])
 })
 
-it.skipIf(process.getuid?.() !== 0)(
-  'a firewall of a real kernel that ends in REJECT is found, with iptables and with nft',
-  async () => {
-    const program = `
-      const { createRunner } = await import('${rooms}/system/runner.ts')
-      const { readDroppingChains } = await import('${rooms}/cluster/host/preflight/dropping-chains.ts')
-      console.log(JSON.stringify(await readDroppingChains(createRunner())))`
-    const script = `set -e
-      iptables -A INPUT -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT
-      iptables -A INPUT -p tcp --dport 22 -j ACCEPT
-      iptables -A INPUT -j REJECT --reject-with icmp-host-prohibited
-      iptables -A FORWARD -j REJECT --reject-with icmp-host-prohibited
-      nft 'table inet site {
-        chain open { type filter hook input priority 0
-          tcp dport 9 drop
-        }
-        chain rest { counter reject with icmpx admin-prohibited
-        }
-        chain shut { type filter hook forward priority 0
-          ct state established accept
-          jump rest
-        }
-      }'
-      "$0" --input-type=module --eval "$1"`
-    const { stdout } = await execa('unshare', ['--net', 'bash', '-c', script, process.execPath, program])
-    expect(JSON.parse(stdout)).toEqual([
-      'chain INPUT of table ip filter',
-      'chain FORWARD of table ip filter',
-      'chain shut of table inet site',
-    ])
-  },
-)
-
-const asRoot = it.skipIf(process.getuid?.() !== 0)
-/** What is found after a script in a network of its own. */
-async function foundAfter(script: string): Promise<unknown> {
-  const program = `
-    const { createRunner } = await import('${rooms}/system/runner.ts')
-    const { readDroppingChains } = await import('${rooms}/cluster/host/preflight/dropping-chains.ts')
-    console.log(JSON.stringify(await readDroppingChains(createRunner())))`
-  const whole = `set -e; ${script}\n"$0" --input-type=module --eval "$1"`
-  const { stdout } = await execa('unshare', ['--net', 'bash', '-c', whole, process.execPath, program])
-  return JSON.parse(stdout)
-}
-
-asRoot.each([
+const ofIptables = [
   ['! -i lo -j REJECT', true],
   ['-p tcp -j REJECT --reject-with tcp-reset', true],
   ['-p tcp --syn -j REJECT', true],
@@ -216,16 +171,8 @@ asRoot.each([
   ['-p tcp --dport 23 -j REJECT', false],
   ['-s 10.9.0.0/16 -j REJECT', false],
   ['-p icmp -j DROP', false],
-])(
-  'a rule of iptables whose conditions every connection of a pod meets is found: %s',
-  async (rule, isFound) => {
-    expect(await foundAfter(`iptables -A FORWARD ${rule}`)).toEqual(
-      isFound ? ['chain FORWARD of table ip filter'] : [],
-    )
-  },
-)
-
-asRoot.each([
+] as const
+const ofNft = [
   ['meta l4proto tcp reject with tcp reset', true],
   ['ct state new reject', true],
   ['ct state { new, invalid } drop', true],
@@ -241,9 +188,70 @@ asRoot.each([
   ['iif lo drop', false],
   ['ct state vmap { established : accept, invalid : drop }', false],
   ['meta nfproto ipv6 drop', false],
-])('a rule of nft whose conditions every connection of a pod meets is found: %s', async (rule, isFound) => {
-  const table = `table inet site {\nchain rest {\nreject\n}\nchain shut {\ntype filter hook prerouting priority -150\n${rule}\n}\n}`
-  expect(await foundAfter(`nft '${table}'`)).toEqual(isFound ? ['chain shut of table inet site'] : [])
+] as const
+const appended = (rule: string) => `iptables -A FORWARD ${rule}`
+const inTable = (rule: string) =>
+  `nft 'table inet site {\nchain rest {\nreject\n}\nchain shut {\ntype filter hook prerouting priority -150\n${rule}\n}\n}'`
+const both = `
+  iptables -A INPUT -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT
+  iptables -A INPUT -p tcp --dport 22 -j ACCEPT
+  iptables -A INPUT -j REJECT --reject-with icmp-host-prohibited
+  iptables -A FORWARD -j REJECT --reject-with icmp-host-prohibited
+  nft 'table inet site {
+    chain open { type filter hook input priority 0
+      tcp dport 9 drop
+    }
+    chain rest { counter reject with icmpx admin-prohibited
+    }
+    chain shut { type filter hook forward priority 0
+      ct state established accept
+      jump rest
+    }
+  }'`
+
+describe.skipIf(process.getuid?.() !== 0)('a firewall of a real kernel', () => {
+  const scripts = [
+    both,
+    ...ofIptables.map(([rule]) => appended(rule)),
+    ...ofNft.map(([rule]) => inTable(rule)),
+  ]
+  const found = new Map<string, unknown>()
+  // One process for all of them, in a network of its own.
+  beforeAll(async () => {
+    const program = `
+      const { execFileSync } = await import('node:child_process')
+      const { createRunner } = await import('${rooms}/system/runner.ts')
+      const { readDroppingChains } = await import('${rooms}/cluster/host/preflight/dropping-chains.ts')
+      const found = []
+      for (const script of JSON.parse(process.argv[1])) {
+        execFileSync('bash', ['-ec', 'nft flush ruleset; ' + script])
+        found.push(await readDroppingChains(createRunner()))
+      }
+      console.log(JSON.stringify(found))`
+    const command = [process.execPath, '--input-type=module', '--eval', program, JSON.stringify(scripts)]
+    const { stdout } = await execa('unshare', ['--net', ...command])
+    for (const [index, chains] of (JSON.parse(stdout) as unknown[]).entries())
+      found.set(scripts[index] ?? '', chains)
+  })
+
+  it('that ends in REJECT is found, with iptables and with nft', () => {
+    expect(found.get(both)).toEqual([
+      'chain INPUT of table ip filter',
+      'chain FORWARD of table ip filter',
+      'chain shut of table inet site',
+    ])
+  })
+
+  it.each(ofIptables)(
+    'is found by a rule of iptables that every connection of a pod meets: %s',
+    (rule, isFound) => {
+      expect(found.get(appended(rule))).toEqual(isFound ? ['chain FORWARD of table ip filter'] : [])
+    },
+  )
+
+  it.each(ofNft)('is found by a rule of nft that every connection of a pod meets: %s', (rule, isFound) => {
+    expect(found.get(inTable(rule))).toEqual(isFound ? ['chain shut of table inet site'] : [])
+  })
 })
 
 it.each(['', 'nonsense', '{}'])('an answer %j names none', (text) => {
