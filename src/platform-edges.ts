@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { HashCost } from './credentials/password-hash.ts'
 import { createAnonymousLog, type AnonymousLog } from './system/anonymous-log.ts'
 import { systemClock, type Clock } from './system/clock.ts'
 import type { Logger } from './system/log.ts'
@@ -12,6 +13,8 @@ export interface PlatformEdges {
   readonly anonymousLog: AnonymousLog
   /** Path of `examine.cjs`. */
   readonly examineProgram: string
+  /** The cost of new password hashes; the default is that of `credentials/password-hash.ts`. */
+  readonly passwordCost?: HashCost
   /** Environment variables of systemd. */
   readonly environment: Readonly<Record<string, string | undefined>>
 }

@@ -153,6 +153,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       anonymousLog,
     },
     origin: () => `https://${names.hostName()}${port}`,
+    passwordCost: edges.passwordCost,
   })
   const projectStore = createProjectStore(database)
   const requireProject = createRequireProject(projectStore)

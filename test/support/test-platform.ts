@@ -68,6 +68,8 @@ export async function createTestPlatform(options: TestPlatformOptions = {}) {
       examineProgram: options.examineProgram ?? examineHere,
       // All lines, so that a test may check each.
       anonymousLog: Object.assign(log, { reserve: () => undefined, stop: () => undefined }),
+      // Hundreds of tests sign in; the cost itself has tests of its own (password-hash.test.ts).
+      passwordCost: { memory: 64, passes: 1 },
       environment: {},
     },
   })

@@ -5,7 +5,7 @@ import type { ClientOf } from '../../base/client.ts'
 import type { GuessLimits } from '../../credentials/config.ts'
 import { createGuessGuard } from '../../credentials/guess-guard.ts'
 import { createGuessStore } from '../../credentials/guess-store.ts'
-import { createPasswordHashes } from '../../credentials/password-hash.ts'
+import { createPasswordHashes, type HashCost } from '../../credentials/password-hash.ts'
 import type { Job } from '../../room.ts'
 import type { Secrets } from '../../secrets/secrets.ts'
 import type { Database } from '../../store/database.ts'
@@ -26,6 +26,8 @@ export interface UserPartsOptions {
   readonly clientOf: ClientOf
   /** The beginning of a link: `https://platform.plant.example`. */
   readonly origin: () => string
+  /** The default is that of `PasswordHashesOptions`. */
+  readonly passwordCost: HashCost | undefined
   readonly changes: CallerChanges
   readonly clock: Clock
   readonly log: Logger
@@ -74,7 +76,14 @@ export async function createUserParts(options: UserPartsOptions): Promise<UserPa
     users: createUsers({ store, links, transaction: database.transaction, changes, clock }),
     links,
     signIn: createSignIn({
-      ...{ store, links, hashes: createPasswordHashes(), guard, tokens, changes },
+      ...{
+        store,
+        links,
+        hashes: createPasswordHashes(options.passwordCost && { cost: options.passwordCost }),
+        guard,
+        tokens,
+        changes,
+      },
       ...{ clientOf, clock, anonymousLog },
     }),
     authenticate(token) {
