@@ -122,7 +122,7 @@ function randomBundle(random: Random) {
 it('any bundle is described, or refused with a reason and a place', { timeout: 300_000 }, async () => {
   const random = createRandom(8)
   const seen = new Map<string, number>()
-  for (let round = 0; round < 1_500; round++) {
+  for (let round = 0; round < 4_000; round++) {
     const { blobs, indexFile } = randomBundle(random)
     let outcome: string
     try {

@@ -59,7 +59,7 @@ describe('a pattern', () => {
       compiled += 1
       expect(real, source).toBeLessThanOrEqual(size + 3)
     }
-    expect(compiled).toBeGreaterThan(2_000)
+    expect(compiled).toBeGreaterThan(500)
   })
 
   it.each([
