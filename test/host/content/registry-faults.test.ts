@@ -195,7 +195,7 @@ it('requests that are sent one behind the other are answered in their order', as
 })
 
 it('200 clients pull at once, and each gets its own bytes', async () => {
-  const part = (index: number) => ({ start: index * 80_000, end: index * 80_000 + 299_999 })
+  const part = (index: number) => ({ start: index * 100_000, end: index * 100_000 + 299_999 })
   const replies = await Promise.all(
     Array.from({ length: 200 }, (_, index) => {
       const { start, end } = part(index)

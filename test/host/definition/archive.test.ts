@@ -66,7 +66,7 @@ describe.each(Object.entries(compressions))('an archive in %s', (_name, compress
 
   it('an archive that is truncated anywhere is refused and leaves nothing', async () => {
     const bytes = compress(rawTar(good))
-    for (let length = 0; length < bytes.length; length += 23) {
+    for (let length = 0; length < bytes.length; length += 7) {
       const { code } = await refusal(bytes.subarray(0, length))
       expect(code).toBe('ArchiveDamaged')
     }
@@ -75,7 +75,7 @@ describe.each(Object.entries(compressions))('an archive in %s', (_name, compress
 
   it('an archive with one flipped bit is refused, or has the same content', async () => {
     const bytes = compress(rawTar(good))
-    for (let at = 0; at < bytes.length * 8; at += 37) {
+    for (let at = 0; at < bytes.length * 8; at += 11) {
       const altered = Buffer.from(bytes)
       altered[at >> 3] = (altered[at >> 3] ?? 0) ^ (1 << (at & 7))
       const ended: unknown = await extract(altered).catch((error: unknown) => error)

@@ -227,6 +227,13 @@ describe('an archive that is no pack', () => {
       'ArchiveTooLarge',
       'MemberTooLarge',
     ],
+    [
+      '50,001 files',
+      () =>
+        gzipSync(rawTar([...members, ...Array.from({ length: 50_000 }, (_, at) => ({ name: `f/${at}` }))])),
+      'ArchiveTooLarge',
+      'TooManyMembers',
+    ],
     ['half of it', () => tarOf(pack).subarray(0, 700), 'ArchiveDamaged', 'Truncated'],
     ['no tar', () => Buffer.from('hello'.repeat(1_000)), 'ArchiveDamaged', 'NotCompressed'],
   ])('%s is refused, and nothing of it is kept', async (_, archive, code, reason) => {

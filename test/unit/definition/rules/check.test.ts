@@ -249,32 +249,32 @@ describe('a hostile text', () => {
     ...Array.from({ length: 9 }, (_, index) => `a${index + 1}: &a${index + 1} [${`*a${index},`.repeat(10)}]`),
   ].join('\n')
   const many = Array.from(
-    { length: 10_000 },
+    { length: 30_000 },
     (_, index) => `k${index}: {{ .spectro.pack.a.k${index + 1} }}`,
   ).join('\n')
   it.each<[string, string, RegExp]>([
     ['of aliases that expand to a billion values', bomb, /^YamlTooLarge/],
-    ['of endlessly nested brackets', 'a: '.concat('['.repeat(40_000)), /^YamlInvalid/],
-    ['of endlessly nested braces', 'a: '.concat('{a: '.repeat(20_000)), /^YamlInvalid/],
+    ['of endlessly nested brackets', 'a: '.concat('['.repeat(100_000)), /^YamlInvalid/],
+    ['of endlessly nested braces', 'a: '.concat('{a: '.repeat(50_000)), /^YamlInvalid/],
     [
       'of endlessly nested blocks',
-      Array.from({ length: 1_500 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n'),
+      Array.from({ length: 3_000 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n'),
       /^(?:YamlInvalid|$)/,
     ],
-    ['of endlessly nested lists', `a:\n  ${'- '.repeat(20_000)}x`, /^(?:YamlInvalid|$)/],
-    ['of 10,000 equal keys', 'a: 1\n'.repeat(10_000), /^YamlKeyTwice/],
+    ['of endlessly nested lists', `a:\n  ${'- '.repeat(50_000)}x`, /^(?:YamlInvalid|$)/],
+    ['of 30,000 equal keys', 'a: 1\n'.repeat(30_000), /^YamlKeyTwice/],
     ['of macros that follow each other', many, /^MacroPathEmpty/],
     [
-      'of 10,000 anchors',
-      Array.from({ length: 10_000 }, (_, index) => `k${index}: &a${index} 1`).join('\n'),
+      'of 30,000 anchors',
+      Array.from({ length: 30_000 }, (_, index) => `k${index}: &a${index} 1`).join('\n'),
       /^$/,
     ],
-    ['of unclosed quotes', 'a: "'.concat('x\n'.repeat(40_000)), /^YamlInvalid/],
+    ['of unclosed quotes', 'a: "'.concat('x\n'.repeat(100_000)), /^YamlInvalid/],
   ])('a hostile text %s is checked in bounded time', (_name, values, first) => {
     const begin = cpuNow()
     const problems = checkDefinition(definitionOf([addOn(['a', values])]))
-    // A quadratic check takes a minute, a linear one some 200 ms on an idle machine.
-    expect(cpuNow() - begin).toBeLessThan(4_000)
+    // A quadratic check takes minutes, a linear one about a second on an idle machine.
+    expect(cpuNow() - begin).toBeLessThan(10_000)
     expect(problems[0]?.code ?? '').toMatch(first)
   })
 
@@ -313,7 +313,7 @@ describe('a hostile text', () => {
       '@',
       '`',
     ]
-    for (let round = 0; round < 600; round += 1) {
+    for (let round = 0; round < 1_500; round += 1) {
       const values = random.text(pieces, random.below(25))
       const pack = packOf('a', {
         values,
@@ -339,33 +339,33 @@ const resourceDefinition = (size: number) => {
   return document.repeat(Math.ceil(size / document.length))
 }
 
-describe('a large manifest', () => {
+describe('a manifest of 2.5 MB', () => {
   const big = (content: string) =>
     definitionOf(
       [{ ...addOn(['a']), variables: [{ name: 'x', defaultValue: 'text' }] }],
       [packOf('a', { manifests: [{ place: 'm.yaml', content }] })],
     )
 
-  it('a check of 600 kB takes about ten times as long as one of 60 kB', () => {
+  it('a check of 2.5 MB takes about ten times as long as one of 250 kB', () => {
     const time = (size: number) => {
       const definition = big(`${resourceDefinition(size)}---\na: {{ .spectro.var.x }}\n`)
       const begin = cpuNow()
       expect(check(definition)).toEqual([])
       return cpuNow() - begin
     }
-    time(60_000)
-    const small = time(60_000)
-    const large = time(600_000)
+    time(250_000)
+    const small = time(250_000)
+    const large = time(2_500_000)
     // Ten times is linear; a hundred times would be quadratic.
     expect(large / small).toBeLessThan(40)
-    expect(large).toBeLessThan(4_000)
+    expect(large).toBeLessThan(10_000)
   })
 
   it('a manifest full of macros is checked in bounded time', () => {
     const line = 'a: "{{ .spectro.var.x }}-{{ .spectro.var.x }}"\n---\n'
     const begin = cpuNow()
-    expect(check(big(line.repeat(3_000)))).toEqual([])
-    expect(check(big(`a: |\n${'  {{ .spectro.var.x }}\n'.repeat(30_000)}`))).toEqual([])
-    expect(cpuNow() - begin).toBeLessThan(4_000)
+    expect(check(big(line.repeat(10_000)))).toEqual([])
+    expect(check(big(`a: |\n${'  {{ .spectro.var.x }}\n'.repeat(100_000)}`))).toEqual([])
+    expect(cpuNow() - begin).toBeLessThan(8_000)
   })
 })

@@ -209,7 +209,7 @@ describe('functions that make as much as they may', () => {
     ],
   ])('functions end in bounded time and memory: %s', (_name, line) => {
     const begin = cpuNow()
-    renderValues(line.repeat(400), { facts })
-    expect(cpuNow() - begin).toBeLessThan(4_000)
+    renderValues(line.repeat(2_000), { facts })
+    expect(cpuNow() - begin).toBeLessThan(10_000)
   })
 })

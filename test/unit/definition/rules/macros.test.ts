@@ -74,10 +74,10 @@ describe('a macro', () => {
     `${' '.repeat(1_000)}{{- .spectro.var.a -}}${' '.repeat(1_000)}`,
     `{{ .spectro.system.a ${'('.repeat(900)}`,
   ])('macros are found in linear time among %j', (piece) => {
-    const text = piece.repeat(Math.ceil(300_000 / piece.length))
+    const text = piece.repeat(Math.ceil(2_500_000 / piece.length))
     const begin = cpuNow()
     findMacros(text)
-    expect(cpuNow() - begin).toBeLessThan(1_000)
+    expect(cpuNow() - begin).toBeLessThan(2_000)
   })
 })
 
@@ -206,7 +206,7 @@ describe('rendering', () => {
       '\t',
       '$&',
     ]
-    for (let round = 0; round < 1_000; round += 1) {
+    for (let round = 0; round < 3_000; round += 1) {
       const values = `x${random.text(pieces, random.below(30))}`
       if (findMacros(values).length > 0) continue
       expect(renderValues(values).content).toBe(values)
@@ -234,7 +234,7 @@ describe('rendering', () => {
       '[',
       '\u{1F600}',
     ]
-    for (let round = 0; round < 1_000; round += 1) {
+    for (let round = 0; round < 3_000; round += 1) {
       const values = `x: ${random.text(pieces, random.below(20))}`
       // The naive way, which is right as long as the value contains no braces.
       const expected = values.replace(/\{\{ ?\.spectro\.var\.v ?\}\}/g, () => '<80>')

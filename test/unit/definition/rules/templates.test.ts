@@ -66,9 +66,9 @@ describe('a manifest that is a template over its values', () => {
 
   it('a template full of macros in one comment is checked in linear time', () => {
     const begin = cpuNow()
-    check(`{{ end }}\n# ${'{{ .spectro.var.v }}'.repeat(30_000)}`)
-    check(`{{ end }}\n${'#{{ .spectro.var.v }}\n'.repeat(30_000)}`)
-    expect(cpuNow() - begin).toBeLessThan(4_000)
+    check(`{{ end }}\n# ${'{{ .spectro.var.v }}'.repeat(100_000)}`)
+    check(`{{ end }}\n${'#{{ .spectro.var.v }}\n'.repeat(100_000)}`)
+    expect(cpuNow() - begin).toBeLessThan(8_000)
   })
 })
 
