@@ -1,3 +1,4 @@
+import { guessTables } from './credentials/guess-store.ts'
 import type { Migrations } from './store/structure.ts'
 
 /**
@@ -51,19 +52,7 @@ export const migrations: Migrations = {
     role_source TEXT NOT NULL DEFAULT 'directory'
   ) STRICT, WITHOUT ROWID;
   -- Failures and locks of guessing, on a clock of their own.
-  CREATE TABLE guess (
-    key TEXT PRIMARY KEY,
-    failures INTEGER NOT NULL,
-    blocked_until INTEGER NOT NULL,
-    forget_at INTEGER NOT NULL,
-    times TEXT NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX guess_forget_at ON guess (forget_at);
-  CREATE TABLE guess_time (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    at INTEGER NOT NULL
-  ) STRICT;
-  INSERT INTO guess_time (one, at) VALUES (1, 0);
+  ${guessTables}
   -- The audit trail: the chain, the last record that retention removed, and changes that have begun. The hash of a record without an actor's or
   -- a project's uid is that of the time before these columns.
   CREATE TABLE audit (

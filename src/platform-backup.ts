@@ -92,8 +92,14 @@ async function restore(
     })
   const passphrase = await readPassphrase(passphraseFile, 'Passphrase: ', true)
   const restored = await restoreBackup({
-    ...{ file, passphrase, stateDirectory, configFile, migrations },
-    ...{ now: Date.now(), log: createLog('error'), onBegin: removeOnSignal() },
+    file,
+    passphrase,
+    stateDirectory,
+    configFile,
+    migrations,
+    now: Date.now(),
+    log: createLog('error'),
+    onBegin: removeOnSignal(),
   })
   writeOutput(describe(restored))
 }

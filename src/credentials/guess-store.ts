@@ -1,5 +1,22 @@
 import type { Database } from '../store/database.ts'
 
+/** The tables of failed logins and locks, of both programs. They are a part of their first schema: not edited. */
+export const guessTables = `
+  CREATE TABLE guess (
+    key TEXT PRIMARY KEY,
+    failures INTEGER NOT NULL,
+    blocked_until INTEGER NOT NULL,
+    forget_at INTEGER NOT NULL,
+    times TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX guess_forget_at ON guess (forget_at);
+  CREATE TABLE guess_time (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    at INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO guess_time VALUES (1, 0);
+`
+
 /** A counter as it is stored. Times are milliseconds of the guard's clock. */
 export interface KeptGuess {
   /** The kind of counter and its key; typed names are hashed. */

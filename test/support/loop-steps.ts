@@ -52,10 +52,13 @@ export function playLoopRuns(folder: string): LastingRuns {
     if (!found) throw new RunRefused('unknown', `no run named ${name} is known`)
     return found
   }
+  function requireEnded(name: string): void {
+    const found = all.get(name)
+    if (found && !found.run.end) throw new RunRefused('running', `the run ${name} is still running`)
+  }
   return {
     async start(name, program, args) {
-      if (all.has(name) && !known(name).run.end)
-        throw new RunRefused('running', `the run ${name} is still running`)
+      requireEnded(name)
       const stopping = new AbortController()
       const run = { program, args, startedAt: Date.now(), end: undefined }
       const played: Played = { run, output: '', stopping, done: Promise.resolve() }
@@ -91,8 +94,7 @@ export function playLoopRuns(folder: string): LastingRuns {
       return played.run.end!
     },
     async remove(name) {
-      if (all.has(name) && !known(name).run.end)
-        throw new RunRefused('running', `the run ${name} is still running`)
+      requireEnded(name)
       all.delete(name)
     },
   }
