@@ -5,7 +5,8 @@ import { RunRefused, type LastingRun, type LastingRuns } from '../../src/system/
 
 /**
  * What a step of the loop's world does (`cluster-loop.ts`): it prints the lines of `lines-<action>`, waits while `hold-<action>` exists, fails while
- * `fail-<action>` exists, and then writes `is-<action>`, which is what the host is observed by.
+ * `fail-<action>` exists, does nothing and says that it did while `in-vain-<action>` exists, and otherwise writes `is-<action>`, which is what the host is
+ * observed by.
  * @returns its exit code
  */
 export async function takeLoopStep(
@@ -24,6 +25,7 @@ export async function takeLoopStep(
     print(`${text('fail')}\n`)
     return 1
   }
+  if (existsSync(file('in-vain'))) return 0
   if (action === 'reset') for (const name of ['is-prepare', 'is-init']) remove(name)
   if (action === 'restore') remove('is-record')
   writeFileSync(file('is'), '')
