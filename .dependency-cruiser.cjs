@@ -5,6 +5,14 @@ const { join } = require('node:path')
 // What every room stands on, in order; each of these may use those before it.
 const ground = ['base', 'errors', 'system', 'store', 'lists']
 
+// What the platform says on the wire to its hosts.
+const platformSchemas = [
+  'platform/schemas.ts',
+  'platform/hosts/schemas.ts',
+  'platform/events/schemas.ts',
+  'platform/clusters/schemas.ts',
+]
+
 // What more a folder may use, or instead. A folder that is not named here is a room that needs the ground alone; one that
 // names another stands behind it, so there is no way for a circle.
 const law = {
@@ -30,7 +38,7 @@ const law = {
     'outgoing',
     'upload/disk-room.ts',
     'api/json-form.ts',
-    'platform/schemas',
+    ...platformSchemas,
     // How the tar is made of which it downloads one.
     'definition/examination/wanted-archive.ts',
   ],
@@ -76,7 +84,7 @@ const law = {
   // Another one: it writes the configuration of the daemon, and checks with the calls of uplink.
   connect: [
     ...['base', 'errors', 'system', 'config', 'program', 'outgoing', 'uplink', 'ctl'],
-    ...['host/schemas.ts', 'platform/schemas'],
+    ...['host/schemas.ts', ...platformSchemas],
   ],
 }
 const names = Object.keys(law)
@@ -99,8 +107,11 @@ const pathsOf = (names) => `^src/(${names.map(pathOf).join('|')})`
 // A program that needs the sum of the declarations is a root too.
 const rootProgram = '^src/(support|connect)/main\\.ts$'
 
-// What answers requests beside the routes of the service API: an app of its own.
-const apps = ['content/registry']
+// What answers requests beside the routes of the service API: an app of its own, and the stages of a request to the platform.
+const apps = ['content/registry', 'platform/requests']
+
+// The files of a role in a room, or in a part of it: `routes.ts`, `routes-NAME.ts` and those in a folder `routes`.
+const ofRole = (role) => `(|.*/)${role}(-[a-z-]*\\.ts$|\\.ts$|/)`
 
 const roomLaw = folders.map((folder) => ({
   name: `room-${folder}`,
@@ -108,18 +119,18 @@ const roomLaw = folders.map((folder) => ({
   severity: 'error',
   from: {
     path: `^src/${folder}/`,
-    pathNot: [`^src/${folder}/(routes(\\.ts$|/)|commands/)`, `^src/(${apps.join('|')})/`, rootProgram],
+    pathNot: [`^src/${folder}/${ofRole('(routes|commands)')}`, `^src/(${apps.join('|')})/`, rootProgram],
   },
   to: { path: '^src/', pathNot: pathsOf(mayUseOf(folder)) },
 }))
 
 const routesLaw = folders.map((folder) => ({
   name: `routes-${folder}`,
-  comment: `src/${folder}/routes.ts, or routes/*.ts, or an app of its own, may use what its room may, and api`,
+  comment: `the routes of src/${folder}, or an app of its own, may use what its room may, and api`,
   severity: 'error',
   from: {
     path: [
-      `^src/${folder}/routes(\\.ts$|/)`,
+      `^src/${folder}/${ofRole('routes')}`,
       ...apps.filter((app) => app.startsWith(`${folder}/`)).map((app) => `^src/${app}/`),
     ],
   },
@@ -144,7 +155,7 @@ const forPrograms = [
 ]
 const forClients = [...pureForClients, ...forPrograms]
 
-const ofClients = `ctl/|base/|errors/|([^/]+|cluster/certificates|cluster/change|cluster/events|cluster/packs)/schemas\\.ts$|platform/schemas/|(${forClients.join('|')})\\.ts$`
+const ofClients = `ctl/|base/|errors/|([^/]+|cluster/certificates|cluster/change|cluster/events|cluster/packs)/schemas\\.ts$|platform/[^/]+/schemas\\.ts$|(${forClients.join('|')})\\.ts$`
 
 const clientLaw = [
   {
@@ -159,22 +170,22 @@ const clientLaw = [
     comment: 'src/ctl/nouns.ts and platform-nouns.ts may use the commands of any room',
     severity: 'error',
     from: { path: '^src/ctl/(platform-)?nouns\\.ts$' },
-    to: { path: '^src/', pathNot: '^src/(ctl/|[^/]+/commands/)' },
+    to: { path: '^src/', pathNot: `^src/(ctl/|${ofRole('commands')})` },
   },
   {
     name: 'commands-are-of-the-client',
-    comment: 'the commands/ of a room may use ctl and what that may, and of the room only its schemas.ts',
+    comment: 'the commands of a room may use ctl and what that may, and of the room only its schemas.ts',
     severity: 'error',
-    from: { path: '^src/([^/]+)/commands/', pathNot: '^src/platform/commands/' },
-    to: { path: '^src/', pathNot: `^src/($1/commands/|${ofClients})` },
+    from: { path: `^src/([^/]+)/${ofRole('commands')}`, pathNot: '^src/platform/' },
+    to: { path: '^src/', pathNot: `^src/($1/${ofRole('commands')}|${ofClients})` },
   },
   {
     name: 'commands-of-the-platform',
     comment:
-      'src/platform/commands may use what the commands/ of a room may, and those of the audit trail, which both programs have',
+      'the commands of the platform may use what those of a room may, and those of the audit trail, which both programs have',
     severity: 'error',
-    from: { path: '^src/platform/commands/' },
-    to: { path: '^src/', pathNot: `^src/((platform|audit)/commands/|${ofClients})` },
+    from: { path: `^src/platform/${ofRole('commands')}` },
+    to: { path: '^src/', pathNot: `^src/((platform|audit)/${ofRole('commands')}|${ofClients})` },
   },
   {
     name: 'base-is-pure',

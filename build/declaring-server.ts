@@ -1,5 +1,5 @@
 /** An app that only collects the routes, for the documents: it has no users, writes no log and answers no request. */
-import { existsSync, readdirSync } from 'node:fs'
+import { globSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'
 import { pino } from 'pino'
@@ -17,7 +17,7 @@ export const createDeclaringServer = () =>
     onAuthenticated: () => undefined,
   }).app
 
-/** Every route of a host: what each `routes.ts` exports. No handler is called, so the routes get no implementation. */
+/** Every route of a host: what the files of its routes export. No handler is called, so the routes get no implementation. */
 export const declareRooms = (app: DeclaringServer): Promise<void> =>
   declare(app, routeFiles(readdirSync(sources).filter((room) => room !== 'platform')))
 
@@ -36,12 +36,10 @@ async function declare(app: DeclaringServer, files: readonly string[]): Promise<
 
 const sources = join(import.meta.dirname, '../src')
 
-/** `routes.ts` of each room, or the files of its folder `routes`. */
-function routeFiles(rooms: readonly string[]): string[] {
-  return rooms.flatMap((room) => {
-    const folder = join(sources, room, 'routes')
-    const names = existsSync(folder) ? readdirSync(folder) : []
-    const one = join(sources, room, 'routes.ts')
-    return [...(existsSync(one) ? [one] : []), ...names.map((name) => join(folder, name))]
-  })
-}
+/** The files of the role `routes` in these rooms: `routes.ts`, `routes-NAME.ts`, and those of a folder `routes`. */
+const routeFiles = (rooms: readonly string[]): string[] =>
+  rooms.flatMap((room) =>
+    globSync(`${room}/**/routes{,-*,/*}.ts`, { cwd: sources })
+      .sort()
+      .map((path) => join(sources, path)),
+  )

@@ -192,7 +192,8 @@ export function finishDocument(
     if (typeof value !== 'object' || value === null) return value
     const object = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, share(inner)]))
     if (typeof object.title !== 'string' || object.type !== 'object') return object
-    schemas[object.title] = object
+    // The items of a list with `fields` are parts of it; the whole is documented.
+    if (object.required || !(object.title in schemas)) schemas[object.title] = object
     return { $ref: `#/components/schemas/${object.title}` }
   }
 

@@ -1,7 +1,7 @@
 import { program } from '../base/program.ts'
 import { Failure } from '../ctl/exit-codes.ts'
 import { oneLine, span } from '../ctl/text.ts'
-import type { EdgeHostRegistration } from '../platform/schemas/edge-hosts.ts'
+import type { EdgeHostRegistration } from '../platform/hosts/schemas.ts'
 import type { Trust, Way } from '../outgoing/connection.ts'
 import { causeOfError, type Cause } from '../uplink/cause.ts'
 import { createPlatformClient, type Answer, type PlatformClient } from '../uplink/client.ts'

@@ -1,6 +1,6 @@
 import { formatTime } from '../base/time.ts'
 import { uuidAt } from '../base/uid.ts'
-import type { EventEntity } from '../platform/schemas/events.ts'
+import type { EventEntity } from '../platform/events/schemas.ts'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'

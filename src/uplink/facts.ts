@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { EdgeHostInfo } from '../host/schemas.ts'
-import type { DeviceSpec, EdgeHostFacts, EdgeHostRegistration } from '../platform/schemas/edge-hosts.ts'
+import type { DeviceSpec, EdgeHostFacts, EdgeHostRegistration } from '../platform/hosts/schemas.ts'
 
 /** What this host tells the platform of itself. */
 export interface ReportedFacts {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Event } from '../../src/platform/schemas/events.ts'
+import type { Event } from '../../src/platform/events/schemas.ts'
 import { createEvents, type EventLimit } from '../../src/platform/events/events.ts'
 import { playEdgeHost, type PlayedEdgeHost } from '../support/played-edge-host.ts'
 import { createTestPlatform } from '../support/test-platform.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { rateRows } from '../../src/platform/routes/rates.ts'
+import { rateRows } from '../../src/platform/requests/rates.ts'
 import { createTestPlatform } from '../support/test-platform.ts'
 
 let platform: Awaited<ReturnType<typeof createTestPlatform>>

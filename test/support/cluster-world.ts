@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from 'vitest'
-import type { SpectroCluster } from '../../src/platform/schemas/clusters.ts'
+import type { SpectroCluster } from '../../src/platform/clusters/schemas.ts'
 import {
   clusterEntity,
   clusterProfile,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseExactJson } from '../../base/json.ts'
 import { StepFailed } from '../step.ts'
-import { kubernetesCommands } from './commands.ts'
+import { kubernetesCommands } from './step-commands.ts'
 import { withLastWords } from './last-words.ts'
 import { kubernetesFiles, type ClusterPaths } from './paths.ts'
 import { currentProgram } from './programs.ts'

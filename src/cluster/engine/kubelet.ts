@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { StepFailed } from '../step.ts'
-import { commands } from './commands.ts'
+import { commands } from './step-commands.ts'
 import { units } from './paths.ts'
 
 const kubeletMs = 60_000

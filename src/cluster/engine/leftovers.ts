@@ -1,6 +1,6 @@
 import { readdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { commands } from './commands.ts'
+import { commands } from './step-commands.ts'
 import { units } from './paths.ts'
 
 const cgroups = '/sys/fs/cgroup'

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { commands } from './commands.ts'
+import { commands } from './step-commands.ts'
 import { containerdSocket } from './paths.ts'
 
 /** A container of a pod that runs on this host. */

@@ -7,7 +7,7 @@ import { replaceFile } from '../../system/files.ts'
 import { StepFailed } from '../step.ts'
 import type { StepAction } from '../step-program/action.ts'
 import { parseClient } from './certificates/parse.ts'
-import { commands } from './commands.ts'
+import { commands } from './step-commands.ts'
 import { clusterPaths, kubernetesFiles, unitFolder, units, type ClusterPaths } from './paths.ts'
 import { kubeletUnit, nodeNameArgument } from './unit-files.ts'
 

@@ -6,8 +6,8 @@ import { settingsIn } from '../../cluster/host/kubernetes-settings.ts'
 import { judgeReported, varLib, type ReportedFacts } from '../../cluster/host/preflight/judge-host.ts'
 import { isInSubnet } from '../../cluster/host/subnet.ts'
 import type { ExaminedKubernetes } from '../../definition/examination/protocol.ts'
-import type { HostRecord } from '../hosts/host-store.ts'
-import type { ClusterProblem } from '../schemas/clusters.ts'
+import type { HostRecord } from '../hosts/store.ts'
+import type { ClusterProblem } from './schemas.ts'
 import { networksOf } from './check-configuration.ts'
 
 const mebibyte = 2 ** 20

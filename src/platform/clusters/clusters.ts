@@ -13,10 +13,10 @@ import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
 import type { Asker } from '../examinations.ts'
 import { silenceOf } from '../hosts/heartbeats.ts'
-import type { HostRecord } from '../hosts/host-store.ts'
+import type { HostRecord } from '../hosts/store.ts'
 import type { KeptFolders } from '../kept-folders.ts'
 import type { Profiles } from '../profiles/profiles.ts'
-import type { EdgeNativeCloudConfig } from '../schemas/cloud-configs.ts'
+import type { EdgeNativeCloudConfig } from '../clouds/schemas.ts'
 import type {
   ClusterProfilesEntity,
   ClusterValidatorResponse,
@@ -26,18 +26,23 @@ import type {
   EdgeNativeClusterConfig,
   EdgeNativeClusterEntity,
   SpectroCluster,
-} from '../schemas/clusters.ts'
-import { requireUnchanged } from '../unchanged.ts'
-import { toCloudConfig } from './cloud-config.ts'
+} from './schemas.ts'
+import { requireUnchanged } from '../requests/changes.ts'
 import {
+  toCloudConfig,
   clusterList,
   comparedCluster,
   silenceCondition,
   toCluster,
   type ClusterContext,
-} from './cluster-list.ts'
-import { headColumns, toClusterHead, type ClusterHead, type ClusterRecord } from './cluster-store.ts'
-import type { ClusterStore } from './cluster-store.ts'
+} from './list.ts'
+import {
+  headColumns,
+  toClusterHead,
+  type ClusterHead,
+  type ClusterRecord,
+  type ClusterStore,
+} from './store.ts'
 import {
   changedMeanwhile,
   whileChanging,
@@ -45,7 +50,7 @@ import {
   type ExaminedWish,
   type Wish,
 } from './examine-wish.ts'
-import { readRunning } from './running-packs.ts'
+import { readRunning } from './check-configuration.ts'
 import {
   correctedEndpoint,
   fixedProblems,
@@ -54,7 +59,8 @@ import {
   numberAfter,
   requireSilent,
   toValidation,
-} from './validation.ts'
+  createWishes,
+} from './wishes.ts'
 import {
   carriedValues,
   changedValues,
@@ -67,8 +73,7 @@ import {
   toVariables,
   type Given,
 } from './values.ts'
-import type { WantedIndex } from './wanted-index.ts'
-import { createWishes } from './wishes.ts'
+import type { WantedIndex } from './downloads.ts'
 
 export interface ClustersOptions {
   readonly store: ClusterStore

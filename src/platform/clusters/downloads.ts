@@ -1,3 +1,4 @@
+import type { ClusterHead, ClusterStore } from './store.ts'
 import type { FileHandle } from 'node:fs/promises'
 import { resolvedPacks } from '../../definition/examination/protocol.ts'
 import {
@@ -11,9 +12,47 @@ import type { Seal } from '../../secrets/seal.ts'
 import { platformErrors } from '../codes.ts'
 import type { KeptFolders } from '../kept-folders.ts'
 import type { Profiles } from '../profiles/profiles.ts'
-import type { ClusterStore } from './cluster-store.ts'
-import type { ClusterTemplate } from '../schemas/clusters.ts'
-import { tagOf } from './wanted-index.ts'
+import type { ClusterTemplate } from './schemas.ts'
+
+/** What is known of the cluster of each host without asking the database, since each heartbeat asks. */
+export interface WantedIndex {
+  /** The cluster of a host. */
+  clusterOn(hostUid: string): { readonly uid: string; readonly name: string } | undefined
+  /** `Edgehost-Wanted` for a host, a dictionary of RFC 9651; undefined where nothing is wanted of it. */
+  headerFor(hostUid: string): string | undefined
+  /** Called when a change of the cluster of a host is committed. */
+  refresh(hostUid: string): void
+}
+
+/** The entity tag of what a host downloads, without its quotes. */
+const tagOf = ({ number, digest }: Pick<ClusterHead, 'number' | 'digest'>): string =>
+  `${number}-${digest.slice(0, 32)}`
+
+export function createWantedIndex(store: Pick<ClusterStore, 'all' | 'findOn'>): WantedIndex {
+  const byHost = new Map<string, { uid: string; name: string; header: string | undefined }>()
+  const toEntry = (cluster: ClusterHead) => ({
+    ...{ uid: cluster.uid, name: cluster.name },
+    header:
+      cluster.digest === ''
+        ? undefined
+        : `number=${cluster.number}, etag="${tagOf(cluster)}", uid="${cluster.uid}"${
+            cluster.deleteRequestedAt === undefined ? '' : ', deletion=1'
+          }`,
+  })
+  for (const cluster of store.all()) byHost.set(cluster.hostUid, toEntry(cluster))
+  return {
+    clusterOn(hostUid) {
+      const entry = byHost.get(hostUid)
+      return entry && { uid: entry.uid, name: entry.name }
+    },
+    headerFor: (hostUid) => byHost.get(hostUid)?.header,
+    refresh(hostUid) {
+      const cluster = store.findOn(hostUid)
+      if (cluster) byHost.set(hostUid, toEntry(cluster))
+      else byHost.delete(hostUid)
+    },
+  }
+}
 
 /** What a host downloads. */
 export interface Download {

@@ -1,12 +1,7 @@
 import { isMask, masked } from '../../base/mask.ts'
 import type { GivenVariable } from '../../definition/rules/variables.ts'
-import type { ProfileRecord } from '../profiles/profile-store.ts'
-import type {
-  ClusterProblem,
-  ClusterVariables,
-  ClusterVariablesUpdate,
-  ProfileEntity,
-} from '../schemas/clusters.ts'
+import type { ProfileRecord } from '../profiles/store.ts'
+import type { ClusterProblem, ClusterVariables, ClusterVariablesUpdate, ProfileEntity } from './schemas.ts'
 
 type Profile = Pick<ProfileRecord, 'uid' | 'name' | 'shownVariables'>
 

@@ -1,14 +1,78 @@
-import type { HostRecord } from '../hosts/host-store.ts'
+import { isUnset } from '../../base/field-stance.ts'
+import type {
+  ClusterProblem,
+  EdgeNativeClusterEntity,
+  ProfileEntity,
+  ClusterValidatorResponse,
+  EdgeNativeClusterConfig,
+} from './schemas.ts'
+import type { Configuration, Pool, ClusterStore, ClusterRecord } from './store.ts'
+import type { HostRecord } from '../hosts/store.ts'
 import type { Profiles } from '../profiles/profiles.ts'
-import type { ProfileRecord } from '../profiles/profile-store.ts'
-import type { ClusterProblem, EdgeNativeClusterEntity, ProfileEntity } from '../schemas/clusters.ts'
-import type { ClusterStore } from './cluster-store.ts'
-import type { Wish } from './examine-wish.ts'
-import { namedHost, toConfiguration } from './read-entity.ts'
+import type { ProfileRecord } from '../profiles/store.ts'
+import type { Wish, ExaminedWish } from './examine-wish.ts'
 import { givenIn } from './values.ts'
-import type { WantedIndex } from './wanted-index.ts'
+import type { WantedIndex } from './downloads.ts'
+import { setBackMs } from '../../base/time.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { platformErrors } from '../codes.ts'
 
-export interface WishesOptions {
+type Spec = EdgeNativeClusterEntity['spec']
+type PoolEntity = NonNullable<Spec['machinepoolconfig']>[number]
+
+const hostsPath = 'spec.machinepoolconfig[0].cloudConfig.edgeHosts'
+
+/** The one host that is named for a cluster, or why it is not one. Pure. */
+function namedHost({ machinepoolconfig: pools = [] }: Spec): string | ClusterProblem {
+  const hosts = pools.flatMap(({ cloudConfig }) => cloudConfig?.edgeHosts ?? [])
+  const [host] = hosts
+  if (host && hosts.length === 1 && pools.length === 1) return host.hostUid
+  const found =
+    hosts.length === 0 ? 'no host is named' : `${hosts.length} hosts in ${pools.length} pools are named`
+  return {
+    ...{ code: 'NeedsOneHost', severity: 'error', path: hostsPath },
+    message: `a cluster has exactly one host, in one pool; ${found}`,
+  }
+}
+
+/** What a host is told of the cluster, but for its definition and its variables. Pure. @param hostUid the id that the host gives itself; empty where no host is known */
+function toConfiguration({ metadata, spec }: EdgeNativeClusterEntity, hostUid: string): Configuration {
+  const [pool] = spec.machinepoolconfig ?? []
+  const { name, labels } = metadata
+  return {
+    metadata: { name, ...(labels ? { labels } : {}) },
+    spec: {
+      cloudConfig: {
+        spec: {
+          clusterConfig: spec.cloudConfig ?? {},
+          machinePoolConfig: [toPool(pool ?? {}, hostUid)],
+        },
+      },
+    },
+  }
+}
+
+function toPool({ poolConfig = {}, cloudConfig }: PoolEntity, hostUid: string): Pool {
+  const [named] = cloudConfig?.edgeHosts ?? []
+  const { hostName = '', nic, nicName = '', staticIP = '', twoNodeCandidatePriority = '' } = named ?? {}
+  const interfaceName = nicName || nic?.nicName || ''
+  return {
+    ...poolConfig,
+    hosts: [
+      {
+        hostUid,
+        ...(hostName === '' ? {} : { hostName }),
+        ...(interfaceName === '' ? {} : { nicName: interfaceName }),
+        // Compared with what the host has.
+        ...(nic && !isUnset({ ...nic, nicName: '' }) ? { nic } : {}),
+        ...(staticIP === '' ? {} : { staticIP }),
+        ...(twoNodeCandidatePriority === '' ? {} : { twoNodeCandidatePriority }),
+      },
+    ],
+  }
+}
+
+interface WishesOptions {
   readonly store: Pick<ClusterStore, 'hasName'>
   readonly index: Pick<WantedIndex, 'clusterOn'>
   readonly profiles: Pick<Profiles, 'findUsable'>
@@ -91,4 +155,91 @@ export function createWishes({ store, index, profiles, findHost, findHostByOwnId
   }
 
   return { wishOf, findProfiles }
+}
+
+/** What a cluster has for its whole life, but for what its host has refused. */
+export function fixedProblems(
+  given: EdgeNativeClusterConfig,
+  present: EdgeNativeClusterConfig,
+): ClusterProblem[] {
+  return Object.entries(given).flatMap(([name, value]): ClusterProblem[] => {
+    const is = (present as Readonly<Record<string, unknown>>)[name]
+    if (isUnset(value) || JSON.stringify(value) === JSON.stringify(is)) return []
+    const path = `clusterConfig.${name}`
+    const message = `${path} stays as the cluster was created; to have another one, delete the cluster and create it again`
+    return [{ code: 'CannotChange', severity: 'error', path, message }]
+  })
+}
+
+/**
+ * The address of the control plane that replaces one with which the host has refused the cluster; undefined where it stays. Pure.
+ * While a host may still accept the newest number, another address would come too late.
+ */
+export function correctedEndpoint(
+  { controlPlaneEndpoint: given }: EdgeNativeClusterConfig,
+  { number, heartbeat, conditions }: Pick<ClusterRecord, 'number' | 'heartbeat' | 'conditions'>,
+): EdgeNativeClusterConfig['controlPlaneEndpoint'] {
+  const isRefused = conditions.some(
+    ({ type, reason, observedGeneration }) =>
+      type === 'Wanted' && reason === 'Refused' && observedGeneration === number,
+  )
+  return isRefused && (heartbeat?.number ?? 0) === 0 && !isUnset(given) ? given : undefined
+}
+
+/** The problems of a wish in the published shape, and as they are. */
+export function toValidation(
+  wish: Wish,
+  { problems, isPossible, templates }: ExaminedWish,
+): ClusterValidatorResponse {
+  const resultsOf = (found: readonly ClusterProblem[], name: string, displayName: string) => ({
+    ...{ name, displayName },
+    errors: found.map(({ code, message }) => ({ code, message })),
+  })
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  const ofPools = errors.filter(({ path = '' }) => path.startsWith('spec.machinepoolconfig'))
+  const pool = wish.configuration.spec.cloudConfig.spec.machinePoolConfig[0].name ?? ''
+  return {
+    ...{ isPossible, problems: [...problems] },
+    machinePools: { results: ofPools.length > 0 ? [resultsOf(ofPools, pool, pool)] : [] },
+    profiles: templates.map(({ uid }) => {
+      const own = Map.groupBy(
+        errors.filter(({ profileUid }) => profileUid === uid),
+        ({ pack = '' }) => pack,
+      )
+      return { uid, packs: { results: [...own].map(([pack, found]) => resultsOf(found, pack, pack)) } }
+    }),
+  }
+}
+
+/** A number that is higher than all that the host has dealt with, also with a platform of which this one is an older copy. */
+export const numberAfter = ({ number, heartbeat }: Said): number =>
+  Math.max(number, heartbeat?.number ?? 0, heartbeat?.seenNumber ?? 0) + 1
+
+type Said = Pick<ClusterRecord, 'number' | 'heartbeat' | 'conditions'>
+
+/** What the host has said of the newest number. */
+const saidOf = ({ conditions, number }: Said): string | undefined =>
+  conditions.find(({ type, observedGeneration = 0 }) => type === 'Wanted' && observedGeneration >= number)
+    ?.reason
+
+/** Whether the host is known to have begun with the deletion. */
+export const hasBegunDeletion = (cluster: Said): boolean =>
+  ['Deleting', 'Deleted'].includes(saidOf(cluster) ?? '') ||
+  ['Deleting', 'Deleted'].includes(cluster.heartbeat?.state ?? '')
+
+/** Whether the host leaves the deletion alone until it is told once more. */
+export const isDeletionRefused = (cluster: Said): boolean =>
+  ['NewerOnHost', 'Refused'].includes(saidOf(cluster) ?? '')
+
+const silentMs = 3_600_000
+
+/** @throws AppError HostNotSilent for a host that was heard within the last hour */
+export function requireSilent(host: HostRecord | undefined, now: number): void {
+  const heardAt = host?.health?.at ?? host?.createdAt ?? 0
+  // A host that is heard is so again within a minute after the clock was set back; one that is gone would not be silent for years.
+  if (now - heardAt < silentMs && heardAt - now <= setBackMs)
+    throw new AppError(
+      platformErrors.HostNotSilent,
+      `${host?.name ?? 'the host'} was heard within the last hour; delete without forceDelete`,
+    )
 }

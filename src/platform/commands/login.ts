@@ -33,7 +33,7 @@ export const login: Noun = [
     details:
       'Asks for the new password twice, without an echo. The platform is the one that the link names, unless --host or --socket names it.',
     options: passwordStdin,
-    load: async () => (await import('./activate.ts')).activate,
+    load: async () => (await import('./log-in.ts')).activate,
   }),
   ...sessionEnds,
 ]

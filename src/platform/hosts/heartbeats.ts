@@ -2,8 +2,8 @@ import type { Job } from '../../room.ts'
 import type { Database } from '../../store/database.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
-import type { EdgeHostHealth } from '../schemas/edge-hosts.ts'
-import type { HostRecord } from './host-store.ts'
+import type { EdgeHostHealth } from './schemas.ts'
+import type { HostRecord } from './store.ts'
 
 /** The heartbeats of hosts. */
 export interface Heartbeats {

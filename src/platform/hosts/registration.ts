@@ -3,12 +3,11 @@ import { AppError } from '../../errors/app-error.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
-import type { EdgeHostRegistration } from '../schemas/edge-hosts.ts'
-import type { HostRecord, HostStore } from './host-store.ts'
-import { parseHostKey } from './login-proof.ts'
-import type { RegistrationTokens } from './registration-tokens.ts'
-import type { TokenStore } from './token-store.ts'
-import { nameTaken } from '../taken-names.ts'
+import type { EdgeHostRegistration } from './schemas.ts'
+import type { HostRecord, HostStore } from './store.ts'
+import { parseHostKey } from './login.ts'
+import type { RegistrationTokens, TokenStore } from '../tokens/tokens.ts'
+import { nameTaken } from '../names.ts'
 
 export interface RegistrationOptions {
   readonly hosts: HostStore

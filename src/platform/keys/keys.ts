@@ -1,4 +1,6 @@
-import { changedAnnotations } from '../annotations.ts'
+import type { Database } from '../../store/database.ts'
+import { createSecretStore, type SecretRecord, type SecretStore, expiryOf } from '../secret-store.ts'
+import { changedAnnotations, type CallerChanges, requireUnchanged } from '../requests/changes.ts'
 import { hash, randomBytes } from 'node:crypto'
 import { uuidAt } from '../../base/uid.ts'
 import { formatTime } from '../../base/time.ts'
@@ -10,14 +12,52 @@ import type { ListResource } from '../../lists/resource.ts'
 import { isDatabaseError } from '../../store/unwritable.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
-import type { CallerChanges } from '../caller-changes.ts'
-import { expiryOf } from '../expiry.ts'
-import { ApiKey, type ApiKeyEntity, type ApiKeyUpdate } from '../schemas/api-keys.ts'
-import { requireUnchanged } from '../unchanged.ts'
-import type { UserRecord } from '../users/user-store.ts'
-import type { KeyRecord, KeyStore } from './key-store.ts'
+import { ApiKey, type ApiKeyEntity, type ApiKeyUpdate } from './schemas.ts'
+import type { UserRecord } from '../users/store.ts'
 
-export interface KeysOptions {
+/** API keys of users; a hash of the key is kept, and its first characters. */
+export const apiKeyTables = `
+  CREATE TABLE api_key (
+    uid TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    name_key TEXT NOT NULL UNIQUE,
+    user_uid TEXT NOT NULL REFERENCES user ON DELETE CASCADE,
+    hash TEXT NOT NULL UNIQUE,
+    shown TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    annotations TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    is_active INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    modified_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX api_key_user ON api_key (user_uid);
+`
+
+/** A key as it is stored. */
+interface KeyRecord extends SecretRecord {
+  readonly userUid: string
+  /** 0 is never. */
+  readonly lastUsedAt: number
+}
+
+/** The API keys in the database. */
+interface KeyStore extends SecretStore<KeyRecord> {
+  noteUse(uid: string, now: number): void
+}
+
+export function createKeyStore(database: Database): KeyStore {
+  const noteUse = database.sql.prepare('UPDATE api_key SET last_used_at = ? WHERE uid = ?')
+  const store = createSecretStore<'userUid' | 'lastUsedAt', KeyRecord>(database, {
+    table: 'api_key',
+    own: { userUid: 'user_uid', lastUsedAt: 'last_used_at' },
+    changing: [],
+  })
+  return { ...store, noteUse: (uid, now) => void noteUse.run(now, uid) }
+}
+
+interface KeysOptions {
   readonly store: KeyStore
   readonly findUser: (uid: string) => UserRecord | undefined
   readonly transaction: <T>(work: () => T) => T

@@ -9,21 +9,34 @@ import { createSqlList, type SqlCondition, type SqlList } from '../../lists/sql-
 import type { Database } from '../../store/database.ts'
 import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
-import { freeBytesOf, receiveUpload, type UploadPart } from '../../upload/receive.ts'
-import type { RunningUpload, RunningUploads } from '../../upload/running.ts'
+import { freeBytesOf, receiveUpload, type UploadPart, uploadField } from '../../upload/receive.ts'
+import { type RunningUpload, type RunningUploads, createRunningUploads } from '../../upload/running.ts'
 import type { Staged } from '../../upload/staging.ts'
 import { platformErrors } from '../codes.ts'
 import type { PlatformSettings } from '../config.ts'
-import type { Asker, Examinations } from '../examinations.ts'
-import type { KeptFolders } from '../kept-folders.ts'
+import { type Asker, type Examinations, createExaminations, mostUploads } from '../examinations.ts'
+import { type KeptFolders, openKeptFolders } from '../kept-folders.ts'
 import type { RequireProject } from '../projects/projects.ts'
-import type { PackSummary } from '../schemas/packs.ts'
+import type { PackSummary } from './schemas.ts'
 import { requireBytes } from '../scope-counts.ts'
-import { nameTaken } from '../taken-names.ts'
-import { packList, toPackSummary } from './pack-list.ts'
-import { packColumns, toPackRecord, type PackRecord, type PackStore } from './pack-store.ts'
+import { nameTaken } from '../names.ts'
+import {
+  packList,
+  toPackSummary,
+  packColumns,
+  toPackRecord,
+  type PackRecord,
+  type PackStore,
+  createPackStore,
+} from './store.ts'
+import type { Secrets } from '../../secrets/secrets.ts'
+import type { Logger } from '../../system/log.ts'
+import type { WorkerOptions } from '../../program/run-worker.ts'
+import { createProfiles, type Profiles } from '../profiles/profiles.ts'
+import { type UsingCluster, createProfileStore } from '../profiles/store.ts'
+import { sealedColumns, sealOf } from '../system/secret.ts'
 
-export interface PacksOptions {
+interface PacksOptions {
   readonly store: PackStore
   readonly folders: KeptFolders
   readonly database: Pick<Database, 'sql' | 'transaction'>
@@ -39,7 +52,7 @@ export interface PacksOptions {
 }
 
 /** A form with a pack that is arriving; see `UploadOptions`. */
-export interface PackForm {
+interface PackForm {
   readonly parts: (signal: AbortSignal) => AsyncIterable<UploadPart>
   readonly expectedBytes: number | undefined
   readonly asker: Asker
@@ -68,7 +81,7 @@ export interface Packs {
   usesOfProject(projectUid: string): readonly string[]
 }
 
-export function createPacks(options: PacksOptions): Packs {
+function createPacks(options: PacksOptions): Packs {
   const { store, folders, database, read, requireProject, examinations, uploads, settings, usesOf, clock } =
     options
   const { limitBytes, scopeLimitBytes, reserveBytes } = settings
@@ -159,5 +172,109 @@ export function createPacks(options: PacksOptions): Packs {
     has: ({ uid }) => store.find(uid) !== undefined,
     folderOf: ({ uid }) => join(folders.folder, uid, packContent),
     usesOfProject: (projectUid) => store.counts.usesOf(projectUid, 'pack'),
+  }
+}
+
+interface PackPartsOptions {
+  readonly stateDirectory: string
+  readonly settings: PlatformSettings['packs']
+  readonly database: Database
+  /** See `LeftoverOptions`. */
+  readonly completeUntil: number
+  readonly read: Reader['read']
+  readonly secrets: Secrets
+  readonly requireProject: RequireProject
+  /** Of `examine.cjs`. */
+  readonly worker: WorkerOptions
+  /** The clusters that use a profile. */
+  readonly usesOf: (profileUid: string) => readonly UsingCluster[]
+  /** The clusters that were made of a pack. */
+  readonly madeOf: (packUid: string) => readonly UsingCluster[]
+  /** Ends what is being received. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Packs, and the profiles that are made of them. */
+export interface PackParts {
+  readonly packs: Packs
+  readonly profiles: Profiles
+  readonly examinations: Examinations
+  /** Names of what keeps a project from being deleted. */
+  usesOf(projectUid: string): readonly string[]
+  stop(): Promise<void>
+}
+
+/** Creates the parts in the order of their dependencies, and removes what a killed daemon left. */
+export async function createPackParts(options: PackPartsOptions): Promise<PackParts> {
+  const { stateDirectory, settings, database, read, secrets, requireProject, worker } = options
+  const { usesOf, madeOf, stopping, clock, log } = options
+  const examinations = createExaminations(worker)
+  const { maximum, maximumPerUser: ofUser, waitSeconds } = settings
+  const uploads = createRunningUploads({
+    ...{ what: 'packs and cluster profiles', field: uploadField, maximum, ofUser, ofAll: mostUploads },
+    ...{ waitSeconds, log },
+  })
+  const packStore = createPackStore(database)
+  const profileStore = createProfileStore(database)
+  const profileFolders = await openKeptFolders({
+    completeUntil: options.completeUntil,
+    log,
+    folder: join(stateDirectory, 'profiles'),
+    named: profileStore.filesUids().map(({ filesUid }) => filesUid),
+    onMissing(filesUid) {
+      const { uid = '' } = profileStore.filesUids().find((each) => each.filesUid === filesUid) ?? {}
+      const { name, version } = profileStore.find(uid) ?? {}
+      profileStore.remove(uid)
+      log.error({ name, version }, 'the files of a cluster profile are missing; import it again')
+    },
+  })
+  const packFolders = await openKeptFolders({
+    completeUntil: options.completeUntil,
+    log,
+    folder: join(stateDirectory, 'packs'),
+    named: packStore.uids(),
+    onMissing(uid) {
+      const { name, version } = packStore.find(uid) ?? {}
+      packStore.remove(uid)
+      log.error({ name, version }, 'the files of a pack are missing; upload it again')
+    },
+  })
+  const profiles = createProfiles({
+    ...{ store: profileStore, folders: profileFolders, packs: packStore, database, read, examinations },
+    ...{
+      uploads,
+      requireProject,
+      settings,
+      usesOf,
+      clock,
+      seal: sealOf(secrets, sealedColumns.profileVariables),
+    },
+  })
+  const packs = createPacks({
+    ...{
+      store: packStore,
+      folders: packFolders,
+      database,
+      read,
+      requireProject,
+      examinations,
+      uploads,
+      settings,
+      clock,
+    },
+    usesOf: (pack) => [
+      ...profiles.usesOfPack(pack),
+      ...madeOf(pack.uid).map(({ name }) => `the cluster ${name}`),
+    ],
+  })
+  const stop = async () => {
+    await Promise.all([uploads.stop(), examinations.stop()])
+  }
+  stopping.addEventListener('abort', () => void stop(), { once: true })
+  return {
+    ...{ packs, profiles, examinations, stop },
+    usesOf: (projectUid) => [...packs.usesOfProject(projectUid), ...profiles.usesOfProject(projectUid)],
   }
 }

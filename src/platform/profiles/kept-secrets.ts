@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isMask } from '../../base/mask.ts'
 import { refusedField } from '../../errors/refused-field.ts'
-import type { Variable } from '../schemas/profiles.ts'
+import type { Variable } from './schemas.ts'
 
 /** Variables as they are stored, and as replies show them, in the same order. */
 export interface StoredVariables {

@@ -28,20 +28,23 @@ import { platformErrors } from '../codes.ts'
 import type { PlatformSettings } from '../config.ts'
 import type { Asker, Examinations, ProfileText } from '../examinations.ts'
 import type { KeptFolders } from '../kept-folders.ts'
-import type { PackRecord, PackStore } from '../packs/pack-store.ts'
+import type { PackRecord, PackStore } from '../packs/store.ts'
 import type { RequireProject } from '../projects/projects.ts'
-import type { ClusterProfile, Variable } from '../schemas/profiles.ts'
+import type { ClusterProfile, Variable } from './schemas.ts'
 import { requireBytes } from '../scope-counts.ts'
 import { restoreSecrets } from './kept-secrets.ts'
-import { type UsingCluster, comparedProfile, profileList, toClusterProfile } from './profile-list.ts'
 import {
+  type UsingCluster,
+  comparedProfile,
+  profileList,
+  toClusterProfile,
   headColumns,
   toProfileHead,
   type ProfileHead,
   type ProfileRecord,
   type ProfileStore,
-} from './profile-store.ts'
-import { nameTaken } from '../taken-names.ts'
+} from './store.ts'
+import { nameTaken } from '../names.ts'
 
 export interface ProfilesOptions {
   readonly store: ProfileStore

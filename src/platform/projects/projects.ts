@@ -1,4 +1,4 @@
-import { changedAnnotations } from '../annotations.ts'
+import { changedAnnotations, type CallerChanges, requireUnchanged } from '../requests/changes.ts'
 import type { Role } from '../../base/role.ts'
 import { uuidAt } from '../../base/uid.ts'
 import { formatTime } from '../../base/time.ts'
@@ -9,10 +9,8 @@ import type { ListResource } from '../../lists/resource.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
 import { requireBelowMost } from '../scope-counts.ts'
-import type { CallerChanges } from '../caller-changes.ts'
-import { Project, type ProjectEntity } from '../schemas/projects.ts'
-import { requireUnchanged } from '../unchanged.ts'
-import type { ProjectRecord, ProjectStore } from './project-store.ts'
+import { Project, type ProjectEntity } from './schemas.ts'
+import type { ProjectRecord, ProjectStore } from './store.ts'
 
 export interface ProjectsOptions {
   readonly store: ProjectStore

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { chooseEndpoint } from '../../../src/platform/openstack/catalogue.ts'
+import { chooseEndpoint } from '../../../src/platform/clouds/openstack/keystone.ts'
 import { refusalOf } from '../../support/refusal-of.ts'
 
 const endpoint = (kind: string, region: string, url: string) => ({

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { toMachine } from '../../../src/platform/openstack/to-machine.ts'
-import type { Machine } from '../../../src/platform/schemas/machines.ts'
+import { toMachine } from '../../../src/platform/clouds/openstack/openstack.ts'
+import type { Machine } from '../../../src/platform/clouds/schemas.ts'
 import { statesOf, statesOfServers } from '../../support/cloud-states.ts'
 import { createCloudWorld, machinesOf, type CloudWorld } from '../../support/platform-clouds.ts'
 import { manyServers, pageOf, recorded, type Page, type PlayedServer } from '../../support/played-cloud.ts'

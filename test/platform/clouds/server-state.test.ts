@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toMachineState } from '../../../src/platform/openstack/server-state.ts'
+import { toMachineState } from '../../../src/platform/clouds/openstack/openstack.ts'
 
 const state = (status: string, task = '', fault = '') => toMachineState({ status, task, fault })
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { configurationProblems } from '../../../src/platform/clusters/check-configuration.ts'
-import type { HostRecord } from '../../../src/platform/hosts/host-store.ts'
+import type { HostRecord } from '../../../src/platform/hosts/store.ts'
 
 const problemsOf = (address: string, nics: HostRecord['reported']['device']['nics'] = []) =>
   configurationProblems(

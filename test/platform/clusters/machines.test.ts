@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { ask, beat, by, clusterWorld, create, report } from '../../support/cluster-world.ts'
 import { minuteMs } from '../../support/turning-clock.ts'
-import type { EdgeNativeMachine } from '../../../src/platform/schemas/machines.ts'
+import type { EdgeNativeMachine } from '../../../src/platform/clouds/schemas.ts'
 
 const world = clusterWorld()
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import type { Audit } from '../../../src/platform/schemas/audits.ts'
+import type { Audit } from '../../../src/platform/audits/schemas.ts'
 import { ask, beat, by, clusterWorld, create, report, shown, wanted } from '../../support/cluster-world.ts'
 import { dayMs, minuteMs } from '../../support/turning-clock.ts'
 import { waitFor } from '../../support/wait-for.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { EdgeHostDevice } from '../../../src/platform/schemas/edge-hosts.ts'
+import type { EdgeHostDevice } from '../../../src/platform/hosts/schemas.ts'
 import { ask, clusterWorld, create } from '../../support/cluster-world.ts'
 
 const world = clusterWorld()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { newsBetween, verdictOf } from '../../../src/platform/commands/cluster-news.ts'
-import type { SpectroCluster } from '../../../src/platform/schemas/clusters.ts'
+import { newsBetween, verdictOf } from '../../../src/platform/clusters/commands-watch.ts'
+import type { SpectroCluster } from '../../../src/platform/clusters/schemas.ts'
 
 const now = '2026-01-31T08:10:00Z'
 interface Looks {

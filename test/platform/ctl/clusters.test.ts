@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { ClusterVariables, SpectroCluster } from '../../../src/platform/schemas/clusters.ts'
+import type { ClusterVariables, SpectroCluster } from '../../../src/platform/clusters/schemas.ts'
 import { createCtl, overSocket, type Ctl } from '../../support/ctl.ts'
 import {
   clusterEntity,

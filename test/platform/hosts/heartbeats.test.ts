@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { EdgeHostDevice } from '../../../src/platform/schemas/edge-hosts.ts'
+import type { EdgeHostDevice } from '../../../src/platform/hosts/schemas.ts'
 import { playEdgeHost, type PlayedEdgeHost } from '../../support/played-edge-host.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
 import { minuteMs } from '../../support/turning-clock.ts'

@@ -1,8 +1,7 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { judgeGeneration, type Generations } from '../../../src/platform/hosts/generations.ts'
-import { parseHostKey, readLoginProof } from '../../../src/platform/hosts/login-proof.ts'
-import { createNonces } from '../../../src/platform/hosts/nonces.ts'
+import { judgeGeneration, type Generations } from '../../../src/platform/hosts/store.ts'
+import { parseHostKey, readLoginProof, createNonces } from '../../../src/platform/hosts/login.ts'
 import { createTurningClock } from '../../support/turning-clock.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519')

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sealedColumns } from '../../../src/platform/secret/sealed-columns.ts'
+import { sealedColumns } from '../../../src/platform/system/secret.ts'
 import { bundleProgram } from '../../support/bundle-program.ts'
 import { importProfile, smallPack, smallProfile, tarOf, uploadPack } from '../../support/platform-packs.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'

@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox'
 import { createBodyCheck, createValidatorCompiler, describeProblem } from '../../../src/api/compilers.ts'
 import type { Refusal } from '../../../src/base/field-stance.ts'
 import { ClusterConfiguration } from '../../../src/cluster/schemas.ts'
-import { EdgeNativeClusterEntity } from '../../../src/platform/schemas/clusters.ts'
+import { EdgeNativeClusterEntity } from '../../../src/platform/clusters/schemas.ts'
 import { publishedFields } from '../../support/published-fields.ts'
 
 interface Schema {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { masked } from '../../../src/base/mask.ts'
 import { variableDetails } from '../../../src/definition/slots/details.ts'
 import { restoreSecrets } from '../../../src/platform/profiles/kept-secrets.ts'
-import type { Variable } from '../../../src/platform/schemas/profiles.ts'
+import type { Variable } from '../../../src/platform/profiles/schemas.ts'
 import { refusalOf } from '../../support/refusal-of.ts'
 
 type Option = NonNullable<Variable['options']>[number]

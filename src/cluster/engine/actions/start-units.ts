@@ -1,6 +1,6 @@
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
-import { commands } from '../commands.ts'
+import { commands } from '../step-commands.ts'
 import { units } from '../paths.ts'
 
 /** Starts containerd and the kubelet again where they do not run, as after an administrator has stopped them. */

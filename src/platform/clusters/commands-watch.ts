@@ -1,0 +1,178 @@
+import { type ShownEvent, createEventScreen } from '../../ctl/event-screen.ts'
+import type { SpectroCluster } from './schemas.ts'
+import { silenceOf, wantedNow, wantedOf, findCluster } from '../commands/find.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { formatTime } from '../../base/time.ts'
+import { notLoggedIn } from '../../ctl/client.ts'
+import type { Context } from '../../ctl/context.ts'
+import { Failure } from '../../ctl/exit-codes.ts'
+import { onInterrupt } from '../../ctl/on-interrupt.ts'
+import { parseBody, toFailure, understand } from '../../ctl/reply.ts'
+import { oneLine } from '../../ctl/text.ts'
+
+type Step = NonNullable<SpectroCluster['status']['steps']>[number]
+
+/**
+ * What has happened to a cluster between two looks at it, in its order. Pure.
+ * @param before undefined at the first look: then all that there is
+ * @param now RFC 3339; for what has no time of its own
+ */
+export function newsBetween(
+  before: SpectroCluster | undefined,
+  after: SpectroCluster,
+  now: string,
+): readonly ShownEvent[] {
+  const event = (reason: string, message: string, severity: ShownEvent['severity'] = 'Normal') => ({
+    ...{ reason, message, severity, metadata: { creationTimestamp: now } },
+  })
+  const known = new Map((before?.status.steps ?? []).map((step) => [step.key, step]))
+  const steps = (after.status.steps ?? []).flatMap((step) => stepNews(known.get(step.key), step, now))
+  const { number } = after.spec
+  const { state, message = '' } = after.status
+  const wanted = wantedNow(after)
+  const isNewState = before?.status.state !== state
+  const silence = silenceOf(after)
+  return [
+    ...(before?.spec.number === number ? [] : [event('Wanted', `number ${number}`)]),
+    ...steps.toSorted((one, other) => timeOf(one) - timeOf(other)),
+    ...(isNewState ? [event(state, message, state === 'Error' ? 'Error' : 'Normal')] : []),
+    ...(wanted && !isSame(before && wantedOf(before), wanted)
+      ? [event(wanted.reason ?? '', wanted.message ?? '', wanted.status === 'False' ? 'Warning' : 'Normal')]
+      : []),
+    ...(silence !== undefined && (before === undefined || silenceOf(before) === undefined)
+      ? [event('HostSilent', silence, 'Warning')]
+      : []),
+  ]
+}
+
+const timeOf = ({ metadata }: ShownEvent) => Date.parse(metadata.creationTimestamp)
+
+type Wanted = NonNullable<ReturnType<typeof wantedOf>>
+
+const isSame = (one: Wanted | undefined, other: Wanted | undefined): boolean =>
+  one?.status === other?.status &&
+  one?.reason === other?.reason &&
+  one?.message === other?.message &&
+  one?.observedGeneration === other?.observedGeneration
+
+function stepNews(before: Step | undefined, step: Step, now: string): ShownEvent[] {
+  const { key, title, state, failures, reason = '', startTimestamp = now, endTimestamp = now } = step
+  const isOther = before?.startTimestamp !== step.startTimestamp
+  if (!isOther && before?.state === state && before.failures === failures) return []
+  const event = (name: string, message: string, at: string, severity: ShownEvent['severity'] = 'Normal') => ({
+    ...{ reason: name, message, severity, step: key, metadata: { creationTimestamp: at } },
+  })
+  const begun = isOther || !before
+  return [
+    ...(begun ? [event(failures > 0 ? 'StepRetried' : 'StepStarted', title, startTimestamp)] : []),
+    ...(state === 'done' ? [event('StepDone', title, endTimestamp)] : []),
+    ...(state === 'failed' ? [event('StepFailed', `${title}: ${reason}`, endTimestamp, 'Error')] : []),
+  ]
+}
+
+/** What a look at a cluster means for one who waits. */
+export type Verdict =
+  'goesOn' | 'applied' | { readonly failure: string; readonly exitName: 'failed' | 'hostSilent' }
+
+// The host waits for an operator; what it tries again by itself is not here.
+const endsOf: Readonly<Record<string, string>> = {
+  Refused: 'the host has refused it',
+  ContentMissing: 'content is missing on the host',
+  NewerOnHost: 'the host has something newer; to take it back: cluster apply',
+  DeletedOnHost: 'the cluster was deleted on the host; to make it again: cluster apply',
+  ClusterExists: 'the host has another cluster',
+}
+
+const newerThanDeletion =
+  'the host has something newer, and leaves the deletion; to have it deleted all the same: cluster delete, to keep it: cluster apply --cancel-deletion'
+
+/** Whether what is wanted of a cluster has come to an end. Pure. */
+export function verdictOf(cluster: SpectroCluster): Verdict {
+  const { spec, status } = cluster
+  const { reason = '', message = '', observedGeneration = 0 } = wantedOf(cluster) ?? {}
+  const silence = silenceOf(cluster)
+  const goesOn: Verdict =
+    silence === undefined
+      ? 'goesOn'
+      : { failure: `number ${spec.number} waits: ${silence}`, exitName: 'hostSilent' }
+  // That of a change before stays until the host has dealt with the last one.
+  if (observedGeneration < spec.number) return goesOn
+  const isDeletion = status.isDeletionRequested
+  if (reason === 'Applied') {
+    if (isDeletion) return goesOn
+    if (silence === undefined) return 'applied'
+    return {
+      failure: `number ${spec.number} was applied, and since then: ${silence}`,
+      exitName: 'hostSilent',
+    }
+  }
+  const why = isDeletion && reason === 'NewerOnHost' ? newerThanDeletion : endsOf[reason]
+  if (why === undefined) return goesOn
+  return { failure: message === '' ? why : `${why}: ${message}`, exitName: 'failed' }
+}
+
+// Hosts report at most each ten seconds while something happens.
+const lookEveryMs = 3_000
+const longestPauseMs = 30_000
+
+/** `edgeplatformctl cluster watch`. */
+export async function watchCluster(context: Context<'project'>): Promise<undefined> {
+  const { client, line, output } = context
+  const { item, pathOf } = await findCluster(client, line.arguments[0] ?? '', line.options.project)
+  const name = understand(() => oneLine(item.metadata.name))
+  const screen = createEventScreen(output, process.stderr)
+  const endInterrupt = onInterrupt(() => {
+    screen.end()
+    output.note(`Interrupted. The host continues with the cluster ${name}.`)
+  })
+  try {
+    await follow(context, pathOf(), name, screen)
+  } finally {
+    endInterrupt()
+    screen.end()
+  }
+  return undefined
+}
+
+async function follow(
+  context: Context,
+  path: string,
+  name: string,
+  screen: ReturnType<typeof createEventScreen>,
+): Promise<void> {
+  let before: SpectroCluster | undefined
+  for (;;) {
+    const cluster = await look(context, path)
+    if (cluster === undefined) {
+      if (before?.status.isDeletionRequested === true) {
+        context.output.note(`The cluster ${name} is deleted.`)
+        return
+      }
+      throw new Failure('failed', `the cluster ${name} is not on the platform any more`)
+    }
+    for (const event of understand(() => newsBetween(before, cluster, formatTime(Date.now()))))
+      await screen.show(event)
+    before = cluster
+    const verdict = verdictOf(cluster)
+    if (verdict === 'applied') return
+    if (verdict !== 'goesOn') throw new Failure(verdict.exitName, oneLine(verdict.failure))
+    await sleep(lookEveryMs)
+  }
+}
+
+/** The cluster, also of a platform that is away for a while; undefined where it is gone. @throws Failure */
+async function look({ client, target }: Context, path: string): Promise<SpectroCluster | undefined> {
+  for (let pauseMs = lookEveryMs; ; pauseMs = Math.min(longestPauseMs, 2 * pauseMs)) {
+    try {
+      const reply = await client.ask({ method: 'GET', path })
+      if (reply.status === 404) return undefined
+      if (reply.status === 401) throw notLoggedIn(target, toFailure(reply))
+      if (reply.status === 200) return parseBody<SpectroCluster>(reply, ['metadata', 'spec', 'status'])
+      if (![429, 503].includes(reply.status)) throw toFailure(reply)
+    } catch (error) {
+      // It has answered before.
+      if (!(error instanceof Failure) || error.exitName !== 'unreachable') throw error
+    }
+    await sleep(pauseMs)
+  }
+}

@@ -1,0 +1,173 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { rangeFor } from '../../api/byte-range.ts'
+import { type FileSender, createFileSender } from '../../api/send-file.ts'
+import { AppError } from '../../errors/app-error.ts'
+import type { Download } from '../clusters/downloads.ts'
+import { platformErrors } from '../codes.ts'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { matchesEtag } from '../../api/etag.ts'
+import { errorReplies, NoContent, notModified } from '../../api/schemas.ts'
+import { Uid } from '../../base/uid.ts'
+import type { ClusterParts } from '../clusters/reports.ts'
+import type { HostParts } from './hosts.ts'
+import { EdgeHostFacts, EdgeHostHealth } from './schemas.ts'
+import { writableOf } from './routes.ts'
+import { ownUid } from '../requests/identify.ts'
+
+/** The headers of every reply that has what is wanted, or says that it is the same. */
+const wantedHeaders = (etag: string) => ({
+  ...{ etag, 'cache-control': 'no-store', 'accept-ranges': 'bytes' },
+})
+
+/**
+ * Sends what is wanted of a host, or the range of it that is asked for: what stands before the definition, its file, and what stands after.
+ * @throws AppError RangeUnsatisfiable, SecretReplaced; NotFound where the definition was removed
+ */
+async function sendWanted(
+  sender: FileSender,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { etag, reprDigest, definitionBytes, open, frame }: Download,
+): Promise<void> {
+  const headers = wantedHeaders(etag)
+  const { before, after } = frame()
+  const sizeBytes = before.length + definitionBytes + after.length
+  const range = rangeFor(request, etag, sizeBytes)
+  if (range === 'unsatisfiable') {
+    void reply.headers({ ...headers, 'content-range': `bytes */${sizeBytes}` })
+    throw new AppError(platformErrors.RangeUnsatisfiable, `the range is not within the ${sizeBytes} bytes`)
+  }
+  const { start, end } = range ?? { start: 0, end: sizeBytes - 1 }
+  const begin = () =>
+    reply.code(range ? 206 : 200).headers({
+      ...headers,
+      ...{ 'content-type': 'application/x-tar', 'content-length': end + 1 - start },
+      'repr-digest': reprDigest,
+      ...(range ? { 'content-range': `bytes ${start}-${end}/${sizeBytes}` } : {}),
+    })
+  // Of each part what is within the range.
+  const [fileStart, afterStart] = [before.length, before.length + definitionBytes]
+  const within = (at: number, most: number) => Math.max(0, Math.min(at, most))
+  const [from, to] = [
+    within(start - fileStart, definitionBytes),
+    within(end + 1 - fileStart, definitionBytes),
+  ]
+  const file = await open()
+  try {
+    await sender.send({
+      ...(file ? { file } : {}),
+      ...{ start: from, sizeBytes: to - from },
+      before: before.subarray(start, end + 1),
+      after: after.subarray(
+        within(start - afterStart, after.length),
+        within(end + 1 - afterStart, after.length),
+      ),
+      begin: () => begin().hijack(),
+    })
+  } finally {
+    await file?.close()
+  }
+}
+
+interface HostReportRoutesOptions {
+  readonly hosts: Pick<HostParts, 'find' | 'beat' | 'report'>
+  readonly index: Pick<ClusterParts['index'], 'headerFor'>
+  readonly downloads: Pick<ClusterParts['downloads'], 'wantedOf'>
+}
+
+const Params = Type.Object({ uid: Uid })
+// As at a registration, which is open. Fifty hosts are a page of the list, and it is made at once.
+const largestFacts = 131_072
+
+/** What hosts that are logged in do by themselves: heartbeats, what they are, and the download of what is wanted of them. */
+export const hostReportRoutes: FastifyPluginAsyncTypebox<HostReportRoutesOptions> = async (
+  app,
+  { hosts, index, downloads },
+) => {
+  const sender = createFileSender()
+  const tags = ['edgehosts']
+  const writable = (request: FastifyRequest) => {
+    const host = hosts.find(ownUid(request))
+    return host ? writableOf(host) : []
+  }
+
+  app.patch(
+    '/v1/edgehosts/:uid/health',
+    {
+      config: { access: 'host', audit: false, servedOnFullDisk: true },
+      schema: {
+        operationId: 'updateEdgeHostHealth',
+        tags,
+        summary: 'The heartbeat of a host; it is shown within a second, and hosts send it each minute',
+        description:
+          'The header Edgehost-Wanted of the reply names what GET /v1/edgehosts/{uid}/spc/download gives, as a dictionary of RFC 9651: number=3, etag="…", uid="…" (of the cluster), and deletion=1 where the cluster is to be deleted; it is not there where nothing is wanted.',
+        params: Params,
+        body: EdgeHostHealth,
+        response: { 204: NoContent, ...errorReplies(400, 401, 403, 404) },
+      },
+    },
+    async (request, reply) => {
+      const uid = ownUid(request)
+      hosts.beat(uid, request.body)
+      const wanted = index.headerFor(uid)
+      if (wanted !== undefined) void reply.header('edgehost-wanted', wanted)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    '/v1/edgehosts/:uid/spc/download',
+    {
+      exposeHeadRoute: false,
+      config: { access: 'host' },
+      schema: {
+        operationId: 'downloadEdgeHostSpc',
+        tags,
+        summary: 'What is wanted of a host: a tar with the description of its cluster and the definition',
+        description:
+          'Members: cluster.json, then definition.tar.zst, which a cluster that is to be deleted has not. A download that stopped continues with Range and If-Range. Repr-Digest (RFC 9530) is of the whole.',
+        params: Params,
+        response: {
+          200: {
+            description: 'The tar.',
+            content: { 'application/x-tar': { schema: Type.Unsafe({ type: 'string', format: 'binary' }) } },
+          },
+          206: {
+            description: 'A part of it.',
+            content: { 'application/x-tar': { schema: Type.Unsafe({ type: 'string', format: 'binary' }) } },
+          },
+          ...notModified,
+          ...errorReplies(401, 403, 404, 409, 416),
+        },
+      },
+    },
+    async (request, reply) => {
+      const wanted = downloads.wantedOf(ownUid(request))
+      if (matchesEtag(request, wanted.etag)) return reply.headers(wantedHeaders(wanted.etag)).code(304).send()
+      await sendWanted(sender, request, reply, wanted)
+      return reply
+    },
+  )
+
+  app.put(
+    '/v1/edgehosts/:uid',
+    {
+      bodyLimit: largestFacts,
+      // Facts that take no more space than those before are; others are refused where they are kept.
+      config: { writable, access: 'host', audit: false, servedOnFullDisk: true },
+      schema: {
+        operationId: 'updateEdgeHost',
+        tags,
+        summary: 'What a host is, replaced as a whole; hosts send it when it has changed',
+        params: Params,
+        body: EdgeHostFacts,
+        response: { 204: NoContent, ...errorReplies(400, 401, 403, 404) },
+      },
+    },
+    async (request, reply) => {
+      hosts.report(ownUid(request), request.body)
+      return reply.code(204).send(null)
+    },
+  )
+}
