@@ -71,10 +71,10 @@ const law = {
     ...['definition/read/choose-version.ts', 'definition/variable-fields.ts'],
     ...['definition/rules/variables.ts', 'definition/examination/wanted-archive.ts'],
     // What a host refuses of a configuration; pure.
-    ...['cluster/configuration/read-configuration.ts', 'cluster/schemas.ts'],
-    ...['cluster/configuration/endpoint-address.ts', 'cluster/host/subnet.ts', 'cluster/change/version.ts'],
-    ...['cluster/host/kubernetes-settings.ts', 'cluster/host/preflight/judge-host.ts'],
-    ...['cluster/engine/pack-config.ts', 'cluster/engine/reconfigure/fixed-settings.ts'],
+    ...['cluster/desired/configuration.ts', 'cluster/schemas.ts'],
+    ...['cluster/host/subnet.ts', 'cluster/desired/version.ts'],
+    ...['cluster/host/kubernetes-settings.ts', 'cluster/host/judge-host.ts'],
+    ...['cluster/engine/pack-config.ts', 'cluster/engine/fixed-settings.ts'],
   ],
   support: [...ground, 'archive', 'config', 'program'],
   // A program of the command line: the face of ctl, the archives of definition, the format of bundles.
@@ -155,7 +155,7 @@ const forPrograms = [
 ]
 const forClients = [...pureForClients, ...forPrograms]
 
-const ofClients = `ctl/|base/|errors/|([^/]+|cluster/certificates|cluster/change|cluster/events|cluster/packs)/schemas\\.ts$|platform/[^/]+/schemas\\.ts$|(${forClients.join('|')})\\.ts$`
+const ofClients = `ctl/|base/|errors/|([^/]+|(cluster|platform)/[^/]+)/schemas\\.ts$|(${forClients.join('|')})\\.ts$`
 
 const clientLaw = [
   {

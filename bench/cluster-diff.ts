@@ -1,6 +1,5 @@
-import { diffClusters } from '../src/cluster/diff/diff.ts'
-import type { DiffSide } from '../src/cluster/diff/side.ts'
-import type { WantedPack } from '../src/cluster/wanted.ts'
+import { diffClusters, type DiffSide } from '../src/cluster/desired/diff.ts'
+import type { WantedPack } from '../src/cluster/desired/wanted.ts'
 import type { ClusterProfileDetail } from '../src/definition/schemas.ts'
 import { wantedCluster, wantedPack } from '../test/support/cluster-parts.ts'
 import type { Measure } from './figure.ts'

@@ -117,7 +117,7 @@ const files: Record<string, string> = {
   'definition.cjs': await bundle({ ...programOptions, entryPoints: ['src/authoring/main.ts'] }),
   'examine.cjs': await bundle({ ...programOptions, entryPoints: ['src/definition/examination/main.ts'] }),
   'content.cjs': await bundle({ ...programOptions, entryPoints: ['src/content/program/main.ts'] }),
-  'prepare.cjs': await bundle({ ...programOptions, entryPoints: ['src/cluster/prepare/program/main.ts'] }),
+  'prepare.cjs': await bundle({ ...programOptions, entryPoints: ['src/cluster/prepare/main.ts'] }),
   'keeper.cjs': await bundle({ ...programOptions, entryPoints: ['src/system/lasting/main.ts'] }),
   'inventory.cjs': await bundle({ ...programOptions, entryPoints: ['src/inventory/program/main.ts'] }),
   'step.cjs': await bundle({ ...programOptions, entryPoints: ['src/cluster/step-program/main.ts'] }),

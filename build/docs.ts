@@ -8,10 +8,14 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { preflightCodes } from '../src/cluster/preflight/codes.ts'
-import { categories, conditionTypes, type ConditionType } from '../src/cluster/events/condition-types.ts'
-import type { Reason } from '../src/cluster/events/reason.ts'
-import { reasons } from '../src/cluster/events/reasons.ts'
+import { preflightCodes } from '../src/cluster/desired/preflight-codes.ts'
+import {
+  categories,
+  conditionTypes,
+  type ConditionType,
+  type Reason,
+  reasons,
+} from '../src/cluster/events/reasons.ts'
 import { formatDocument } from '../src/definition/format/format.ts'
 import { definitionCodes } from '../src/definition/rules/codes.ts'
 import { commandTable } from '../src/ctl/nouns.ts'
@@ -20,7 +24,7 @@ import { errorTable, families } from '../src/declarations.ts'
 import { createDeclaringServer, declareRooms } from './declaring-server.ts'
 import { hostApi } from './host-api.ts'
 import { manualMarkdown, ofHost } from './manual.ts'
-import { collectDocument, finishDocument, type ApiDocument, type Examples } from './openapi.ts'
+import { collectDocument, collectedDocument, finishDocument, type Examples } from './openapi.ts'
 import { apiPage, cell, errorPage, metricsPage, withoutAccepts, writeOutputs } from './pages.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -31,7 +35,7 @@ async function describeApi() {
   await collectDocument(app, hostApi(version))
   await declareRooms(app)
   const examples = JSON.parse(readFileSync(join(root, 'docs/examples.json'), 'utf8')) as Examples
-  const declared = app.swagger() as unknown as ApiDocument
+  const declared = collectedDocument(app)
   return { declared, document: finishDocument(declared, examples, errorTable) }
 }
 

@@ -177,6 +177,22 @@ const withFieldsOf = (common: TSchema, own: unknown) => ({
   },
 })
 
+const verbs = ['post', 'get', 'put', 'patch', 'delete']
+
+/** What an app has collected, in an order that does not depend on the files that declare the routes. */
+export function collectedDocument(app: { swagger(): unknown }): ApiDocument {
+  const document = app.swagger() as ApiDocument
+  const paths = Object.entries(document.paths)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([path, methods]) => {
+      const byVerb = Object.entries(methods).sort(
+        ([one], [other]) => verbs.indexOf(one) - verbs.indexOf(other),
+      )
+      return [path, Object.fromEntries(byVerb)] as const
+    })
+  return { ...document, paths: Object.fromEntries(paths) }
+}
+
 /** The finished document: shared schemas and errors as references, descriptions of replies, recorded examples. */
 export function finishDocument(
   declared: ApiDocument,

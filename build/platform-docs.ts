@@ -11,7 +11,7 @@ import { errorTable, families, tags } from '../src/platform-declarations.ts'
 import { commandTable } from '../src/ctl/platform-nouns.ts'
 import { createDeclaringServer, declarePlatform } from './declaring-server.ts'
 import { manualMarkdown, ofPlatform } from './manual.ts'
-import { collectDocument, finishDocument, type ApiDocument } from './openapi.ts'
+import { collectDocument, collectedDocument, finishDocument } from './openapi.ts'
 import { apiPage, errorPage, metricsPage, withoutAccepts, writeOutputs } from './pages.ts'
 
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string }
@@ -56,7 +56,7 @@ await collectDocument(app, {
   },
 })
 await declarePlatform(app)
-const declared = app.swagger() as unknown as ApiDocument
+const declared = collectedDocument(app)
 const document = finishDocument(declared, { operations: {}, errors: {} }, errorTable)
 
 writeOutputs({

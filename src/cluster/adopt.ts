@@ -1,20 +1,146 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { uidOf } from '../base/uid.ts'
+import { replaceFile } from '../system/files.ts'
+import type { ClusterRecord, NewCluster, ClusterStore } from './cluster-store.ts'
+import { preparedFiles, readWanted } from './desired/prepared.ts'
+import type { Sealed, RevisionStore } from './desired/revisions.ts'
+import type { ClusterSummary, Wanted } from './desired/wanted.ts'
 import { existsSync } from 'node:fs'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
 import type { LastingRun, LastingRuns } from '../system/lasting/runs.ts'
 import type { Logger } from '../system/log.ts'
-import { findCopy } from './cluster-copy.ts'
-import type { ClusterStore } from './cluster-store.ts'
 import type { EventLog } from './events/event-log.ts'
-import { everyStep, type PlanParts } from './plan.ts'
-import { readWanted } from './read-generation.ts'
-import type { RevisionStore } from './revisions/revision-store.ts'
-import type { Sealed } from './sealed.ts'
-import type { Step } from './step.ts'
-import { runNameOf } from './steps/run-name.ts'
-import type { StepStore } from './steps/step-store.ts'
+import { everyStep, type PlanParts } from './loop/plan.ts'
+import type { Step } from './loop/step.ts'
+import { runNameOf } from './loop/step-runner.ts'
+import type { StepStore } from './loop/step-store.ts'
 
-export interface AdoptionOptions {
+/** What is stored of a cluster, beside its files: from it the cluster is adopted where the database was lost. */
+interface ClusterCopy {
+  readonly uid: string
+  readonly name: string
+  readonly generation: number
+  readonly folder: string
+  readonly summary: ClusterSummary
+  /** With sensitive values masked. */
+  readonly posted: NewCluster['posted']
+  /** Sensitive values and what was posted in plain text, sealed; base64. Of an earlier version only the values. */
+  readonly sealed: string
+  readonly mark: string
+  readonly createdAt: number
+}
+
+interface FoundCopy {
+  readonly cluster: NewCluster
+  /** What was posted, in plain text; undefined where that is lost. */
+  readonly plain: NewCluster['posted'] | undefined
+  /** What could not be read, for operators; empty where all could. */
+  readonly losses: readonly string[]
+}
+
+const copyFile = 'cluster.json'
+
+/** What of the copy is sealed. */
+interface Secrets {
+  readonly plain?: NewCluster['posted'] | undefined
+  readonly sensitive: readonly string[]
+}
+
+/** Writes the copy of the active revision into the folder of the cluster. @param plain what was posted, in plain text */
+export async function writeCopy(
+  cluster: NewCluster,
+  plain: NewCluster['posted'] | undefined,
+  sealed: Sealed,
+): Promise<void> {
+  const { uid, name, generation, folder, summary, posted, sensitive, mark, at } = cluster
+  const copy: ClusterCopy = {
+    ...{ uid, name, generation, folder, summary, posted, createdAt: at },
+    sealed: sealed.seal(JSON.stringify({ plain, sensitive } satisfies Secrets)).toString('base64'),
+    mark: Buffer.from(mark).toString('base64'),
+  }
+  await replaceFile(join(dirname(folder), copyFile), JSON.stringify(copy), 0o600)
+}
+
+/** Writes the copy where the one that is there is not of the active revision. */
+export async function followCopy(
+  record: ClusterRecord,
+  plain: NewCluster['posted'] | undefined,
+  sealed: Sealed,
+): Promise<void> {
+  const copy = await readJson<ClusterCopy>(join(dirname(record.folder), copyFile))
+  if (copy?.generation !== record.generation || copy.folder !== record.folder)
+    await writeCopy({ ...record, at: record.createdAt }, plain, sealed)
+}
+
+/**
+ * Finds the cluster in the folder of the room; of several the newest that can be read.
+ * @param folder `<state>/cluster`
+ * @returns undefined where no folder of a cluster can be read
+ */
+async function findCopy(folder: string, sealed: Sealed): Promise<FoundCopy | undefined> {
+  // They begin with their time.
+  const uids = (await readdir(folder)).filter((name) => uidOf(name) !== undefined).sort()
+  for (const uid of uids.reverse()) {
+    const found = (await readCopy(join(folder, uid), sealed)) ?? (await readBare(join(folder, uid)))
+    if (found) return found
+  }
+  return undefined
+}
+
+async function readCopy(folder: string, sealed: Sealed): Promise<FoundCopy | undefined> {
+  const copy = await readJson<ClusterCopy>(join(folder, copyFile))
+  if (!copy) return undefined
+  const { uid, name, generation, summary, posted, createdAt } = copy
+  const opened = sealed.open(Buffer.from(copy.sealed, 'base64'))
+  const found = JSON.parse(opened ?? '[]') as Secrets | readonly string[]
+  const secrets: Secrets = 'sensitive' in found ? found : { sensitive: found }
+  return {
+    plain: secrets.plain,
+    cluster: {
+      ...{ uid, name, generation, folder: copy.folder, summary, posted, at: createdAt },
+      sensitive: secrets.sensitive,
+      mark: Buffer.from(copy.mark, 'base64'),
+    },
+    losses: opened === undefined ? [lostSecret] : [],
+  }
+}
+
+/** Without the copy the cluster is known by what is wanted. */
+async function readBare(folder: string): Promise<FoundCopy | undefined> {
+  const generations = (await readdir(folder)).filter((name) => /^\d+$/.test(name))
+  const newest = Math.max(...generations.map(Number))
+  const wanted = await readJson<Wanted>(join(folder, String(newest), preparedFiles.wanted))
+  if (!wanted) return undefined
+  const { uid, name, generation, kubernetes, node } = wanted
+  return {
+    plain: undefined,
+    cluster: {
+      ...{ uid, name, generation, folder: wanted.folder },
+      summary: {
+        kubernetes: { pack: kubernetes.pack, version: kubernetes.version },
+        ...{ node, definition: { name: 'unknown', version: 'unknown', sha256: '' } },
+      },
+      posted: { metadata: { name } },
+      ...{ sensitive: [], mark: new Uint8Array(), at: Date.now() },
+    },
+    losses: [`${join(folder, copyFile)} cannot be read, so what was posted is lost`, lostSecret],
+  }
+}
+
+const lostSecret =
+  'its sensitive values cannot be told from others any more, so messages of Kubernetes that quote them show them; to change that, delete the cluster and create it again'
+
+const readJson = async <T>(path: string): Promise<T | undefined> => {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as T
+  } catch {
+    return undefined
+  }
+}
+
+interface AdoptionOptions {
   /** `<state>/cluster` */
   readonly folder: string
   /** The record of the host: it is there from the first step of a cluster to the last one of its deletion. */

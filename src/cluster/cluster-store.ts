@@ -1,11 +1,22 @@
 import type { Database } from '../store/database.ts'
-import type { Renewal } from './certificates/renewal.ts'
 import type { ClusterConfiguration } from './schemas.ts'
-import type { NewRevision } from './revisions/revision.ts'
-import type { Sealed } from './sealed.ts'
-import type { Seen } from './seen.ts'
-import { begun, pending, type Standing } from './states.ts'
-import type { ClusterSummary } from './summary.ts'
+import type { NewRevision, Sealed } from './desired/revisions.ts'
+import type { Seen } from './loop/seen.ts'
+import { begun, pending, type Standing } from './loop/states.ts'
+import type { ClusterSummary } from './desired/wanted.ts'
+
+/** A renewal of the certificates that an administrator has asked for. */
+export interface Renewal {
+  readonly uid: string
+  readonly by: string
+  /** Milliseconds since 1970, as all times. */
+  readonly askedAt: number
+  /** Null while it is under way. */
+  readonly endedAt: number | null
+}
+
+export const isUnderWay = (renewal: Renewal | null): renewal is Renewal & { endedAt: null } =>
+  renewal !== null && renewal.endedAt === null
 
 /** The cluster as it is stored; what it consists of is in the folder of its generation. */
 export interface ClusterRecord {

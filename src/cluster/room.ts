@@ -1,67 +1,136 @@
+import type { SystemEntry } from '../audit/own-entries.ts'
+import type { ContentRoom } from '../content/room.ts'
+import type { Definitions } from '../definition/definitions.ts'
+import type { DefinitionSettings } from '../definition/config.ts'
+import type { HostFiles } from '../host/files.ts'
+import type { Host } from '../host/room.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import type { Database } from '../store/database.ts'
+import type { Clock } from '../system/clock.ts'
+import type { ContinueTokens } from '../lists/continue-token.ts'
+import type { Logger } from '../system/log.ts'
+import type { CommandRunner } from '../system/runner.ts'
+import type { ClusterSettings } from './config.ts'
+import { type ClusterEvent, createAddEvent, createEventLog, conditionsOf } from './events/event-log.ts'
+import { type Histogram, createHistogram } from '../base/histogram.ts'
+import type { FiguresOf, Room } from '../room.ts'
+import type { about } from './about.ts'
+import type { Standing } from './loop/states.ts'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createHistogram } from '../base/histogram.ts'
 import { createLock } from '../base/lock.ts'
 import { uidOf } from '../base/uid.ts'
 import type { ClusterProfileDetail } from '../definition/schemas.ts'
 import type { HostInCluster } from '../host/document.ts'
 import { createKubernetesClient } from '../kubernetes/create-client.ts'
-import type { Room } from '../room.ts'
 import { createHideOf } from '../definition/slots/secrets.ts'
 import { clearLeftovers } from '../store/leftovers.ts'
 import { sweepTemporary } from '../system/files.ts'
 import { createLastingRuns } from '../system/lasting/runs.ts'
-import { createAddEvent } from './add-event.ts'
-import { adopt } from './adopt.ts'
-import { createCertificates } from './certificates/certificates.ts'
-import { createChange } from './change/change.ts'
-import { withDefinition } from './change/edits.ts'
-import { createUpkeep } from './change/upkeep.ts'
-import { followCopy, writeCopy } from './cluster-copy.ts'
+import { adopt, followCopy, writeCopy } from './adopt.ts'
+import { createCertificates } from './api/certificates.ts'
+import { createChange } from './desired/change.ts'
+import { withDefinition } from './desired/edits.ts'
+import { createUpkeep } from './desired/upkeep.ts'
 import { createClusterStore } from './cluster-store.ts'
-import { givenIn } from './configuration/read-configuration.ts'
-import { createCreation, pinHolder } from './creation.ts'
-import { createDetails } from './details.ts'
+import { givenIn } from './desired/configuration.ts'
+import { createCreation, pinHolder, createExamine, createRequestStore } from './desired/creation.ts'
+import { createDetails, hostInCluster } from './api/details.ts'
 import { createKubeadmEngine, readAdminKubeconfig } from './engine/kubeadm.ts'
 import { isScratch } from './engine/kubeadm-files.ts'
-import { isProbe } from './host/preflight/probe-folder.ts'
+import { isProbe } from './host/probe-folder.ts'
 import { clusterPaths, kubernetesFiles } from './engine/paths.ts'
-import { createExamine } from './examine.ts'
-import { clusterFigures } from './figures.ts'
-import { createEventLog } from './events/create-event-log.ts'
 import { createErrorLogs } from './events/error-logs.ts'
 import { createEventList } from './events/event-list.ts'
-import { conditionsOf } from './events/lifecycle.ts'
 import { createClusterHost } from './host/create-cluster-host.ts'
 import { applicationsOf } from './packs/applications.ts'
 import { createPackWork } from './packs/create-pack-work.ts'
-import { withoutSecrets, type Observed } from './observed.ts'
-import { createFromPlatform, type FromPlatform } from './from-platform.ts'
-import { hostInCluster } from './host-in-cluster.ts'
-import { createPlatformReport, type PlatformReport } from './platform-report.ts'
-import { createPreflight } from './preflight/collect.ts'
-import { createContentPreflight } from './prepare/content-preflight.ts'
-import { createPrepare } from './prepare/prepare.ts'
-import { readProfiles, readWanted } from './read-generation.ts'
-import { createReading, noCluster } from './reading.ts'
-import { createReconcile } from './reconcile.ts'
-import { createRequestStore } from './request-store.ts'
-import { applicationRoutes } from './routes/applications.ts'
-import { changeRoutes } from './routes/change.ts'
-import { clusterRoutes } from './routes/cluster.ts'
-import { eventRoutes } from './routes/events.ts'
-import { certificateRoutes } from './routes/certificates.ts'
-import { nodeRoutes } from './routes/nodes.ts'
-import { patchRoutes } from './routes/patch.ts'
-import { revisionRoutes } from './routes/revisions.ts'
-import { scheduleOf } from './revisions/document.ts'
-import { createRevisionStore } from './revisions/revision-store.ts'
-import { createSealed } from './sealed.ts'
-import { createStepRunner } from './steps/step-runner.ts'
-import { createStepStore } from './steps/step-store.ts'
-import { createCopies } from './update/copies.ts'
-import type { Wanted } from './wanted.ts'
-import type { ClusterOptions } from './room-options.ts'
+import { withoutSecrets, type Observed } from './loop/observed.ts'
+import {
+  createFromPlatform,
+  type FromPlatform,
+  createPlatformReport,
+  type PlatformReport,
+} from './api/platform.ts'
+import { createPreflight, createContentPreflight } from './desired/preflight.ts'
+import { createPrepare } from './desired/prepare.ts'
+import { readProfiles, readWanted } from './desired/prepared.ts'
+import { createReading, noCluster } from './api/reading.ts'
+import { createReconcile } from './loop/reconcile.ts'
+import {
+  applicationRoutes,
+  clusterRoutes,
+  certificateRoutes,
+  nodeRoutes,
+  revisionRoutes,
+} from './api/routes.ts'
+import { changeRoutes, patchRoutes } from './api/routes-change.ts'
+import { eventRoutes } from './api/routes-events.ts'
+import { scheduleOf } from './desired/revision-document.ts'
+import { createRevisionStore, createSealed } from './desired/revisions.ts'
+import { createStepRunner } from './loop/step-runner.ts'
+import { createStepStore } from './loop/step-store.ts'
+import { createCopies } from './loop/activation.ts'
+import type { Wanted } from './desired/wanted.ts'
+
+/** What the room of the cluster is made of. */
+interface ClusterOptions {
+  readonly settings: ClusterSettings
+  /** Limits of definitions. */
+  readonly definitionSettings: DefinitionSettings
+  readonly stateDirectory: string
+  readonly database: Database
+  /** See `LeftoverOptions`. */
+  readonly completeUntil: number
+  readonly secrets: Secrets
+  readonly listTokens: ContinueTokens
+  /** Id of this host. */
+  readonly hostId: string
+  readonly host: Pick<Host, 'hostName' | 'addresses' | 'nics' | 'refresh'>
+  /** Called for each event of the cluster, in the transaction that stores it. */
+  readonly onEvent: (event: Omit<ClusterEvent, 'id'>) => void
+  readonly files: HostFiles
+  readonly definition: Pick<Definitions, 'archiveOf' | 'takeFromPlatform' | 'dropFromPlatform'>
+  /** What is wrong with the form of a `ClusterConfiguration` that did not come over the API; undefined for nothing. */
+  readonly problemOf: (configuration: unknown) => string | undefined
+  /** Writes an audit record for a change that no user made. */
+  readonly record: (entry: SystemEntry) => void
+  readonly content: Pick<
+    ContentRoom,
+    'find' | 'findChart' | 'findProgram' | 'programVersions' | 'pin' | 'renewPins' | 'unpin' | 'registry'
+  >
+  /** The certificate of this host, PEM. */
+  readonly certificate: () => string
+  /** As OCI names it. */
+  readonly architecture: string
+  readonly cores: number
+  readonly version: string
+  readonly runner: CommandRunner
+  /** Runs programs outside of the sandbox of the daemon. */
+  readonly privileged: CommandRunner
+  /** Whether the daemon is a unit of systemd. */
+  readonly asUnits: boolean
+  readonly programs: { readonly step: string; readonly keeper: string; readonly prepare: string }
+  /** Aborted when a stop of the daemon begins. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** The metrics of the room. @param ends how many steps have ended, by how */
+const clusterFigures = (
+  standing: Standing | undefined,
+  ends: Readonly<Record<string, number>>,
+  durations: Pick<Histogram, 'figures'>,
+): FiguresOf<typeof about.families> => ({
+  edgehostd_cluster_phase: standing && [{ labels: { phase: standing.phase }, value: 1 }],
+  edgehostd_cluster_healthy: standing && Number(standing.health.status === 'Healthy'),
+  edgehostd_cluster_steps_total: Object.entries(ends).map(([result, value]) => ({
+    labels: { result },
+    value,
+  })),
+  edgehostd_cluster_step_duration_seconds: durations.figures(),
+})
 
 /** The room, and what other rooms ask of it. */
 export interface ClusterRoom extends Room {

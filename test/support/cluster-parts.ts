@@ -1,7 +1,7 @@
-import { emptyHost, noSetting, type Observed, type PackObserved } from '../../src/cluster/observed.ts'
-import type { PlanParts } from '../../src/cluster/plan.ts'
-import type { Step } from '../../src/cluster/step.ts'
-import type { Wanted, WantedPack } from '../../src/cluster/wanted.ts'
+import { emptyHost, noSetting, type Observed, type PackObserved } from '../../src/cluster/loop/observed.ts'
+import type { PlanParts } from '../../src/cluster/loop/plan.ts'
+import type { Step } from '../../src/cluster/loop/step.ts'
+import type { Wanted, WantedPack } from '../../src/cluster/desired/wanted.ts'
 
 /** A step that the daemon itself does. */
 export const callStep = (key: string, more: Partial<Step> = {}): Step => ({

@@ -25,7 +25,7 @@ export const inventoryProgram = builtOnce('inventory', 'inventory/program')
 /** Path of the program that does one action of a step. */
 export const stepProgram = builtOnce('step', 'cluster/step-program')
 /** Path of the program that prepares a cluster. */
-export const prepareProgram = builtOnce('prepare', 'cluster/prepare/program')
+export const prepareProgram = builtOnce('prepare', 'cluster/prepare')
 /** Path of the program that keeps a run. */
 export const keeperProgram = builtOnce('keeper', 'system/lasting')
 /** Path of edgehostctl. */

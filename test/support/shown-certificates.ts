@@ -1,5 +1,5 @@
-import { certificateDetails } from '../../src/cluster/certificates/certificate-details.ts'
-import type { RenewalAccepted } from '../../src/cluster/certificates/schemas.ts'
+import { certificateDetails } from '../../src/cluster/api/certificates.ts'
+import type { RenewalAccepted } from '../../src/cluster/schemas.ts'
 
 const begin = Date.parse('2026-01-31T09:45:00Z')
 const dayMs = 86_400_000

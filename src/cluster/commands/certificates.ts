@@ -5,7 +5,7 @@ import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
 import { parseBody } from '../../ctl/reply.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment, oneLine } from '../../ctl/text.ts'
-import type { CertificateDetails, RenewalAccepted } from '../certificates/schemas.ts'
+import type { CertificateDetails, RenewalAccepted } from '../schemas.ts'
 import { clusterPath } from '../../ctl/cluster-details.ts'
 import { showUntil } from './watch.ts'
 

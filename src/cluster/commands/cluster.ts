@@ -1,8 +1,123 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
-import { changeCommands } from './change-commands.ts'
 import { onHost } from '../../ctl/on-host.ts'
-import { file, filter, limit, yes } from '../../ctl/options.ts'
-import { certificateCommands } from './certificate-commands.ts'
+import { offerField } from '../../ctl/names.ts'
+import { hostSettings, yes, type Options, file, filter, limit } from '../../ctl/options.ts'
+
+/** The certificates of Kubernetes. */
+const certificateCommands: Noun = [
+  defineCommand({
+    name: 'cluster certificates',
+    arguments: ['[renew]'],
+    summary: 'Show the certificates of Kubernetes: who has signed them, and when they end; or renew them',
+    details:
+      'The certificates of the control plane are renewed by themselves 30 days before their end. With renew they are renewed now: the API server of the cluster is away for some seconds, and workloads keep running.',
+    options: {
+      wait: {
+        summary: 'With renew: show what happens until they are renewed; ends with 1 when a try has failed.',
+        isOfCommand: true,
+      },
+    },
+    load: onHost(async () => (await import('./certificates.ts')).certificates),
+  }),
+]
+
+/** What `cluster diff` and `cluster apply` are about. */
+const wish = {
+  file: {
+    value: 'DEFINITION',
+    summary:
+      'A definition, .tgz or .tar.zst, which is sent into the slot update of the host and stays there.',
+    isOfCommand: true,
+    completes: 'file',
+  },
+  signature: {
+    value: 'FILE',
+    summary: 'Detached signature of DEFINITION, for hosts that have a signing key.',
+    isOfCommand: true,
+    completes: 'file',
+  },
+  update: {
+    summary: 'Take the definition in the slot update also with --set; without --set it is taken anyway.',
+  },
+  set: {
+    value: '[PROFILE/]NAME=VALUE...',
+    summary: 'Values of variables; an empty one takes the default. All others stay.',
+    isList: true,
+  },
+  'set-file': {
+    value: '[PROFILE/]NAME=FILE...',
+    summary: 'The same for secrets: each file has a value; - is standard input.',
+    isList: true,
+    completes: 'file',
+  },
+} as const satisfies Options
+
+const noWait = { summary: 'Do not show what happens until the change is good.' }
+
+/** The commands that change a running cluster, and show how it was changed. */
+const changeCommands: Noun = [
+  defineCommand({
+    name: 'cluster diff',
+    summary: 'Show what a change would do: packs, versions, variables, and what restarts',
+    details:
+      'Compares what the host runs with DEFINITION, or with the definition in its slot update, or with the change that waits; with --set alone, with other values of the present definition. Asks before it replaces a definition that waits in the slot. The exit code is 1 if the change is not possible.',
+    options: {
+      ...wish,
+      yes: { summary: 'Do not ask before a waiting definition is replaced.', isOfCommand: true },
+    },
+    load: onHost(async () => (await import('./apply.ts')).diffCluster),
+  }),
+  defineCommand({
+    name: 'cluster apply',
+    summary: 'Change the cluster: show what differs, ask, and follow the change until it is good',
+    details:
+      'Takes the same as cluster diff. What is applied is what was shown: it is refused if another change came between. The host makes the change by itself, also after Ctrl-C, and takes it back if the cluster does not run with it; the exit code is 1 then.',
+    options: {
+      ...wish,
+      'schedule-at': {
+        value: 'TIME',
+        summary: 'When the change is begun: RFC 3339, "2026-01-31 02:00" or +6h; it is not waited for.',
+      },
+      yes,
+      'no-wait': noWait,
+    },
+    load: onHost(async () => (await import('./apply.ts')).applyChange),
+  }),
+  defineCommand({
+    name: 'cluster rollback',
+    arguments: ['[REVISION]'],
+    completes: offerField('/v1/edge-mgmt/cluster/revisions', 'revision'),
+    summary: 'Apply an earlier revision again; without REVISION the last good one before the present one',
+    details:
+      'Shows what differs and asks. An older Kubernetes is restored from its copy, as long as that is kept; what was written to its API since is lost then, so that needs --discard-changes.',
+    options: {
+      'discard-changes': {
+        summary: 'Lose what was written to the API of Kubernetes since the copy that is restored.',
+      },
+      yes,
+      'no-wait': noWait,
+    },
+    load: onHost(async () => (await import('./apply.ts')).rollBackCluster),
+  }),
+  defineCommand({
+    name: 'cluster revisions',
+    summary:
+      'List what was accepted for the cluster, newest first, with what became of it; * is what the host is made as',
+    load: onHost(async () => (await import('./apply.ts')).listRevisions),
+  }),
+  defineCommand({
+    name: 'cluster settings',
+    summary: 'Show the NTP servers and SSH keys of the cluster, or replace both as a whole',
+    details:
+      'Both lists are replaced: without --ntp there are no NTP servers then, and without --ssh-key no keys. Shows what differs and asks.',
+    options: {
+      ...hostSettings,
+      yes,
+      'no-wait': noWait,
+    },
+    load: onHost(async () => (await import('./apply.ts')).clusterSettings),
+  }),
+]
 
 const wait = 'Show what happens, until the cluster'
 
@@ -39,7 +154,7 @@ export const cluster: Noun = [
       filter,
       namespace: { value: 'NAME', summary: 'Only what is about objects in this namespace of Kubernetes.' },
     },
-    load: onHost(async () => (await import('./events.ts')).listEvents),
+    load: onHost(async () => (await import('./get.ts')).listEvents),
   }),
   defineCommand({
     name: 'cluster watch',
@@ -54,7 +169,7 @@ export const cluster: Noun = [
     summary: "Write the kubeconfig of the cluster's administrator; for administrators",
     details: 'Without --file it is written to standard output. A file gets mode 0600.',
     options: { file },
-    load: onHost(async () => (await import('./kubeconfig.ts')).writeKubeconfig),
+    load: onHost(async () => (await import('./get.ts')).writeKubeconfig),
   }),
   ...certificateCommands,
   defineCommand({
@@ -64,6 +179,6 @@ export const cluster: Noun = [
       yes,
       wait: { summary: `${wait} is gone.`, isOfCommand: true },
     },
-    load: onHost(async () => (await import('./delete.ts')).deleteCluster),
+    load: onHost(async () => (await import('./create.ts')).deleteCluster),
   }),
 ]

@@ -7,10 +7,12 @@ import { checkMs, problemsOf, renderProblems } from '../../ctl/problems.ts'
 import { readMapping } from '../../ctl/read-mapping.ts'
 import { parseBody, toFailure } from '../../ctl/reply.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
-import { span } from '../../ctl/text.ts'
+import { span, oneLine } from '../../ctl/text.ts'
 import type { ClusterCreated, ClusterDryRun } from '../schemas.ts'
-import { clusterPath } from '../../ctl/cluster-details.ts'
-import { waitUntilRunning } from './watch.ts'
+import { clusterPath, hostPath, requireDetails } from '../../ctl/cluster-details.ts'
+import { waitUntilRunning, waitUntilDeleted } from './watch.ts'
+import { confirmDeletion } from '../../ctl/confirm.ts'
+import type { EdgeHostInfo } from '../../host/schemas.ts'
 
 type Planned = ClusterDryRun['plan'][number]
 
@@ -78,4 +80,26 @@ function renderCreated({ uid, problems = [] }: ClusterCreated, paper: Paper): st
     ),
     ...(problems.length > 0 ? [renderProblems(problems, paper)] : []),
   ].join('\n')
+}
+
+/** `edgehostctl cluster delete`: says what goes, and deletes it after a yes. */
+export async function deleteCluster(context: Context<'yes' | 'wait'>): Promise<undefined> {
+  const { client, line, output, terminal } = context
+  const details = await requireDetails(context)
+  const { name, id } = details.metadata
+  if (line.options.yes === undefined) {
+    const { spec } = await client.get<EdgeHostInfo>(hostPath, ['spec'])
+    const left =
+      spec.managementMode === 'local'
+        ? ''
+        : ' The platform manages it and still wants it: delete it there, or it is made anew with its next change.'
+    confirmDeletion(
+      terminal,
+      `The cluster ${oneLine(name ?? '')} (${oneLine(id ?? '')}) goes, with everything that runs in it and the data of its volumes on this host. The content stays.${left}`,
+    )
+  }
+  await client.change('DELETE', clusterPath)
+  if (line.options.wait !== undefined) await waitUntilDeleted(context)
+  else output.note('The cluster is being deleted: edgehostctl cluster watch')
+  return undefined
 }

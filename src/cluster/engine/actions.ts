@@ -1,12 +1,10 @@
-import { renewalStep } from '../certificates/renewal-step.ts'
-import type { StepAction, StepActions } from '../step-program/action.ts'
-import { initialise, clearInitialisation } from './actions/initialise.ts'
-import { pullImages } from './actions/pull-images.ts'
-import { removeKubernetes } from './actions/remove-kubernetes.ts'
+import { renewalStep, type StepAction, type StepActions } from '../loop/step.ts'
+import { initialise, clearInitialisation, pullImages } from './initialise.ts'
+import { removeKubernetes } from './remove-kubernetes.ts'
 import { fixNodeName, nodeNameStep } from './node-name.ts'
-import { startContainerd } from './actions/start-containerd.ts'
-import { startUnits } from './actions/start-units.ts'
-import { reconfigure } from './reconfigure/reconfigure.ts'
+import { startContainerd } from './start-containerd.ts'
+import { startUnits } from './units.ts'
+import { reconfigure } from './reconfigure.ts'
 
 /** An action that is loaded when it is run: the others, which every creation of a cluster starts, need neither YAML nor certificates. */
 const lazily =
@@ -27,8 +25,8 @@ export const engineActions: StepActions = {
   'kubernetes-check': lazily(async () => (await import('./upgrade/check.ts')).checkUpgrade),
   'kubernetes-copy': lazily(async () => (await import('./upgrade/make-copy.ts')).makeCopy),
   'kubernetes-upgrade': lazily(async () => (await import('./upgrade/upgrade.ts')).upgradeKubernetes),
-  'kubernetes-settle': lazily(async () => (await import('./upgrade/settle.ts')).settleKubernetes),
+  'kubernetes-settle': lazily(async () => (await import('./upgrade/upgrade.ts')).settleKubernetes),
   'kubernetes-restore': lazily(async () => (await import('./upgrade/restore.ts')).restoreKubernetes),
-  [renewalStep]: lazily(async () => (await import('./certificates/renew.ts')).renewCertificates),
+  [renewalStep]: lazily(async () => (await import('./renew.ts')).renewCertificates),
   'remove-kubernetes': removeKubernetes,
 }

@@ -1,9 +1,9 @@
-import type { CopyObserved, EngineObserved } from '../observed.ts'
-import type { SeenCertificates } from './certificates/seen-certificates.ts'
+import type { CopyObserved, EngineObserved } from '../loop/observed.ts'
+import type { SeenCertificates } from './certificates.ts'
 import type { ReasonName } from '../events/reasons.ts'
-import type { PreflightProblem } from '../problem.ts'
-import type { Step, StepCalls } from '../step.ts'
-import type { Wanted } from '../wanted.ts'
+import type { PreflightProblem } from '../desired/preflight-codes.ts'
+import type { Step, StepCalls } from '../loop/step.ts'
+import type { Wanted } from '../desired/wanted.ts'
 
 /** What makes Kubernetes of a host. Plans are pure: they do no input or output. */
 export interface Engine {

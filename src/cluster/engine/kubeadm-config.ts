@@ -1,5 +1,5 @@
 import { isRecord, jsonForYaml } from '../../base/json.ts'
-import type { Wanted } from '../wanted.ts'
+import type { Wanted } from '../desired/wanted.ts'
 import { criSocket } from './paths.ts'
 import { controlPlaneEndpoint, documentsOf, mapAt, type PackConfig, type YamlMap } from './pack-config.ts'
 

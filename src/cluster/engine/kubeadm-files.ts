@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createBoundedRunner } from '../../system/bounded-memory.ts'
 import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
 import type { KubeadmWanted } from './kubeadm-config.ts'
-import { kubeadmFailure } from './kubeadm-failure.ts'
+import { kubeadmFailure } from './run-kubeadm.ts'
 
 const timeoutMs = 30_000
 // Those of one preparation: its step asks again what pre-flight has asked.

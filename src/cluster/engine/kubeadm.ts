@@ -1,32 +1,152 @@
-import { kubernetesPacks } from '../change/version.ts'
+import { isOlder, kubernetesPacks } from '../desired/version.ts'
+import type { EngineObserved } from '../loop/observed.ts'
+import { type Step, type StepOrder, StepFailed, type StepCalls, renewalStep } from '../loop/step.ts'
+import type { Wanted } from '../desired/wanted.ts'
+import { mkdir, readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { KubernetesClient } from '../../kubernetes/client.ts'
+import { replaceFile } from '../../system/files.ts'
+import type { KubeadmWanted } from './kubeadm-config.ts'
+import { type KubeadmFiles, createKubeadmFiles } from './kubeadm-files.ts'
+import { type ClusterPaths, clusterPaths, kubernetesFiles } from './paths.ts'
+import { kubernetesPrograms, tools, type Programs, readNextPrograms, createPrograms } from './programs.ts'
+import { kubeadmIn } from './run-kubeadm.ts'
+import { type RegistryFiles, parseContainerdVersion, registryFilesOf } from './containerd.ts'
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import type { ContentAccess } from '../../content/store/find.ts'
 import type { RegistryState } from '../../content/registry/registry.ts'
-import type { KubernetesClient } from '../../kubernetes/client.ts'
 import type { Logger } from '../../system/log.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import type { ClusterSettings } from '../config.ts'
-import type { Step, StepOrder } from '../step.ts'
-import type { EngineObserved } from '../observed.ts'
-import type { Wanted } from '../wanted.ts'
-import { renewalStep } from '../certificates/renewal-step.ts'
-import { createEngineCalls } from './calls.ts'
-import { createCertificateReader } from './certificates/certificate-reader.ts'
-import type { KubeadmWanted } from './kubeadm-config.ts'
-import { parseContainerdVersion } from './containerd-config.ts'
+import { createCertificateReader } from './certificates.ts'
 import type { Engine } from './engine.ts'
 import { eventOf } from './step-lines.ts'
-import { createKubeadmFiles } from './kubeadm-files.ts'
-import { createObserver } from './observe.ts'
-import { clusterPaths, kubernetesFiles } from './paths.ts'
-import { createPrograms, kubernetesPrograms, tools, type Programs } from './programs.ts'
-import { configurationDigest } from './reconfigure/configured.ts'
-import { registryFilesOf } from './registry-files.ts'
+import { createObserver, watchUnits } from './observe.ts'
+import { configurationDigest } from './configured.ts'
 import { nodeNameStep } from './node-name.ts'
 import { listCopies } from './upgrade/copy.ts'
-import { versionSteps, type StepMaker } from './upgrade/steps.ts'
-import { watchUnits } from './watch-units.ts'
+
+/** How the engine makes steps. */
+interface StepMaker {
+  action(key: string, title: string, minutes: number, order?: StepOrder): Step
+  /** A call of the daemon with what kubeadm is told of the wanted cluster. */
+  call(key: string, title: string, minutes: number, wanted: Wanted): Step
+  /** Steps that prepare what is wanted in the place of what runs. */
+  prepare(wanted: Wanted): readonly Step[]
+  /** The step that applies the wanted configuration to the control plane that runs. */
+  reconfigure(wanted: Wanted): Step
+}
+
+/**
+ * What is left to do from the version of Kubernetes that runs to the wanted one, by what is noted on the disk. Pure.
+ *
+ * | noted | wanted | steps |
+ * |---|---|---|
+ * | nothing | newer | all: prepare, check, copy, upgrade, configure, settle |
+ * | nothing | older | restore, from a copy that is kept |
+ * | copying, copied, upgrading, upgraded | the newer one | the rest of them |
+ * | any of them | another one | restore |
+ * | restoring | any | restore |
+ */
+function versionSteps(make: StepMaker, wanted: Wanted, observed: EngineObserved): readonly Step[] {
+  const { change, version, isPrepared, isConfigured } = observed
+  const { generation, node, kubernetes } = wanted
+  const restoreTo = (to: string): Step => ({
+    ...make.action('kubernetes-restore', `Restore Kubernetes ${to}`, 20, { version: to }),
+    isRestoration: true,
+  })
+  if (!change && isOlder(kubernetes.version, version)) return [restoreTo(kubernetes.version)]
+  if (change && (change.phase === 'restoring' || change.to !== kubernetes.version))
+    return [restoreTo(change.from)]
+
+  const { from, to } = change ?? { from: version, to: kubernetes.version }
+  const order: StepOrder = { from, to, generation: change?.generation ?? generation, node: node.name }
+  const action = (key: string, title: string, minutes: number) => make.action(key, title, minutes, order)
+  const phase = change?.phase ?? 'none'
+  const isUpgraded = phase === 'upgraded'
+  return [
+    ...(phase === 'none'
+      ? [
+          make.call('place-next-programs', `Place the programs of Kubernetes ${to}`, 10, wanted),
+          make.call('write-next-files', `Write the files of kubeadm ${to}`, 2, wanted),
+          action('pull-next-images', `Pull the images of Kubernetes ${to}`, 30),
+          action('kubernetes-check', 'Check the upgrade of Kubernetes', 15),
+        ]
+      : []),
+    ...(phase === 'none' || phase === 'copying'
+      ? [action('kubernetes-copy', `Copy Kubernetes ${from} to go back to`, 60)]
+      : []),
+    ...(isUpgraded ? [] : [action('kubernetes-upgrade', `Upgrade Kubernetes from ${from} to ${to}`, 60)]),
+    ...(isUpgraded && isPrepared && isConfigured ? [] : [...make.prepare(wanted), make.reconfigure(wanted)]),
+    action('kubernetes-settle', `Wait until Kubernetes ${to} is good`, 20),
+  ]
+}
+
+interface EngineCallsOptions {
+  readonly paths: ClusterPaths
+  readonly programs: Programs
+  readonly files: KubeadmFiles
+  readonly registryFiles: () => RegistryFiles
+  readonly client: Pick<KubernetesClient, 'isReady'>
+}
+
+const askEveryMs = 1_000
+
+/** What the daemon itself does for the engine: it changes the state folder only. */
+function createEngineCalls(options: EngineCallsOptions): StepCalls {
+  const { paths, programs, files, registryFiles, client } = options
+  return {
+    async 'place-programs'(order, { onLine }) {
+      const { kubernetes } = order as unknown as KubeadmWanted
+      const placed: string[] = []
+      for (const name of kubernetesPrograms) placed.push(await programs.use(name, kubernetes.version))
+      // Pre-flight asks for helm where a pack needs it; etcdctl is for administrators.
+      for (const name of tools)
+        if ((await programs.find(name)).kind !== 'missing') placed.push(await programs.use(name))
+      onLine(`[programs] ${placed.join(', ')}`)
+    },
+    async 'write-engine-files'(order, { signal }) {
+      const wanted = order as unknown as KubeadmWanted
+      const registry = registryFiles()
+      if (registry.problem !== undefined) throw new StepFailed(registry.problem)
+      const kubeadm = programs.current('kubeadm')
+      const config = await files.make(kubeadm, wanted, signal).catch(failed)
+      const images = await files.images(kubeadm, config, signal).catch(failed)
+      const texts = [
+        ...registry.files,
+        [paths.kubeadmConfig, config] as const,
+        [paths.kubernetesImages, JSON.stringify(images)] as const,
+      ]
+      for (const [path, text] of texts) {
+        await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+        await replaceFile(path, text, 0o600)
+      }
+    },
+    async 'place-next-programs'(order, { onLine }) {
+      const { version } = (order as unknown as KubeadmWanted).kubernetes
+      const folders: Partial<Record<(typeof kubernetesPrograms)[number], string>> = {}
+      for (const name of kubernetesPrograms) folders[name] = dirname(await programs.place(name, version))
+      await mkdir(paths.next.folder, { recursive: true, mode: 0o700 })
+      await replaceFile(paths.next.programs, JSON.stringify({ version, folders }), 0o600)
+      onLine(`[programs] ${kubernetesPrograms.map((name) => `${name} ${version}`).join(', ')}`)
+    },
+    async 'write-next-files'(order, { signal }) {
+      const wanted = order as unknown as KubeadmWanted
+      const { version } = wanted.kubernetes
+      const { program } = kubeadmIn((await readNextPrograms(paths, version)).folders)
+      const config = await files.make(program, wanted, signal).catch(failed)
+      await replaceFile(paths.next.kubeadmConfig, config, 0o600)
+    },
+    async 'wait-for-api'(_order, { signal }) {
+      while (!(await client.isReady(signal))) await delay(askEveryMs, undefined, { signal })
+    },
+  }
+}
+
+function failed(error: unknown): never {
+  throw new StepFailed(`the configuration of the Kubernetes pack cannot be used: ${(error as Error).message}`)
+}
 
 export interface KubeadmEngineOptions {
   readonly stateDirectory: string
@@ -46,7 +166,7 @@ export interface KubeadmEngineOptions {
 }
 
 /** The engine, and the programs of the cluster, which other parts start too. */
-export interface KubeadmEngine extends Engine {
+interface KubeadmEngine extends Engine {
   readonly programs: Pick<Programs, 'find' | 'place' | 'current'>
 }
 

@@ -1,9 +1,85 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { kubectl } from './kubectl.ts'
+import { type ClusterPaths, units, containerdSocket } from './paths.ts'
+import { StepFailed } from '../loop/step.ts'
 import { commands } from './step-commands.ts'
-import { containerdSocket } from './paths.ts'
+
+/** Components of which one at a time works, by the lease that it renews every two seconds. */
+const names = ['kube-controller-manager', 'kube-scheduler']
+const leaderPauseMs = 1_000
+const leaderPatienceMs = 90_000
+
+/**
+ * Waits until controller manager and scheduler work again. After a time without an API they end, and the kubelet starts them again after a
+ * pause that doubles with each end: until then no pod is scheduled, and nothing that belongs to a deleted object goes.
+ * @param next what begins nevertheless when a lease is not renewed in time; it is in the line that says so
+ */
+export async function settleLeaders(
+  paths: Pick<ClusterPaths, 'programs'>,
+  next: string,
+  print: (line: string) => void,
+): Promise<void> {
+  const since = Date.now()
+  for (;;) {
+    const late: string[] = []
+    for (const name of names) if (!(await isRenewed(paths, name, since))) late.push(name)
+    if (late.length === 0) return
+    if (Date.now() - since > leaderPatienceMs) {
+      print(`[settling] ${late.join(' and ')} did not renew their leases; ${next} nevertheless`)
+      return
+    }
+    await delay(leaderPauseMs)
+  }
+}
+
+async function isRenewed(
+  paths: Pick<ClusterPaths, 'programs'>,
+  name: string,
+  since: number,
+): Promise<boolean> {
+  const args = ['get', 'lease', name, '--namespace=kube-system', '--output=jsonpath={.spec.renewTime}']
+  const shown = await kubectl(paths, args, 10_000).catch(() => '')
+  return Date.parse(shown.trim()) > since
+}
+
+const kubeletMs = 60_000
+const steadyMs = 5_000
+
+/** Has systemd start the kubelet, or start it again. @throws StepFailed */
+export async function startKubeletUnit(how: 'start' | 'restart'): Promise<void> {
+  const failed = await commands.attempt('systemctl', [how, units.kubelet], { timeoutMs: 90_000 })
+  if (failed !== undefined)
+    throw new StepFailed(`the kubelet does not start; see: journalctl -u ${units.kubelet}`)
+}
+
+/**
+ * Starts the kubelet.
+ * @param isAgain its configuration or its program has changed: it is started again, and has to run steadily
+ * @throws StepFailed with the last words of it
+ */
+export async function startKubelet(isAgain: boolean): Promise<void> {
+  const { kubelet } = units
+  await startKubeletUnit(isAgain ? 'restart' : 'start')
+  if (!isAgain) return
+  const starts = () => commands.run('systemctl', ['show', '--property=NRestarts,ActiveState', kubelet])
+  const end = Date.now() + kubeletMs
+  let [seen, since] = ['', 0]
+  // systemd starts one again that refuses its configuration, so it has to be the same for some seconds.
+  while (Date.now() < end) {
+    const now = await starts()
+    if (now !== seen || !now.includes('ActiveState=active')) [seen, since] = [now, Date.now()]
+    else if (Date.now() - since >= steadyMs) return
+    await delay(500)
+  }
+  const log = await commands.run('journalctl', ['-u', kubelet, '-n', '50', '-o', 'cat']).catch(() => '')
+  const words = log.split('\n').findLast((line) => line.includes('err=') || /^E\d{4} /.test(line)) ?? ''
+  throw new StepFailed(
+    `the kubelet does not run with this configuration${words && `: ${words}`}; see: journalctl -u ${kubelet}`,
+  )
+}
 
 /** A container of a pod that runs on this host. */
-export interface RunningContainer {
+interface RunningContainer {
   readonly id: string
   /** Its name in the pod, for example `kube-apiserver`. */
   readonly name: string
@@ -95,7 +171,7 @@ export async function runningWorkloads(without: readonly string[]): Promise<read
 }
 
 /** Looks at containers until each name has one that is not in `old` and has run for some seconds. */
-export interface Proving {
+interface Proving {
   readonly names: readonly string[]
   /** Ids of the containers that ran before. */
   readonly old: readonly string[]

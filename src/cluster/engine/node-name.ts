@@ -4,12 +4,11 @@ import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { replaceFile } from '../../system/files.ts'
-import { StepFailed } from '../step.ts'
-import type { StepAction } from '../step-program/action.ts'
-import { parseClient } from './certificates/parse.ts'
+import { StepFailed, type StepAction } from '../loop/step.ts'
+import { parseClient } from './certificates.ts'
 import { commands } from './step-commands.ts'
 import { clusterPaths, kubernetesFiles, unitFolder, units, type ClusterPaths } from './paths.ts'
-import { kubeletUnit, nodeNameArgument } from './unit-files.ts'
+import { kubeletUnit, nodeNameArgument } from './units.ts'
 
 /**
  * A node keeps the name with which it was made, whatever the host is called later: its certificate is for that name, and under another one

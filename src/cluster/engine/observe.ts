@@ -1,26 +1,110 @@
+import type { KubernetesClient, Resource, KubernetesObject } from '../../kubernetes/client.ts'
+import { nameOf } from '../../kubernetes/inventory.ts'
+import { readiness } from '../../kubernetes/readiness.ts'
+import { troubleOfPod } from '../packs/objects.ts'
+import type { Wanted } from '../desired/wanted.ts'
+import type { UnitObserved, EngineObserved, NodeObserved } from '../loop/observed.ts'
+import { watchFolders } from '../../system/folder-watch.ts'
+import type { Logger } from '../../system/log.ts'
+import { units, kubernetesFiles, unitFolder, type ClusterPaths } from './paths.ts'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { KubernetesClient, KubernetesObject, Resource } from '../../kubernetes/client.ts'
 import { conditionsOf, isTrue } from '../../kubernetes/fields.ts'
 import type { CommandRunner } from '../../system/runner.ts'
-import type { EngineObserved, NodeObserved } from '../observed.ts'
-import type { Wanted } from '../wanted.ts'
-import { lookAtAddons } from './addons.ts'
-import type { ReadCertificates } from './certificates/certificate-reader.ts'
-import { readRenewal } from './certificates/renewal-copy.ts'
-import { noCertificates, stateOf, type CertificateState } from './certificates/seen-certificates.ts'
-import { readInitialisation } from './initialisation.ts'
+import { type ReadCertificates, noCertificates, stateOf, type CertificateState } from './certificates.ts'
+import { readRenewal } from './renewal-copy.ts'
+import { readInitialisation, readNote, readChange, readVersion, type ChangeNote } from './notes.ts'
 import { isNameFixed, unfixedName } from './node-name.ts'
-import { readNote } from './note.ts'
-import { kubernetesFiles, unitFolder, units, type ClusterPaths } from './paths.ts'
 import type { Programs } from './programs.ts'
-import { configurationDigest, isConfigured } from './reconfigure/configured.ts'
-import type { RegistryFiles } from './registry-files.ts'
-import { readChange, readVersion, type ChangeNote } from './upgrade/notes.ts'
-import { parseUnitStates } from './unit-states.ts'
+import { configurationDigest, isConfigured } from './configured.ts'
+import type { RegistryFiles } from './containerd.ts'
 
-export interface ObserverOptions {
+const namespace = 'kube-system'
+const apps = { group: 'apps', version: 'v1', isNamespaced: true }
+const pods: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', isNamespaced: true }
+
+/** What kubeadm installs beside the control plane, and pods need as much; `kubeadm init phase addon`. */
+const addons = [
+  {
+    resource: { ...apps, plural: 'deployments', kind: 'Deployment' },
+    ...{ name: 'coredns', label: 'kube-dns', setting: 'hasCoreDns' as const },
+  },
+  {
+    resource: { ...apps, plural: 'daemonsets', kind: 'DaemonSet' },
+    ...{ name: 'kube-proxy', label: 'kube-proxy', setting: 'hasKubeProxy' as const },
+  },
+] as const
+
+type Addon = (typeof addons)[number]
+
+/**
+ * Looks whether CoreDNS and kube-proxy run, where kubeadm installs them.
+ * @returns what does not and why, in one line; empty if both do
+ * @throws KubernetesError where the API server does not say
+ */
+async function lookAtAddons(
+  client: Pick<KubernetesClient, 'get' | 'list'>,
+  { config }: Pick<Wanted['kubernetes'], 'config'>,
+  signal: AbortSignal,
+): Promise<string> {
+  const found = await Promise.all(addons.map((addon) => lookAt(client, addon, config, signal)))
+  return found.filter((each) => each !== '').join('; ')
+}
+
+async function lookAt(
+  client: Pick<KubernetesClient, 'get' | 'list'>,
+  { resource, name, label, setting }: Addon,
+  config: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const object = await client.get(resource, { namespace, name }, signal)
+  const shown = nameOf({ apiVersion: 'apps/v1', kind: resource.kind, namespace, name })
+  if (!object) {
+    // Only asked where it is missing, as where a pack brings another one: a look does not need yaml.
+    const { kubernetesSettings } = await import('../host/kubernetes-settings.ts')
+    return kubernetesSettings(config)[setting] ? `${shown} is missing` : ''
+  }
+  const { status, message } = readiness(object, Date.now())
+  if (status === 'Current') return ''
+  const failing = await client.list(pods, { namespace, labelSelector: `k8s-app=${label}`, signal })
+  const why = failing.map(troubleOfPod).find((each) => each !== '')
+  return `${shown}: ${message}${why === undefined ? '' : `; ${why}`}`
+}
+
+/**
+ * Parses `systemctl show --property=Id,LoadState,ActiveState UNIT…`: a block of lines for each unit.
+ * @returns the state of a unit by its name
+ */
+export function parseUnitStates(output: string): (unit: string) => UnitObserved {
+  const states = new Map<string, UnitObserved>()
+  for (const block of output.split('\n\n')) {
+    const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(block)?.[1] ?? ''
+    const isThere = value('LoadState') === 'loaded'
+    states.set(value('Id'), isThere ? (value('ActiveState') === 'active' ? 'running' : 'stopped') : 'absent')
+  }
+  return (unit) => states.get(unit) ?? 'absent'
+}
+
+interface UnitWatchOptions {
+  /** A unit of the engine was started, has ended, or was started again. */
+  readonly onChange: () => void
+  readonly log: Logger
+  /** Folder in which systemd keeps a link `invocation:<unit>` for each unit that runs. */
+  readonly folder?: string
+}
+
+const names = new RegExp(`^invocation:(${Object.values(units).join('|').replaceAll('.', '\\.')})$`)
+
+/**
+ * Watches the units of the engine by inotify, since a minimal host has no bus.
+ * @returns a function that ends it
+ */
+export function watchUnits({ onChange, log, folder = '/run/systemd/units' }: UnitWatchOptions): () => void {
+  return watchFolders({ folders: new Map([[folder, names]]), onChange, log }).stop
+}
+
+interface ObserverOptions {
   readonly paths: ClusterPaths
   readonly runner: CommandRunner
   readonly client: Pick<KubernetesClient, 'get' | 'list'>

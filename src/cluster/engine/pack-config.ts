@@ -1,7 +1,7 @@
 import { addressWithPort } from '../../base/address.ts'
 import { isRecord } from '../../base/json.ts'
 import { readPlain } from '../../definition/rules/plain-values.ts'
-import type { Wanted, WantedKubernetes } from '../wanted.ts'
+import type { Wanted, WantedKubernetes } from '../desired/wanted.ts'
 
 export type YamlMap = Readonly<Record<string, unknown>>
 

@@ -22,14 +22,16 @@ import type { ContentAccess } from '../../content/store/find.ts'
 import { replaceFile, syncFolder } from '../../system/files.ts'
 import { createBoundedRunner } from '../../system/bounded-memory.ts'
 import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
-import { StepFailed } from '../step.ts'
+import { StepFailed } from '../loop/step.ts'
+import { readNote } from './notes.ts'
+import type { ClusterPaths } from './paths.ts'
 
 /** Programs that a cluster needs: those of the version of Kubernetes, and tools of which the newest is taken. */
 export const kubernetesPrograms = ['kubeadm', 'kubelet', 'kubectl'] as const
 export const tools = ['helm', 'etcdctl'] as const
-export type ProgramName = (typeof kubernetesPrograms)[number] | (typeof tools)[number]
+type ProgramName = (typeof kubernetesPrograms)[number] | (typeof tools)[number]
 
-export interface ProgramsOptions {
+interface ProgramsOptions {
   /** Folder of the programs of the cluster. */
   readonly folder: string
   /** Folder of the host whose programs are used where it has them. */
@@ -40,13 +42,12 @@ export interface ProgramsOptions {
 }
 
 /** Where a program is found. */
-export type ProgramSource =
+type ProgramSource =
   | { readonly kind: 'host'; readonly path: string }
   | { readonly kind: 'content'; readonly version: string; readonly found: FoundProgram }
   | { readonly kind: 'missing'; readonly code: ProgramProblem; readonly reason: string }
 
-export type ProgramProblem =
-  'ProgramMissing' | 'ProgramDamaged' | 'ProgramOfAnotherVersion' | 'ProgramUnusable'
+type ProgramProblem = 'ProgramMissing' | 'ProgramDamaged' | 'ProgramOfAnotherVersion' | 'ProgramUnusable'
 
 /** The programs of the cluster, by version side by side: `<folder>/<name>/<version>`, and `current` a link to the one in use. */
 export interface Programs {
@@ -247,4 +248,22 @@ export async function pointTo(link: string, target: string): Promise<void> {
   await symlink(target, made)
   await rename(made, link)
   await syncFolder(dirname(link))
+}
+
+/** Folders of the programs of the next version of Kubernetes, which are laid out and not in use. */
+interface NextPrograms {
+  readonly version: string
+  readonly folders: Readonly<Record<(typeof kubernetesPrograms)[number], string>>
+}
+
+/** @throws StepFailed where those of this version are not laid out */
+export async function readNextPrograms(
+  { next }: Pick<ClusterPaths, 'next'>,
+  version: string,
+): Promise<NextPrograms> {
+  const noted = await readNote<NextPrograms>(next.programs)
+  if (noted !== undefined && noted !== 'damaged' && noted.version === version) return noted
+  throw new StepFailed(
+    `${next.programs} does not name the programs of Kubernetes ${version}; apply the change again: edgehostctl cluster apply`,
+  )
 }

@@ -1,6 +1,6 @@
 import { createBoundedRunner } from '../../system/bounded-memory.ts'
 import { createRunner, type CommandRunner, type CommandStreamer } from '../../system/runner.ts'
-import { StepFailed } from '../step.ts'
+import { StepFailed } from '../loop/step.ts'
 
 const shortMs = 60_000
 // The step of the action has a limit of its own.

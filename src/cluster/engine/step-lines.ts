@@ -1,7 +1,61 @@
-import { renewalStep } from '../certificates/renewal-step.ts'
-import type { Step } from '../step.ts'
 import type { EngineEvent } from './engine.ts'
-import { kubeadmEvent, parseKubeadmLine, upgradeEvent } from './kubeadm-lines.ts'
+import { renewalStep, type Step } from '../loop/step.ts'
+
+/** Phases of `kubeadm init` and `kubeadm config`, as its lines name them in brackets, and what they are to operators. */
+const reasonOfPhase = {
+  preflight: 'CheckingHost',
+  certs: 'MakingCertificates',
+  kubeconfig: 'WritingKubeconfigs',
+  etcd: 'WritingEtcdPod',
+  'control-plane': 'WritingStaticPods',
+  'kubelet-start': 'StartingKubelet',
+  'wait-control-plane': 'WaitingForControlPlane',
+  'kubelet-check': 'WaitingForControlPlane',
+  'control-plane-check': 'WaitingForControlPlane',
+  'upload-config': 'StoringConfiguration',
+  'mark-control-plane': 'MarkingNode',
+  'bootstrap-token': 'MakingBootstrapToken',
+  addons: 'ApplyingAddons',
+} as const satisfies Readonly<Record<string, EngineEvent['reason']>>
+
+/** A line `[phase] text` of kubeadm. */
+interface KubeadmLine {
+  readonly phase: string
+  readonly text: string
+}
+
+/** Parses a line of kubeadm; undefined for one without a phase. */
+function parseKubeadmLine(line: string): KubeadmLine | undefined {
+  const [, phase, text] = /^\[([a-z]+(?:[-/][a-z]+)*)\]:? (\S.*)$/.exec(line) ?? []
+  return phase === undefined || text === undefined ? undefined : { phase, text }
+}
+
+/** The event of a line of `kubeadm upgrade apply`; undefined for any other line. */
+function upgradeEvent(line: string): EngineEvent | undefined {
+  const [, text] =
+    /^\[upgrade\/[a-z-]+\] (Preparing for .* upgrade|Component .* upgraded successfully!?)$/.exec(
+      line.trim(),
+    ) ?? []
+  if (text !== undefined) return { reason: 'KubernetesUpgrading', message: text }
+  const [, warning] = /^\s*\[WARNING [^\]]+\]: (.+)$/.exec(line) ?? []
+  return warning === undefined ? undefined : { reason: 'StepProgress', message: `kubeadm warns: ${warning}` }
+}
+
+/** The event of a line of kubeadm; undefined for any other line. */
+function kubeadmEvent(line: string): EngineEvent | undefined {
+  const [, warning] = /^\s*\[WARNING [^\]]+\]: (.+)$/.exec(line) ?? []
+  if (warning !== undefined) return { reason: 'StepProgress', message: `kubeadm warns: ${warning}` }
+  const parsed = parseKubeadmLine(line)
+  if (!parsed) return undefined
+  const { phase, text } = parsed
+  if (phase === 'config/images')
+    return text.startsWith('Pulled ') ? { reason: 'ImagePulled', message: text } : undefined
+  // The others speak of a download from the internet, which does not take place: the images are here.
+  if (phase === 'preflight' && !text.startsWith('Running')) return undefined
+  return Object.hasOwn(reasonOfPhase, phase)
+    ? { reason: reasonOfPhase[phase as keyof typeof reasonOfPhase], message: text }
+    : undefined
+}
 
 /**
  * Lines of our own actions and calls, in the form of kubeadm, and what they are to operators. What is observed too, as that containerd

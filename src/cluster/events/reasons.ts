@@ -1,7 +1,195 @@
-import { certificateReasons } from './certificate-reasons.ts'
-import { conditionTypes } from './condition-types.ts'
-import type { Reason } from './reason.ts'
-import { updateReasons } from './update-reasons.ts'
+/** A type of condition: something about a cluster, or about this host for it, that is true or not. */
+export interface ConditionType {
+  readonly category: CategoryName
+  readonly label: string
+  /** What it is about: decides between `clusterEvents` and `edgeHostEvents`. */
+  readonly of: 'cluster' | 'host'
+}
+
+/** Categories of conditions, in the order in which a cluster goes through them. */
+export const categories = {
+  Request: 'What was asked for, and whether this host can do it.',
+  Host: 'What this host needs before Kubernetes.',
+  ControlPlane: 'The control plane and the node.',
+  Packs: 'The packs of the definition.',
+  Operation: 'The cluster as a whole.',
+  Deletion: 'The way back to a host without a cluster.',
+  Steps: 'The work of edgehostd, step by step.',
+} as const
+type CategoryName = keyof typeof categories
+
+/**
+ * Every type of condition. Where the platform publishes a type of the same meaning, its name is used: ImageResolutionDone,
+ * BootstrappingDone, ControlPlaneNodeAdditionDone, AddOnDeploymentDone.
+ */
+export const conditionTypes = {
+  ClusterAccepted: { category: 'Request', label: 'Cluster accepted', of: 'cluster' },
+  PreflightPassed: { category: 'Request', label: 'Pre-flight checks', of: 'cluster' },
+  HostRecorded: { category: 'Host', label: 'State of the host recorded', of: 'host' },
+  AddressHeld: { category: 'Host', label: 'Virtual address', of: 'host' },
+  NtpServersApplied: { category: 'Host', label: 'NTP servers of the cluster', of: 'host' },
+  SshKeysApplied: { category: 'Host', label: 'SSH keys of the cluster', of: 'host' },
+  ProgramsPlaced: { category: 'Host', label: 'Programs of Kubernetes', of: 'host' },
+  ContainerRuntimeReady: { category: 'Host', label: 'Container runtime', of: 'host' },
+  ImageResolutionDone: { category: 'Host', label: 'Images of Kubernetes', of: 'host' },
+  BootstrapChecks: { category: 'ControlPlane', label: 'Checks of kubeadm', of: 'cluster' },
+  BootstrapCertificates: { category: 'ControlPlane', label: 'Certificates', of: 'cluster' },
+  BootstrapKubeconfigs: { category: 'ControlPlane', label: 'Kubeconfigs', of: 'cluster' },
+  BootstrapEtcd: { category: 'ControlPlane', label: 'etcd', of: 'cluster' },
+  BootstrapStaticPods: { category: 'ControlPlane', label: 'Static pods', of: 'cluster' },
+  BootstrapKubelet: { category: 'ControlPlane', label: 'Kubelet', of: 'cluster' },
+  BootstrapHealth: { category: 'ControlPlane', label: 'Health of the control plane', of: 'cluster' },
+  BootstrapUpload: { category: 'ControlPlane', label: 'Configuration in the cluster', of: 'cluster' },
+  BootstrapMark: { category: 'ControlPlane', label: 'Labels and taints of the node', of: 'cluster' },
+  BootstrapToken: { category: 'ControlPlane', label: 'Bootstrap token', of: 'cluster' },
+  BootstrapAddons: { category: 'ControlPlane', label: 'CoreDNS and kube-proxy', of: 'cluster' },
+  BootstrappingDone: { category: 'ControlPlane', label: 'Control plane set up', of: 'cluster' },
+  ApiAnswers: { category: 'ControlPlane', label: 'API server', of: 'cluster' },
+  KubeletRunning: { category: 'Host', label: 'Kubelet running', of: 'host' },
+  ControlPlaneNodeAdditionDone: { category: 'ControlPlane', label: 'Node', of: 'cluster' },
+  AddOnDeploymentDone: { category: 'Packs', label: 'Packs', of: 'cluster' },
+  ClusterRunning: { category: 'Operation', label: 'Cluster', of: 'cluster' },
+  ClusterHealthy: { category: 'Operation', label: 'Health', of: 'cluster' },
+  ClusterUpdateAccepted: { category: 'Operation', label: 'Change accepted', of: 'cluster' },
+  KubernetesUpgraded: { category: 'Operation', label: 'Version of Kubernetes', of: 'cluster' },
+  ClusterUpdated: { category: 'Operation', label: 'Last change', of: 'cluster' },
+  CertificatesValid: { category: 'Operation', label: 'Certificates of the control plane', of: 'cluster' },
+  AuthoritiesValid: { category: 'Operation', label: 'Certificate authorities', of: 'cluster' },
+  ClusterDeleted: { category: 'Deletion', label: 'Deletion', of: 'cluster' },
+  HostRestored: { category: 'Deletion', label: 'State of the host restored', of: 'host' },
+  StepsSucceed: { category: 'Steps', label: 'Last step', of: 'cluster' },
+} as const satisfies Readonly<Record<string, ConditionType>>
+
+/** Name of a type of condition. */
+type ConditionTypeName = keyof typeof conditionTypes
+
+/** A reason of an event. */
+export interface Reason {
+  /** Type of the condition that it belongs to. */
+  readonly type: ConditionTypeName
+  readonly label: string
+  /** What it makes of the condition; absent where it leaves the condition as it is. */
+  readonly status?: 'True' | 'False' | 'Unknown'
+  /** By default Normal. */
+  readonly severity?: 'Warning'
+  /** Whether every cluster that comes up has it. */
+  readonly isExpected?: true
+  readonly meaning: string
+}
+
+/** Reasons of events about the certificates of Kubernetes; see `reasons.ts`. */
+const certificateReasons = {
+  RenewalRequested: {
+    ...{ type: 'CertificatesValid', label: 'Renewal requested' },
+    meaning: 'An administrator asked for a renewal of the certificates of the control plane.',
+  },
+  CertificatesRenewed: {
+    ...{ type: 'CertificatesValid', label: 'Renewed', status: 'True' },
+    meaning:
+      'The certificates of the control plane are renewed, by themselves or as an administrator asked for, and its parts run with them.',
+  },
+  CertificateEnding: {
+    ...{ type: 'CertificatesValid', label: 'Ending', status: 'False', severity: 'Warning' },
+    meaning:
+      'A certificate of Kubernetes ends soon and cannot be renewed by edgehostd, or its file cannot be read; the message names it.',
+  },
+  CertificatesValid: {
+    ...{ type: 'CertificatesValid', label: 'Valid', status: 'True' },
+    meaning: 'No certificate ends soon any more that edgehostd cannot renew, and all files can be read.',
+  },
+  AuthorityEnding: {
+    ...{ type: 'AuthoritiesValid', label: 'Ending', status: 'False', severity: 'Warning' },
+    meaning:
+      'A certificate authority of Kubernetes ends within a year, or has less than a third of a shorter life left. Authorities are not renewed.',
+  },
+  AuthoritiesValid: {
+    ...{ type: 'AuthoritiesValid', label: 'Valid', status: 'True' },
+    meaning: 'No certificate authority ends within a year any more.',
+  },
+} as const satisfies Readonly<Record<string, Reason>>
+
+/** Reasons of events about changes of a running cluster, upgrades of Kubernetes among them; see `reasons.ts`. */
+const updateReasons = {
+  UpdateAccepted: {
+    ...{ type: 'ClusterUpdateAccepted', label: 'Accepted', status: 'True' },
+    meaning:
+      'A change of the cluster was accepted as a revision; it is begun when nothing else is under way.',
+  },
+  UpdateScheduled: {
+    ...{ type: 'ClusterUpdateAccepted', label: 'Scheduled', status: 'True' },
+    meaning: 'A change of the cluster was accepted, and is begun at its time; a later write takes its place.',
+  },
+  UpdateHeld: {
+    ...{ type: 'ClusterUpdateAccepted', label: 'Held', status: 'False', severity: 'Warning' },
+    meaning:
+      'A change of the cluster was accepted and is not begun, since required variables have no value; the message names them. The cluster runs on, and the next write that has the values continues it.',
+  },
+  UpdateStarted: {
+    ...{ type: 'ClusterUpdated', label: 'Started' },
+    meaning: 'A revision of the cluster is being applied.',
+  },
+  KubernetesChecked: {
+    ...{ type: 'KubernetesUpgraded', label: 'Checked' },
+    meaning: 'kubeadm of the new version can upgrade the cluster; a line for each component that it changes.',
+  },
+  KubernetesCopying: {
+    ...{ type: 'KubernetesUpgraded', label: 'Copying' },
+    meaning:
+      'The kubelet and etcd are stopped for some seconds, so that etcd can be copied; workloads keep running.',
+  },
+  KubernetesCopied: {
+    ...{ type: 'KubernetesUpgraded', label: 'Copied' },
+    meaning: 'A copy of Kubernetes to go back to is whole and on the disk.',
+  },
+  KubernetesUpgrading: {
+    ...{ type: 'KubernetesUpgraded', label: 'Upgrading', status: 'False' },
+    meaning: 'kubeadm upgrades a component; meanwhile the API may not answer for about a minute.',
+  },
+  KubernetesUpgraded: {
+    ...{ type: 'KubernetesUpgraded', label: 'Upgraded' },
+    meaning: 'The new version runs, and is watched until it is good. Until then it is taken back by itself.',
+  },
+  KubernetesGood: {
+    ...{ type: 'KubernetesUpgraded', label: 'Good', status: 'True' },
+    meaning:
+      'The new version has been available for a minute. From now on it is taken back only by a rollback that discards changes.',
+  },
+  KubernetesRestoring: {
+    ...{ type: 'KubernetesUpgraded', label: 'Restoring', status: 'False', severity: 'Warning' },
+    meaning: 'The copy of the version before is put in the place of Kubernetes.',
+  },
+  KubernetesRestored: {
+    ...{ type: 'KubernetesUpgraded', label: 'Restored', status: 'True', severity: 'Warning' },
+    meaning:
+      'The version before runs again. What was written to its API between the two times of the message is lost; every container of the host was started again.',
+  },
+  KubernetesUnchanged: {
+    ...{ type: 'KubernetesUpgraded', label: 'Unchanged', status: 'True' },
+    meaning: 'A change of the version was given up before anything of Kubernetes was changed.',
+  },
+  Updated: {
+    ...{ type: 'ClusterUpdated', label: 'Updated', status: 'True' },
+    meaning: 'The cluster is Running with the revision.',
+  },
+  UpdateFailed: {
+    ...{ type: 'ClusterUpdated', label: 'Failed', status: 'False', severity: 'Warning' },
+    meaning: 'A revision was not available in time, or failed; the message says what was wrong.',
+  },
+  RollbackStarted: {
+    ...{ type: 'ClusterUpdated', label: 'Rolling back' },
+    meaning:
+      'The last good revision is applied again; where Kubernetes was upgraded and is good, all of it but Kubernetes.',
+  },
+  RolledBack: {
+    ...{ type: 'ClusterUpdated', label: 'Rolled back', status: 'True', severity: 'Warning' },
+    meaning:
+      'The cluster is Running with the last good revision again, or with its packs on a newer Kubernetes.',
+  },
+  RollbackFailed: {
+    ...{ type: 'ClusterUpdated', label: 'Rollback failed', status: 'False', severity: 'Warning' },
+    meaning: 'The last good revision does not run either; the message says what an operator can do.',
+  },
+} as const satisfies Readonly<Record<string, Reason>>
 
 /**
  * Every reason of an event, in the order in which they come while a cluster is made. Each belongs to one type of condition. Reasons

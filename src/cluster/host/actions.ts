@@ -1,13 +1,10 @@
 import { rm } from 'node:fs/promises'
 import { createRunner } from '../../system/runner.ts'
-import type { StepActions } from '../step-program/action.ts'
-import type { StepOrder } from '../step.ts'
-import { dropAddress, holdAddress } from './address/hold-address.ts'
-import type { HeldAddress } from './address/address-unit.ts'
-import { readHostRecord, writeHostRecord } from './record/record-file.ts'
-import { readHostState } from './record/read-state.ts'
-import { restoreHost } from './record/restore.ts'
-import { settingsActions } from './settings/actions.ts'
+import type { StepActions, StepOrder } from '../loop/step.ts'
+import { dropAddress, holdAddress, type HeldAddress } from './address.ts'
+import { readHostRecord, writeHostRecord, readHostState } from './read-state.ts'
+import { restoreHost } from './restore.ts'
+import { settingsActions } from './settings.ts'
 
 /** Order of `record-host`. */
 export interface RecordOrder extends StepOrder {

@@ -1,9 +1,9 @@
 import type { EngineEvent } from '../engine/engine.ts'
-import type { Observed } from '../observed.ts'
-import type { PreflightProblem } from '../problem.ts'
-import type { Step } from '../step.ts'
-import type { EndpointPlace } from './address/place-endpoint.ts'
-import type { Wanted } from '../wanted.ts'
+import type { Observed } from '../loop/observed.ts'
+import type { PreflightProblem } from '../desired/preflight-codes.ts'
+import type { Step } from '../loop/step.ts'
+import type { EndpointPlace } from './address.ts'
+import type { Wanted } from '../desired/wanted.ts'
 
 /** What the cluster changes of the host beside Kubernetes. Plans are pure: they do no input or output. */
 export interface ClusterHost {

@@ -1,7 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { keyOf, type InventoryEntry } from '../../kubernetes/inventory.ts'
-import { StepFailed, type CallContext } from '../step.ts'
-import { lookAtObject, type ObjectClient } from './look-at-object.ts'
+import { keyOf, type InventoryEntry, entryOf, nameOf } from '../../kubernetes/inventory.ts'
+import { StepFailed, type CallContext } from '../loop/step.ts'
+import { lookAtObject, type ObjectClient, whyPodsFail } from './objects.ts'
+import { fieldAt, listAt, textAt } from '../../kubernetes/fields.ts'
+import {
+  type KubernetesClient,
+  KubernetesError,
+  type KubernetesObject,
+  type WatchedObjects,
+} from '../../kubernetes/client.ts'
+import type { PackRecord } from './pack-store.ts'
+import { readiness } from '../../kubernetes/readiness.ts'
 
 export interface AvailabilityOptions {
   readonly client: ObjectClient
@@ -62,5 +71,183 @@ export async function waitUntilAvailable(
     const line = `waits for ${late.length === 1 ? '' : `${late.length} objects, first `}${first}`
     if (line !== told) onLine((told = line))
     await delay(pause, undefined, { signal })
+  }
+}
+
+// The API server names the webhook, which is not the name of an object, and not always the service.
+const refusal = /(?:failed calling webhook|admission webhook) "([^"]+)"/
+
+const configurations = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration']
+
+/**
+ * Says which configuration a webhook belongs to that has refused or not answered a change, and which service it asks.
+ * @param message of the API server, also as helm repeats it
+ * @returns the end of a sentence, which begins with `; `; empty for other messages, and if nothing can be found out
+ */
+export async function webhookIn(
+  client: KubernetesClient,
+  message: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const webhook = refusal.exec(message)?.[1]
+  if (webhook === undefined) return ''
+  try {
+    for (const kind of configurations) {
+      const resource = await client.resourceOf('admissionregistration.k8s.io/v1', kind, signal)
+      for (const object of resource ? await client.list(resource, { signal }) : []) {
+        const found = listAt(object, ['webhooks']).find(({ name }) => name === webhook)
+        if (found) return `; this webhook is of the ${kind} ${object.metadata.name}, ${targetOf(found)}`
+      }
+    }
+  } catch {
+    // The message of the API server is said anyway.
+  }
+  return ''
+}
+
+function targetOf(webhook: Readonly<Record<string, unknown>>): string {
+  const service = fieldAt(webhook, ['clientConfig', 'service'])
+  const [namespace, name] = [textAt(service, ['namespace']), textAt(service, ['name'])]
+  if (name === '') return `which asks ${textAt(webhook, ['clientConfig', 'url'])}`
+  return `which asks the Service ${namespace}/${name}: kubectl --namespace ${namespace} get endpointslices,pods shows whether its pods run`
+}
+
+const workloadsOfReleases = [
+  ...[
+    ['apps/v1', 'Deployment'],
+    ['apps/v1', 'StatefulSet'],
+    ['apps/v1', 'DaemonSet'],
+  ],
+  ...[['batch/v1', 'Job']],
+] as const
+
+/**
+ * Why pods of a pack do not run, with the pod and the container: of the objects of its manifests, and of the workloads of its releases, also
+ * of one that helm still waits for, whose objects are not written down yet.
+ * @returns empty where there is nothing to say, also where the API server does not answer
+ */
+export async function whyPackFails(
+  client: ObjectClient,
+  { inventory, releases, charts }: Pick<PackRecord, 'inventory' | 'releases' | 'charts'>,
+  signal: AbortSignal,
+): Promise<string> {
+  const ofReleases = charts.length === 0 ? [] : await workloadsOf(client, new Set(charts), signal)
+  const entries = new Map(
+    [...inventory, ...releases, ...ofReleases].filter(hasReadiness).map((entry) => [keyOf(entry), entry]),
+  )
+  for (const entry of entries.values()) {
+    const why = await whyPodsFail(client, entry, signal)
+    if (why !== '') return why
+  }
+  return ''
+}
+
+/** The workloads of releases, which helm marks. @param releases as `namespace/name` */
+async function workloadsOf(
+  client: ObjectClient,
+  releases: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<readonly InventoryEntry[]> {
+  const isOfThem = ({ metadata: { annotations = {} } }: KubernetesObject) =>
+    releases.has(
+      `${annotations['meta.helm.sh/release-namespace']}/${annotations['meta.helm.sh/release-name']}`,
+    )
+  const found: InventoryEntry[] = []
+  try {
+    for (const [apiVersion, kind] of workloadsOfReleases) {
+      const resource = await client.resourceOf(apiVersion, kind, signal)
+      const labelSelector = 'app.kubernetes.io/managed-by=Helm'
+      const objects =
+        resource && (await client.list(resource, { labelSelector, isMetadataOnly: true, signal }))
+      for (const object of objects ?? [])
+        if (isOfThem(object)) found.push(entryOf({ ...object, apiVersion, kind }))
+    }
+  } catch (error) {
+    if (!(error instanceof KubernetesError)) throw error
+  }
+  return found
+}
+
+/** Watches the workloads of the packs of a running cluster. */
+interface WorkloadWatch {
+  /** Says which objects are watched; those of other kinds than workloads are left out. */
+  watch(entries: readonly InventoryEntry[], signal: AbortSignal): Promise<void>
+  /** What is wrong with an object; undefined if nothing is, or nothing is known yet. */
+  troubleOf(entry: InventoryEntry): string | undefined
+  stop(): void
+}
+
+interface WorkloadWatchOptions {
+  readonly client: KubernetesClient
+  /** A workload went down or came up again. */
+  readonly onChange: () => void
+}
+
+const watchedWorkloads = new Set([
+  ...['apps/v1 Deployment', 'apps/v1 StatefulSet', 'apps/v1 DaemonSet', 'apps/v1 ReplicaSet'],
+  ...['v1 Pod', 'batch/v1 Job'],
+])
+const isWorkload = ({ apiVersion, kind }: InventoryEntry) => watchedWorkloads.has(`${apiVersion} ${kind}`)
+
+/** One watch for each kind, over all namespaces: each costs a connection, and at rest a request in ten minutes. */
+export function createWorkloadWatch({ client, onChange }: WorkloadWatchOptions): WorkloadWatch {
+  let ended = new AbortController()
+  const watched = new Map<string, WatchedObjects>()
+  let wanted: readonly InventoryEntry[] = []
+  let told = ''
+
+  function troubleOf(entry: InventoryEntry): string | undefined {
+    const objects = isWorkload(entry) ? watched.get(entry.kind)?.current() : undefined
+    if (!objects) return undefined
+    // All are of its kind. No key of each is made, since this is asked for each workload at each change.
+    const { name, namespace } = entry
+    const found = objects.find(({ metadata }) => metadata.name === name && metadata.namespace === namespace)
+    // A Job may be set to be removed when it has ended.
+    if (!found) return entry.kind === 'Job' ? undefined : `${nameOf(entry)} is missing`
+    const { status, message } = readiness(found, Date.now())
+    return status === 'Current' ? undefined : `${nameOf(entry)}: ${message}`
+  }
+  function changed(): void {
+    const troubles = wanted.map(troubleOf).join('\n')
+    if (troubles !== told) onChange()
+    told = troubles
+  }
+
+  return {
+    async watch(entries, signal) {
+      wanted = entries.filter(isWorkload)
+      for (const { apiVersion, kind } of wanted) {
+        if (watched.has(kind)) continue
+        const { signal: end } = ended
+        const resource = await client.resourceOf(apiVersion, kind, signal)
+        if (!resource || end.aborted || watched.has(kind)) continue
+        watched.set(kind, client.watch(resource, { pick: keepReadiness, onChange: changed, signal: end }))
+      }
+    },
+    troubleOf,
+    stop() {
+      ended.abort()
+      ended = new AbortController()
+      watched.clear()
+      wanted = []
+      told = ''
+    },
+  }
+}
+
+/** What readiness is made from: a hundred workloads with all their fields would be a megabyte. */
+function keepReadiness({ apiVersion, kind, metadata, spec, status }: KubernetesObject): KubernetesObject {
+  const { name, namespace, generation, deletionTimestamp, creationTimestamp } = metadata
+  const { replicas, updateStrategy, progressDeadlineSeconds } = (spec ?? {}) as Record<string, unknown>
+  return {
+    ...{ apiVersion, kind, status },
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(generation === undefined ? {} : { generation }),
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+      ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+    },
+    spec: { replicas, updateStrategy, progressDeadlineSeconds },
   }
 }

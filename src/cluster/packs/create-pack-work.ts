@@ -1,27 +1,44 @@
+import { groupKindOf } from '../../kubernetes/paths.ts'
+import { type InventoryEntry, nameOf, prepared } from '../../kubernetes/inventory.ts'
+import {
+  type ManifestFile,
+  readObjects,
+  contentOf,
+  releaseOf,
+  type OwnedManifest,
+  type PackTools,
+  whyPodsFail,
+  readRelease,
+  withNamespaceLabels,
+} from './objects.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type KubernetesClient,
+  type KubernetesObject,
+  type Resource,
+  KubernetesError,
+} from '../../kubernetes/client.ts'
+import { StepFailed, type CallContext, type StepCalls } from '../loop/step.ts'
+import { type PackStore, createPackStore, newPack, type PackRecord } from './pack-store.ts'
 import { createApplySet, type SetObject } from '../../kubernetes/apply-set.ts'
-import { KubernetesError, type KubernetesClient, type KubernetesObject } from '../../kubernetes/client.ts'
-import { prepared, type InventoryEntry } from '../../kubernetes/inventory.ts'
 import { isDefinition } from '../../kubernetes/set-order.ts'
 import { ApplyFailed } from '../../kubernetes/work-off.ts'
 import type { Database } from '../../store/database.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import type { EngineEvent } from '../engine/engine.ts'
-import type { PackObserved } from '../observed.ts'
-import { StepFailed, type CallContext, type StepCalls } from '../step.ts'
-import type { Wanted, WantedPack } from '../wanted.ts'
-import { waitUntilAvailable, type AvailabilityOptions } from './availability.ts'
-import { cureMark, waitMark } from './helm/install-release.ts'
-import { drainPods } from './drain.ts'
-import { createDrift, type DriftOptions } from './drift/drift.ts'
-import { createMadeNamespaces } from './namespaces.ts'
+import type { PackObserved } from '../loop/observed.ts'
+import type { Wanted, WantedPack } from '../desired/wanted.ts'
 import {
-  contentOf,
-  releaseOf,
-  type ManifestFile,
-  type OwnedManifest,
-  type PackTools,
-} from './pack-content.ts'
+  waitUntilAvailable,
+  type AvailabilityOptions,
+  whyPackFails,
+  webhookIn,
+  createWorkloadWatch,
+} from './availability.ts'
+import { cureMark, waitMark } from './releases.ts'
+import { drainPods } from './drain.ts'
+import { createDrift, type DriftOptions } from './drift.ts'
 import {
   chartKey,
   keysOf,
@@ -30,18 +47,132 @@ import {
   type DrainOrder,
   type ManifestsOrder,
   type NamespacesOrder,
+  removeSteps,
+  type ObjectsGoneOrder,
+  type PackGoneOrder,
 } from './pack-steps.ts'
-import { whyPodsFail } from './look-at-object.ts'
-import { whyPackFails } from './why-pack-fails.ts'
-import { createPackStore, newPack, type PackRecord } from './pack-store.ts'
 import type { PackWork } from './pack-work.ts'
-import { readObjects, readRelease, withNamespaceLabels } from './read-objects.ts'
-import { removeSteps, type ObjectsGoneOrder, type PackGoneOrder } from './remove-steps.ts'
-import { wantedElsewhere } from './wanted-elsewhere.ts'
-import { webhookIn } from './webhook-trouble.ts'
-import { createWorkloadWatch } from './workload-watch.ts'
 
-export interface PackWorkOptions extends PackTools, Omit<AvailabilityOptions, 'client'> {
+/**
+ * Whether an object is among manifests. The manifests are read when it is asked first.
+ * @param files of the packs that are wanted
+ */
+function wantedElsewhere(files: readonly ManifestFile[]): (entry: InventoryEntry) => Promise<boolean> {
+  let known: Promise<ReadonlySet<string>> | undefined
+  async function read(): Promise<ReadonlySet<string>> {
+    const keys = new Set<string>()
+    for (const { file, namespace } of files)
+      for (const { apiVersion, kind, metadata } of await readObjects(file)) {
+        const about = `${groupKindOf({ apiVersion, kind })}/${metadata.name}`
+        keys.add(`${about}/${metadata.namespace || namespace}`)
+        // Whether the kind has namespaces is not known here.
+        keys.add(`${about}/`)
+      }
+    return keys
+  }
+  return async (entry) =>
+    (await (known ??= read())).has(`${groupKindOf(entry)}/${entry.name}/${entry.namespace ?? ''}`)
+}
+
+interface NamespacesOptions {
+  readonly client: Pick<KubernetesClient, 'resourceOf' | 'namespacedResources' | 'get' | 'list' | 'remove'>
+  readonly store: Pick<PackStore, 'namespaces' | 'addNamespace' | 'removeNamespace'>
+  /** How long what is on its way out of a namespace is waited for. */
+  readonly patienceMs?: number
+}
+
+/** The namespaces that were made for packs: they go again when no pack needs them and nothing is in them. */
+interface MadeNamespaces {
+  /** The resource of namespaces. */
+  resource(signal: AbortSignal): Promise<Resource>
+  /** Notes those that are not there yet; to be called before they are applied. */
+  noteMissing(names: readonly string[], signal: AbortSignal): Promise<void>
+  /** Deletes those that are not needed and empty. @param isNeeded asked only about namespaces that were made for packs */
+  tidy(isNeeded: (name: string) => Promise<boolean>, context: CallContext): Promise<void>
+}
+
+const pauseMs = 500
+
+function createMadeNamespaces(options: NamespacesOptions): MadeNamespaces {
+  const { client, store, patienceMs = 60_000 } = options
+
+  async function resource(signal: AbortSignal): Promise<Resource> {
+    const found = await client.resourceOf('v1', 'Namespace', signal)
+    if (!found) throw new StepFailed('the API server has no namespaces')
+    return found
+  }
+
+  /** What keeps a namespace, with its kind and name; empty if nothing does. Waits for what is on its way. */
+  async function contentOf(namespace: string, signal: AbortSignal): Promise<string> {
+    const end = performance.now() + patienceMs
+    for (const each of await client.namespacedResources(signal)) {
+      if (isPassing(each)) continue
+      for (;;) {
+        const found = (await client.list(each, { namespace, pick: keepMetadata, signal })).filter(isContent)
+        const [first] = found
+        if (!first) break
+        // What belongs to an object that was deleted goes a moment after it.
+        const staying = found.find((object) => !isLeaving(object))
+        if (staying || performance.now() >= end) return nameOf(placeOf(each, staying ?? first))
+        await sleep(pauseMs, undefined, { signal })
+      }
+    }
+    return ''
+  }
+
+  return {
+    resource,
+    async noteMissing(names, signal) {
+      const known = new Set(store.namespaces())
+      const namespaces = await resource(signal)
+      for (const name of names)
+        if (!known.has(name) && !(await client.get(namespaces, { name }, signal))) store.addNamespace(name)
+    },
+    async tidy(isNeeded, { signal, onLine }) {
+      for (const name of store.namespaces()) {
+        if (await isNeeded(name)) continue
+        const namespaces = await resource(signal)
+        const found = await client.get(namespaces, { name }, signal)
+        if (found?.metadata.deletionTimestamp === undefined && found !== undefined) {
+          const content = await contentOf(name, signal)
+          if (content !== '') {
+            onLine(`the namespace ${name} stays, since it is not empty: ${content}`)
+            continue
+          }
+          await client.remove(namespaces, { name }, signal)
+          onLine(`Namespace ${name} deleted`)
+        }
+        store.removeNamespace(name)
+      }
+    },
+  }
+}
+
+/** Kinds without anything of value: they tell what was, lock, or mirror others. */
+const isPassing = ({ group, kind }: Resource) =>
+  kind === 'Event' || kind === 'Lease' || kind === 'EndpointSlice' || group === 'metrics.k8s.io'
+
+/** Whether an object is not one of those that Kubernetes itself makes in each namespace. */
+const isContent = ({ kind, metadata: { name } }: KubernetesObject) =>
+  !(kind === 'ConfigMap' && name === 'kube-root-ca.crt') && !(kind === 'ServiceAccount' && name === 'default')
+
+/** Endpoints go with their Service, and are not marked as owned by it. */
+const isLeaving = ({ kind, metadata }: KubernetesObject) =>
+  kind === 'Endpoints' || metadata.deletionTimestamp !== undefined || metadata.ownerReferences !== undefined
+
+const keepMetadata = ({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject => ({
+  ...{ apiVersion, kind, metadata },
+})
+
+const placeOf = (
+  { kind, group, version }: Resource,
+  { metadata: { name, namespace } }: KubernetesObject,
+) => ({
+  ...{ apiVersion: group === '' ? version : `${group}/${version}`, kind, name },
+  ...(namespace === undefined ? {} : { namespace }),
+})
+
+interface PackWorkOptions extends PackTools, Omit<AvailabilityOptions, 'client'> {
   readonly database: Database
   readonly client: KubernetesClient
   readonly clock: Clock

@@ -3,8 +3,8 @@ import { KubernetesError, type KubernetesClient, type KubernetesObject } from '.
 import { nameOf, entryOf, type InventoryEntry } from '../../kubernetes/inventory.ts'
 import { isRecord } from '../../base/json.ts'
 import { workOff } from '../../kubernetes/work-off.ts'
-import type { CallContext } from '../step.ts'
-import type { WantedDrain } from '../wanted.ts'
+import type { CallContext } from '../loop/step.ts'
+import type { WantedDrain } from '../desired/wanted.ts'
 
 /** What a drain asks of the API server. */
 export type DrainClient = Pick<KubernetesClient, 'resourceOf' | 'get' | 'list' | 'evict' | 'remove'>

@@ -1,23 +1,124 @@
-import { join } from 'node:path'
-import type { PackObserved } from '../observed.ts'
-import type { Step, StepWork } from '../step.ts'
-import type { Wanted, WantedChart, WantedDrain, WantedNamespace, WantedPack } from '../wanted.ts'
-import { cureMs, type ReleaseOrder } from './helm/install-release.ts'
+import { dirname, join } from 'node:path'
+import type { PackObserved } from '../loop/observed.ts'
+import type { Step, StepWork } from '../loop/step.ts'
 import {
-  chartDigest,
+  shownPack,
+  type Wanted,
+  type WantedChart,
+  type WantedDrain,
+  type WantedNamespace,
+  type WantedPack,
+} from '../desired/wanted.ts'
+import { type UninstallOrder, cureMs, type ReleaseOrder } from './releases.ts'
+import {
   contentOf,
+  type ManifestFile,
+  type PackTools,
+  chartDigest,
   labelledNamespaces,
   manifestsOf,
   namesOf,
   namespacesOf,
   ownedManifests,
   releaseOf,
-  type ManifestFile,
   type OwnedManifest,
-  type PackTools,
-} from './pack-content.ts'
-import { releaseFiles } from './release-files.ts'
-import { uninstallSteps } from './remove-steps.ts'
+} from './objects.ts'
+
+/**
+ * The files that the action `helm` writes about a release. They are beside the generations, since a chart that does not change is not
+ * installed again by a later one.
+ * @param folder `Wanted.folder`
+ */
+export function releaseFiles(
+  folder: string,
+  { namespace, release }: { readonly namespace: string; readonly release: string },
+) {
+  const file = join(dirname(folder), 'releases', `${namespace}.${release}`)
+  return {
+    /** The objects that are in the cluster: `InventoryEntry[]` as JSON. */
+    objects: `${file}.json`,
+    /** The objects as the chart wants them, with secrets: JSON, one object a line. */
+    wanted: `${file}.jsonl`,
+  }
+}
+
+/** Orders of the `call` steps; paths are absolute. */
+export interface ObjectsGoneOrder {
+  readonly id: string
+  /** Manifests of the wanted packs: what is in them stays. */
+  readonly others: readonly ManifestFile[]
+}
+export interface PackGoneOrder extends ObjectsGoneOrder {
+  /** Namespaces that the wanted packs need. */
+  readonly namespaces: readonly string[]
+}
+
+const objectsMs = 900_000
+/** How long helm waits until the objects of a release are gone; hooks of the chart count too. */
+const uninstallMs = 300_000
+const aroundHelmMs = 180_000
+
+/**
+ * Steps that take a pack away, in the opposite order of its installation: objects of manifests, which may need the controllers of a
+ * chart to go, then releases, then the kinds and namespaces. The record of the pack goes last, so that what was cut off is done again.
+ */
+export function removeSteps(
+  tools: PackTools,
+  wanted: Wanted,
+  id: string,
+  { charts, hasObjects }: PackObserved,
+): readonly Step[] {
+  const { manifests: others, namespaces } = contentOf(wanted)
+  const objects: ObjectsGoneOrder = { id, others }
+  const rest: PackGoneOrder = { id, others, namespaces }
+  return [
+    ...(hasObjects
+      ? [
+          {
+            ...{
+              key: `pack ${id} objects gone`,
+              title: `Delete the objects of the pack ${shownPack(id)}`,
+              pack: id,
+            },
+            timeoutMs: objectsMs,
+            work: { kind: 'call', call: 'pack-objects-gone', order: { ...objects } },
+          } satisfies Step,
+        ]
+      : []),
+    ...uninstallSteps(tools, wanted, id, charts),
+    {
+      ...{ key: `pack ${id} gone`, title: `Delete what is left of the pack ${shownPack(id)}`, pack: id },
+      timeoutMs: objectsMs,
+      work: { kind: 'call', call: 'pack-gone', order: { ...rest } },
+    },
+  ]
+}
+
+/** Steps that uninstall the releases of a pack which no wanted pack has, the last one first. @param charts as `namespace/name` */
+function uninstallSteps(
+  { helm, kubeconfig }: PackTools,
+  wanted: Wanted,
+  id: string,
+  charts: readonly string[],
+): readonly Step[] {
+  const { releases } = contentOf(wanted)
+  return charts
+    .filter((each) => !releases.has(each))
+    .toReversed()
+    .map((each) => {
+      const [namespace = '', release = ''] = each.split('/')
+      const order: UninstallOrder = {
+        ...{ program: helm, kubeconfig, release, namespace, timeoutMs: uninstallMs },
+        home: join(wanted.folder, 'helm', `${namespace}.${release}`),
+        files: Object.values(releaseFiles(wanted.folder, { namespace, release })),
+      }
+      return {
+        ...{ key: `pack ${id} release ${each} gone`, title: `Uninstall the Helm release ${each}`, pack: id },
+        timeoutMs: uninstallMs + aroundHelmMs,
+        work: { kind: 'action', action: 'helm-uninstall', order: { ...order } },
+      }
+    })
+}
 
 /** Orders of the `call` steps; paths are absolute. */
 export interface NamespacesOrder {
@@ -52,8 +153,6 @@ export interface AvailableOrder {
 const namespacesMs = 120_000
 /** How long helm waits for the workloads of a chart; images that are large, or a disk that is slow, take minutes. */
 const chartMs = 600_000
-/** Beside the time for which helm waits: asking for the state of the release, and writing down its objects. */
-const aroundHelmMs = 180_000
 const manifestsMs = 900_000
 const drainMs = 900_000
 const availableMs = 600_000

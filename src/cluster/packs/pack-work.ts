@@ -1,7 +1,7 @@
 import type { EngineEvent } from '../engine/engine.ts'
-import type { Observed, PackObserved } from '../observed.ts'
-import type { Step, StepCalls } from '../step.ts'
-import type { Wanted, WantedPack } from '../wanted.ts'
+import type { Observed, PackObserved } from '../loop/observed.ts'
+import type { Step, StepCalls } from '../loop/step.ts'
+import type { Wanted, WantedPack } from '../desired/wanted.ts'
 import type { PackRecord } from './pack-store.ts'
 
 /** Installs packs and looks at them. */

@@ -2,9 +2,9 @@ import { text } from 'node:stream/consumers'
 import { writeOutput } from '../../program/standard-output.ts'
 import { engineActions } from '../engine/actions.ts'
 import { hostActions } from '../host/actions.ts'
-import { packActions } from '../packs/actions.ts'
-import type { StepActions } from './action.ts'
-import { runAction } from './run-action.ts'
+import { packActions } from '../packs/releases.ts'
+import type { StepActions } from '../loop/step.ts'
+import { runAction } from '../loop/step.ts'
 
 const actions: StepActions = { ...hostActions, ...engineActions, ...packActions }
 

@@ -15,7 +15,7 @@ import {
 } from './schemas.ts'
 import type { ClusterHead, ClusterRecord, ReportedCluster } from './store.ts'
 import type { Given } from './values.ts'
-import { usualPoolName } from '../../cluster/configuration/read-configuration.ts'
+import { usualPoolName } from '../../cluster/desired/configuration.ts'
 import type { HostRecord } from '../hosts/store.ts'
 import type { EdgeNativeCloudConfig } from '../clouds/schemas.ts'
 

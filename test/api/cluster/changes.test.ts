@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { ClusterRevisions } from '../../../src/cluster/change/schemas.ts'
+import type { ClusterRevisions } from '../../../src/cluster/desired/schemas.ts'
 import type { ClusterConfiguration } from '../../../src/cluster/schemas.ts'
 import { newestAudit } from '../../support/audits.ts'
 import { plantCluster, postedCluster } from '../../support/planted-cluster.ts'

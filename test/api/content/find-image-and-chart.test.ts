@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { createContentPreflight } from '../../../src/cluster/prepare/content-preflight.ts'
+import { createContentPreflight } from '../../../src/cluster/desired/preflight.ts'
 import { annotations, mediaTypes } from '../../../src/content/format/media-types.ts'
 import { contentClient, noReserve, type ContentClient } from '../../support/content-uploads.ts'
 import { createLayout } from '../../support/layouts.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CertificateDetails } from '../../../src/cluster/certificates/schemas.ts'
+import type { CertificateDetails } from '../../../src/cluster/schemas.ts'
 import { clusterClient, clusterPath, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
 import { bootClusterHost, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
 import { killDaemon } from '../../e2e/cluster/kills.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { runNameOf } from '../../../src/cluster/steps/run-name.ts'
+import { runNameOf } from '../../../src/cluster/loop/step-runner.ts'
 import { bootForTests } from '../../e2e/cluster/boot-for-tests.ts'
 import { expectWorks } from '../../e2e/cluster/workload.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { ClusterRevisions } from '../../../src/cluster/change/schemas.ts'
+import type { ClusterRevisions } from '../../../src/cluster/desired/schemas.ts'
 import type { ClusterConfiguration } from '../../../src/cluster/schemas.ts'
 import { eventually } from '../host/eventually.ts'
 import type { Reply } from '../host/http.ts'

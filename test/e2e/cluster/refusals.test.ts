@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { PreflightProblem } from '../../../src/cluster/problem.ts'
+import type { PreflightProblem } from '../../../src/cluster/desired/preflight-codes.ts'
 import { hasKit, isKitMissing } from '../../support/kubernetes-kit.ts'
 import { createDisk, type Disk } from '../power/disk.ts'
 import { bootForTests } from './boot-for-tests.ts'

@@ -1,11 +1,7 @@
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { beforeAll, describe, expect, it } from 'vitest'
-import {
-  parseSavedChains,
-  parseNftChains,
-  readDroppingChains,
-} from '../../../src/cluster/host/preflight/dropping-chains.ts'
+import { parseSavedChains, parseNftChains, readDroppingChains } from '../../../src/cluster/host/host-facts.ts'
 import { CommandFailed, type CommandRunner } from '../../../src/system/runner.ts'
 
 const rooms = join(import.meta.dirname, '../../../src')
@@ -221,7 +217,7 @@ describe.skipIf(process.getuid?.() !== 0)('a firewall of a real kernel', () => {
     const program = `
       const { execFileSync } = await import('node:child_process')
       const { createRunner } = await import('${rooms}/system/runner.ts')
-      const { readDroppingChains } = await import('${rooms}/cluster/host/preflight/dropping-chains.ts')
+      const { readDroppingChains } = await import('${rooms}/cluster/host/host-facts.ts')
       const found = []
       for (const script of JSON.parse(process.argv[1])) {
         execFileSync('bash', ['-ec', 'nft flush ruleset; ' + script])

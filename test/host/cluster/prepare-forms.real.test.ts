@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Prepared } from '../../../src/cluster/prepare/prepared.ts'
+import type { Prepared } from '../../../src/cluster/desired/prepared.ts'
 import { createCtl, type Ctl } from '../../support/ctl.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 import { prepareBench } from '../../support/prepare-bench.ts'

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { judgeFolder, probeFolder } from '../../../src/cluster/host/preflight/probe-folder.ts'
+import { judgeFolder, probeFolder } from '../../../src/cluster/host/probe-folder.ts'
 import { createBoundedRunner } from '../../../src/system/bounded-memory.ts'
 import { createRunner, type CommandRunner } from '../../../src/system/runner.ts'
 

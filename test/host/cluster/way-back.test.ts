@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { expect, it, vi } from 'vitest'
-import { readWanted } from '../../../src/cluster/read-generation.ts'
+import { readWanted } from '../../../src/cluster/desired/prepared.ts'
 import { createLoopWorld, nextVersion } from '../../support/cluster-loop.ts'
 import { wantedPack } from '../../support/cluster-parts.ts'
 import { createRunningClock } from '../../support/turning-clock.ts'

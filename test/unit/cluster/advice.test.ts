@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { preflightCodes } from '../../../src/cluster/preflight/codes.ts'
+import { preflightCodes } from '../../../src/cluster/desired/preflight-codes.ts'
 import { errorTable } from '../../../src/declarations.ts'
 
 interface Document {

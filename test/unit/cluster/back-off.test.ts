@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { backOffMs, leftOfWaitMs } from '../../../src/cluster/steps/back-off.ts'
-import { runNameOf } from '../../../src/cluster/steps/run-name.ts'
+import { backOffMs, leftOfWaitMs } from '../../../src/cluster/loop/step-work.ts'
+import { runNameOf } from '../../../src/cluster/loop/step-runner.ts'
 
 it.each([
   [1, 10_000],

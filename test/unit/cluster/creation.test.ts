@@ -5,15 +5,17 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, it, onTestFinished } from 'vitest'
 import { createClusterStore, type NewCluster } from '../../../src/cluster/cluster-store.ts'
 import { createLock } from '../../../src/base/lock.ts'
-import { createUpkeep } from '../../../src/cluster/change/upkeep.ts'
-import { createCreation, pinHolder } from '../../../src/cluster/creation.ts'
-import { createExamine } from '../../../src/cluster/examine.ts'
-import type { Prepared, PrepareRequest } from '../../../src/cluster/prepare/prepared.ts'
-import type { PreflightProblem } from '../../../src/cluster/problem.ts'
-import { createRequestStore } from '../../../src/cluster/request-store.ts'
-import { createRevisionStore } from '../../../src/cluster/revisions/revision-store.ts'
+import { createUpkeep } from '../../../src/cluster/desired/upkeep.ts'
+import {
+  createCreation,
+  pinHolder,
+  createExamine,
+  createRequestStore,
+} from '../../../src/cluster/desired/creation.ts'
+import type { Prepared, PrepareRequest } from '../../../src/cluster/desired/prepared.ts'
+import type { PreflightProblem } from '../../../src/cluster/desired/preflight-codes.ts'
+import { createRevisionStore, createSealed } from '../../../src/cluster/desired/revisions.ts'
 import type { ClusterConfiguration } from '../../../src/cluster/schemas.ts'
-import { createSealed } from '../../../src/cluster/sealed.ts'
 import { createSecrets } from '../../../src/secrets/secrets.ts'
 import { openDatabase } from '../../support/open-database.ts'
 import { captureLog } from '../../support/https-server.ts'

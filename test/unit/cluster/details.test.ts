@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { ClusterRecord } from '../../../src/cluster/cluster-store.ts'
-import { createDetails } from '../../../src/cluster/details.ts'
-import { pending, type Standing } from '../../../src/cluster/states.ts'
+import { createDetails } from '../../../src/cluster/api/details.ts'
+import { pending, type Standing } from '../../../src/cluster/loop/states.ts'
 
 const record = {
   ...{ uid: 'uid', name: 'plant', createdAt: 0, modifiedAt: 0, posted: { metadata: {} }, sensitive: [] },

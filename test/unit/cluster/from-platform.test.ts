@@ -1,12 +1,11 @@
 import { expect, it } from 'vitest'
 import type { SystemEntry } from '../../../src/audit/own-entries.ts'
-import type { Creation } from '../../../src/cluster/creation.ts'
-import { createFromPlatform, type PlatformOrder } from '../../../src/cluster/from-platform.ts'
-import type { ClusterConfiguration } from '../../../src/cluster/schemas.ts'
+import type { Creation } from '../../../src/cluster/desired/creation.ts'
+import { createFromPlatform, type PlatformOrder } from '../../../src/cluster/api/platform.ts'
+import { type ClusterConfiguration, ClusterConfiguration as Schema } from '../../../src/cluster/schemas.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
 import { generalErrors } from '../../../src/errors/codes.ts'
 import { createBodyCheck } from '../../../src/api/compilers.ts'
-import { ClusterConfiguration as Schema } from '../../../src/cluster/schemas.ts'
 import {
   createChangingCluster,
   posted,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { nextOf, plan, withoutAside, type PlanInput, type Stage } from '../../../src/cluster/plan.ts'
+import { nextOf, plan, withoutAside, type PlanInput, type Stage } from '../../../src/cluster/loop/plan.ts'
 import {
   appliedPack,
   callStep,

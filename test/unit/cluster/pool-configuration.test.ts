@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { readConfiguration } from '../../../src/cluster/configuration/read-configuration.ts'
+import { readConfiguration } from '../../../src/cluster/desired/configuration.ts'
 import type { EdgeMachinePoolConfig } from '../../../src/cluster/schemas.ts'
 
 const facts = {

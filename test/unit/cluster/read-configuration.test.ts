@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { canonicalText } from '../../../src/cluster/configuration/canonical.ts'
-import { maskConfiguration, sensitiveValues } from '../../../src/cluster/configuration/mask-configuration.ts'
-import { readConfiguration, type HostFacts } from '../../../src/cluster/configuration/read-configuration.ts'
+import {
+  canonicalText,
+  maskConfiguration,
+  sensitiveValues,
+  readConfiguration,
+  type HostFacts,
+} from '../../../src/cluster/desired/configuration.ts'
 import type { ClusterConfiguration, EdgeMachinePoolConfig } from '../../../src/cluster/schemas.ts'
 import { refusalOf } from '../../support/refusal-of.ts'
 

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
-import type { StepActions } from '../../../src/cluster/step-program/action.ts'
-import { runAction } from '../../../src/cluster/step-program/run-action.ts'
-import { StepFailed, type StepOrder } from '../../../src/cluster/step.ts'
+import { type StepActions, runAction, StepFailed, type StepOrder } from '../../../src/cluster/loop/step.ts'
 
 const orders: StepOrder[] = []
 const actions: StepActions = {

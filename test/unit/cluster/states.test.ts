@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { ageOf } from '../../../src/cluster/age.ts'
-import type { Observed, VersionChange } from '../../../src/cluster/observed.ts'
-import { tell } from '../../../src/cluster/seen.ts'
-import { standingOf, type StandingInput } from '../../../src/cluster/states.ts'
-import type { StepRecord } from '../../../src/cluster/steps/step-store.ts'
+import { ageOf } from '../../../src/cluster/api/details.ts'
+import type { Observed, VersionChange } from '../../../src/cluster/loop/observed.ts'
+import { tell } from '../../../src/cluster/loop/seen.ts'
+import { standingOf, type StandingInput } from '../../../src/cluster/loop/states.ts'
+import type { StepRecord } from '../../../src/cluster/loop/step-store.ts'
 import {
   appliedPack,
   emptyHost,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { listsWithKeyTwice } from '../../../src/kubernetes/list-keys.ts'
-import { readObjects } from '../../../src/cluster/prepare/program/objects.ts'
+import { readObjects } from '../../../src/cluster/prepare/manifests.ts'
 
 const container = {
   name: 'a',

@@ -1,23 +1,141 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { jsonForYaml } from '../../../base/json.ts'
+import { documentsOf, mapAt } from '../pack-config.ts'
+import { kubernetesFiles, clusterPaths, type ClusterPaths } from '../paths.ts'
 import { readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../../../system/files.ts'
 import { createBoundedRunner } from '../../../system/bounded-memory.ts'
 import { createRunner } from '../../../system/runner.ts'
-import { skewOf } from '../../change/version.ts'
-import { StepFailed } from '../../step.ts'
-import type { StepAction } from '../../step-program/action.ts'
-import { startUnits } from '../actions/start-units.ts'
-import { whilePullsAreEarly } from '../actions/pull-images.ts'
-import { kubeadmFailure } from '../kubeadm-failure.ts'
+import { skewOf } from '../../desired/version.ts'
+import { StepFailed, type StepAction } from '../../loop/step.ts'
+import { startUnits } from '../units.ts'
+import { whilePullsAreEarly } from '../initialise.ts'
+import { kubeadmFailure, kubeadmIn, runKubeadmIn } from '../run-kubeadm.ts'
 import { waitUntilReady } from '../kubectl.ts'
-import { clusterPaths, type ClusterPaths } from '../paths.ts'
-import { kubernetesPrograms } from '../programs.ts'
-import { kubeadmIn, runKubeadmIn } from '../run-kubeadm.ts'
-import { readNextPrograms } from './next-programs.ts'
-import { untilChecksPass } from './patience.ts'
-import { parseUpgradePlan } from './plan-output.ts'
-import { upgradeRefused } from './refused.ts'
-import { readInitFile, upgradeConfiguration } from './upgrade-configuration.ts'
+import { kubernetesPrograms, readNextPrograms } from '../programs.ts'
+import { upgradeRefused } from '../notes.ts'
+
+/** What `kubeadm upgrade plan -o json` says, as far as it is used: `UpgradePlan` of output.kubeadm.k8s.io. */
+export interface UpgradePlan {
+  /** Components with the versions that they have and get. */
+  readonly components: readonly {
+    readonly name: string
+    readonly currentVersion: string
+    readonly newVersion: string
+  }[]
+  /** Groups of component configurations that an administrator has to convert before. */
+  readonly manual: readonly string[]
+}
+
+interface Printed {
+  readonly kind?: string
+  readonly availableUpgrades?: readonly { readonly components?: UpgradePlan['components'] | null }[] | null
+  readonly configVersions?:
+    readonly { readonly group: string; readonly manualUpgradeRequired?: boolean }[] | null
+}
+
+/**
+ * @param output standard output of the program; lines of its checks may come before the document
+ * @returns undefined where it has no plan
+ */
+export function parseUpgradePlan(output: string): UpgradePlan | undefined {
+  const start = /^\{/m.exec(output)?.index
+  if (start === undefined) return undefined
+  let printed: Printed
+  try {
+    printed = JSON.parse(output.slice(start)) as Printed
+  } catch {
+    return undefined
+  }
+  if (printed.kind !== 'UpgradePlan') return undefined
+  return {
+    components: (printed.availableUpgrades ?? []).flatMap(({ components }) => components ?? []),
+    manual: (printed.configVersions ?? []).flatMap(({ group, manualUpgradeRequired }) =>
+      manualUpgradeRequired === true ? [group] : [],
+    ),
+  }
+}
+
+/** What came of a run of kubeadm that begins with checks. */
+export interface CheckedRun {
+  /** Why it failed; undefined if it did not. */
+  readonly failed: string | undefined
+  /** Whether it failed in a check, before anything was changed, that may pass later. */
+  readonly mayPass: boolean
+}
+
+/**
+ * So long, milliseconds, checks of kubeadm may fail on a host that was just booted, or is busy: they need a node that is ready, and start
+ * a pod, which has 15 s.
+ */
+const patience = { longestMs: 180_000, pauseMs: 5_000 }
+
+/**
+ * Runs kubeadm again while only its checks fail.
+ * @param onAgain called before each further run
+ * @returns what came of the last run
+ */
+export async function untilChecksPass<T extends CheckedRun>(
+  run: () => Promise<T>,
+  onAgain: (last: T) => void,
+  { longestMs, pauseMs } = patience,
+): Promise<T> {
+  const end = Date.now() + longestMs
+  for (;;) {
+    const ended = await run()
+    if (ended.failed === undefined || !ended.mayPass || Date.now() > end) return ended
+    onAgain(ended)
+    await delay(pauseMs)
+  }
+}
+
+/** What of the file for `kubeadm init` an upgrade needs to know. */
+export interface InitFile {
+  /** Data folder of etcd; undefined where an etcd outside of the cluster is used. */
+  readonly etcd: string | undefined
+  /** Folder with patches of the pack for the manifests of kubeadm. */
+  readonly patches: string | undefined
+}
+
+/** @param text of the file for `kubeadm init`. Pure. */
+export function readInitFile(text: string): InitFile {
+  const documents = documentsOf(text)
+  const ofKind = (kind: string) => documents.find((each) => each.kind === kind) ?? {}
+  const cluster = ofKind('ClusterConfiguration')
+  const textAt = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
+  const { endpoints } = mapAt(cluster, 'etcd', 'external')
+  return {
+    etcd: endpoints ? undefined : (textAt(mapAt(cluster, 'etcd', 'local').dataDir) ?? kubernetesFiles.etcd),
+    patches: textAt(mapAt(ofKind('InitConfiguration'), 'patches').directory),
+  }
+}
+
+/**
+ * The file for `kubeadm upgrade`: https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/#kubeadm-k8s-io-v1beta4-UpgradeConfiguration
+ * The configuration of the cluster itself kubeadm reads from the cluster. Pure.
+ */
+export function upgradeConfiguration(version: string, { patches }: Pick<InitFile, 'patches'>): string {
+  const kubernetesVersion = `v${version}`
+  // JSON: kubeadm reads it as YAML.
+  return `${jsonForYaml(
+    {
+      apiVersion: 'kubeadm.k8s.io/v1beta4',
+      kind: 'UpgradeConfiguration',
+      apply: {
+        ...{
+          kubernetesVersion,
+          certificateRenewal: true,
+          etcdUpgrade: true,
+          imagePullPolicy: 'IfNotPresent',
+        },
+        ...(patches === undefined ? {} : { patches: { directory: patches } }),
+      },
+      plan: { kubernetesVersion, etcdUpgrade: true },
+    },
+    2,
+  )}\n`
+}
 
 /** What the actions of a change of the version are told. */
 export interface UpgradeOrder {

@@ -13,19 +13,34 @@ import {
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isThere, replaceFile, syncFolder, syncTree } from '../../../system/files.ts'
-import { StepFailed } from '../../step.ts'
-import type { StepAction } from '../../step-program/action.ts'
+import { StepFailed, type StepAction } from '../../loop/step.ts'
 import { commands } from '../step-commands.ts'
 import { expectReady } from '../kubectl.ts'
 import { ctr, endAll, killAll, runningWorkloads, runningContainers } from '../node-containers.ts'
 import { clusterPaths, kubernetesFiles, units, type ClusterPaths } from '../paths.ts'
 import { kubernetesPrograms, pointTo } from '../programs.ts'
-import { staticPods } from '../reconfigure/rendered-files.ts'
-import { copiedFiles, filesOf, folderOf, listCopies, readCopy, stagingOf, type FoundCopy } from './copy.ts'
-import { parseImages } from './images.ts'
-import { readChange, readVersion, removeChange, writeChange, writeVersion, type ChangeNote } from './notes.ts'
-import { restoreRefused } from './refused.ts'
-import { copyTree, damageOf } from './tree.ts'
+import { staticPods } from '../configured.ts'
+import {
+  copiedFiles,
+  filesOf,
+  folderOf,
+  listCopies,
+  readCopy,
+  stagingOf,
+  type FoundCopy,
+  copyTree,
+  damageOf,
+} from './copy.ts'
+import { parseImages } from './make-copy.ts'
+import {
+  readChange,
+  readVersion,
+  removeChange,
+  writeChange,
+  writeVersion,
+  type ChangeNote,
+  restoreRefused,
+} from '../notes.ts'
 
 /** What `kubernetes-restore` is told. */
 export interface RestoreOrder {

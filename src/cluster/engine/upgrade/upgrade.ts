@@ -1,21 +1,37 @@
+import type { KubernetesObject } from '../../../kubernetes/client.ts'
+import { conditionOf, isTrue, textAt } from '../../../kubernetes/fields.ts'
+import { readiness } from '../../../kubernetes/readiness.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import { join } from 'node:path'
-import type { KubernetesObject } from '../../../kubernetes/client.ts'
-import { StepFailed } from '../../step.ts'
-import type { StepAction } from '../../step-program/action.ts'
-import { startUnits } from '../actions/start-units.ts'
-import { expectReady, getByKubectl } from '../kubectl.ts'
-import { clusterPaths, type ClusterPaths } from '../paths.ts'
-import { kubernetesPrograms, pointTo } from '../programs.ts'
-import { startKubelet } from '../kubelet.ts'
-import type { UpgradeOrder } from './check.ts'
-import { folderOf, readCopy } from './copy.ts'
-import { nodeTrouble } from './health.ts'
-import { settleLeaders } from '../leaders.ts'
+import { StepFailed, type StepAction } from '../../loop/step.ts'
+import { startUnits } from '../units.ts'
+import { expectReady, getByKubectl, kubectl } from '../kubectl.ts'
+import { clusterPaths, type ClusterPaths, kubernetesFiles } from '../paths.ts'
+import { kubernetesPrograms, pointTo, readNextPrograms } from '../programs.ts'
+import { startKubelet, settleLeaders } from '../node-containers.ts'
+import { type UpgradeOrder, untilChecksPass } from './check.ts'
+import { folderOf, readCopy, removeOtherCopies } from './copy.ts'
 import { runKubeadmIn } from '../run-kubeadm.ts'
-import { readNextPrograms } from './next-programs.ts'
-import { untilChecksPass } from './patience.ts'
-import { readChange, writeChange } from './notes.ts'
+import { readChange, writeChange, removeChange, writeVersion } from '../notes.ts'
+import { rm } from 'node:fs/promises'
+
+/** Why a node is not good at a version; undefined where it is. Pure. */
+export function nodeTrouble(node: KubernetesObject, version: string): string | undefined {
+  const { name } = node.metadata
+  const ready = conditionOf(node, 'Ready')
+  if (!ready || !isTrue(ready.status))
+    return `the node ${name} is not Ready: ${ready?.message || 'it has not reported'}`
+  const running = textAt(node, ['status', 'nodeInfo', 'kubeletVersion'])
+  return running === `v${version}`
+    ? undefined
+    : `the kubelet of ${name} is ${running || 'of no version'}, not v${version}`
+}
+
+/** Why CoreDNS or kube-proxy is not available as it was applied last; undefined where it is. Pure. @param now milliseconds since 1970 */
+export function workloadTrouble(object: KubernetesObject, now: number): string | undefined {
+  const { status, message } = readiness(object, now)
+  return status === 'Current' ? undefined : `${object.metadata.name}: ${message}`
+}
 
 const readyMs = 180_000
 const pauseMs = 1_000
@@ -86,5 +102,63 @@ async function expectNode(paths: ClusterPaths, node: string, version: string): P
     if (Date.now() > end)
       throw new StepFailed(`after the upgrade ${trouble}; see: journalctl -u kubelet.service`)
     await delay(pauseMs)
+  }
+}
+
+/** So long everything has to be as it shall be without a break. */
+const steadyMs = 60_000
+const settlePatienceMs = 600_000
+const settlePauseMs = 2_000
+const addons = ['deployment/coredns', 'daemonset/kube-proxy']
+
+/**
+ * Waits until the new version is good: API ready, the node Ready at that version, CoreDNS and kube-proxy available, for a minute. From then
+ * on nothing goes back by itself; what the upgrade has left goes, and the copies of before.
+ */
+export const settleKubernetes: StepAction = async (given, print) => {
+  const { stateDirectory, to, node } = given as unknown as UpgradeOrder
+  const paths = clusterPaths(stateDirectory)
+  const noted = await readChange(paths)
+  if (noted === 'damaged')
+    throw new StepFailed(`${paths.change} cannot be read; delete it where Kubernetes ${to} runs`)
+  if (noted === undefined) return
+  const end = performance.now() + settlePatienceMs
+  let [since, last] = [performance.now(), '']
+  while (performance.now() - since < steadyMs) {
+    await delay(settlePauseMs)
+    const trouble = await troubleOf(paths, node, to)
+    if (trouble === undefined) continue
+    since = performance.now()
+    if (since > end) throw new StepFailed(`Kubernetes ${to} is not good: ${trouble}`)
+    if (trouble !== last) print(`[settling] ${trouble}`)
+    last = trouble
+  }
+  await writeVersion(paths, to)
+  for (const left of [join(kubernetesFiles.folder, 'tmp'), paths.next.folder])
+    await rm(left, { recursive: true, force: true })
+  await removeOtherCopies(paths, noted.generation)
+  await removeChange(paths)
+  print(`[good] Kubernetes ${to} is good: everything has been available for ${steadyMs / 1_000} s`)
+}
+
+/** What is not good; undefined where everything is. */
+async function troubleOf(paths: ClusterPaths, node: string, version: string): Promise<string | undefined> {
+  try {
+    const ready = await kubectl(paths, ['get', '--raw=/readyz', '--request-timeout=5s'], 10_000)
+    if (ready.trim() !== 'ok') return `the API server is not ready: ${ready.trim()}`
+    const objectOf = (...args: readonly string[]) => getByKubectl<KubernetesObject>(paths, args, 10_000)
+    const own = await objectOf('node', node)
+    if (!own) return `the node ${node} is not registered`
+    const trouble = nodeTrouble(own, version)
+    if (trouble !== undefined) return trouble
+    for (const addon of addons) {
+      // A pack may bring another one in its place.
+      const workload = await objectOf(addon, '--namespace=kube-system')
+      const found = workload && workloadTrouble(workload, Date.now())
+      if (found !== undefined) return found
+    }
+    return undefined
+  } catch (error) {
+    return (error as Error).message
   }
 }

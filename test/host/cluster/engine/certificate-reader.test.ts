@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createCertificateReader } from '../../../../src/cluster/engine/certificates/certificate-reader.ts'
+import { createCertificateReader } from '../../../../src/cluster/engine/certificates.ts'
 
 const fixtures = join(import.meta.dirname, '../../../fixtures/kubeadm')
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { fillCniFolder, restoreCniFolder } from '../../../../src/cluster/engine/cni-folder.ts'
+import { fillCniFolder, restoreCniFolder } from '../../../../src/cluster/engine/containerd.ts'
 
 let home: string
 let folders: { programs: string; debian: string }

@@ -4,13 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { certificatesFolderIn } from '../../../../src/cluster/engine/certificates/certificates-folder.ts'
+import { certificatesFolderIn } from '../../../../src/cluster/engine/certificates.ts'
 import { kubeadmConfig, nodeNameIn, usesIPv6 } from '../../../../src/cluster/engine/kubeadm-config.ts'
 import { documentsOf, parsePackConfig } from '../../../../src/cluster/engine/pack-config.ts'
-import {
-  readInitFile,
-  upgradeConfiguration,
-} from '../../../../src/cluster/engine/upgrade/upgrade-configuration.ts'
+import { readInitFile, upgradeConfiguration } from '../../../../src/cluster/engine/upgrade/check.ts'
 import { createRunner } from '../../../../src/system/runner.ts'
 import { isKitMissing, kit, kitVersions } from '../../../support/kubernetes-kit.ts'
 

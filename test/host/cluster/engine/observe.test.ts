@@ -3,12 +3,9 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { noteRenewal } from '../../../../src/cluster/engine/certificates/renewal-copy.ts'
-import {
-  noCertificates,
-  type SeenCertificates,
-} from '../../../../src/cluster/engine/certificates/seen-certificates.ts'
-import { writeInitialisation } from '../../../../src/cluster/engine/initialisation.ts'
+import { noteRenewal } from '../../../../src/cluster/engine/renewal-copy.ts'
+import { noCertificates, type SeenCertificates } from '../../../../src/cluster/engine/certificates.ts'
+import { writeInitialisation } from '../../../../src/cluster/engine/notes.ts'
 import { certifiedName } from '../../../../src/cluster/engine/node-name.ts'
 import { createObserver } from '../../../../src/cluster/engine/observe.ts'
 import { clusterPaths, type ClusterPaths } from '../../../../src/cluster/engine/paths.ts'
@@ -17,9 +14,9 @@ import {
   noteConfigured,
   readConfigured,
   writeConfigured,
-} from '../../../../src/cluster/engine/reconfigure/configured.ts'
-import { kubeletUnit } from '../../../../src/cluster/engine/unit-files.ts'
-import type { Wanted } from '../../../../src/cluster/wanted.ts'
+} from '../../../../src/cluster/engine/configured.ts'
+import { kubeletUnit } from '../../../../src/cluster/engine/units.ts'
+import type { Wanted } from '../../../../src/cluster/desired/wanted.ts'
 import { KubernetesError, type KubernetesObject } from '../../../../src/kubernetes/client.ts'
 
 let home: string

@@ -3,14 +3,14 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { KnownCertificate } from '../../../../src/cluster/engine/certificates/known-certificates.ts'
+import type { KnownCertificate } from '../../../../src/cluster/engine/certificates.ts'
 import {
   copyForRenewal,
   noteRenewal,
   putBackDamaged,
   readRenewal,
   removeRenewal,
-} from '../../../../src/cluster/engine/certificates/renewal-copy.ts'
+} from '../../../../src/cluster/engine/renewal-copy.ts'
 
 let home: string
 let files: readonly KnownCertificate[]

@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { removeDeadSockets, shimsOf } from '../../../../src/cluster/engine/shims.ts'
+import { removeDeadSockets, shimsOf } from '../../../../src/cluster/engine/remove-kubernetes.ts'
 
 it('a socket whose process was killed is removed; one that a process listens on stays', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'edgehostd-shims-'))

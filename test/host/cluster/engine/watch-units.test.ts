@@ -2,7 +2,7 @@ import { mkdtemp, rename, rm, symlink, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { watchUnits } from '../../../../src/cluster/engine/watch-units.ts'
+import { watchUnits } from '../../../../src/cluster/engine/observe.ts'
 import { captureLog } from '../../../support/https-server.ts'
 import { waitFor } from '../../../support/wait-for.ts'
 

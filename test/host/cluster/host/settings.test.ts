@@ -2,9 +2,13 @@ import { chmod, chown, lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile }
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { missingFolderIn, readKeyFiles } from '../../../../src/cluster/host/settings/account.ts'
-import { observeNtpServers, placeNtpServers } from '../../../../src/cluster/host/settings/ntp-servers.ts'
-import { observeSshKeys, placeSshKeys } from '../../../../src/cluster/host/settings/ssh-keys.ts'
+import {
+  missingFolderIn,
+  readKeyFiles,
+  observeSshKeys,
+  placeSshKeys,
+} from '../../../../src/cluster/host/ssh-keys.ts'
+import { observeNtpServers, placeNtpServers } from '../../../../src/cluster/host/ntp-servers.ts'
 import { createHostFiles } from '../../../../src/host/files.ts'
 import { CommandFailed, type CommandRunner } from '../../../../src/system/runner.ts'
 import { publicKeys } from '../../../support/ssh-keys.ts'

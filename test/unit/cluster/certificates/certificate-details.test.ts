@@ -1,10 +1,7 @@
 import { expect, it } from 'vitest'
-import {
-  certificateDetails,
-  type DetailsInput,
-} from '../../../../src/cluster/certificates/certificate-details.ts'
-import { renewalStep } from '../../../../src/cluster/certificates/renewal-step.ts'
-import type { StepRecord } from '../../../../src/cluster/steps/step-store.ts'
+import { certificateDetails, type DetailsInput } from '../../../../src/cluster/api/certificates.ts'
+import { renewalStep } from '../../../../src/cluster/loop/step.ts'
+import type { StepRecord } from '../../../../src/cluster/loop/step-store.ts'
 
 const begin = Date.parse('2026-11-23T18:00:00Z')
 const day = 86_400_000

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { describeChange } from '../../../../src/base/described-change.ts'
-import { comparedConfiguration, etagOf } from '../../../../src/cluster/revisions/document.ts'
+import { comparedConfiguration, etagOf } from '../../../../src/cluster/desired/revision-document.ts'
 import type { ClusterConfiguration } from '../../../../src/cluster/schemas.ts'
 import {
   by,

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { applyJsonPatch } from '../../../../src/cluster/change/json-patch.ts'
-import { applyConfigurationPart, applyMergePatch } from '../../../../src/cluster/change/merge-patch.ts'
+import {
+  applyJsonPatch,
+  applyConfigurationPart,
+  applyMergePatch,
+} from '../../../../src/cluster/desired/patches.ts'
 import { refusalOf } from '../../../support/refusal-of.ts'
 
 describe('a merge patch', () => {

@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { withSettings } from '../../../../src/cluster/change/edits.ts'
-import type { PreparedVariable } from '../../../../src/cluster/prepare/prepared.ts'
-import type { PreflightProblem } from '../../../../src/cluster/problem.ts'
+import { withSettings } from '../../../../src/cluster/desired/edits.ts'
+import type { PreparedVariable } from '../../../../src/cluster/desired/prepared.ts'
+import type { PreflightProblem } from '../../../../src/cluster/desired/preflight-codes.ts'
 import type { ClusterConfiguration } from '../../../../src/cluster/schemas.ts'
 import {
   by,

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import type { PreparedVariable } from '../../../../src/cluster/prepare/prepared.ts'
-import { readWanted } from '../../../../src/cluster/read-generation.ts'
+import { type PreparedVariable, readWanted } from '../../../../src/cluster/desired/prepared.ts'
 import {
   createChangingCluster,
   posted,

@@ -2,9 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { withDefinition } from '../../../../src/cluster/change/edits.ts'
-import { setValues } from '../../../../src/cluster/change/set-values.ts'
-import type { Revision } from '../../../../src/cluster/revisions/revision.ts'
+import { withDefinition, setValues } from '../../../../src/cluster/desired/edits.ts'
+import type { Revision } from '../../../../src/cluster/desired/revisions.ts'
 import type { ClusterConfiguration } from '../../../../src/cluster/schemas.ts'
 
 describe('values that are set', () => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Revision } from '../../../../src/cluster/commands/change-host.ts'
-import { hasEnded } from '../../../../src/cluster/commands/follow-revision.ts'
-import { placeHints } from '../../../../src/cluster/commands/perform-change.ts'
+import { hasEnded, placeHints } from '../../../../src/cluster/commands/perform-change.ts'
 
 const revisionOf = (
   revision: number,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { ClusterChangeDryRun } from '../../../../src/cluster/change/schemas.ts'
-import { renderChange } from '../../../../src/cluster/commands/show-diff.ts'
+import type { ClusterChangeDryRun } from '../../../../src/cluster/desired/schemas.ts'
+import { renderChange } from '../../../../src/cluster/commands/perform-change.ts'
 import { shortKey } from '../../../../src/ctl/ssh-keys.ts'
 
 type Diff = NonNullable<ClusterChangeDryRun['diff']>

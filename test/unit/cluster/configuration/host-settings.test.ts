@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readHostSettings } from '../../../../src/cluster/configuration/host-settings.ts'
-import { problemOfKey } from '../../../../src/cluster/configuration/ssh-key.ts'
+import { readHostSettings, problemOfKey } from '../../../../src/cluster/desired/host-settings.ts'
 import { refusalOf } from '../../../support/refusal-of.ts'
 import { publicKeys } from '../../../support/ssh-keys.ts'
 

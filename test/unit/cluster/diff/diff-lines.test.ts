@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { diffLines } from '../../../../src/cluster/diff/diff-lines.ts'
-import { diffClusters } from '../../../../src/cluster/diff/diff.ts'
-import { renderChange } from '../../../../src/cluster/commands/show-diff.ts'
-import type { DiffSide } from '../../../../src/cluster/diff/side.ts'
+import { diffLines, diffClusters, type DiffSide } from '../../../../src/cluster/desired/diff.ts'
+import { renderChange } from '../../../../src/cluster/commands/perform-change.ts'
 import { createHideOf } from '../../../../src/definition/slots/secrets.ts'
 import { wantedCluster, wantedPack } from '../../../support/cluster-parts.ts'
 

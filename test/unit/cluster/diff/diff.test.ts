@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { diffClusters } from '../../../../src/cluster/diff/diff.ts'
-import type { DiffSide } from '../../../../src/cluster/diff/side.ts'
-import type { Wanted, WantedPack } from '../../../../src/cluster/wanted.ts'
+import { diffClusters, type DiffSide } from '../../../../src/cluster/desired/diff.ts'
+import type { Wanted, WantedPack } from '../../../../src/cluster/desired/wanted.ts'
 import type { ClusterProfileDetail } from '../../../../src/definition/schemas.ts'
 import { wantedCluster, wantedPack } from '../../../support/cluster-parts.ts'
 

@@ -7,7 +7,7 @@ import {
   type SeenAuthority,
   type SeenCertificate,
   type SeenCertificates,
-} from '../../../../src/cluster/engine/certificates/seen-certificates.ts'
+} from '../../../../src/cluster/engine/certificates.ts'
 
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
 const begin = Date.parse('2026-11-23T18:00:00Z')

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createKubeadmEngine, type KubeadmEngineOptions } from '../../../../src/cluster/engine/kubeadm.ts'
-import type { EngineObserved } from '../../../../src/cluster/observed.ts'
-import type { Step } from '../../../../src/cluster/step.ts'
+import type { EngineObserved } from '../../../../src/cluster/loop/observed.ts'
+import type { Step } from '../../../../src/cluster/loop/step.ts'
 import { runningHost, wantedCluster } from '../../../support/cluster-parts.ts'
 
 const wanted = wantedCluster()

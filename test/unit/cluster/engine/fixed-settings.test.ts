@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { changedFixedSettings } from '../../../../src/cluster/engine/reconfigure/fixed-settings.ts'
+import { changedFixedSettings } from '../../../../src/cluster/engine/fixed-settings.ts'
 
 const changed = (before: string, after: string) =>
   changedFixedSettings({ config: before }, { config: after }).map(({ path }) => path)

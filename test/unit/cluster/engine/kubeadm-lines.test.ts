@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { kubeadmFailure } from '../../../../src/cluster/engine/kubeadm-failure.ts'
+import { kubeadmFailure } from '../../../../src/cluster/engine/run-kubeadm.ts'
 import { eventOf } from '../../../../src/cluster/engine/step-lines.ts'
 import { reasons } from '../../../../src/cluster/events/reasons.ts'
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { removeEmpty, scopesOfPods } from '../../../../src/cluster/engine/leftovers.ts'
+import { removeEmpty, scopesOfPods } from '../../../../src/cluster/engine/remove-kubernetes.ts'
 
 it('empty folders are removed from below upwards; one that is used stays, with those around it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'leftovers-'))

@@ -3,7 +3,7 @@ import {
   createEnginePreflight,
   type EnginePreflightOptions,
 } from '../../../../src/cluster/engine/preflight.ts'
-import type { Wanted, WantedKubernetes } from '../../../../src/cluster/wanted.ts'
+import type { Wanted, WantedKubernetes } from '../../../../src/cluster/desired/wanted.ts'
 
 const wantedOf = (kubernetes: Partial<WantedKubernetes>): Wanted => ({
   ...{ uid: 'c', name: 'plant', generation: 1, folder: '/c', packs: [] },

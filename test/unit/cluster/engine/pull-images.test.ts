@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { whilePullsAreEarly } from '../../../../src/cluster/engine/actions/pull-images.ts'
+import { whilePullsAreEarly } from '../../../../src/cluster/engine/initialise.ts'
 
 // Of containerd 1.6.20, a moment after a restart with the containers of a cluster.
 const starting =

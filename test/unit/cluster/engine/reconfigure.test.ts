@@ -1,10 +1,10 @@
 import { describe, expect, it, test } from 'vitest'
-import { wordsOf } from '../../../../src/cluster/engine/last-words.ts'
+import { wordsOf } from '../../../../src/cluster/engine/kubectl.ts'
 import { parseRunningTasks } from '../../../../src/cluster/engine/node-containers.ts'
-import { configurationDigest } from '../../../../src/cluster/engine/reconfigure/configured.ts'
-import { nodePatch, type NodeObject } from '../../../../src/cluster/engine/reconfigure/node-patch.ts'
-import { isSteady, proxyConfiguration } from '../../../../src/cluster/engine/reconfigure/proxy.ts'
-import type { Taint } from '../../../../src/cluster/wanted.ts'
+import { configurationDigest } from '../../../../src/cluster/engine/configured.ts'
+import { nodePatch, type NodeObject } from '../../../../src/cluster/engine/reconfigure.ts'
+import { isSteady, proxyConfiguration } from '../../../../src/cluster/engine/proxy.ts'
+import type { Taint } from '../../../../src/cluster/desired/wanted.ts'
 import { wantedCluster } from '../../../support/cluster-parts.ts'
 
 const nothing = { labels: [], taints: [] }

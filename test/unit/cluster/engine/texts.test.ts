@@ -1,12 +1,11 @@
 import { expect, it } from 'vitest'
-import { containerdConfig } from '../../../../src/cluster/engine/containerd-config.ts'
-import { mountsBelow } from '../../../../src/cluster/engine/mounts.ts'
+import { containerdConfig, registryFilesOf } from '../../../../src/cluster/engine/containerd.ts'
+import { mountsBelow } from '../../../../src/cluster/engine/remove-kubernetes.ts'
 import { parsePackConfig } from '../../../../src/cluster/engine/pack-config.ts'
 import { clusterPaths } from '../../../../src/cluster/engine/paths.ts'
-import { registryFilesOf } from '../../../../src/cluster/engine/registry-files.ts'
-import { requiredFiles } from '../../../../src/cluster/engine/required-files.ts'
-import { containerdUnit, kubeletUnit } from '../../../../src/cluster/engine/unit-files.ts'
-import { parseUnitStates } from '../../../../src/cluster/engine/unit-states.ts'
+import { requiredFiles } from '../../../../src/cluster/engine/preflight.ts'
+import { containerdUnit, kubeletUnit } from '../../../../src/cluster/engine/units.ts'
+import { parseUnitStates } from '../../../../src/cluster/engine/observe.ts'
 
 const paths = clusterPaths('/var/lib/edgehostd')
 const config = (version: string, mayLowerOomScore = true) =>

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createEventLog, type StoredEventLog } from '../../../../src/cluster/events/create-event-log.ts'
+import { createEventLog, type StoredEventLog } from '../../../../src/cluster/events/event-log.ts'
 import { createEventList, eventList, type EventList } from '../../../../src/cluster/events/event-list.ts'
 import { reasons, type ReasonName } from '../../../../src/cluster/events/reasons.ts'
 import type { Event } from '../../../../src/cluster/events/schemas.ts'

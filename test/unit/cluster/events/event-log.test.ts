@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { createEventLog, type EventLimits } from '../../../../src/cluster/events/create-event-log.ts'
-import type { ClusterEvent, NewClusterEvent } from '../../../../src/cluster/events/event-log.ts'
-import { createEventStore } from '../../../../src/cluster/events/event-store.ts'
+import {
+  createEventLog,
+  type EventLimits,
+  type ClusterEvent,
+  type NewClusterEvent,
+  createEventStore,
+} from '../../../../src/cluster/events/event-log.ts'
 import { openDatabase } from '../../../support/open-database.ts'
 import { captureLog } from '../../../support/https-server.ts'
 import { createTurningClock, dayMs } from '../../../support/turning-clock.ts'

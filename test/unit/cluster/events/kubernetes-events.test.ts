@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import {
-  eventOf,
+  kubernetesEventOf,
   mostEvents,
   readKubernetesEvents,
-} from '../../../../src/cluster/events/kubernetes-events.ts'
+} from '../../../../src/cluster/events/event-list.ts'
 import {
   KubernetesError,
   type KubernetesClient,
@@ -52,7 +52,7 @@ function clientOf(list: (options: ListOptions) => Promise<readonly KubernetesObj
 
 describe("Kubernetes' own events", () => {
   it('an event of core/v1 has the time of its last occurrence, and how often it happened', () => {
-    expect(eventOf(recorded)).toEqual({
+    expect(kubernetesEventOf(recorded)).toEqual({
       metadata: {
         ...{ uid: 'b5f7e1a0-0000-4000-8000-0123456789ab', name: 'web-7c5ddbdf54-abcde.187a1b2c3d4e5f60' },
         ...{ namespace: 'shop', creationTimestamp: '2026-01-31T08:05:00.000Z', number: 0 },
@@ -77,20 +77,20 @@ describe("Kubernetes' own events", () => {
       },
       ...{ reportingComponent: 'default-scheduler', reportingInstance: 'default-scheduler-edge-1' },
     }
-    expect(eventOf(scheduled)).toMatchObject({
+    expect(kubernetesEventOf(scheduled)).toMatchObject({
       metadata: { creationTimestamp: '2026-01-31T08:01:02.123Z' },
       severity: 'Normal',
       source: { component: 'default-scheduler', host: 'default-scheduler-edge-1' },
     })
     const series = { count: 3, lastObservedTime: '2026-01-31T09:00:00.000001Z' }
-    expect(eventOf({ ...scheduled, series })).toMatchObject({
+    expect(kubernetesEventOf({ ...scheduled, series })).toMatchObject({
       ...{ metadata: { creationTimestamp: '2026-01-31T09:00:00.000Z' }, count: 3 },
     })
   })
 
   it('an event without any time or object is still an event', () => {
     const bare = { apiVersion: 'v1', kind: 'Event', metadata: { name: 'x' } }
-    expect(eventOf(bare)).toMatchObject({
+    expect(kubernetesEventOf(bare)).toMatchObject({
       metadata: { uid: 'x', creationTimestamp: '1970-01-01T00:00:00.000Z' },
       ...{ involvedObject: { kind: '' }, reason: '', message: '', severity: 'Normal' },
     })

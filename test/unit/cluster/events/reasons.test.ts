@@ -1,9 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { categories, conditionTypes } from '../../../../src/cluster/events/condition-types.ts'
-import type { Reason } from '../../../../src/cluster/events/reason.ts'
-import { expectedOrder, reasons } from '../../../../src/cluster/events/reasons.ts'
+import {
+  categories,
+  conditionTypes,
+  type Reason,
+  expectedOrder,
+  reasons,
+} from '../../../../src/cluster/events/reasons.ts'
 
 const all = Object.entries<Reason>(reasons)
 

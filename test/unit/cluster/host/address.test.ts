@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { addressUnitText } from '../../../../src/cluster/host/address/address-unit.ts'
-import { parseArp } from '../../../../src/cluster/host/address/answering-device.ts'
 import {
+  addressUnitText,
+  parseArp,
   missingAddress,
   parseIpv4Routes,
   parseIpv6Routes,
-} from '../../../../src/cluster/host/address/host-networks.ts'
-import { placeEndpoint } from '../../../../src/cluster/host/address/place-endpoint.ts'
+  placeEndpoint,
+} from '../../../../src/cluster/host/address.ts'
 import { spellSubnet } from '../../../../src/cluster/host/subnet.ts'
 
 const ipv4Routes = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT

@@ -2,10 +2,10 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
-import { addressUnitText } from '../../../../src/cluster/host/address/address-unit.ts'
+import { addressUnitText } from '../../../../src/cluster/host/address.ts'
 import { createClusterHost } from '../../../../src/cluster/host/create-cluster-host.ts'
-import { emptyHost, noSetting, type Observed } from '../../../../src/cluster/observed.ts'
-import type { Wanted } from '../../../../src/cluster/wanted.ts'
+import { emptyHost, noSetting, type Observed } from '../../../../src/cluster/loop/observed.ts'
+import type { Wanted } from '../../../../src/cluster/desired/wanted.ts'
 import { createHostFiles } from '../../../../src/host/files.ts'
 
 const virtualAddress = { address: '10.77.0.50', networkInterface: 'eth0' }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createHostSettings } from '../../../../src/cluster/host/settings/host-settings.ts'
-import type { SettingObserved } from '../../../../src/cluster/observed.ts'
+import { createHostSettings } from '../../../../src/cluster/host/settings.ts'
+import type { SettingObserved } from '../../../../src/cluster/loop/observed.ts'
 import type { HostFiles } from '../../../../src/host/files.ts'
 import { noSetting } from '../../../support/cluster-parts.ts'
 

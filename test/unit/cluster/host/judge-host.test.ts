@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { HostFacts } from '../../../../src/cluster/host/preflight/host-facts.ts'
-import { parseListening, parseSwaps } from '../../../../src/cluster/host/preflight/host-facts.ts'
-import { judgeHost } from '../../../../src/cluster/host/preflight/judge-host.ts'
+import { type HostFacts, parseListening, parseSwaps } from '../../../../src/cluster/host/host-facts.ts'
+import { judgeHost } from '../../../../src/cluster/host/judge-host.ts'
 import { kubernetesSettings, protectedSysctls } from '../../../../src/cluster/host/kubernetes-settings.ts'
 
 const gibibyte = 2 ** 30

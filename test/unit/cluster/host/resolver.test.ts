@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { kubernetesSettings } from '../../../../src/cluster/host/kubernetes-settings.ts'
-import { judgeResolver, readResolver } from '../../../../src/cluster/host/preflight/resolver.ts'
+import { judgeResolver, readResolver } from '../../../../src/cluster/host/host-preflight.ts'
 import { machine } from '../../../fixtures/host/tree.ts'
 
 const resolvedRuns = '/sys/fs/cgroup/system.slice/systemd-resolved.service/cgroup.events = populated 1\n'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findTimePlace, timeText } from '../../../../src/cluster/host/settings/time-service.ts'
+import { findTimePlace, timeText } from '../../../../src/cluster/host/ntp-servers.ts'
 import type { HostFiles } from '../../../../src/host/files.ts'
 
 /** A host of these files, on which a unit runs. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { applicationsOf } from '../../../../src/cluster/packs/applications.ts'
 import { newPack } from '../../../../src/cluster/packs/pack-store.ts'
-import type { StepRecord } from '../../../../src/cluster/steps/step-store.ts'
+import type { StepRecord } from '../../../../src/cluster/loop/step-store.ts'
 import { createHideOf } from '../../../../src/definition/slots/secrets.ts'
 import type { ClusterProfileDetail } from '../../../../src/definition/schemas.ts'
 import {

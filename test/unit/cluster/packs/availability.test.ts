@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { waitUntilAvailable } from '../../../../src/cluster/packs/availability.ts'
-import type { ObjectClient } from '../../../../src/cluster/packs/look-at-object.ts'
+import type { ObjectClient } from '../../../../src/cluster/packs/objects.ts'
 import type { KubernetesObject } from '../../../../src/kubernetes/client.ts'
 
 const deployment = (name: string, available: number): KubernetesObject => ({

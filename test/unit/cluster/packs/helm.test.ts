@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { cureOf, type Cure } from '../../../../src/cluster/packs/helm/cure.ts'
-import { descriptionOf, wayTo, type Way } from '../../../../src/cluster/packs/helm/deployed.ts'
-import { readResources, reasonOf, waitingOf } from '../../../../src/cluster/packs/helm/helm-output.ts'
+import { cureOf, type Cure, readResources, reasonOf, waitingOf } from '../../../../src/cluster/packs/helm.ts'
+import { descriptionOf, wayTo, type Way } from '../../../../src/cluster/packs/releases.ts'
 
 describe('the cure of a release', () => {
   const uninstall: Cure = { kind: 'uninstall' }

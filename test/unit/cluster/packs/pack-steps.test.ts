@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { doneOf } from '../../../../src/cluster/packs/create-pack-work.ts'
-import { keysOf, packSteps } from '../../../../src/cluster/packs/pack-steps.ts'
-import { removeSteps } from '../../../../src/cluster/packs/remove-steps.ts'
+import { keysOf, packSteps, removeSteps } from '../../../../src/cluster/packs/pack-steps.ts'
 import { newPack, type PackRecord } from '../../../../src/cluster/packs/pack-store.ts'
-import type { PackObserved } from '../../../../src/cluster/observed.ts'
-import type { WantedPack } from '../../../../src/cluster/wanted.ts'
+import type { PackObserved } from '../../../../src/cluster/loop/observed.ts'
+import type { WantedPack } from '../../../../src/cluster/desired/wanted.ts'
 import { wantedCluster, wantedPack } from '../../../support/cluster-parts.ts'
 
 const tools = { helm: '/opt/helm', kubeconfig: '/etc/admin.conf' }

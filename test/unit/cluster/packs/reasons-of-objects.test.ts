@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { lookAtObject, whyPodsFail } from '../../../../src/cluster/packs/look-at-object.ts'
-import { webhookIn } from '../../../../src/cluster/packs/webhook-trouble.ts'
-import { createWorkloadWatch } from '../../../../src/cluster/packs/workload-watch.ts'
+import { lookAtObject, whyPodsFail } from '../../../../src/cluster/packs/objects.ts'
+import { webhookIn, createWorkloadWatch } from '../../../../src/cluster/packs/availability.ts'
 import {
   KubernetesError,
   type KubernetesClient,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { troubleOfPod } from '../../../../src/cluster/packs/look-at-object.ts'
+import { troubleOfPod } from '../../../../src/cluster/packs/objects.ts'
 
 const troubleOf = (status: object) =>
   troubleOfPod({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web-1' }, status })

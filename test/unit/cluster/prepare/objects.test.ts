@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { apiVersionsIn, imagesIn, readObjects } from '../../../../src/cluster/prepare/program/objects.ts'
+import { apiVersionsIn, imagesIn, readObjects } from '../../../../src/cluster/prepare/manifests.ts'
 import { parseExactJson } from '../../../../src/base/json.ts'
 import { readPlain } from '../../../../src/definition/rules/plain-values.ts'
 

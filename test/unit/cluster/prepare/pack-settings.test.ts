@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { compareOrder } from '../../../../src/cluster/prepare/program/cluster-packs.ts'
-import { readPackSettings } from '../../../../src/cluster/prepare/program/pack-settings.ts'
+import { compareOrder, readPackSettings } from '../../../../src/cluster/prepare/packs.ts'
 import { readPlain } from '../../../../src/definition/rules/plain-values.ts'
-import { stagesIn } from '../../../../src/cluster/prepare/program/stages.ts'
+import { stagesIn } from '../../../../src/cluster/prepare/resolve.ts'
 import { profilePack } from '../../../support/definitions.ts'
 
 const plain = (text: string) => readPlain(text).documents[0] as Readonly<Record<string, unknown>>

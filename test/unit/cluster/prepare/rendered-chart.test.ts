@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readRenderedChart } from '../../../../src/cluster/prepare/program/rendered-chart.ts'
+import { readRenderedChart } from '../../../../src/cluster/prepare/charts.ts'
 
 const deployment = (container: string, pod = '') => `---
 # Source: shop/templates/deployment.yaml

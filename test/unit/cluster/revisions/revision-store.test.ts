@@ -1,7 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest'
-import type { NewRevision } from '../../../../src/cluster/revisions/revision.ts'
-import { createRevisionStore } from '../../../../src/cluster/revisions/revision-store.ts'
-import { createSealed } from '../../../../src/cluster/sealed.ts'
+import {
+  type NewRevision,
+  createRevisionStore,
+  createSealed,
+} from '../../../../src/cluster/desired/revisions.ts'
 import { createSecrets } from '../../../../src/secrets/secrets.ts'
 import { openDatabase } from '../../../support/open-database.ts'
 import { wantedCluster } from '../../../support/cluster-parts.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { copyFor, generationsOf } from '../../../../src/cluster/update/copies.ts'
-import type { Revision } from '../../../../src/cluster/revisions/revision.ts'
+import { copyFor, generationsOf } from '../../../../src/cluster/loop/activation.ts'
+import type { Revision } from '../../../../src/cluster/desired/revisions.ts'
 
 const revision = (generation: number, version: string) =>
   ({ generation, summary: { kubernetes: { pack: 'edge-k8s', version } } }) as Pick<

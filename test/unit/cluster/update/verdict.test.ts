@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import type { VersionChange } from '../../../../src/cluster/observed.ts'
-import type { StepRecord } from '../../../../src/cluster/steps/step-store.ts'
-import { verdictOf, type VerdictInput } from '../../../../src/cluster/update/verdict.ts'
+import type { VersionChange } from '../../../../src/cluster/loop/observed.ts'
+import type { StepRecord } from '../../../../src/cluster/loop/step-store.ts'
+import { verdictOf, type VerdictInput } from '../../../../src/cluster/loop/verdict.ts'
 import { runningHost, wantedCluster } from '../../../support/cluster-parts.ts'
 
 const limits = { availableMs: 600_000, kubernetesMs: 1_800_000, silentMs: 120_000 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { whyLate } from '../../../../src/cluster/update/why-late.ts'
-import type { StepRecord } from '../../../../src/cluster/steps/step-store.ts'
+import { whyLate } from '../../../../src/cluster/loop/verdict.ts'
+import type { StepRecord } from '../../../../src/cluster/loop/step-store.ts'
 import { appliedPack, runningHost, wantedCluster, wantedPack } from '../../../support/cluster-parts.ts'
 
 const [cni, web, shop] = [wantedPack('cni', 0), wantedPack('web', 1), wantedPack('shop', 2)]

@@ -17,6 +17,9 @@ import {
   readCopy,
   removeOtherCopies,
   stagingOf,
+  copyTree,
+  damageOf,
+  sumsOf,
 } from '../../../../../src/cluster/engine/upgrade/copy.ts'
 import {
   readChange,
@@ -24,9 +27,8 @@ import {
   versionInManifest,
   writeChange,
   writeVersion,
-} from '../../../../../src/cluster/engine/upgrade/notes.ts'
-import { lackOfRoom, roomNeeds } from '../../../../../src/cluster/engine/upgrade/room.ts'
-import { copyTree, damageOf, sumsOf } from '../../../../../src/cluster/engine/upgrade/tree.ts'
+} from '../../../../../src/cluster/engine/notes.ts'
+import { lackOfRoom, roomNeeds } from '../../../../../src/cluster/engine/upgrade/make-copy.ts'
 
 const mib = 1_048_576
 

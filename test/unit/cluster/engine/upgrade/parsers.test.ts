@@ -1,18 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { nodeTrouble, workloadTrouble } from '../../../../../src/cluster/engine/upgrade/health.ts'
-import { parseImages } from '../../../../../src/cluster/engine/upgrade/images.ts'
-import { parseUpgradePlan } from '../../../../../src/cluster/engine/upgrade/plan-output.ts'
+import { nodeTrouble, workloadTrouble } from '../../../../../src/cluster/engine/upgrade/upgrade.ts'
+import { parseImages } from '../../../../../src/cluster/engine/upgrade/make-copy.ts'
 import {
-  isRefusal,
-  restoreRefused,
-  upgradeRefused,
-} from '../../../../../src/cluster/engine/upgrade/refused.ts'
-import {
+  parseUpgradePlan,
   readInitFile,
   upgradeConfiguration,
-} from '../../../../../src/cluster/engine/upgrade/upgrade-configuration.ts'
+} from '../../../../../src/cluster/engine/upgrade/check.ts'
+import { isRefusal, restoreRefused, upgradeRefused } from '../../../../../src/cluster/engine/notes.ts'
 import type { KubernetesObject } from '../../../../../src/kubernetes/client.ts'
 
 describe('a node', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { untilChecksPass, type CheckedRun } from '../../../../../src/cluster/engine/upgrade/patience.ts'
+import { untilChecksPass, type CheckedRun } from '../../../../../src/cluster/engine/upgrade/check.ts'
 
 const passed: CheckedRun = { failed: undefined, mayPass: false }
 const early: CheckedRun = { failed: 'the node is not ready', mayPass: true }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createKubeadmEngine, type KubeadmEngineOptions } from '../../../../../src/cluster/engine/kubeadm.ts'
-import type { EngineObserved, VersionChange } from '../../../../../src/cluster/observed.ts'
+import type { EngineObserved, VersionChange } from '../../../../../src/cluster/loop/observed.ts'
 import { runningHost, wantedCluster } from '../../../../support/cluster-parts.ts'
 
 const base = wantedCluster({ generation: 4 })

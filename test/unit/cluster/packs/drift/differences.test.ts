@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseExactJson } from '../../../../../src/base/json.ts'
-import { differences } from '../../../../../src/cluster/packs/drift/differences.ts'
+import { differences } from '../../../../../src/cluster/packs/put-right.ts'
 import type { KubernetesObject } from '../../../../../src/kubernetes/client.ts'
 
 const quota = (most: string) =>

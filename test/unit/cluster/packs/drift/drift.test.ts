@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createDrift, type DriftEvent } from '../../../../../src/cluster/packs/drift/drift.ts'
+import { createDrift, type DriftEvent } from '../../../../../src/cluster/packs/drift.ts'
 import { newPack } from '../../../../../src/cluster/packs/pack-store.ts'
 import type {
   KubernetesClient,

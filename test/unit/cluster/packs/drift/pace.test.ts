@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { differences } from '../../../../../src/cluster/packs/drift/differences.ts'
-import { createPace } from '../../../../../src/cluster/packs/drift/pace.ts'
+import { differences } from '../../../../../src/cluster/packs/put-right.ts'
+import { createPace } from '../../../../../src/cluster/packs/drift.ts'
 
 describe('the pace of corrections', () => {
   function start() {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { putRight, type PutRightClient } from '../../../../../src/cluster/packs/drift/put-right.ts'
+import { putRight, type PutRightClient } from '../../../../../src/cluster/packs/put-right.ts'
 import type { KubernetesObject } from '../../../../../src/kubernetes/client.ts'
 import { isPassing } from '../../../../../src/kubernetes/passing.ts'
 

@@ -1,0 +1,424 @@
+import { masked } from '../../base/mask.ts'
+import { type PreparedVariable, preparedFiles, readProfiles, readWanted, readWantedOf } from './prepared.ts'
+import {
+  type Stored,
+  currentFor,
+  type Draft,
+  type DraftOptions,
+  type Write,
+  judgeFixed,
+  deleting,
+  draftOf,
+} from './draft.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { refusedField } from '../../errors/refused-field.ts'
+import { type ClusterRecord, isUpdate } from '../cluster-store.ts'
+import { clusterErrors } from '../codes.ts'
+import type { Revision, RevisionStore, NewRevision, Sealed } from './revisions.ts'
+import { isOlder } from './version.ts'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Lock } from '../../base/lock.ts'
+import type { ContentAccess } from '../../content/store/find.ts'
+import { createHideOf } from '../../definition/slots/secrets.ts'
+import { seeDisk } from '../../errors/advice.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import type { Database } from '../../store/database.ts'
+import { isUnwritable } from '../../store/unwritable.ts'
+import type { AddEvent } from '../events/event-log.ts'
+import {
+  canonicalText,
+  maskConfiguration,
+  sensitiveValues,
+  givenIn,
+  readConfiguration,
+  type HostFacts,
+} from './configuration.ts'
+import { pinHolder, summaryOf, type Examine, type Examined, plannedSteps } from './creation.ts'
+import { diffClusters, maskDiff, type DiffSide } from './diff.ts'
+import type { Observed } from '../loop/observed.ts'
+import { plan, type PlanParts } from '../loop/plan.ts'
+import type { PreflightProblem } from './preflight-codes.ts'
+import { lineOf, documentOf, etagOf } from './revision-document.ts'
+import type { ClusterConfiguration } from '../schemas.ts'
+import type { Wanted, WantedKubernetes } from './wanted.ts'
+import type { ClusterChangeDryRun } from './schemas.ts'
+import { neededContent } from './upkeep.ts'
+
+/**
+ * What was masked stays masked: another definition may declare a variable that is not sensitive any more, and a mask that is sent back
+ * would then show the stored value to everyone who may read the cluster. Only another value is shown. Pure.
+ * @param stored the revisions whose values may be kept
+ */
+function keepSensitive(
+  variables: readonly PreparedVariable[],
+  stored: readonly Stored[],
+): readonly PreparedVariable[] {
+  const kept = new Set(stored.flatMap(maskedValues).map(([name, value]) => keyOf(name, value)))
+  // By the name alone: each version of a profile has a uid of its own.
+  return variables.map((each) =>
+    each.isSensitive || !kept.has(keyOf(each.name, each.value)) ? each : { ...each, isSensitive: true },
+  )
+}
+
+const keyOf = (name: string, value: string) => JSON.stringify([name, value])
+
+/** Name and plain text of what is masked. */
+function maskedValues({ posted, plain }: Stored): readonly (readonly [string, string])[] {
+  const plainOnes = plain?.spec?.profileVariables ?? []
+  return (posted.spec?.profileVariables ?? []).flatMap(({ name = '', value }, index) => {
+    const text = plainOnes[index]?.value ?? ''
+    return value === masked && text !== '' ? [[name, text] as const] : []
+  })
+}
+
+interface Rollback extends Pick<Write, 'ifMatch' | 'by' | 'onTurn'> {
+  /** Undefined: the last good revision before the present one. */
+  readonly revision: number | undefined
+  /** What was written to the API of Kubernetes since the copy may be lost. */
+  readonly discardChanges: boolean
+}
+
+/** When the copy of Kubernetes was made to which a revision can go back; undefined where none is kept. Milliseconds since 1970. */
+type CopyTime = (revision: Revision) => Promise<number | undefined>
+
+/** @throws AppError as `currentFor`; BadRequest, WouldDiscardChanges */
+async function rollbackOf(
+  options: DraftOptions & { readonly copyTime: CopyTime },
+  rollback: Rollback,
+): Promise<Draft> {
+  const { record, shown } = currentFor(options, rollback)
+  const target = targetOf(options.revisions, record, shown, rollback.revision)
+  const version = target.summary.kubernetes.version
+  const present = record.summary.kubernetes.version
+  const copiedAt = isOlder(version, present) ? await options.copyTime(target) : undefined
+  if (copiedAt !== undefined && !rollback.discardChanges) {
+    const time = new Date(copiedAt).toISOString()
+    throw new AppError(
+      clusterErrors.WouldDiscardChanges,
+      `revision ${target.generation} has Kubernetes ${version}, and the cluster ${present}: the copy of ${time} would be restored, and what was written to the API of Kubernetes since then be lost; send discardChanges true to do that`,
+      { details: { copyTimestamp: time } },
+    )
+  }
+  if (target.generation === shown.generation) return draft(undefined)
+  if (!target.plain)
+    throw refuse(
+      `${target.generation} cannot be applied again: its sensitive values cannot be read any more, since the secret of the state folder was replaced; PUT /v1/edge-mgmt/cluster with the values instead`,
+    )
+  return draft(target.plain)
+
+  function draft(plain: Draft['plain']): Draft {
+    return {
+      ...{ record, shown, origin: 'rollback', plain, scheduleAt: null, copyOf: target },
+      hasCopy: copiedAt !== undefined,
+    }
+  }
+}
+
+function targetOf(
+  revisions: RevisionStore,
+  { generation, goodGeneration }: ClusterRecord,
+  shown: Revision,
+  wanted: number | undefined,
+): Revision {
+  const all = revisions.list()
+  const listed = 'GET /v1/edge-mgmt/cluster/revisions lists them'
+  if (wanted !== undefined) {
+    const found = all.find((each) => each.generation === wanted)
+    if (found) return found
+    throw refuse(`${wanted} is not kept; ${listed}`)
+  }
+  const before = all.find((each) =>
+    // While a revision is being applied, waits or is held, the last good one is the one before it.
+    (goodGeneration !== generation || shown.generation !== generation) && goodGeneration !== 0
+      ? each.generation === goodGeneration
+      : each.outcome === 'good' && each.generation !== generation,
+  )
+  if (before) return before
+  throw refuse(`has to be given: no revision before the present one was good; ${listed}`)
+}
+
+const refuse = (reason: string) => refusedField('revision', reason)
+
+interface ChangeOptions extends DraftOptions {
+  readonly database: Database
+  readonly sealed: Sealed
+  /** One write at a time, also of the creation. */
+  readonly inTurn: Lock
+  readonly examine: Examine
+  readonly facts: () => HostFacts
+  readonly content: Pick<ContentAccess, 'pin' | 'renewPins'>
+  readonly parts: PlanParts
+  /** Looks at the host for what shall be, and changes nothing. */
+  readonly observe: (wanted: Wanted, signal: AbortSignal) => Promise<Observed>
+  readonly copyTime: CopyTime
+  /** Generations to which a copy of Kubernetes can go back. */
+  readonly copies: () => Promise<readonly number[]>
+  readonly add: AddEvent
+  /** Called when a revision was accepted. */
+  readonly onAccepted: () => void
+}
+
+export interface Changed {
+  readonly cluster: { readonly name: string; readonly uid: string }
+  /** The accepted revision; undefined where nothing changed. */
+  readonly revision: number | undefined
+  /** ETag of what GET gives now. */
+  readonly etag: string
+}
+
+/** Writes of the configuration of the cluster; the loop makes them true. */
+export interface Change {
+  /** @throws AppError NotFound, ClusterDeleting, PreconditionFailed, BadRequest, CannotChange, PreflightFailed, InsufficientStorage */
+  write(write: Write, signal: AbortSignal): Promise<Changed>
+  /** @throws AppError as `write`, and WouldDiscardChanges */
+  rollBack(rollback: Rollback, signal: AbortSignal): Promise<Changed>
+  /** Makes all checks and the plan, and changes nothing. @throws AppError as `write`, but not PreflightFailed */
+  tryWrite(write: Write, signal: AbortSignal): Promise<ClusterChangeDryRun>
+  tryRollBack(rollback: Rollback, signal: AbortSignal): Promise<ClusterChangeDryRun>
+}
+
+type Writer = Pick<Write, 'by' | 'platformNumber' | 'onTurn'>
+type Filled = Draft & { readonly plain: ClusterConfiguration }
+
+export function createChange(options: ChangeOptions): Change {
+  const { database, store, revisions, sealed, inTurn, examine, content, parts, add, clock } = options
+
+  const drafts = {
+    write: (write: Write) => draftOf(options, write),
+    rollBack: (rollback: Rollback) => rollbackOf(options, rollback),
+  }
+
+  /** Prepares what is wanted and makes all checks. */
+  async function check<T>(
+    draft: Filled,
+    signal: AbortSignal,
+    use: (examined: Examined, sides: { readonly before: DiffSide; readonly after: DiffSide }) => Promise<T>,
+  ): Promise<T> {
+    const { record, shown, plain, copyOf, hasCopy } = draft
+    const { uid, name, summary } = record
+    const read = readConfiguration(plain, options.facts())
+    const [running, runningProfiles] = await Promise.all([readWanted(record), readProfiles(record)])
+    const active = revisions.find(record.generation)
+    const kept = await keptKubernetes(record, copyOf)
+    const before: DiffSide = {
+      ...{ wanted: running, definition: summary.definition, profiles: runningProfiles },
+      given: givenIn((active?.plain ?? record.posted).spec ?? {}),
+    }
+    // Where this host is in the cluster stays as it was, whatever addresses it has got since.
+    const { labels, taints } = read.node
+    const problems = read.problems.filter(({ code }) => code !== 'AddressInvalid')
+    const request = {
+      ...{ uid, name, generation: nextGeneration(), settings: read.settings, variables: read.variables },
+      ...{ archiveUploadPath: read.archiveUploadPath, node: { ...summary.node, labels, taints } },
+      ...(copyOf ? { source: sourceOf(copyOf) } : {}),
+      ...(kept ? { kubernetes: kept } : {}),
+    }
+    return examine({ request, problems, running }, signal, ({ prepared: found, report }) => {
+      const stored = copyOf ? [shown, copyOf] : [shown]
+      const prepared = { ...found, variables: keepSensitive(found.variables, stored) }
+      // What is said of a change quotes also what runs.
+      const hide = createHideOf([...record.sensitive, ...sensitiveValues(prepared)])
+      const fixed = judgeFixed(prepared.wanted, running, hasCopy)
+      const said = takenValues(shown, prepared.variables)
+      const all = [...fixed, ...report.problems].map((each) => ({
+        ...each,
+        message: hide(said(each.message)),
+      }))
+      const isPossible = report.isPossible && fixed.length === 0
+      const { wanted, definition, profiles } = prepared
+      return use(
+        { prepared, report: { ...report, problems: all, isPossible }, hide },
+        { before, after: { wanted, definition, profiles, given: read.variables } },
+      )
+    })
+  }
+
+  const nextGeneration = () => (revisions.newest()?.generation ?? 0) + 1
+
+  async function accept(
+    draft: Filled,
+    { by, platformNumber }: Writer,
+    { prepared, report }: Examined,
+  ): Promise<Revision> {
+    const { record, plain, origin, scheduleAt, copyOf } = draft
+    const { kubernetesOf } = copyOf?.summary ?? {}
+    const { wanted, variables, definition } = prepared
+    const { kubernetes, node, folder, generation } = wanted
+    const outcome = report.isPossible ? 'waiting' : 'held'
+    const reason = report.isPossible ? '' : summaryOf('values are missing', report.problems)
+    const revision: NewRevision = {
+      ...{
+        generation,
+        at: clock.now(),
+        by,
+        origin,
+        folder,
+        plain,
+        outcome,
+        reason,
+        scheduleAt,
+        platformNumber,
+      },
+      posted: maskConfiguration(plain, variables),
+      // The configuration of a Kubernetes that stays may contain values of its own definition.
+      sensitive: [
+        ...new Set([...sensitiveValues(prepared), ...(kubernetesOf ? (copyOf?.sensitive ?? []) : [])]),
+      ],
+      mark: sealed.mark(canonicalText(plain)),
+      summary: {
+        kubernetes: { pack: kubernetes.pack, version: kubernetes.version },
+        ...{ node, definition, content: report.digests },
+        ...(kubernetesOf === undefined ? {} : { kubernetesOf }),
+      },
+    }
+    const needed = neededContent(revisions, record, await options.copies())
+    try {
+      // First of all what is new: it has to be there now.
+      await content.pin(pinHolder, report.digests)
+      await content.renewPins(pinHolder, [...new Set([...needed, ...report.digests])])
+      await prepared.keep()
+      database.transaction(() => {
+        const now = store.current()
+        if (now?.uid !== record.uid || now.deleteRequestedAt !== null) throw deleting(record)
+        revisions.add(revision)
+        tell(revision, report.problems)
+      })
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true })
+      await content.renewPins(pinHolder, needed)
+      if (isUnwritable(error))
+        throw new AppError(
+          generalErrors.InsufficientStorage,
+          `the cluster was not changed: the database cannot be written; ${seeDisk}`,
+          { cause: error },
+        )
+      throw error
+    }
+    options.onAccepted()
+    return { ...revision, reason, endedAt: null, platformNumber: platformNumber ?? null }
+
+    function tell({ sensitive }: NewRevision, problems: readonly PreflightProblem[]): void {
+      // Its values are masked, not those of the active revision only.
+      const subject = { ...record, sensitive: [...record.sensitive, ...sensitive] }
+      const what = lineOf(revision)
+      if (outcome === 'held') add(subject, { reason: 'UpdateHeld', message: `${what}; ${reason}` })
+      else if (scheduleAt !== null)
+        add(subject, {
+          reason: 'UpdateScheduled',
+          message: `${what}; it is begun at ${new Date(scheduleAt).toISOString()}`,
+        })
+      else add(subject, { reason: 'UpdateAccepted', message: what })
+      for (const { message, severity } of problems)
+        if (severity === 'warning') add(subject, { reason: 'PreflightWarning', message })
+    }
+  }
+
+  const perform = <Order extends Writer>(
+    make: (order: Order) => Promise<Draft>,
+    order: Order,
+    signal: AbortSignal,
+  ): Promise<Changed> =>
+    inTurn(async () => {
+      order.onTurn?.()
+      const draft = await make(order)
+      const { record, shown, plain } = draft
+      const { name, uid } = record
+      const etag = (revision: Revision) => etagOf(documentOf(record, revision))
+      const cluster = { name, uid }
+      if (!plain) return { cluster, revision: undefined, etag: etag(shown) }
+      return check({ ...draft, plain }, signal, async (examined) => {
+        const { problems, isPossible } = examined.report
+        if (!isPossible && !isHeld(examined))
+          throw new AppError(
+            clusterErrors.PreflightFailed,
+            summaryOf('the cluster cannot be changed', problems),
+            { details: { problems } },
+          )
+        signal.throwIfAborted()
+        const revision = await accept({ ...draft, plain }, order, examined)
+        return { cluster, revision: revision.generation, etag: etag(revision) }
+      })
+    })
+
+  const tryOut = <Order>(
+    make: (order: Order) => Promise<Draft>,
+    order: Order,
+    signal: AbortSignal,
+  ): Promise<ClusterChangeDryRun> =>
+    inTurn(async () => {
+      const draft = await make(order)
+      const { record, shown, origin, copyOf } = draft
+      const isChanged = draft.plain !== undefined
+      const target = origin === 'rollback' && copyOf ? { revision: copyOf.generation } : {}
+      const isActive = shown.generation === record.generation
+      // What waits already is shown as it would be done.
+      const waiting = isActive ? undefined : shown.plain && { ...draft, plain: shown.plain, copyOf: shown }
+      const filled = draft.plain ? { ...draft, plain: draft.plain } : waiting
+      if (!filled) return { isPossible: true, isChanged, isHeld: false, problems: [], plan: [], ...target }
+      return check(filled, signal, async (examined, { before, after }) => {
+        const { prepared, report, hide } = examined
+        const { isPossible, problems } = report
+        const isWaiting = !isPossible && isHeld(examined)
+        const stages = isPossible
+          ? plan(parts, {
+              ...{ wanted: prepared.wanted, isDeleting: false, hasRun: false, isRenewalAskedFor: false },
+              ...{ isUpdate: isUpdate(record), observed: await options.observe(prepared.wanted, signal) },
+            })
+          : []
+        return {
+          ...{ isPossible, isChanged, isHeld: isWaiting },
+          ...{ problems: [...problems], plan: plannedSteps(stages, hide), ...target },
+          // What has errors may be without some of its packs.
+          ...(isPossible || isWaiting ? { diff: maskDiff(diffClusters(before, after, hide), hide) } : {}),
+        }
+      })
+    })
+
+  return {
+    write: (write, signal) => perform(drafts.write, write, signal),
+    rollBack: (rollback, signal) => perform(drafts.rollBack, rollback, signal),
+    tryWrite: (write, signal) => tryOut(drafts.write, write, signal),
+    tryRollBack: (rollback, signal) => tryOut(drafts.rollBack, rollback, signal),
+  }
+}
+
+/** The copy of a definition that the cluster has of its own. */
+const sourceOf = ({ folder, summary: { definition } }: Revision) => ({
+  ...{ file: join(folder, preparedFiles.definition), details: join(folder, preparedFiles.details) },
+  definition,
+})
+
+/** Kubernetes as a revision has it, where that is not what its copy of the definition has. */
+async function keptKubernetes(
+  record: ClusterRecord,
+  copyOf: Revision | undefined,
+): Promise<WantedKubernetes | undefined> {
+  if (copyOf?.summary.kubernetesOf === undefined) return undefined
+  return (await readWantedOf(record, copyOf)).kubernetes
+}
+
+/** Whether values of required variables are all that is missing: the revision waits for a write that has them. */
+function isHeld({ prepared: { variables }, report: { problems } }: Examined): boolean {
+  const missing = new Set(variables.flatMap(({ missing: message }) => message ?? []))
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  return errors.length > 0 && errors.every(({ message }) => missing.has(message))
+}
+
+/**
+ * A value that a required variable has, and that the write takes away, is not waited for: what left it out by mistake is told so at once.
+ * @returns what is wrong with a change, from the message of the missing value
+ */
+function takenValues(present: Revision, variables: readonly PreparedVariable[]): (message: string) => string {
+  const { profileVariables = [] } = (present.plain ?? present.posted).spec ?? {}
+  const isTaken = ({ name, profileUid }: PreparedVariable) =>
+    profileVariables.some(
+      (each) =>
+        each.name === name && (each.value ?? '') !== '' && ['', profileUid].includes(each.profileUid ?? ''),
+    )
+  const taken = new Set(variables.flatMap((each) => (each.missing && isTaken(each) ? [each.missing] : [])))
+  return (message) =>
+    taken.has(message)
+      ? `${message}, and this change would take its value away; send the value, or ${masked} to keep it`
+      : message
+}

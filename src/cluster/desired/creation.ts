@@ -1,0 +1,362 @@
+import type { Database } from '../../store/database.ts'
+import { createHideOf } from '../../definition/slots/secrets.ts'
+import {
+  sensitiveValues,
+  canonicalText,
+  maskConfiguration,
+  readConfiguration,
+  type HostFacts,
+} from './configuration.ts'
+import type { Preflight } from './preflight.ts'
+import type { Prepare, Prepared, PrepareRequest } from './prepared.ts'
+import type { PreflightProblem } from './preflight-codes.ts'
+import type { Wanted, WantedSettings } from './wanted.ts'
+import { type Stage, plan, type PlanParts } from '../loop/plan.ts'
+import type { ClusterDryRun, ClusterConfiguration, ClusterCreated } from '../schemas.ts'
+import { uuidAt } from '../../base/uid.ts'
+import type { Lock } from '../../base/lock.ts'
+import type { ContentAccess } from '../../content/store/find.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { seeDisk } from '../../errors/advice.ts'
+import { isUnwritable } from '../../store/unwritable.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { ClusterRecord, ClusterStore, NewCluster } from '../cluster-store.ts'
+import { clusterErrors } from '../codes.ts'
+import type { EventLog } from '../events/event-log.ts'
+import type { ClusterHost } from '../host/cluster-host.ts'
+import { emptyHost, noSetting, type SettingObserved, type SettingsObserved } from '../loop/observed.ts'
+import type { RevisionStore, Sealed } from './revisions.ts'
+
+/** A request that created a cluster, by its `Idempotency-Key`. */
+interface StoredRequest {
+  readonly uid: string
+  /** `Sealed.mark` of its body. */
+  readonly mark: Uint8Array
+}
+
+/** Requests that created a cluster, so that repeating one creates no second cluster. */
+interface RequestStore {
+  find(key: string, now: number): StoredRequest | undefined
+  add(key: string, request: StoredRequest, now: number): void
+}
+
+const keptMs = 86_400_000
+// Only accepted requests are kept, and there is one cluster; this is far more than a host has in a day.
+const mostKept = 1_000
+
+export function createRequestStore({ sql }: Database): RequestStore {
+  return {
+    find(key, now) {
+      const found = sql
+        .prepare('SELECT uid, mark FROM cluster_request WHERE key = ? AND at > ?')
+        .get(key, now - keptMs)
+      return found as StoredRequest | undefined
+    },
+    add(key, { uid, mark }, now) {
+      sql.prepare('DELETE FROM cluster_request WHERE at <= ?').run(now - keptMs)
+      sql
+        .prepare(
+          `DELETE FROM cluster_request WHERE key NOT IN (
+            SELECT key FROM cluster_request ORDER BY at DESC LIMIT ?)`,
+        )
+        .run(mostKept - 1)
+      sql
+        .prepare('INSERT OR REPLACE INTO cluster_request (key, mark, uid, at) VALUES (?, ?, ?, ?)')
+        .run(key, mark, uid, now)
+    },
+  }
+}
+
+interface ExamineOptions {
+  readonly prepare: Prepare
+  readonly preflight: (
+    prepared: Prepared,
+    posted: readonly PreflightProblem[],
+    signal: AbortSignal,
+    running?: Wanted,
+  ) => Promise<Preflight>
+}
+
+export interface Examined {
+  readonly prepared: Prepared
+  /** Messages are masked. */
+  readonly report: Preflight
+  /** Masks the sensitive values in a text. */
+  readonly hide: (text: string) => string
+}
+
+/** Prepares a cluster and makes all checks. */
+export type Examine = <T>(
+  order: {
+    readonly request: PrepareRequest
+    /** Findings of what was posted. */
+    readonly problems: readonly PreflightProblem[]
+    /** What runs on this host, for a change of it. */
+    readonly running?: Wanted
+  },
+  signal: AbortSignal,
+  /** The staged files are removed after it, unless it has kept them. */
+  use: (examined: Examined) => Promise<T>,
+) => Promise<T>
+
+export function createExamine({ prepare, preflight }: ExamineOptions): Examine {
+  return async ({ request, problems: posted, running }, signal, use) => {
+    const prepared = await prepare.prepare(request, signal)
+    try {
+      const found = await preflight(prepared, posted, signal, running)
+      const hide = createHideOf(sensitiveValues(prepared))
+      const problems = found.problems.map((each) => ({ ...each, message: hide(each.message) }))
+      return await use({ prepared, report: { ...found, problems }, hide })
+    } finally {
+      await prepared.discard()
+    }
+  }
+}
+
+/** A summary of errors, for a refusal. @param what cannot be done, for example `the cluster cannot be created` */
+export function summaryOf(what: string, problems: readonly PreflightProblem[]): string {
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  const [first] = errors
+  const more = errors.length > 1 ? `, and ${errors.length - 1} more errors; see details.problems` : ''
+  return `${what}: ${first?.message ?? ''}${more}`
+}
+
+/** A plan for the API. @param hide masks sensitive values, which may be in the names of releases and packs */
+export const plannedSteps = (
+  stages: readonly Stage[],
+  hide: (text: string) => string,
+): ClusterDryRun['plan'] =>
+  stages.flat().map(({ key, title, pack, timeoutMs }) => ({
+    ...{ key: hide(key), title: hide(title), timeoutSeconds: timeoutMs / 1_000 },
+    ...(pack === undefined ? {} : { pack: hide(pack) }),
+  }))
+
+interface CreationOptions {
+  readonly database: Database
+  readonly store: ClusterStore
+  readonly revisions: RevisionStore
+  readonly requests: RequestStore
+  readonly sealed: Sealed
+  /** One write at a time, also of later changes: of two requests at the same time the second sees the cluster of the first. */
+  readonly inTurn: Lock
+  readonly examine: Examine
+  readonly parts: PlanParts
+  readonly facts: () => HostFacts
+  readonly placeEndpoint: ClusterHost['placeEndpoint']
+  readonly content: Pick<ContentAccess, 'pin' | 'unpin'>
+  readonly events: Pick<EventLog, 'add'>
+  /** Writes what is stored beside the files of the cluster, from where it is adopted if the database is lost. */
+  readonly writeCopy: (cluster: NewCluster, plain: ClusterConfiguration) => Promise<void>
+  /** Removes the files of a cluster that was not accepted. */
+  readonly removeFiles: (uid: string) => Promise<void>
+  /** Removes the programs that were laid out for the checks; called where there is no cluster after them. */
+  readonly removePrograms: () => Promise<void>
+  /** Called when a cluster was accepted. */
+  readonly onAccepted: () => void
+  readonly clock: Clock
+}
+
+export interface Creation {
+  /**
+   * Accepts a cluster; the loop makes it.
+   * @param key `Idempotency-Key`
+   * @param by name of the caller's account
+   * @param uid of the cluster, where the platform has made it
+   * @param platformNumber the number of what is wanted there
+   * @throws AppError ClusterExists, PreflightFailed, NeedsLinkedHosts, IdempotencyKeyReused, BadRequest, InsufficientStorage
+   */
+  create(posted: ClusterConfiguration, creator: Creator, signal: AbortSignal): Promise<Created>
+  /** Makes all checks and the plan, and changes nothing. @throws AppError as `create`, but not PreflightFailed */
+  tryOut(posted: ClusterConfiguration, signal: AbortSignal): Promise<ClusterDryRun>
+}
+
+/** Who wants a cluster. */
+interface Creator {
+  readonly by: string
+  readonly key?: string | undefined
+  readonly uid?: string
+  readonly platformNumber?: number
+}
+
+interface Created extends ClusterCreated {
+  readonly name: string
+  /** The request was answered before; nothing was created now. */
+  readonly isRepeated: boolean
+}
+
+interface Accepted extends Creator {
+  readonly posted: ClusterConfiguration
+  readonly mark: Buffer
+}
+
+/** Holds the content that the cluster needs; ContentInUse names it. */
+export const pinHolder = 'the cluster of this host'
+
+export function createCreation(options: CreationOptions): Creation {
+  const { database, store, revisions, requests, sealed, inTurn, content, events, clock } = options
+
+  function refuseSecond({ uid, name, deleteRequestedAt }: ClusterRecord): never {
+    const message =
+      deleteRequestedAt === null
+        ? `this host has the cluster ${name}; delete it first`
+        : `the cluster ${name} is being deleted; try again when GET /v1/edge-mgmt/cluster answers 404`
+    throw new AppError(clusterErrors.ClusterExists, message, { details: { uid } })
+  }
+
+  /** The answer to a request that was answered before. */
+  function repeated(key: string | undefined, mark: Uint8Array, name: string): Created | undefined {
+    const isEqual = (other: Uint8Array) => Buffer.from(mark).equals(other)
+    const before = key === undefined ? undefined : requests.find(key, clock.now())
+    if (before) {
+      if (isEqual(before.mark)) return { uid: before.uid, name, isRepeated: true }
+      throw new AppError(
+        clusterErrors.IdempotencyKeyReused,
+        'this Idempotency-Key was sent with another body; use a new key',
+        { details: { uid: before.uid } },
+      )
+    }
+    const current = store.current()
+    if (!current) return undefined
+    if (current.deleteRequestedAt !== null || !isEqual(current.mark)) refuseSecond(current)
+    if (key !== undefined) requests.add(key, { uid: current.uid, mark }, clock.now())
+    return { uid: current.uid, name, isRepeated: true }
+  }
+
+  /** Prepares a cluster and makes all checks. @param use the staged files are removed after it */
+  async function examine<T>(
+    posted: ClusterConfiguration,
+    signal: AbortSignal,
+    use: (prepared: Prepared, report: Preflight, hide: (text: string) => string) => Promise<T>,
+    uid = uuidAt(clock.now()),
+  ): Promise<T> {
+    const read = readConfiguration(posted, options.facts())
+    const { archiveUploadPath, variables, name, endpoint, settings } = read
+    const place = await options.placeEndpoint(endpoint)
+    const node = {
+      ...read.node,
+      // With an address that is refused, the other checks would only repeat that.
+      endpoint: place.kind === 'refused' ? read.node.address : endpoint || read.node.address,
+      ...(place.kind === 'virtual' ? { virtualAddress: place.virtualAddress } : {}),
+    }
+    const posts = [...read.problems, ...(place.kind === 'refused' ? [place.problem] : [])]
+    try {
+      const request = { archiveUploadPath, variables, uid, name, generation: 1, node, settings }
+      return await options.examine({ request, problems: posts }, signal, ({ prepared, report, hide }) =>
+        use(prepared, report, hide),
+      )
+    } finally {
+      if (!store.current()) await options.removePrograms()
+    }
+  }
+
+  async function accept(
+    prepared: Prepared,
+    report: Preflight,
+    { posted, mark, key, by, platformNumber }: Accepted,
+  ): Promise<void> {
+    const { wanted, variables, definition } = prepared
+    const { uid, name, kubernetes, node } = wanted
+    const at = clock.now()
+    const cluster: NewCluster = {
+      ...{ uid, name, generation: wanted.generation, folder: wanted.folder, mark, at },
+      posted: maskConfiguration(posted, variables),
+      sensitive: sensitiveValues(prepared),
+      summary: {
+        kubernetes: { pack: kubernetes.pack, version: kubernetes.version },
+        ...{ node, definition, content: report.digests },
+      },
+    }
+    await content.pin(pinHolder, report.digests)
+    try {
+      await prepared.keep()
+      await options.writeCopy(cluster, posted)
+      database.transaction(() => {
+        store.add(cluster)
+        revisions.add({
+          ...cluster,
+          by,
+          origin: 'create',
+          plain: posted,
+          outcome: 'applying',
+          scheduleAt: null,
+          platformNumber,
+        })
+        if (key !== undefined) requests.add(key, { uid, mark }, at)
+        const add = (reason: 'Accepted' | 'PreflightPassed' | 'PreflightWarning', message: string) =>
+          events.add({ clusterUid: uid, reason, message })
+        add('Accepted', `the cluster ${name} of ${definition.name} ${definition.version} is accepted`)
+        add('PreflightPassed', 'the pre-flight checks found no error')
+        for (const { message } of report.problems) add('PreflightWarning', message)
+      })
+    } catch (error) {
+      await options.removeFiles(uid)
+      await content.unpin(pinHolder)
+      if (isUnwritable(error))
+        throw new AppError(
+          generalErrors.InsufficientStorage,
+          `the cluster was not created: the database cannot be written; ${seeDisk}`,
+          { cause: error },
+        )
+      throw error
+    }
+  }
+
+  return {
+    create: (posted, creator, signal) =>
+      inTurn(async () => {
+        const mark = sealed.mark(canonicalText(posted))
+        const before = repeated(creator.key, mark, posted.metadata?.name ?? '')
+        if (before) return before
+        const use = async (prepared: Prepared, report: Preflight) => {
+          if (!report.isPossible)
+            throw new AppError(
+              clusterErrors.PreflightFailed,
+              summaryOf('the cluster cannot be created', report.problems),
+              {
+                details: { problems: report.problems },
+              },
+            )
+          signal.throwIfAborted()
+          await accept(prepared, report, { ...creator, posted, mark })
+          options.onAccepted()
+          const { uid, name } = prepared.wanted
+          return { uid, name, isRepeated: false, problems: [...report.problems] }
+        }
+        return examine(posted, signal, use, creator.uid)
+      }),
+    tryOut: (posted, signal) =>
+      inTurn(async () => {
+        const current = store.current()
+        if (current) refuseSecond(current)
+        return examine(posted, signal, async ({ wanted }, { isPossible, problems }, hide) => {
+          const stages = isPossible
+            ? plan(options.parts, {
+                ...{ wanted, isDeleting: false, hasRun: false, isUpdate: false, isRenewalAskedFor: false },
+                observed: {
+                  ...emptyHost,
+                  isAddressHeld: wanted.node.virtualAddress === undefined,
+                  settings: settingsOf(wanted.settings, problems),
+                },
+              })
+            : []
+          return {
+            ...{ isPossible, problems: [...problems] },
+            plan: plannedSteps(stages, hide),
+          }
+        })
+      }),
+  }
+}
+
+/** The settings of a host that has none of a cluster yet. */
+function settingsOf(wanted: WantedSettings, problems: readonly PreflightProblem[]): SettingsObserved {
+  const of = (name: keyof WantedSettings): SettingObserved => {
+    const problem = problems.find(
+      ({ code, path = '' }) => code === 'SettingNotApplied' && path.endsWith(name),
+    )
+    const isDue = wanted[name].length > 0 && problem === undefined
+    return { ...noSetting, isApplied: wanted[name].length === 0, isDue, problem: problem?.message ?? '' }
+  }
+  return { ntpServers: of('ntpServers'), sshKeys: of('sshKeys') }
+}

@@ -1,0 +1,142 @@
+import type { GivenVariable } from '../../definition/rules/variables.ts'
+import type { ClusterProfileDetail } from '../../definition/schemas.ts'
+import type { PreflightProblem } from './preflight-codes.ts'
+import type { Wanted, WantedKubernetes, WantedNode, WantedSettings } from './wanted.ts'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ClusterRecord } from '../cluster-store.ts'
+import type { Revision } from './revisions.ts'
+
+/** What a cluster is prepared from. */
+export interface PrepareRequest {
+  /** Handle of a definition in a slot: `spec.archiveUploadPath`. */
+  readonly archiveUploadPath: string
+  /** The definition itself, where it is not in a slot: the copy that a cluster has of its own. */
+  readonly source?: PrepareSource
+  /** `spec.profileVariables`; variables that are not given have their defaults. */
+  readonly variables: readonly GivenVariable[]
+  /** Uid of the cluster, its name, and the number of this generation. */
+  readonly uid: string
+  readonly name: string
+  readonly generation: number
+  readonly node: WantedNode
+  readonly settings: WantedSettings
+  /** Kubernetes as it stays, where that is not what the definition has. */
+  readonly kubernetes?: WantedKubernetes
+}
+
+/** An examined definition. */
+interface PrepareSource {
+  /** The archive. */
+  readonly file: string
+  /** The file with what the API shows of it: `ClusterProfileDetail[]`. */
+  readonly details: string
+  readonly definition: PreparedDefinition
+}
+
+/** A variable of a profile with the value that it has in this cluster. */
+export interface PreparedVariable {
+  readonly profileUid: string
+  readonly name: string
+  /** Given or default, in plain text; may be empty. */
+  readonly value: string
+  readonly isSensitive: boolean
+  /** Message of the problem, where it is required and has no value. */
+  readonly missing?: string
+}
+
+/** The images of a pack, as they are pulled. */
+export interface PackImages {
+  /** `id` of the pack. */
+  readonly pack: string
+  readonly images: readonly string[]
+}
+
+/** A cluster, ready to be accepted: its files are in a staging folder. */
+export interface Prepared {
+  /** Its `folder` is the one to which `keep` moves the files. It is not complete if a problem is an error. */
+  readonly wanted: Wanted
+  /** Errors and warnings of variables, values, manifests and charts. */
+  readonly problems: readonly PreflightProblem[]
+  /** What the API shows of the definition, without values of this cluster; defaults of sensitive variables are masked. Also in `details.json`. */
+  readonly profiles: readonly ClusterProfileDetail[]
+  /** All declared variables. */
+  readonly variables: readonly PreparedVariable[]
+  /** What macros have made of sensitive values, as upper case of them; to be masked as these are. */
+  readonly derived: readonly string[]
+  /** Images of all packs but those of the layer `os`: the listed ones, and those of rendered manifests and charts. */
+  readonly images: readonly PackImages[]
+  /** Digests of the charts that were taken from the content, for `content.pin`. */
+  readonly chartDigests: readonly string[]
+  readonly definition: PreparedDefinition
+  /** Moves the files to `wanted.folder`, in one step and synced to the disk. To be called once. */
+  keep(): Promise<void>
+  /** Removes the files; nothing happens after `keep`. */
+  discard(): Promise<void>
+}
+
+/** The definition from which it was prepared. */
+export interface PreparedDefinition {
+  readonly name: string
+  readonly version: string
+  /** Of the archive, hex. */
+  readonly sha256: string
+}
+
+export interface Prepare {
+  /**
+   * Copies the definition, resolves variables and macros, takes out the charts, renders manifests and charts. It takes seconds, in a
+   * process of its own; one request at a time.
+   * @param signal ends the work with its reason, an AppError
+   * @throws AppError BadRequest if the handle names no definition, StorageFull, NotReady if the daemon stops; why the archive is refused,
+   *   also if it takes too much time or memory
+   */
+  prepare(request: PrepareRequest, signal: AbortSignal): Promise<Prepared>
+}
+
+/** Names of files in the folder of a generation. */
+export const preparedFiles = {
+  /** The archive of the definition. */
+  definition: 'definition.spc',
+  /** `Wanted` */
+  wanted: 'wanted.json',
+  /** `ClusterProfileDetail[]` */
+  details: 'details.json',
+} as const
+
+/** Reads what is wanted from the folder of the cluster. @throws Error with a reason for operators */
+export async function readWanted(
+  record: Pick<ClusterRecord, 'uid' | 'name' | 'generation' | 'folder' | 'summary' | 'deleteRequestedAt'>,
+): Promise<Wanted> {
+  const file = join(record.folder, preparedFiles.wanted)
+  try {
+    const wanted = JSON.parse(await readFile(file, 'utf8')) as Wanted
+    // A cluster that was created by 0.1.0 or before has none.
+    return { ...wanted, settings: (wanted as Partial<Wanted>).settings ?? noSettings }
+  } catch (error) {
+    const { uid, name, generation, folder, summary, deleteRequestedAt } = record
+    // A deletion needs no more than this.
+    if (deleteRequestedAt !== null)
+      return {
+        ...{ uid, name, generation, folder, node: summary.node, packs: [] },
+        kubernetes: { ...summary.kubernetes, config: '', stages: [] },
+        settings: noSettings,
+      }
+    throw new Error(
+      `${file} cannot be read (${(error as Error).message}); delete the cluster and create it again`,
+      { cause: error },
+    )
+  }
+}
+
+/** Reads what a revision of the cluster wants. @throws Error with a reason for operators */
+export const readWantedOf = (
+  { uid, name }: Pick<ClusterRecord, 'uid' | 'name'>,
+  { generation, folder, summary }: Pick<Revision, 'generation' | 'folder' | 'summary'>,
+): Promise<Wanted> => readWanted({ uid, name, generation, folder, summary, deleteRequestedAt: null })
+
+const noSettings: WantedSettings = { ntpServers: [], sshKeys: [] }
+
+/** Reads the profiles of a revision of the cluster, with sensitive values masked. */
+export const readProfiles = async ({ folder }: Pick<ClusterRecord, 'folder'>) =>
+  JSON.parse(await readFile(join(folder, preparedFiles.details), 'utf8')) as ClusterProfileDetail[]

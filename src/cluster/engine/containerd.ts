@@ -1,0 +1,182 @@
+import { cniFolders, containerdSocket, containerdState, runcState, type ClusterPaths } from './paths.ts'
+import { dirname, join } from 'node:path'
+import { addressWithPort } from '../../base/address.ts'
+import { containerdHosts } from '../../content/registry/containerd-hosts.ts'
+import type { RegistryState } from '../../content/registry/registry.ts'
+import { copyFile, mkdir, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { replaceFile } from '../../system/files.ts'
+import { StepFailed } from '../loop/step.ts'
+import { readNote } from './notes.ts'
+
+interface ContainerdConfigOptions {
+  readonly paths: Pick<ClusterPaths, 'containerd' | 'registries'>
+  /** Of containerd, for example `1.6.20`. */
+  readonly version: string
+  /** Image of the container that holds the network of a pod. */
+  readonly pauseImage: string
+  /** Whether a process of this host may lower its own score for the OOM killer; one without CAP_SYS_RESOURCE may not. */
+  readonly mayLowerOomScore: boolean
+}
+
+/**
+ * config.toml of our containerd, apart from that of the host in everything: root, state, sockets, folder of options. Containerd 1 reads
+ * version 2 of the file, containerd 2 version 3, in which the plugin of Kubernetes is two.
+ * Source: https://github.com/containerd/containerd/blob/main/docs/cri/config.md
+ */
+export function containerdConfig(options: ContainerdConfigOptions): string {
+  const { paths, version, pauseImage, mayLowerOomScore } = options
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const isFirst = major < 2
+  const images = isFirst ? 'io.containerd.grpc.v1.cri' : 'io.containerd.cri.v1.images'
+  const runtime = isFirst ? 'io.containerd.grpc.v1.cri' : 'io.containerd.cri.v1.runtime'
+  const table = (...names: string[]) => `[plugins.${names.map(quote).join('.')}]`
+  const restrict = `restrict_oom_score_adj = ${String(!mayLowerOomScore)}`
+  const lines = [
+    '# Written by edgehostd.',
+    `version = ${isFirst ? 2 : 3}`,
+    `root = ${quote(paths.containerd)}`,
+    `state = ${quote(containerdState)}`,
+    '',
+    '[grpc]',
+    `address = ${quote(containerdSocket)}`,
+    '',
+    table('io.containerd.internal.v1.opt'),
+    `path = ${quote(`${paths.containerd}/opt`)}`,
+    '',
+    table(runtime),
+    ...(isFirst ? [`sandbox_image = ${quote(pauseImage)}`] : []),
+    restrict,
+    '',
+    ...(isFirst ? [] : [table(images, 'pinned_images'), `sandbox = ${quote(pauseImage)}`, '']),
+    table(images, 'registry'),
+    `config_path = ${quote(paths.registries)}`,
+    '',
+    table(runtime, 'cni'),
+    // Since 2.1 bin_dir is deprecated.
+    major > 2 || (major === 2 && minor >= 1)
+      ? `bin_dirs = [${quote(cniFolders.programs)}]`
+      : `bin_dir = ${quote(cniFolders.programs)}`,
+    `conf_dir = ${quote(cniFolders.configs)}`,
+    '',
+    table(runtime, 'containerd', 'runtimes', 'runc'),
+    'runtime_type = "io.containerd.runc.v2"',
+    '',
+    table(runtime, 'containerd', 'runtimes', 'runc', 'options'),
+    'SystemdCgroup = true',
+    `Root = ${quote(runcState)}`,
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** The version in the output of `containerd --version`, without `v`. */
+export const parseContainerdVersion = (output: string): string | undefined =>
+  /\bv?(\d+\.\d+\.\d+)/.exec(output)?.[1]
+
+// TOML reads the escapes of JSON.
+const quote = (text: string) => JSON.stringify(text)
+
+/** How our containerd reaches the registry of this host. */
+export interface RegistryFiles {
+  /** Path and content. */
+  readonly files: ReadonlyMap<string, string>
+  /** Why they cannot be made, and what to do; undefined where they can. */
+  readonly problem: string | undefined
+}
+
+const everyAddress: readonly string[] = ['0.0.0.0', '::']
+
+export function registryFilesOf(
+  { registries }: Pick<ClusterPaths, 'registries'>,
+  { isEnabled, address, port, isTls, isAnonymous, username, password }: RegistryState,
+  certificate: string,
+): RegistryFiles {
+  const refused = (problem: string): RegistryFiles => ({ files: new Map(), problem })
+  if (!isEnabled)
+    return refused('the registry of this host is switched off; set content.registry.enabled: true')
+  const host = everyAddress.includes(address) ? '127.0.0.1' : address
+  // The TOML of containerd 1.6 has no key with a bracket.
+  if (host.includes(':'))
+    return refused(
+      `the registry of this host listens on ${host} only, and containerd needs an IPv4 address; set content.registry.address: 127.0.0.1`,
+    )
+  if (!isAnonymous && password === '')
+    return refused('the registry of this host has no password yet; see: journalctl -u edgehostd')
+  const hosts = join(registries, '_default', 'hosts.toml')
+  const certificatePath = isTls ? join(dirname(hosts), 'edgehostd.crt') : undefined
+  const basic = isAnonymous ? undefined : Buffer.from(`${username}:${password}`).toString('base64')
+  const url = `${isTls ? 'https' : 'http'}://${addressWithPort(host, port)}`
+  return {
+    problem: undefined,
+    files: new Map([
+      [hosts, containerdHosts({ url, basic, certificatePath }, '# Written by edgehostd.')],
+      ...(certificatePath === undefined ? [] : [[certificatePath, certificate] as const]),
+    ]),
+  }
+}
+
+/** Without it no pod has a network. */
+const needed = 'loopback'
+
+/**
+ * Puts the CNI plugins of Debian into the folder in which the networks of Kubernetes install theirs, and where containerd looks for both:
+ * containerd 1 knows one folder only. They are copies: a network that brings the same plugin writes over its name, through a link into the
+ * package of Debian. Plugins that are there already stay. What was there before is recorded once, for `restoreCniFolder`.
+ */
+export async function fillCniFolder(
+  paths: Pick<ClusterPaths, 'cniRecord'>,
+  print: (line: string) => void,
+  folders: { readonly programs: string; readonly debian: string } = cniFolders,
+): Promise<void> {
+  const { programs, debian } = folders
+  const present = await list(programs)
+  // A damaged record stays: a new one would count what the cluster has brought as the host's own.
+  if ((await readRecord(paths)) === undefined)
+    await replaceFile(
+      paths.cniRecord,
+      JSON.stringify({ exists: present !== undefined, names: present ?? [] }),
+      0o600,
+    )
+  await mkdir(programs, { recursive: true })
+  const offered = (await list(debian)) ?? []
+  // The folder itself may be a link to that of Debian.
+  const missing = offered.filter((name) => !present?.includes(name))
+  for (const name of missing) {
+    const target = join(programs, name)
+    if (!(await stat(join(debian, name))).isFile()) continue
+    await copyFile(join(debian, name), `${target}.edgehostd.tmp`)
+    await rename(`${target}.edgehostd.tmp`, target)
+  }
+  if (missing.length > 0) print(`[cni] ${missing.length} CNI plugins of ${debian} are in ${programs}`)
+  if (!((await list(programs)) ?? []).includes(needed))
+    throw new StepFailed(
+      `neither ${programs} nor ${debian} has the CNI plugin ${needed}; install the package containernetworking-plugins`,
+    )
+}
+
+/** Removes the plugins that came since `fillCniFolder`; without a record that can be read nothing: the record of the host decides. */
+export async function restoreCniFolder(
+  paths: Pick<ClusterPaths, 'cniRecord'>,
+  { programs }: { readonly programs: string } = cniFolders,
+): Promise<void> {
+  const record = await readRecord(paths)
+  if (!record || record === 'damaged') return
+  const came = ((await list(programs)) ?? []).filter((name) => !record.names.includes(name))
+  for (const name of came) await rm(join(programs, name), { recursive: true, force: true })
+  // Its parent too, if that was made with it.
+  if (!record.exists)
+    for (const folder of [programs, join(programs, '..')]) await rmdir(folder).catch(() => undefined)
+  await rm(paths.cniRecord, { force: true })
+}
+
+interface CniRecord {
+  readonly exists: boolean
+  readonly names: readonly string[]
+}
+
+const list = (folder: string) => readdir(folder).catch(() => undefined)
+
+async function readRecord({ cniRecord }: Pick<ClusterPaths, 'cniRecord'>) {
+  const record = await readNote<CniRecord>(cniRecord)
+  if (record === undefined || record === 'damaged') return record
+  return Array.isArray(record.names) ? record : 'damaged'
+}

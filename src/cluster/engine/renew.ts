@@ -1,0 +1,137 @@
+import { existsSync } from 'node:fs'
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StepFailed } from '../loop/step.ts'
+import type { StepAction } from '../loop/step.ts'
+import { commands } from './step-commands.ts'
+import { expectReady } from './kubectl.ts'
+import { startKubeletUnit } from './node-containers.ts'
+import { withLastWords } from './kubectl.ts'
+import { endAll, runningContainers, waitForContainers } from './node-containers.ts'
+import { clusterPaths, kubernetesFiles, units, type ClusterPaths } from './paths.ts'
+import { staticPods } from './configured.ts'
+import { runKubeadm } from './run-kubeadm.ts'
+import { createCertificateReader } from './certificates.ts'
+import { certificatesFolderIn } from './certificates.ts'
+import { knownCertificates, kubeletNames, type KnownCertificate } from './certificates.ts'
+import {
+  copyForRenewal,
+  noteRenewal,
+  putBackDamaged,
+  readRenewal,
+  removeRenewal,
+  syncFiles,
+  type Renewal,
+} from './renewal-copy.ts'
+import { dueCertificates, nextRenewalAt } from './certificates.ts'
+
+type Print = (line: string) => void
+
+const startMs = 180_000
+// The kubelet starts a container at once that has not ended for ten minutes, and lets others wait longer each time.
+const promptMs = 12_000
+
+/**
+ * Renews all certificates of the control plane, also of one that does not run since they have ended, and starts the static pods again by
+ * ending their containers. Nothing before the wait for the API server needs it.
+ */
+export const renewCertificates: StepAction = async (order, print) => {
+  const paths = clusterPaths(String(order.stateDirectory))
+  const read = createCertificateReader(paths)
+  const config = await readFile(paths.kubeadmConfig, 'utf8')
+  const files = knownCertificates(await certificatesFolderIn(config))
+  const noted = await readRenewal(paths)
+  // After a host was off for long, what was written before is due again; so may be the certificate of the kubelet.
+  const isWritten = noted?.phase === 'renewed' && dueCertificates(await read(), Date.now()).length === 0
+  const renewal = isWritten ? noted : await renewFiles(noted)
+  await restart(paths, renewal, print)
+  await removeRenewal(paths)
+  const seen = await read()
+  const due = dueCertificates(seen, Date.now()).map(({ name }) => name)
+  if (due.length > 0)
+    throw new StepFailed(
+      `kubeadm did not renew ${due.join(', ')}; see on this host: kubeadm certs check-expiration`,
+    )
+  const next = nextRenewalAt(seen)
+  const at = next === undefined ? '' : `; they are renewed again at ${new Date(next).toISOString()}`
+  print(`[renewed] the certificates of the control plane are renewed, and its parts run with them${at}`)
+
+  /** @param begun one that was cut off */
+  async function renewFiles(begun: Renewal | undefined): Promise<Renewal> {
+    if (begun) {
+      const back = await putBackDamaged(paths, files)
+      for (const name of back)
+        print(`[certificates] ${name} was cut off while it was written, and is put back`)
+    }
+    const isClientDue = dueCertificates(await read(), Date.now()).some(
+      ({ name }) => name === kubeletNames.client,
+    )
+    const withKubelet = isClientDue || begun?.withKubelet === true
+    // Also those that were started since the first try: they may have read what was there before.
+    const running = (await runningContainers(podsHere())).map(({ id }) => id)
+    const old = [...new Set([...(begun?.old ?? []), ...running])]
+    if (!begun) await copyForRenewal(paths, files)
+    await noteRenewal(paths, { phase: 'copied', old, withKubelet })
+    const args = ['certs', 'renew', 'all', '--config', paths.kubeadmConfig]
+    const failed = await runKubeadm(paths, args, print)
+    if (failed !== undefined) {
+      await giveUp(paths, files)
+      throw new StepFailed(`kubeadm certs renew failed: ${failed}`)
+    }
+    if (withKubelet) await makeKubeletConfig(paths, print)
+    await syncFiles(files)
+    const renewed = { phase: 'renewed', old, withKubelet } as const
+    await noteRenewal(paths, renewed)
+    return renewed
+  }
+}
+
+/** kubeadm ended by itself, so what it has written is whole, or is put back; the next try begins anew. */
+async function giveUp(paths: ClusterPaths, files: readonly KnownCertificate[]): Promise<void> {
+  await putBackDamaged(paths, files)
+  await removeRenewal(paths)
+}
+
+/**
+ * The kubelet has no valid certificate any more, as on a host that was off for a year, and cannot ask for one with it: it gets one that it
+ * then renews by itself.
+ */
+async function makeKubeletConfig(paths: ClusterPaths, print: Print): Promise<void> {
+  await rm(kubernetesFiles.kubeletConfig, { force: true })
+  const args = ['init', 'phase', 'kubeconfig', 'kubelet', '--config', paths.kubeadmConfig]
+  const failed = await runKubeadm(paths, args, print)
+  if (failed !== undefined) throw new StepFailed(`the kubeconfig of the kubelet cannot be made: ${failed}`)
+  print('[certificates] the kubelet gets a new certificate: it could not renew its own')
+}
+
+const podsHere = () =>
+  staticPods.filter((name) => existsSync(join(kubernetesFiles.manifests, `${name}.yaml`)))
+
+/** Starts again what reads the certificates only at its start. */
+async function restart(paths: ClusterPaths, { old, withKubelet }: Renewal, print: Print): Promise<void> {
+  await startKubelet(withKubelet ? 'restart' : 'start')
+  const names = podsHere()
+  await endAll(old)
+  const late = await waitForContainers({ names, old, timeoutMs: promptMs, steadyMs: 0 })
+  if (late.length > 0) {
+    print(`[certificates] the kubelet is started again, since it lets ${late.join(', ')} wait`)
+    await startKubelet('restart')
+  }
+  const left = await waitForContainers({ names, old, timeoutMs: startMs })
+  if (left.length > 0) {
+    const reasons = await Promise.all(left.map((name) => withLastWords(name)))
+    throw new StepFailed(`with the renewed certificates these do not run: ${reasons.join(', ')}`)
+  }
+  await expectReady(paths, startMs, 'the API server does not answer with the renewed certificates')
+  if (!withKubelet) return
+  const args = ['init', 'phase', 'kubelet-finalize', 'enable-client-cert-rotation']
+  const failed = await runKubeadm(paths, [...args, '--config', paths.kubeadmConfig], print)
+  if (failed !== undefined)
+    throw new StepFailed(`the kubelet cannot be set up to renew its certificate: ${failed}`)
+}
+
+async function startKubelet(how: 'start' | 'restart'): Promise<void> {
+  // systemd starts nothing that has failed too often in a short time.
+  await commands.attempt('systemctl', ['reset-failed', units.kubelet])
+  await startKubeletUnit(how)
+}

@@ -1,0 +1,254 @@
+import { createHideOf } from '../../definition/slots/secrets.ts'
+import { seeDisk } from '../../errors/advice.ts'
+import type { Database } from '../../store/database.ts'
+import { isUnwritable } from '../../store/unwritable.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { Logger } from '../../system/log.ts'
+import { createAddEvent } from '../events/event-log.ts'
+import { createAlarm } from '../../base/alarm.ts'
+import type { Lock } from '../../base/lock.ts'
+import { isDeleting, type ClusterRecord, type ClusterStore } from '../cluster-store.ts'
+import type { EngineEvent } from '../engine/engine.ts'
+import type { EventLog } from '../events/event-log.ts'
+import { createLooks, type Look } from './looks.ts'
+import type { Observed } from './observed.ts'
+import type { RevisionStore } from '../desired/revisions.ts'
+import { begun, type Standing } from './states.ts'
+import { createActivation } from './activation.ts'
+import type { UpdateLimits } from './verdict.ts'
+import { whyLate } from './verdict.ts'
+import type { PackWork } from '../packs/pack-work.ts'
+import { nextOf, withoutAside, type PlanParts } from './plan.ts'
+import type { Step } from './step.ts'
+import { createStepWork } from './step-work.ts'
+import { createStepMemory, endedInVain } from './step-work.ts'
+import type { StepRunner } from './step-runner.ts'
+import type { StepStore } from './step-store.ts'
+import type { Wanted } from '../desired/wanted.ts'
+
+export interface ReconcileOptions {
+  readonly database: Database
+  readonly store: ClusterStore
+  readonly revisions: RevisionStore
+  readonly limits: UpdateLimits
+  readonly steps: StepStore
+  readonly runner: StepRunner
+  readonly parts: PlanParts & {
+    readonly packs: Pick<PackWork, 'steps' | 'noteBegun' | 'noteDone' | 'doubt' | 'forget' | 'whyNot'>
+  }
+  readonly observe: (wanted: Wanted, signal: AbortSignal) => Promise<Observed>
+  /** The event that a line of a step is; undefined for any other line. */
+  readonly eventOf: (step: Pick<Step, 'key'>, line: string) => EngineEvent | undefined
+  readonly events: Pick<EventLog, 'add'>
+  /** One write at a time, also of those that the API accepts. */
+  readonly inTurn: Lock
+  /** Reads what is wanted from the folder of the cluster. @throws Error with a reason for operators */
+  readonly readWanted: (record: ClusterRecord) => Promise<Wanted>
+  /** Lets go what the cluster kept, as content; before it is forgotten. */
+  readonly release: (record: ClusterRecord) => Promise<void>
+  /** Removes the files of a cluster that is forgotten. */
+  readonly removeFiles: (record: ClusterRecord) => Promise<void>
+  /** A step has ended, for the metrics. */
+  readonly onEnd?: (end: 'done' | 'failed' | 'cut-off', durationMs: number) => void
+  /** What the cluster is said to be has changed. */
+  readonly onStanding?: () => void
+  /** 0 to 1. */
+  readonly random?: () => number
+  readonly pauses?: Partial<Pauses>
+  /** Aborted when a stop of the daemon begins. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Milliseconds between two looks. */
+export interface Pauses {
+  /** While a running cluster is healthy. */
+  readonly healthy: number
+  /** While something moves or is missing. */
+  readonly moving: number
+  /** While a step waits for its next try, and after an error of the loop. */
+  readonly failed: number
+  /** At least, however often something changes. */
+  readonly least: number
+}
+
+/** Makes the host so as the stored cluster says, one step at a time, and looks again after each. */
+export interface Reconcile {
+  start(): void
+  /** What is stored or observed may have changed. A deletion ends the running step. */
+  wake(): void
+  /** How the cluster stands; undefined without a cluster. */
+  standing(): Standing | undefined
+  /** What was seen last; undefined before the first look at this cluster. */
+  observed(): Observed | undefined
+  /** Ends with the signal `stopping`. */
+  stopped(): Promise<void>
+}
+
+const longestWhyMs = 10_000
+
+const pausesByDefault: Pauses = { healthy: 30_000, moving: 5_000, failed: 15_000, least: 250 }
+
+export function createReconcile(options: ReconcileOptions): Reconcile {
+  const { database, store, revisions, limits, steps, runner, parts, stopping, clock, log } = options
+  const { random = Math.random, onEnd = () => undefined, onStanding = () => undefined } = options
+  const pauses = { ...pausesByDefault, ...options.pauses }
+  const add = createAddEvent(options.events)
+  const memory = createStepMemory(clock)
+  const activation = createActivation({
+    ...{ database, store, revisions, steps, runner, add, clock, inTurn: options.inTurn },
+  })
+  const looks = createLooks({
+    ...{ database, store, steps, parts, add, onStanding, limits, stopping, clock, log },
+    ...{ observe: options.observe, pauseMs: pauses.moving, noteGood: activation.noteGood },
+    isGoingBack: activation.isGoingBack,
+    // The step that runs is one of a revision that has failed.
+    onLook({ verdict }) {
+      if (verdict.kind === 'back') work.makeWay()
+    },
+  })
+  const work = createStepWork({
+    ...{ database, store, steps, runner, looks, memory, add, onEnd, random, stopping, clock, log },
+    ...{ packs: parts.packs, eventOf: options.eventOf, readWanted: options.readWanted },
+  })
+  let knownUid = ''
+
+  /** Begins with another cluster, or after a start: what is remembered in memory is made anew. */
+  function meet(record: ClusterRecord): void {
+    if (knownUid === record.uid) return
+    knownUid = record.uid
+    looks.meet(record)
+    memory.meet(steps.list())
+  }
+
+  async function finish(record: ClusterRecord): Promise<void> {
+    await runner.forget(steps.list())
+    await options.release(record)
+    database.transaction(() => {
+      parts.packs.forget()
+      steps.clear()
+      store.remove()
+      revisions.clear()
+      add(record, { reason: 'Deleted', message: `the cluster ${record.name} is deleted` })
+    })
+    looks.forget()
+    knownUid = ''
+    onStanding()
+    await options.removeFiles(record)
+  }
+
+  /** Begins another revision, where one waits or the present one has failed. @returns whether it did */
+  async function turnTo(record: ClusterRecord, look: Look): Promise<boolean> {
+    const { verdict, observed } = look
+    const { engine } = observed
+    if (verdict.kind === 'back') {
+      const version = engine.change?.from ?? engine.version
+      await activation.goBack(record, await whyBack(record, verdict.reason, look), version)
+    } else {
+      const revision = activation.next()
+      // A change of the version of Kubernetes is good, or taken back, before the next revision; what cannot be taken back blocks none.
+      if (!revision || (engine.change && verdict.kind !== 'stuck')) return false
+      await activation.begin(record, revision)
+    }
+    knownUid = ''
+    onStanding()
+    return true
+  }
+
+  async function whyBack(
+    { sensitive }: ClusterRecord,
+    reason: string,
+    { wanted, observed, stages }: Look,
+  ): Promise<string> {
+    const planned = new Set(stages.flat().map(({ key }) => key))
+    const why = await whyLate({
+      ...{ reason, wanted, observed, whyNot: parts.packs.whyNot },
+      steps: steps.list().filter(({ key }) => planned.has(key)),
+      signal: AbortSignal.any([stopping, AbortSignal.timeout(longestWhyMs)]),
+    })
+    return createHideOf(sensitive)(why)
+  }
+
+  /** @returns how long to wait before the next turn, milliseconds */
+  async function turn(): Promise<number> {
+    const record = store.current()
+    if (!record) return Infinity
+    meet(record)
+    if (await work.resume(record)) return 0
+    const wanted = await options.readWanted(record)
+    const look = await looks.look(wanted)
+    const now = store.current()
+    // A deletion may have been asked for since the plan was made.
+    if (!look || now?.deleteRequestedAt !== record.deleteRequestedAt) return 0
+    const { stages } = look
+    if (isDeleting(now)) {
+      if (stages.length === 0) {
+        await finish(now)
+        return 0
+      }
+    } else if (await turnTo(now, look)) return 0
+    const { stages: open, asideMs } = withoutAside(stages, memory.waitMs)
+    const next = nextOf(open, memory.of(open[0], steps.list()))
+    if (next && 'step' in next) {
+      await work.run(now, wanted, next.step)
+      return 0
+    }
+    if (next && 'again' in next) {
+      // All steps of the stage were done, but the host does not show it, which may take a moment.
+      if (memory.again(next.again.key)) work.fail(now, next.again, endedInVain)
+      return pauses.moving
+    }
+    const { phase, health } = looks.standing(now)
+    const isCalm = phase === 'Running' && health.status === 'Healthy'
+    const pauseMs = isCalm ? pauses.healthy : phase === 'Failed' ? pauses.failed : pauses.moving
+    return Math.min(next?.waitMs ?? Infinity, asideMs, pauseMs, activation.waitMs())
+  }
+
+  const alarm = createAlarm(stopping, pauses.least)
+  // A function, because the compiler assumes that a property does not change after a check.
+  const isStopping = () => stopping.aborted
+  const wake = () => {
+    alarm.ring()
+    const record = store.current()
+    if (record && isDeleting(record)) work.makeWay()
+  }
+
+  async function loop(): Promise<void> {
+    let errors = 0
+    while (!isStopping()) {
+      let pauseMs: number
+      try {
+        pauseMs = await turn()
+        errors = 0
+      } catch (error) {
+        if (isStopping()) return
+        errors += 1
+        // A look may fail once, as on a busy host.
+        if (errors > 1) looks.fail(reasonOf(error, database))
+        log.error({ err: error }, 'the cluster cannot be worked on; it is tried again in a moment')
+        pauseMs = errors > 1 ? pauses.failed : pauses.moving
+      }
+      await alarm.pause(pauseMs)
+    }
+  }
+
+  let running: Promise<void> | undefined
+  return {
+    start: () => void (running ??= loop()),
+    wake,
+    standing() {
+      const record = store.current()
+      const standing = record && looks.standing(record)
+      // A write that was accepted is not done yet: a client that waits for Running must not be told that of before.
+      return standing?.state === 'Running' && activation.next() ? begun : standing
+    },
+    observed: () => looks.last(store.current()?.uid)?.observed,
+    stopped: async () => running,
+  }
+}
+
+const reasonOf = (error: unknown, { sql }: Database) =>
+  isUnwritable(error)
+    ? `the database cannot be written (${sql.location() ?? 'in memory'}: ${(error as Error).message}); ${seeDisk}`
+    : (error as Error).message

@@ -1,0 +1,213 @@
+import type { NewClusterEvent } from '../events/event-log.ts'
+import type { Observed, SettingObserved } from './observed.ts'
+import { troubleOf, type Standing } from './states.ts'
+import type { Wanted } from '../desired/wanted.ts'
+
+/** What of the observed was told in events; stored, so that a restart tells nothing twice. */
+export interface Seen {
+  readonly isHostRecorded?: boolean
+  readonly isRemoved?: boolean
+  readonly damaged?: readonly string[]
+  /** Certificates and authorities that were told to end. */
+  readonly endingCertificates?: readonly string[]
+  readonly endingAuthorities?: readonly string[]
+  readonly isAddressHeld?: boolean
+  /** What was told of the settings of the host: empty where it has none of the cluster. */
+  readonly ntpServers?: string
+  readonly sshKeys?: string
+  readonly containerd?: boolean
+  readonly kubelet?: boolean
+  readonly controlPlane?: boolean
+  readonly api?: boolean
+  readonly node?: boolean
+  /** Digest with which a pack was told to be applied, and then available, by id. */
+  readonly applied?: Readonly<Record<string, string>>
+  readonly available?: Readonly<Record<string, string>>
+  readonly allAvailable?: boolean
+  readonly phase?: string
+  readonly isStuck?: boolean
+  /** Why it is unhealthy; empty while it is healthy. */
+  readonly unhealthy?: string
+}
+
+export type SeenEvent = Pick<NewClusterEvent, 'reason' | 'message' | 'object'>
+
+/** Compares what is observed with what was told. Pure. @returns the events to add, and what is told then */
+export function tell(
+  before: Seen,
+  {
+    wanted,
+    observed,
+    standing,
+    isDeleting,
+    stuck,
+  }: {
+    readonly wanted: Wanted
+    readonly observed: Observed
+    readonly standing: Standing
+    readonly isDeleting: boolean
+    /** Why it cannot be taken back to its last good revision; empty unless that is so. */
+    readonly stuck: string
+  },
+): { readonly events: readonly SeenEvent[]; readonly seen: Seen } {
+  const events: SeenEvent[] = []
+  const say = (reason: SeenEvent['reason'], message: string, object?: SeenEvent['object']) =>
+    void events.push({ reason, message, ...(object ? { object } : {}) })
+  const { engine, packs } = observed
+  const { phase, reason, health } = standing
+  const seen = {
+    ...before,
+    isHostRecorded: observed.isHostRecorded,
+    ...(engine.damaged.length > 0 ? { damaged: engine.damaged } : {}),
+    phase: `${phase} ${phase === 'Failed' ? reason : ''}`,
+  }
+  if (observed.isHostRecorded && before.isHostRecorded !== true)
+    say('HostRecorded', 'the state of this host before the cluster is recorded')
+  for (const each of engine.damaged) if (!before.damaged?.includes(each)) say('NoteDamaged', each)
+  if (isDeleting) {
+    const isRemoved = !engine.isPresent
+    if (isRemoved && before.isRemoved !== true)
+      say('KubernetesRemoved', 'Kubernetes and its files were taken from this host')
+    if (!observed.isHostRecorded && before.isHostRecorded === true)
+      say('HostRestored', 'what Kubernetes and its network had changed of this host was taken back')
+    return { events, seen: { ...seen, isRemoved } }
+  }
+
+  const { address } = wanted.node.virtualAddress ?? {}
+  const isHeld = address !== undefined && observed.isAddressHeld
+  if (isHeld && before.isAddressHeld !== true) say('AddressHeld', `this host holds ${address}`)
+  if (address !== undefined && !isHeld && before.isAddressHeld === true)
+    say('AddressLost', `this host does not hold ${address} any more`)
+
+  const { settings } = observed
+  const told = {
+    ntpServers: tellSetting(settings.ntpServers, before.ntpServers, wanted.settings.ntpServers.join(', ')),
+    sshKeys: tellSetting(settings.sshKeys, before.sshKeys, keysIn(wanted.settings.sshKeys)),
+  }
+  if (told.ntpServers !== (before.ntpServers ?? ''))
+    if (settings.ntpServers.problem !== '') say('NtpServersNotApplied', settings.ntpServers.problem)
+    else
+      say(
+        'NtpServersApplied',
+        told.ntpServers === ''
+          ? 'this host has its own NTP servers again'
+          : `this host takes its time from ${told.ntpServers}`,
+      )
+  if (told.sshKeys !== (before.sshKeys ?? ''))
+    if (settings.sshKeys.problem !== '') say('SshKeysNotApplied', settings.sshKeys.problem)
+    else
+      say(
+        'SshKeysApplied',
+        told.sshKeys === ''
+          ? 'the SSH keys of the cluster were taken away'
+          : `the account has ${told.sshKeys}`,
+      )
+
+  const runs = { containerd: engine.containerd === 'running', kubelet: engine.kubelet === 'running' }
+  if (runs.containerd && before.containerd !== true) say('ContainerRuntimeStarted', 'containerd runs')
+  if (!runs.containerd && before.containerd === true)
+    say('ContainerRuntimeStopped', 'containerd does not run')
+  if (runs.kubelet && before.kubelet !== true) say('KubeletStarted', 'the kubelet runs')
+  if (!runs.kubelet && before.kubelet === true) say('KubeletStopped', 'the kubelet does not run')
+
+  const controlPlane = engine.controlPlane === 'complete'
+  if (controlPlane && before.controlPlane !== true)
+    say('ControlPlaneStarted', `the control plane of Kubernetes ${wanted.kubernetes.version} is set up`)
+  const api = engine.api === 'answers'
+  if (api && before.api !== true) say('ApiAnswers', 'the API server answers')
+  if (!api && before.api === true)
+    say('ApiSilent', ['the API server does not answer', observed.missingAddress].filter(Boolean).join(': '))
+
+  const ending = tellEnding(before, engine, say)
+
+  const { node } = engine
+  const isReady = node?.isReady === true
+  const ofNode = node && { kind: 'Node', name: node.name }
+  if (isReady && before.node !== true) say('NodeReady', `the node ${node.name} is Ready`, ofNode)
+  // A silent API server says nothing of the node.
+  if (node && !isReady && before.node === true)
+    say('NodeNotReady', `the node ${node.name} is not Ready: ${node.message}`, ofNode)
+
+  const applied: Record<string, string> = {}
+  const available: Record<string, string> = {}
+  for (const { id, name, version, digest } of wanted.packs) {
+    const pack = packs.get(id)
+    const object = { kind: 'pack', name: id }
+    if (pack?.appliedDigest === digest) {
+      applied[id] = digest
+      if (before.applied?.[id] !== digest) say('PackApplied', `${name} ${version} is applied`, object)
+    }
+    // Told once for each digest: later changes are the health of the cluster.
+    const wasTold = before.available?.[id] === digest
+    if (wasTold || (applied[id] === digest && pack?.isAvailable)) {
+      available[id] = digest
+      if (!wasTold) say('PackAvailable', `the workloads of ${name} ${version} are available`, object)
+    }
+  }
+  const allAvailable =
+    wanted.packs.length === Object.keys(available).length && (before.allAvailable === true || isReady)
+  if (allAvailable && before.allAvailable !== true)
+    say('PacksAvailable', `all packs are available (${wanted.packs.length})`)
+
+  const isStuck = stuck !== ''
+  if (isStuck && before.isStuck !== true) say('RollbackFailed', stuck)
+  if (phaseEvents[phase] && before.phase !== seen.phase)
+    say(phaseEvents[phase], reason || `the cluster ${wanted.name} is ${phase}`)
+  const hasRun = phase === 'Running' || before.unhealthy !== undefined
+  const unhealthy = health.status === 'Healthy' ? '' : troubleOf(wanted, observed) || (health.reason ?? '')
+  if (hasRun && unhealthy !== before.unhealthy)
+    if (unhealthy === '')
+      say(
+        'Healthy',
+        'the node is Ready, and all workloads of the packs, CoreDNS and kube-proxy are available',
+      )
+    else say('Unhealthy', unhealthy)
+
+  return {
+    events,
+    seen: {
+      ...seen,
+      ...told,
+      ...ending,
+      ...{ isAddressHeld: isHeld, ...runs, controlPlane, api, applied, available, allAvailable, isStuck },
+      node: node ? isReady : before.node === true,
+      ...(hasRun ? { unhealthy } : {}),
+    },
+  }
+}
+
+/** What is to be told of a setting; while a step is about to change it, what was told before. */
+function tellSetting({ isApplied, problem }: SettingObserved, before = '', wanted: string): string {
+  if (problem !== '') return `not applied: ${problem}`
+  return isApplied ? wanted : before
+}
+
+const keysIn = (keys: readonly string[]) =>
+  keys.length === 0 ? '' : `${keys.length} SSH key${keys.length === 1 ? '' : 's'} of the cluster`
+
+/** Tells of each certificate and authority that ends once, and when none ends any more. */
+function tellEnding(
+  before: Seen,
+  { endingCertificates, endingAuthorities }: Observed['engine'],
+  say: (reason: SeenEvent['reason'], message: string) => void,
+): Pick<Seen, 'endingCertificates' | 'endingAuthorities'> {
+  const { endingCertificates: told = [], endingAuthorities: toldAuthorities = [] } = before
+  for (const each of endingCertificates) if (!told.includes(each)) say('CertificateEnding', each)
+  if (told.length > 0 && endingCertificates.length === 0)
+    say('CertificatesValid', 'every certificate can be read, and none ends soon that is not renewed')
+  for (const each of endingAuthorities) if (!toldAuthorities.includes(each)) say('AuthorityEnding', each)
+  if (toldAuthorities.length > 0 && endingAuthorities.length === 0)
+    say('AuthoritiesValid', 'no certificate authority of Kubernetes ends soon')
+  return {
+    ...(endingCertificates.length > 0 || told.length > 0 ? { endingCertificates } : {}),
+    ...(endingAuthorities.length > 0 || toldAuthorities.length > 0 ? { endingAuthorities } : {}),
+  }
+}
+
+const phaseEvents: Readonly<Partial<Record<Standing['phase'], SeenEvent['reason']>>> = {
+  Provisioning: 'Provisioning',
+  Provisioned: 'Provisioned',
+  Running: 'Running',
+  Failed: 'Failed',
+  Unknown: 'Unknown',
+}

@@ -1,0 +1,133 @@
+import type { Observed, PackObserved } from './observed.ts'
+import type { clusterPhases, clusterStates } from '../schemas.ts'
+import type { StepRecord } from './step-store.ts'
+import { shownPack, type Wanted } from '../desired/wanted.ts'
+
+/** How the cluster stands, for the API. */
+export interface Standing {
+  readonly state: (typeof clusterStates)[number]
+  readonly phase: (typeof clusterPhases)[number]
+  /** What is done or waited for, or why it failed; may be empty. */
+  readonly reason: string
+  readonly health: { readonly status: 'Healthy' | 'Unhealthy'; readonly reason?: string }
+}
+
+/** Accepted; nothing was started. */
+export const pending: Standing = {
+  ...{ state: 'Provisioning', phase: 'Pending', reason: 'accepted; nothing was started yet' },
+  health: { status: 'Unhealthy', reason: 'the cluster is being set up' },
+}
+
+/** Another revision is begun. */
+export const begun: Standing = {
+  ...{ state: 'Provisioning', phase: 'Pending', reason: 'a revision is begun' },
+  health: { status: 'Unhealthy', reason: 'the cluster is being changed' },
+}
+
+export interface StandingInput {
+  readonly wanted: Wanted
+  readonly observed: Observed
+  readonly isDeleting: boolean
+  /** The cluster was Running with this generation. */
+  readonly hasRun: boolean
+  /** The cluster was Running with an earlier generation. */
+  readonly isUpdate: boolean
+  /** Why it cannot be taken back to its last good revision; empty unless that is so. */
+  readonly stuck: string
+  readonly steps: readonly StepRecord[]
+  /** Key of the steps that are still planned; a failure of another one is history. */
+  readonly planned: ReadonlySet<string>
+  /** How long the API server of a control plane that was set up has not answered, milliseconds. */
+  readonly silentMs: number
+}
+
+const silentTooLongMs = 60_000
+
+/** The state of the cluster by the table of docs/operations.md, "The cluster". Pure. */
+export function standingOf(input: StandingInput): Standing {
+  const { wanted, observed, isDeleting, hasRun, isUpdate, stuck, steps, planned, silentMs } = input
+  const failed = steps.filter(
+    ({ state, failures, key }) => state !== 'done' && failures > 0 && planned.has(key),
+  )
+  const running = steps.find(({ state }) => state === 'running')
+  const failure = failed.map(({ title, reason }) => `${title}: ${reason}`).join('; ')
+  const cause = controlPlaneCause(wanted, observed)
+  const doing = [cause, failure || running?.title || ''].filter(Boolean).join('; ')
+  const trouble = troubleOf(wanted, observed)
+  const health: Standing['health'] =
+    trouble === '' && failure === ''
+      ? { status: 'Healthy' }
+      : { status: 'Unhealthy', reason: trouble || failure }
+
+  if (isDeleting) return { state: 'Deleting', phase: 'Deleting', reason: doing, health: goingAway }
+  const { controlPlane, change } = observed.engine
+  // A change of the version has times without an API, and limits of its own.
+  const isSilent = controlPlane === 'complete' && !change && silentMs >= silentTooLongMs
+  if (stuck !== '') return { state: 'Error', phase: 'Failed', reason: stuck, health }
+  // The steps that wait for the API server of a cluster that ran give up later, and say no more.
+  if (failure !== '' && !(isSilent && hasRun))
+    return { state: 'Error', phase: 'Failed', reason: doing, health }
+  if (isSilent)
+    return { state: 'Error', phase: 'Unknown', reason: cause || 'the API server does not answer', health }
+  const isRunning = hasRun || trouble === '' || (isUpdate && blockerOf(wanted, observed) === '')
+  if (isRunning) return { state: 'Running', phase: 'Running', reason: '', health }
+  const isReady = observed.engine.node?.isReady === true
+  const phase = isReady ? 'Provisioned' : 'Provisioning'
+  return { state: 'Provisioning', phase, reason: doing || trouble, health }
+}
+
+/** What of this host is another one than the control plane was made for, so that it cannot run; empty if nothing. */
+const controlPlaneCause = (
+  { node }: Wanted,
+  { engine: { controlPlane, followsHostName }, missingAddress = '' }: Observed,
+): string => {
+  if (missingAddress !== '') return missingAddress
+  return controlPlane === 'complete' && followsHostName !== undefined && followsHostName !== node.name
+    ? `this host was renamed: it is called ${followsHostName}, and its node is ${node.name}; the kubelet gets the name of the node`
+    : ''
+}
+
+const goingAway: Standing['health'] = { status: 'Unhealthy', reason: 'the cluster is being deleted' }
+
+/** What is not as a running cluster has it, as far as is known; empty if nothing. */
+export const troubleOf = (wanted: Wanted, observed: Observed): string =>
+  lackOf(wanted, observed, ({ isAvailable }) => isAvailable) || (observed.engine.addonTrouble ?? '')
+
+/**
+ * What keeps an update from being Running: as `troubleOf`, without packs that were available as they are wanted and went down, and without
+ * CoreDNS and kube-proxy, which are of the cluster that ran before.
+ */
+export const blockerOf = (wanted: Wanted, observed: Observed): string =>
+  lackOf(wanted, observed, ({ wasAvailable }) => wasAvailable)
+
+function lackOf(wanted: Wanted, observed: Observed, isDone: (pack: PackObserved) => boolean): string {
+  const { engine, packs, isAddressHeld, settings } = observed
+  if (engine.controlPlane !== 'complete') return 'the control plane is not set up'
+  if (engine.change?.phase === 'restoring') return `Kubernetes ${engine.change.from} is being restored`
+  if (engine.change) return `Kubernetes is being changed from ${engine.change.from} to ${engine.change.to}`
+  if (engine.version !== wanted.kubernetes.version)
+    return `Kubernetes ${engine.version} is not ${wanted.kubernetes.version} yet`
+  if (!engine.isConfigured) return 'the configuration of Kubernetes is not applied'
+  const cause = controlPlaneCause(wanted, observed)
+  if (cause !== '') return cause
+  if (!isAddressHeld) return 'this host does not hold the virtual address'
+  for (const unit of ['containerd', 'kubelet'] as const)
+    if (engine[unit] !== 'running') return `${unit} does not run`
+  if (engine.api !== 'answers') return 'the API server does not answer'
+  if (!engine.node) return 'the node is not registered'
+  if (!engine.node.isReady) return `the node ${engine.node.name} is not ready: ${engine.node.message}`
+  const missing = wanted.packs.flatMap(({ id, digest }) => {
+    const seen = packs.get(id)
+    if (seen?.appliedDigest !== digest) return [`${shownPack(id)} is not applied`]
+    return isDone(seen) ? [] : [`${shownPack(id)}: ${seen.message}`]
+  })
+  for (const id of packs.keys())
+    if (!wanted.packs.some((pack) => pack.id === id)) missing.push(`${shownPack(id)} is not removed`)
+  if (missing.length === 0) {
+    // What no step can do is said by a condition; it keeps no workload from running.
+    if (settings.ntpServers.isDue) return 'the NTP servers of the host are not as they are wanted'
+    if (settings.sshKeys.isDue) return 'the SSH keys of the host are not as they are wanted'
+  }
+  const [first = '', ...more] = missing
+  return more.length === 0 ? first : `${first}, and ${more.length} more pack${more.length === 1 ? '' : 's'}`
+}

@@ -1,0 +1,337 @@
+import { isRecord, jsonForYaml } from '../../base/json.ts'
+import { listsWithKeyTwice } from '../../kubernetes/list-keys.ts'
+import { installedObject, type InstalledObject, type Installation } from './installed.ts'
+import {
+  itemsOf,
+  type Rendered,
+  type RenderEdges,
+  apiVersionsIn,
+  definitionsIn,
+  imagesIn,
+} from './manifests.ts'
+import { readPlain, type PlainText } from '../../definition/rules/plain-values.ts'
+import { textOf, valueAt, mappingAt, type Mapping, hashOf, pathPartOf } from './workspace.ts'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { basename, join, relative } from 'node:path'
+import { readChartFile } from '../../archive/chart-archive.ts'
+import { AppError } from '../../errors/app-error.ts'
+import type { WantedChart } from '../desired/wanted.ts'
+import type { ClusterPack } from './packs.ts'
+import { releaseBytes, secretBytes } from './helm.ts'
+
+/** What is read of a rendered chart. */
+interface RenderedChart {
+  /** Whole, those that may have images or that define kinds. */
+  readonly objects: readonly unknown[]
+  /** All that an installation applies, hooks included. */
+  readonly installed: readonly InstalledObject[]
+  /** Why helm cannot install what it has rendered, each with its file and as the end of a sentence. */
+  readonly problems: readonly string[]
+  /** Lists with a key twice, each with its file: helm installs them, and the API server takes those that it does not check. */
+  readonly warnings: readonly string[]
+  /** What helm keeps of it in the release: all but the files of `crds/`. */
+  readonly kept: readonly string[]
+}
+
+// To parse all of a large chart would take seconds.
+const readWhole = /image|CustomResourceDefinition|^\s*["']?kind["']?:.*(?:Role|List|Service|Webhook)/m
+// At the beginning of a line: what is written otherwise is parsed.
+const kindLine = /^kind\s*:\s*\S/m
+const versionLine = /^apiVersion\s*:\s*\S/m
+const sourceLine = /^\s*# Source: (\S+)\n/
+// In the folder of the chart, or in that of one that it depends on; not the folder of templates of this name.
+const ofCrds = /^[^/]+\/(?:charts\/[^/]+\/)*crds\//
+
+// helm creates objects without server-side apply; of the lists with a key twice the validation of the API server refuses these only:
+// pkg/apis/core/validation and pkg/apis/admissionregistration/validation.
+const refusedLists =
+  /(?:^|\.)(?:containers|initContainers|volumes|volumeMounts|volumeDevices|topologySpreadConstraints|webhooks)$|^spec\.ports$/
+
+/**
+ * Reads the output of `helm template`. helm itself parses neither the files of `crds/` nor looks for the kind of an object before it
+ * installs them.
+ */
+export function readRenderedChart(text: string): RenderedChart {
+  const objects: unknown[] = []
+  const installed: InstalledObject[] = []
+  const problems: string[] = []
+  const warnings: string[] = []
+  const kept: string[] = []
+  for (const document of text.split(/^---$/m)) {
+    const source = sourceLine.exec(document)?.[1]
+    const isOfCrds = source !== undefined && ofCrds.test(source)
+    if (!isOfCrds) kept.push(document)
+    const content = document.replace(sourceLine, '')
+    const isNamed = kindLine.test(content) && versionLine.test(content)
+    const isWhole = !isNamed || readWhole.test(content)
+    const file = source ?? 'a template'
+    const read = isWhole ? readPlain(content) : readHead(content)
+    // helm has parsed all others, and takes what it can read.
+    if (isOfCrds) problems.push(...read.problems.map((problem) => `has ${file}, which ${problem}`))
+    for (const object of read.documents.flatMap(itemsOf)) {
+      const missing = ['apiVersion', 'kind'].find((field) => !isRecord(object) || !object[field])
+      if (missing !== undefined) {
+        problems.push(`has in ${file} an object without ${missing}`)
+        continue
+      }
+      if (isWhole) objects.push(object)
+      for (const { path, key } of isWhole ? listsWithKeyTwice(object) : []) {
+        const which = `has in ${file} a ${textOf(valueAt(object, 'kind'))} ${textOf(valueAt(object, 'metadata', 'name')) ?? ''}, whose list ${path} has ${key} twice`
+        if (refusedLists.test(path)) problems.push(`${which}; Kubernetes refuses it, so leave one out`)
+        else
+          warnings.push(
+            `${which}; server-side apply refuses it and a later change may lose both, so leave one out`,
+          )
+      }
+      const from = isOfCrds ? 'crds' : fromOf(object)
+      const found = from && installedObject(object, from)
+      if (found) installed.push(found)
+    }
+  }
+  return { objects, installed, problems, warnings, kept }
+}
+
+/** Undefined for a hook that an installation does not run; one of an unknown event is left out by helm altogether. */
+function fromOf(object: unknown): 'template' | 'hook' | undefined {
+  const hook = textOf(valueAt(object, 'metadata', 'annotations', 'helm.sh/hook'))
+  if (!hook) return 'template'
+  return /(?:^|,)\s*(?:pre|post)-install\s*(?:,|$)/i.test(hook) ? 'hook' : undefined
+}
+
+const headKey = /^(?:apiVersion|kind|metadata)\s*:/
+
+/**
+ * The first fields of an object in block style, without the rest of the text, which is often most of it: in block style a line with
+ * text in its first column begins a field.
+ */
+function readHead(document: string): PlainText {
+  let isKept = false
+  const lines = document.split('\n').filter((line) => {
+    if (/^[^\s#]/.test(line)) isKept = headKey.test(line)
+    return isKept
+  })
+  const read = readPlain(lines.join('\n'))
+  const isHead =
+    read.documents.length === 1 &&
+    ['apiVersion', 'kind', 'metadata'].every((field) => valueAt(read.documents[0], field))
+  return isHead ? read : readPlain(document)
+}
+
+export interface ChartEdges extends RenderEdges {
+  /** Folder with the unpacked definition, below the workspace. */
+  readonly content: string
+  /** Files of charts that the definition does not contain, by `name:version`; null for one that is not in the content. */
+  readonly elsewhere: Readonly<Record<string, string | null>>
+  /** Packs by their releases, `namespace/release`; added to. */
+  readonly releases: Map<string, string>
+}
+
+/** Charts of a pack that come from the content, as `name:version`: those that it lists, otherwise the one of its own name. */
+export function chartsElsewhere({ pack, folder, settings, manifests }: ClusterPack): string[] {
+  if (folder || pack.layer === 'os' || pack.layer === 'k8s' || pack.type === 'manifest') return []
+  if (settings.charts.length > 0) return settings.charts.map(({ name, version }) => `${name}:${version}`)
+  const isChart = pack.type === 'helm' || pack.type === 'oci' || manifests.length === 0
+  return isChart ? [`${pack.name}:${pack.tag}`] : []
+}
+
+/** A chart archive in the workspace. */
+interface ChartFile {
+  /** As it is called in messages. */
+  readonly shown: string
+  /** Relative to the workspace. */
+  readonly file: string
+  /** The folder that it was packed from, relative to the workspace. */
+  readonly packedFrom?: string
+}
+
+/** Takes out the charts of a pack, and renders each for its images. @param place folder of the pack in the workspace */
+export async function prepareCharts(
+  clusterPack: ClusterPack,
+  place: string,
+  edges: ChartEdges,
+): Promise<Rendered<WantedChart>> {
+  const { workspace, report } = edges
+  const files = [
+    ...(await takeOwn(clusterPack, place, edges)),
+    ...(await takeElsewhere(clusterPack, place, edges)),
+  ]
+  const wanted: WantedChart[] = []
+  const images = new Set<string>()
+  const definitions: string[] = []
+  const sums: string[] = []
+  const installations: Installation[] = []
+  for (const { shown, file, packedFrom } of files) {
+    const about = await readAbout(join(workspace.folder, file))
+    if ('refusal' in about) {
+      report('ChartInvalid', `chart ${shown} ${about.refusal}`)
+      continue
+    }
+    const { name, version } = about
+    const { namespace } = clusterPack.settings
+    const release = releaseOf(clusterPack, name, edges)
+    const valuesFile = join(place, 'charts', `${pathPartOf(name)}-${wanted.length}.values.yaml`)
+    const valuesSum = await workspace.write(valuesFile, jsonForYaml(valuesOf(clusterPack, name)))
+    // The archive of a folder contains the time when it was packed.
+    const sum = packedFrom
+      ? await sumOfFolder(join(workspace.folder, packedFrom))
+      : hashOf(await readFile(join(workspace.folder, file)))
+    const chart: WantedChart = { name, version, release, namespace, file, sum, valuesFile, valuesSum }
+    sums.push([name, version, release, namespace, sum, valuesSum].join('\0'))
+    wanted.push(chart)
+    const { objects, installed } = await renderChart(chart, shown, edges)
+    for (const image of imagesIn(objects)) images.add(image)
+    definitions.push(...definitionsIn(objects))
+    installations.push({ namespace, release, objects: installed })
+  }
+  return { wanted, images: [...images], definitions, sums, installations }
+}
+
+/** SHA-256 over the names and contents of the files of a folder. */
+async function sumOfFolder(folder: string): Promise<string> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const sums = await Promise.all(
+    files.sort().map(async (file) => [relative(folder, file), hashOf(await readFile(file))]),
+  )
+  return hashOf(JSON.stringify(sums))
+}
+
+/** The charts of the folder of a pack: those that pack.json names, otherwise all. */
+async function takeOwn({ folder }: ClusterPack, place: string, edges: ChartEdges): Promise<ChartFile[]> {
+  const { workspace, helm, content, report } = edges
+  const taken: ChartFile[] = []
+  for (const chart of folder?.named.charts ?? folder?.charts ?? []) {
+    const from = join(content, chart)
+    const to = join(place, 'charts')
+    if ((await stat(join(workspace.folder, from))).isDirectory()) {
+      const whole = (path: string) => join(workspace.folder, path)
+      const packed = helm && (await helm.pack(whole(from), whole(to)))
+      if (!packed)
+        report('HelmMissing', `chart ${chart} is a folder, which helm packs, and this host has no helm`)
+      else if ('refusal' in packed) report(packed.code ?? 'ChartInvalid', `chart ${chart} ${packed.refusal}`)
+      else taken.push({ shown: chart, file: join(to, basename(packed.file)), packedFrom: from })
+    } else {
+      const file = join(to, `${taken.length}-${pathPartOf(basename(chart))}`)
+      await workspace.link(from, file)
+      taken.push({ shown: chart, file })
+    }
+  }
+  return taken
+}
+
+async function takeElsewhere(
+  clusterPack: ClusterPack,
+  place: string,
+  edges: ChartEdges,
+): Promise<ChartFile[]> {
+  const { workspace, elsewhere, report } = edges
+  const taken: ChartFile[] = []
+  for (const chart of chartsElsewhere(clusterPack)) {
+    const from = elsewhere[chart]
+    if (!from) {
+      const isOnlyName = clusterPack.settings.charts.length === 0 && clusterPack.pack.type === 'spectro'
+      report(
+        'ChartMissing',
+        isOnlyName
+          ? `it is not in the definition, and no whole content bundle of this host has a chart ${chart}`
+          : `chart ${chart} is neither in the definition nor in a whole content bundle of this host`,
+      )
+      continue
+    }
+    const file = join(place, 'charts', `${taken.length}-${pathPartOf(chart)}.tgz`)
+    await workspace.copy(from, file)
+    taken.push({ shown: chart, file })
+  }
+  return taken
+}
+
+/** Name and version of a chart; or why it cannot be used. */
+async function readAbout(
+  file: string,
+): Promise<{ readonly name: string; readonly version: string } | { readonly refusal: string }> {
+  const found = await readChartFile(file).catch((error: unknown) => {
+    if (error instanceof AppError) return { refusal: `cannot be read: ${error.message}` }
+    throw error
+  })
+  if ('refusal' in found) return found
+  const [chart] = readPlain(found.text).documents
+  const [name, version] = [textOf(valueAt(chart, 'name')), textOf(valueAt(chart, 'version'))]
+  return name && version ? { name, version } : { refusal: 'has a Chart.yaml without name or version' }
+}
+
+/** The values of a chart: `charts.<name>`. Without a key `charts`, a pack that is a chart of a registry has them beside `pack`. */
+function valuesOf({ pack, folder, values }: ClusterPack, name: string): Mapping {
+  const isBare = !folder && (pack.type === 'helm' || pack.type === 'oci') && !('charts' in values)
+  if (!isBare) return mappingAt(values, 'charts', name)
+  return Object.fromEntries(Object.entries(values).filter(([key]) => key !== 'pack' && key !== 'manifests'))
+}
+
+// What helm accepts as the name of a release.
+const releaseForm = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+const releaseCharacters = 53
+const isRelease = (name: string) => name.length <= releaseCharacters && releaseForm.test(name)
+
+/** The platform documents `packName-chartName` as the name of a release without an override. */
+function releaseOf(
+  { id, pack, settings }: ClusterPack,
+  chart: string,
+  { releases, report }: ChartEdges,
+): string {
+  const release = settings.releaseNames.get(chart) ?? `${pack.name}-${chart}`
+  const advice = `give it another one: pack.releaseNameOverride.${chart} in the values of the pack`
+  if (!isRelease(release))
+    report(
+      'ReleaseInvalid',
+      `the release of chart ${chart} would be ${JSON.stringify(release)}; a name has at most ${releaseCharacters} small letters, digits, - and .; ${advice}`,
+    )
+  const key = `${settings.namespace}/${release}`
+  const other = releases.get(key)
+  if (other !== undefined)
+    report(
+      'ReleaseTwice',
+      `the release ${release} of chart ${chart} is in namespace ${settings.namespace} that of another chart of ${other === id ? 'the pack' : `the pack ${other}`}; ${advice}`,
+    )
+  releases.set(key, id)
+  return release
+}
+
+// Objects of one chart with more problems usually have one cause.
+const problemLimit = 5
+
+/** @returns the objects of the rendered chart; those that are read whole may have images or be definitions */
+async function renderChart(
+  chart: WantedChart,
+  shown: string,
+  edges: ChartEdges,
+): Promise<Pick<RenderedChart, 'objects' | 'installed'>> {
+  const { workspace, helm, apiVersions, report } = edges
+  const none = { objects: [], installed: [] }
+  if (!helm) {
+    report('HelmMissing', `chart ${shown} is installed by helm, and this host has no helm`)
+    return none
+  }
+  const { release, namespace } = chart
+  if (!isRelease(release)) return none
+  const archive = join(workspace.folder, chart.file)
+  const valuesFile = join(workspace.folder, chart.valuesFile)
+  const result = await helm.render({
+    ...{ release, namespace, apiVersions: [...apiVersions] },
+    ...{ chart: archive, valuesFile },
+  })
+  if ('refusal' in result) {
+    report(result.code ?? 'ChartInvalid', `chart ${shown} ${result.refusal}`)
+    return none
+  }
+  const { objects, installed, problems, warnings, kept } = readRenderedChart(result.text)
+  for (const problem of problems.slice(0, problemLimit)) report('ChartInvalid', `chart ${shown} ${problem}`)
+  for (const warning of warnings.slice(0, problemLimit))
+    report('ChartInvalid', `chart ${shown} ${warning}`, 'warning')
+  const bytes = await releaseBytes(archive, [...kept, await readFile(valuesFile, 'utf8')])
+  if (bytes > secretBytes)
+    report(
+      'ChartInvalid',
+      `chart ${shown} is too large: helm keeps it with its rendered objects in one Secret, which would have ${bytes} bytes, and Kubernetes allows ${secretBytes}; leave files out of the chart, or divide it`,
+    )
+  for (const version of apiVersionsIn(objects)) apiVersions.add(version)
+  return { objects, installed }
+}
