@@ -40,7 +40,7 @@ const law = {
     'api/json-form.ts',
     ...platformSchemas,
     // How the tar is made of which it downloads one.
-    'definition/examination/wanted-archive.ts',
+    'definition/examination/protocol.ts',
   ],
   auth: [...ground, 'secrets', 'audit', 'credentials'],
   upload: [...ground, 'archive', 'api', 'audit'],
@@ -67,9 +67,9 @@ const law = {
     ...[...ground, 'secrets', 'audit', 'credentials', 'outgoing', 'upload', 'program/run-worker.ts'],
     // What users send is read by examine.cjs alone: the platform knows what that is asked, and what it answers.
     ...['archive/limits.ts', 'archive/refusal.ts', 'archive/codes.ts'],
-    ...['definition/examination/protocol.ts', 'definition/examination/codes.ts'],
-    ...['definition/read/choose-version.ts', 'definition/variable-fields.ts'],
-    ...['definition/rules/variables.ts', 'definition/examination/wanted-archive.ts'],
+    ...['definition/examination/protocol.ts', 'definition/codes.ts'],
+    ...['definition/read/choose-version.ts', 'definition/definition.ts'],
+    'definition/rules/variables.ts',
     // What a host refuses of a configuration; pure.
     ...['cluster/desired/configuration.ts', 'cluster/schemas.ts'],
     ...['cluster/host/subnet.ts', 'cluster/desired/version.ts'],

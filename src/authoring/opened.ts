@@ -3,8 +3,12 @@ import { createReadStream, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { extractDefinition, type ExtractedDefinition } from '../definition/read/extract-definition.ts'
-import { readDefinition, type ReadDefinition } from '../definition/read/read-definition.ts'
+import {
+  extractDefinition,
+  type ExtractedDefinition,
+  readDefinition,
+  type ReadDefinition,
+} from '../definition/read/read-definition.ts'
 import { isReadWhole } from '../definition/read/read-pack.ts'
 import { Failure } from '../ctl/exit-codes.ts'
 import { systemReason } from '../errors/system-reason.ts'

@@ -1,18 +1,16 @@
 import type { Declaration } from '../room.ts'
 import { uploadErrors } from '../upload/codes.ts'
-import { contentErrors } from './codes.ts'
+import { contentErrors, bundleErrors, registryErrors } from './codes.ts'
 import { Content } from './config.ts'
-import { bundleErrors } from './format/codes.ts'
-import { registryErrors } from './registry/codes.ts'
 
 /** Content of this host: bundles of images, charts, programs and files, and the rules for all uploads. */
 export const about = {
   errors: { ...uploadErrors, ...bundleErrors, ...contentErrors, ...registryErrors },
   config: { content: Content },
   checkReferencedFiles: async (check) => [
-    ...(await (await import('./check-folder.ts')).checkFolder(check)),
-    ...(await (await import('./check-signing-key.ts')).checkSigningKey(check)),
-    ...(await import('./check-registry.ts')).checkRegistry(check),
+    ...(await (await import('./checks.ts')).checkFolder(check)),
+    ...(await (await import('./checks.ts')).checkSigningKey(check)),
+    ...(await import('./checks.ts')).checkRegistry(check),
   ],
   tags: { content: 'What is uploaded to this host.' },
   limited: ['content'],

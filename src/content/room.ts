@@ -1,15 +1,15 @@
+import type { SystemEntry } from '../audit/own-entries.ts'
+import type { Database } from '../store/database.ts'
+import type { Clock } from '../system/clock.ts'
+import { fingerprintOf, type SigningKey } from '../upload/signing.ts'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { SystemEntry } from '../audit/own-entries.ts'
 import type { ClientOf } from '../base/client.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import type { FiguresOf, Room } from '../room.ts'
-import type { Database } from '../store/database.ts'
 import type { Lines } from '../system/anonymous-log.ts'
-import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
-import type { SigningKey } from '../upload/signing.ts'
 import type { about } from './about.ts'
 import { createBundles } from './bundles.ts'
 import type { ContentSettings } from './config.ts'
@@ -21,20 +21,54 @@ import {
   type RegistryCertificate,
   type RegistryOptions,
 } from './registry/registry.ts'
-import { bundleRoutes } from './routes/bundles.ts'
-import { registryRoutes } from './routes/registry.ts'
-import { signingKeyRoutes } from './routes/signing-key.ts'
-import { noteSigningKey } from './signing-key-store.ts'
+import { bundleRoutes, registryRoutes, signingKeyRoutes } from './routes.ts'
 import { createBlobCheck } from './store/check-blobs.ts'
 import type { IndexedBundle } from './store/content-index.ts'
 import type { ContentDefinitions } from './store/definitions.ts'
 import { createContentAccess, type ContentAccess } from './store/find.ts'
-import { contentRoot } from './store/folder.ts'
-import { requireMount } from './store/mount.ts'
+import { contentRoot, requireMount } from './store/folder.ts'
 import { createContentStore } from './store/open-store.ts'
 import { createUploads } from './uploads/uploads.ts'
 
-export interface ContentOptions {
+/**
+ * Returns since when this host has had its key, and records a change of the key in the trail.
+ * @param key the configured key, if any
+ * @returns milliseconds since 1970, UTC; undefined without a key
+ */
+function noteSigningKey(
+  key: SigningKey | undefined,
+  {
+    database: { sql, transaction },
+    record,
+    clock,
+  }: {
+    readonly database: Database
+    readonly record: (entry: SystemEntry) => void
+    readonly clock: Pick<Clock, 'now'>
+  },
+): number | undefined {
+  const known = sql.prepare('SELECT fingerprint, since FROM signing_key').get() as
+    { fingerprint: string; since: number } | undefined
+  const fingerprint = key && fingerprintOf(key)
+  if (known?.fingerprint === fingerprint) return known?.since
+  const since = clock.now()
+  transaction(() => {
+    sql.exec('DELETE FROM signing_key')
+    if (fingerprint !== undefined)
+      sql.prepare('INSERT INTO signing_key VALUES (1, ?, ?)').run(fingerprint, since)
+  })
+  record({
+    action: 'update',
+    kind: 'signing-key',
+    resourceUid: fingerprint ?? '',
+    message: key
+      ? `Accept only uploads signed by a key of type ${key.kind}`
+      : 'Accept uploads without a signature',
+  })
+  return key && since
+}
+
+interface ContentOptions {
   readonly settings: ContentSettings
   readonly stateDirectory: string
   readonly database: Database

@@ -20,3 +20,19 @@ export const replacedDefinition = () =>
     'archiveUploadPath names a definition that has just been replaced; use the path of the new one',
     { details: { field: 'archiveUploadPath' } },
   )
+
+/** Refusals of packs and profiles that a platform is given. */
+export const importErrors = defineErrors({
+  PackInvalid: {
+    status: 400,
+    meaning:
+      'The archive is intact, but it is not the folder of one pack that can be a part of a definition; details.problems lists each error with a code and a place.',
+    action: 'Correct the listed errors; docs/definition-format.md says what a pack is.',
+  },
+  ProfileInvalid: {
+    status: 400,
+    meaning:
+      'The profile cannot be a part of a definition; details.problems lists each error with a code and a place.',
+    action: 'Correct the listed errors, or export the profile again; docs/definition-problems.md says how.',
+  },
+})

@@ -12,7 +12,7 @@ import {
   ValidateVariables,
   ValidateVariablesResponse,
 } from './schemas.ts'
-import { slotNames } from './slots/definition-table.ts'
+import { slotNames } from './slots/definition-store.ts'
 import type { Slots } from './slots/slots.ts'
 import type { ReceiveUpload } from './slots/uploads.ts'
 

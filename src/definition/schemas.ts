@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { ignored } from '../base/field-stance.ts'
-import { variableFields } from './variable-fields.ts'
+import { variableFields } from './definition.ts'
 
 // Wire names as the published API spells them. The fields uid, images, problems, diff and some others are additions of ours.
 

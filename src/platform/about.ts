@@ -1,6 +1,6 @@
 import { archiveErrors } from '../archive/codes.ts'
 import { passwordErrors } from '../credentials/codes.ts'
-import { importErrors } from '../definition/examination/codes.ts'
+import { importErrors } from '../definition/codes.ts'
 import type { Declaration } from '../room.ts'
 import { uploadErrors } from '../upload/codes.ts'
 import { platformErrors } from './codes.ts'

@@ -1,15 +1,15 @@
 import { createFairTurns } from '../base/fair-turns.ts'
-import { importErrors } from '../definition/examination/codes.ts'
-import type {
-  ClusterOrder,
-  ExaminedCluster,
-  ExaminedExport,
-  ExaminedPack,
-  ExportOrder,
-  Finding,
-  PackOrder,
+import { importErrors } from '../definition/codes.ts'
+import {
+  type ClusterOrder,
+  type ExaminedCluster,
+  type ExaminedExport,
+  type ExaminedPack,
+  type ExportOrder,
+  type Finding,
+  type PackOrder,
+  endLine,
 } from '../definition/examination/protocol.ts'
-import { endLine } from '../definition/examination/protocol.ts'
 import { refuse } from '../archive/refusal.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'

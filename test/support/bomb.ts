@@ -1,6 +1,6 @@
 // Runs as a process with little memory: unpacks standard input and prints the refusal, the time and the memory.
 import { existsSync } from 'node:fs'
-import { extractDefinition } from '../../src/definition/read/extract-definition.ts'
+import { extractDefinition } from '../../src/definition/read/read-definition.ts'
 import { AppError } from '../../src/errors/app-error.ts'
 
 const [folder = '', limits = '{}'] = process.argv.slice(2)

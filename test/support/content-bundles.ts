@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Entry } from '../../src/content/format/entry.ts'
 import { createRecordParser, formatRecord } from '../../src/content/format/record.ts'
 import type { ContentProgram } from '../../src/content/program/content-program.ts'
-import { verify } from '../../src/content/program/verify.ts'
+import { verify } from '../../src/content/program/publish.ts'
 import type { PublishOrder, StagedUpload } from '../../src/content/store/content-store.ts'
 
 /** A bundle for a test of the store, which reads no manifest. */

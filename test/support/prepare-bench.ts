@@ -7,7 +7,7 @@ import { createPrepare, type PrepareOptions } from '../../src/cluster/desired/pr
 import type { Prepared, PrepareRequest } from '../../src/cluster/desired/prepared.ts'
 import type { Wanted } from '../../src/cluster/desired/wanted.ts'
 import type { Variable } from '../../src/definition/definition.ts'
-import type { SlotDefinition } from '../../src/definition/slots/definition-table.ts'
+import type { SlotDefinition } from '../../src/definition/slots/definition-store.ts'
 import { createRunner } from '../../src/system/runner.ts'
 import { clusterDefinition, infrastructure, type PackWish } from './cluster-definitions.ts'
 import { captureLog } from './https-server.ts'

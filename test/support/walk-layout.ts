@@ -1,5 +1,5 @@
 import { describeEntries } from '../../src/content/format/entry.ts'
-import { bundleLimits, type BundleLimits } from '../../src/content/format/limits.ts'
+import { bundleLimits, type BundleLimits } from '../../src/content/format/refusal.ts'
 import { createWalk, requireWhole } from '../../src/content/format/walk.ts'
 
 /** Walks over a whole layout as `examine` does, in memory. @throws AppError */

@@ -1,17 +1,13 @@
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { examine as examineBundle } from '../../src/content/program/examine.ts'
-import { name } from '../../src/content/program/name.ts'
-import { receiveOrder } from '../../src/content/program/order.ts'
+import { name, receiveOrder, publish, verify } from '../../src/content/program/publish.ts'
 import type { Finding as ContentFinding, Order as ContentOrder } from '../../src/content/program/protocol.ts'
-import { publish } from '../../src/content/program/publish.ts'
 import { unpack } from '../../src/content/program/unpack.ts'
-import { verify } from '../../src/content/program/verify.ts'
-import { examine } from '../../src/definition/examination/examine.ts'
+import { examine, judge } from '../../src/definition/examination/examine.ts'
 import { examineCluster } from '../../src/definition/examination/examine-cluster.ts'
 import { examineExport } from '../../src/definition/examination/examine-export.ts'
 import { examinePack } from '../../src/definition/examination/examine-pack.ts'
-import { judge } from '../../src/definition/examination/judge.ts'
 import type {
   ClusterOrder,
   ExaminationOrder,

@@ -1,4 +1,4 @@
-import { nameEntry } from '../../content/format/entry-name.ts'
+import { nameEntry } from '../../content/format/image-name.ts'
 import { annotations, artifactTypes, mediaTypes } from '../../content/format/media-types.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { canonicalJson, compareTexts } from './canonical-json.ts'

@@ -1,4 +1,4 @@
-import { parseMounts } from '../../content/store/mount.ts'
+import { parseMounts } from '../../content/store/folder.ts'
 import { readdir, readFile, rm, rmdir } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join, dirname } from 'node:path'

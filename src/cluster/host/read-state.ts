@@ -1,5 +1,5 @@
 import { readFile, mkdir, lstat, readdir } from 'node:fs/promises'
-import { parseMounts } from '../../content/store/mount.ts'
+import { parseMounts } from '../../content/store/folder.ts'
 import {
   type FilterTable,
   type HostRecord,

@@ -5,7 +5,7 @@ import { type WantedDrain, type WantedNamespace, packIdOf } from '../desired/wan
 import { mappingAt, textOf, valueAt, type Mapping } from './workspace.ts'
 import type { Definition, Pack, Profile, ProfilePack } from '../../definition/definition.ts'
 import type { RenderedText } from '../../definition/rules/macros.ts'
-import { folderKey, foldersByKey, textsOfPack } from '../../definition/rules/source-parts.ts'
+import { folderKey, foldersByKey, textsOfPack } from '../../definition/rules/sources.ts'
 import { readPlain } from '../../definition/rules/plain-values.ts'
 
 /** What the key `pack:` of the values of a pack says. */

@@ -109,24 +109,58 @@ export const content: Noun = [
       yes,
       'dry-run': { summary: 'Only say what would go.' },
     },
-    load: onHost(async () => (await import('./delete.ts')).deleteBundle),
+    load: onHost(async () => (await import('./bundles.ts')).deleteBundle),
   }),
   defineCommand({
     name: 'content usage',
     summary: 'How much of the disk of a host its content takes, and how much is left',
-    load: onHost(async () => (await import('./usage.ts')).showUsage),
+    load: onHost(async () => (await import('./bundles.ts')).showUsage),
   }),
   defineCommand({
     name: 'content uploads',
     summary: 'List the uploads of content that are not finished',
     options: { limit, filter },
-    load: onHost(async () => (await import('./uploads.ts')).listUploads),
+    load: onHost(async () => (await import('./bundles.ts')).listUploads),
   }),
   defineCommand({
     name: 'content discard',
     arguments: ['UID'],
     completes: offerField('/v1/edge-mgmt/content/uploads', 'uid'),
     summary: 'Throw an unfinished upload away',
-    load: onHost(async () => (await import('./uploads.ts')).discardUpload),
+    load: onHost(async () => (await import('./bundles.ts')).discardUpload),
+  }),
+]
+
+/** Commands about the registry of a host. */
+export const registry: Noun = [
+  defineCommand({
+    name: 'content registry show',
+    summary: 'Where the registry of a host listens, and which registries its images are of',
+    load: onHost(async () => (await import('./registry/config.ts')).showRegistry),
+  }),
+  defineCommand({
+    name: 'content registry config',
+    summary: 'Print the files that make a container runtime pull from the registry of a host',
+    details:
+      'For administrators: the files have its password. Each is printed whole, below its path; with -o json path, mode and content are fields. What is to be done beside the files is on standard error.',
+    options: {
+      for: {
+        value: 'RUNTIME',
+        choices: ['containerd', 'k3s', 'podman', 'docker'],
+        summary: 'What pulls; podman is also for skopeo and Buildah.',
+      },
+      address: {
+        value: 'NAME',
+        summary:
+          'Name or IPv4 address under which the runtime reaches the registry; by default the address on which it listens.',
+      },
+      directory: {
+        value: 'DIR',
+        summary: 'Write the files below this folder instead; / puts them where they belong.',
+        completes: 'file',
+      },
+      replace: { summary: 'Replace files that have another content.' },
+    },
+    load: onHost(async () => (await import('./registry/config.ts')).configureRuntime),
   }),
 ]

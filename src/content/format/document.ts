@@ -1,8 +1,7 @@
 import { parseDescriptor, type Descriptor } from './descriptor.ts'
 import { parseFields, type Fields } from './json-fields.ts'
-import type { BundleLimits } from './limits.ts'
+import { type BundleLimits, refuseBundle, showText } from './refusal.ts'
 import { documentKind, mediaTypes, outdatedManifests } from './media-types.ts'
-import { refuseBundle, showText } from './refusal.ts'
 
 /** An index of images, also index.json itself. */
 export interface Index {

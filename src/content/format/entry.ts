@@ -1,9 +1,8 @@
-import type { Descriptor, Platform } from './descriptor.ts'
+import { type Descriptor, type Platform, parsePlatform } from './descriptor.ts'
 import type { Manifest } from './document.ts'
-import { nameEntry, type EntryName } from './entry-name.ts'
+import { nameEntry, type EntryName } from './image-name.ts'
 import { parseFields, type Fields } from './json-fields.ts'
-import { bundleLimits, type BundleLimits } from './limits.ts'
-import { parsePlatform } from './descriptor.ts'
+import { bundleLimits, type BundleLimits, refuseBundle, showText } from './refusal.ts'
 import {
   annotations as keys,
   artifactTypes,
@@ -13,7 +12,6 @@ import {
   isPlainLayer,
   mediaTypes,
 } from './media-types.ts'
-import { refuseBundle, showText } from './refusal.ts'
 import type { Walk } from './walk.ts'
 
 export type EntryKind = 'image' | 'chart' | 'program' | 'file' | 'definition' | 'artifact'

@@ -1,8 +1,7 @@
 import type { Descriptor } from './descriptor.ts'
 import { parseDocument, parseIndexFile, type Document, type Index } from './document.ts'
-import { bundleLimits, type BundleLimits } from './limits.ts'
+import { bundleLimits, type BundleLimits, refuseBundle } from './refusal.ts'
 import { documentKind } from './media-types.ts'
-import { refuseBundle } from './refusal.ts'
 
 /** A blob that a bundle names. */
 export interface Need {

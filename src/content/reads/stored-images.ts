@@ -3,12 +3,11 @@ import { createSlices } from '../../base/slices.ts'
 import { readRegularFile } from '../../system/regular-file.ts'
 import type { Platform } from '../format/descriptor.ts'
 import type { Entry, EntryPlatform } from '../format/entry.ts'
-import { bundleLimits } from '../format/limits.ts'
+import { bundleLimits } from '../format/refusal.ts'
 import { isForeignLayer } from '../format/media-types.ts'
 import { hexOf } from '../store/folder.ts'
-import { publishedEntries } from '../store/index-database.ts'
+import { publishedEntries, hasTag } from '../store/index-database.ts'
 import type { OpenStore } from '../store/open-store.ts'
-import { hasTag } from '../store/tags.ts'
 
 /** An image that a published bundle lists. Another bundle, or another name of it, may list it too. */
 export interface StoredImage {

@@ -1,26 +1,226 @@
+import { once } from 'node:events'
+import type { AddressInfo, Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { backlog, listenOnHost } from '../../api/connection/listen.ts'
+import { addressWithPort, isLoopback } from '../../base/address.ts'
+import type { Logger } from '../../system/log.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { chmod } from 'node:fs/promises'
+import { join } from 'node:path'
+import { replaceFile } from '../../system/files.ts'
+import { readRegularFile } from '../../system/regular-file.ts'
+import type { Replies } from '../../api/replies.ts'
 import type { Flow } from '../../api/connection/fed-server.ts'
 import { createHttpsServer } from '../../api/connection/https-server.ts'
 import { createServer } from '../../api/server.ts'
-import { isLoopback } from '../../base/address.ts'
 import type { ClientOf } from '../../base/client.ts'
 import { sampleEach } from '../../base/sample.ts'
 import { ConfigurationError } from '../../errors/start-error.ts'
 import type { FiguresOf } from '../../room.ts'
 import type { Lines } from '../../system/anonymous-log.ts'
-import type { Logger } from '../../system/log.ts'
 import type { TlsMaterial } from '../../system/tls-options.ts'
 import type { about } from '../about.ts'
-import { describeOpenRegistry } from '../check-registry.ts'
+import { describeOpenRegistry } from '../checks.ts'
 import type { ContentSettings } from '../config.ts'
 import type { ContentProgram } from '../program/content-program.ts'
 import type { OpenStore } from '../store/open-store.ts'
 import { addRegistryRoutes } from './app.ts'
 import { createSuspectBlobs } from './damage.ts'
-import { createListener } from './listener.ts'
-import { oneAtATime } from './one-at-a-time.ts'
-import { createRegistryPassword, registryUser } from './password.ts'
-import { registryReplies } from './replies.ts'
 import { createFileSender } from '../../api/send-file.ts'
+
+interface ListenerOptions {
+  /** Not listening yet. */
+  readonly app: FastifyInstance
+  readonly address: string
+  readonly port: number
+  /** After how long a port that could not be opened is tried again. */
+  readonly retryMs: number
+  readonly log: Logger
+}
+
+/** The port of the registry. One that is taken does not end the daemon, whose other work does not need it. */
+interface Listener {
+  /** Opens the port, or begins to try it again and again. */
+  open(): Promise<void>
+  isListening(): boolean
+  /** Port that is open, or that is tried. */
+  port(): number
+  /** Why it is not open; for operators. */
+  problem(): string | undefined
+  /** Accepts no more connections. Resolves when all are closed. */
+  close(): Promise<void>
+}
+
+function createListener({ app, address, port, retryMs, log }: ListenerOptions): Listener {
+  const { server } = app
+  let problem: string | undefined
+  let retry: NodeJS.Timeout | undefined
+  let isClosed = false
+
+  async function open(): Promise<void> {
+    if (isClosed) return
+    try {
+      await listenOnHost(address, listen)
+    } catch (error) {
+      const found = describeProblem(error as NodeJS.ErrnoException, address, port)
+      if (found !== problem) log.error({ address, port, code: (error as NodeJS.ErrnoException).code }, found)
+      problem = found
+      retry = setTimeout(() => void open(), retryMs).unref()
+      return
+    }
+    if (problem !== undefined) log.info({ address, port }, 'the port of the registry is open now')
+    problem = undefined
+  }
+
+  function listen(host: string): Promise<unknown> {
+    const listening = once(server, 'listening')
+    server.listen({ host, port, backlog })
+    return listening
+  }
+
+  return {
+    open,
+    isListening: () => server.listening,
+    port: () => (server.address() as AddressInfo | null)?.port ?? port,
+    problem: () => problem,
+    async close() {
+      isClosed = true
+      clearTimeout(retry)
+      if (!server.listening) return
+      const closed = once(server, 'close')
+      server.close()
+      await closed
+    },
+  }
+}
+
+function describeProblem({ code, message }: NodeJS.ErrnoException, address: string, port: number): string {
+  const advice: Readonly<Record<string, string>> = {
+    EADDRINUSE: `another process listens there: find it with ss -ltnp 'sport = :${port}' and end it, or set content.registry.port`,
+    EADDRNOTAVAIL:
+      'this host does not have the address: see ip -brief address, or set content.registry.address',
+    EACCES: 'the daemon may not open a port below 1024: set content.registry.port',
+  }
+  return `the registry cannot listen on ${addressWithPort(address, port)}: ${advice[code ?? ''] ?? message}`
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+/**
+ * Handles the requests of each connection one after the other. A client may send many without waiting: each would hold an
+ * open file and a buffer until its turn comes. How many may wait is bounded for all servers by `api/connection/fed-socket.ts`.
+ */
+function oneAtATime(handler: Handler): Handler {
+  const waitingOn = new WeakMap<Socket, (() => void)[]>()
+
+  function handle(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request
+    response.once('close', () => {
+      const next = socket.destroyed ? undefined : waitingOn.get(socket)?.shift()
+      if (next) next()
+      else waitingOn.delete(socket)
+    })
+    handler(request, response)
+  }
+
+  return (request, response) => {
+    const { socket } = request
+    const waiting = waitingOn.get(socket)
+    if (!waiting) {
+      waitingOn.set(socket, [])
+      handle(request, response)
+    } else waiting.push(() => handle(request, response))
+  }
+}
+
+/** The user name of the registry. */
+const registryUser = 'edgehostd'
+
+const fileName = 'registry-password'
+const fileBytes = 4_096
+// Without control characters, which no header field may contain.
+const passwordForm = /^[\x21-\x7e]{8,256}$/
+
+/** The password of the registry: a file of the state folder, so that an administrator may replace it. */
+interface RegistryPassword {
+  /**
+   * Reads the file, and makes it with a new password where it is missing.
+   * @throws an Error for operators, or the system's error; the password of before then stays
+   */
+  read(): Promise<void>
+  /** Empty before the first `read`. */
+  current(): string
+  /** Whether the field `Authorization` has user name and password. */
+  isRight(authorization: string | undefined): boolean
+}
+
+function createRegistryPassword(stateDirectory: string, log: Logger): RegistryPassword {
+  const file = join(stateDirectory, fileName)
+  let password = ''
+  let expected: Buffer | undefined
+
+  async function readOrMake(): Promise<string> {
+    const found = await readRegularFile(file, fileBytes).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      return undefined
+    })
+    if (!found) {
+      const made = randomBytes(32).toString('base64url')
+      await replaceFile(file, `${made}\n`, 0o600)
+      log.info({ file }, 'a password for the registry was made')
+      return made
+    }
+    // An editor may have given it another mode.
+    if ((found.stats.mode & 0o077) !== 0) await chmod(file, 0o600)
+    const text = found.bytes.toString('latin1').replace(/\r?\n$/, '')
+    if (!passwordForm.test(text))
+      throw new Error(
+        `${file} is not one line of 8 to 256 characters of ASCII without spaces; correct it, or remove it for a new one`,
+      )
+    return text
+  }
+
+  return {
+    async read() {
+      password = await readOrMake()
+      expected = sum(`${registryUser}:${password}`)
+    },
+    current: () => password,
+    isRight(authorization) {
+      const [, encoded] = /^basic +([A-Za-z0-9+/_=-]+) *$/i.exec(authorization ?? '') ?? []
+      if (encoded === undefined || expected === undefined) return false
+      return timingSafeEqual(sum(Buffer.from(encoded, 'base64')), expected)
+    },
+  }
+}
+
+// Sums have one length, which timingSafeEqual needs.
+const sum = (bytes: string | Buffer) => createHash('sha256').update(bytes).digest()
+
+// Codes of the daemon where the specification has another word for the same.
+const words: Readonly<Record<string, string>> = {
+  MethodNotAllowed: 'UNSUPPORTED',
+  Unauthenticated: 'UNAUTHORIZED',
+  ContentUnavailable: 'UNAVAILABLE',
+  NotReady: 'UNAVAILABLE',
+  Internal: 'UNKNOWN',
+}
+
+/** `BlobUnknown` as `BLOB_UNKNOWN`. */
+const wordOf = (code: string) => words[code] ?? code.replace(/(?<=.)[A-Z]/g, '_$&').toUpperCase()
+
+/**
+ * How the registry replies.
+ * Source: https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#error-codes
+ */
+const registryReplies: Replies = {
+  headers: { 'docker-distribution-api-version': 'registry/2.0', 'x-content-type-options': 'nosniff' },
+  errorType: 'application/json',
+  errorBody: ({ code, message, details }, ref) => ({
+    errors: [{ code: wordOf(code), message, detail: { ...details, ref } }],
+  }),
+}
 
 /** The certificate of this host. */
 export interface RegistryCertificate {

@@ -1,46 +1,126 @@
-import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { createLock } from '../../base/lock.ts'
 import { AppError } from '../../errors/app-error.ts'
+import { StartError } from '../../errors/start-error.ts'
+import { isFull, refuseFull, storageFull } from '../../errors/storage-full.ts'
+import type { Logger } from '../../system/log.ts'
+import { contentErrors } from '../codes.ts'
+import { readFile, mkdir, readdir, rename, stat, unlink, writeFile } from 'node:fs/promises'
+import { replaceFile, syncFolder } from '../../system/files.ts'
+import { createLock } from '../../base/lock.ts'
+import {
+  missing,
+  contentFolder,
+  hexOf,
+  isAside,
+  makeContentFolder,
+  removeBlob,
+  recordFile,
+  requireWritable,
+  type ContentFolder,
+  createContentSpace,
+  type FileSystemRoom,
+} from './folder.ts'
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import { stoppingError } from '../../errors/stopping.ts'
 import { isUnwritable } from '../../store/unwritable.ts'
 import type { Clock } from '../../system/clock.ts'
-import { syncFolder } from '../../system/files.ts'
-import type { Logger } from '../../system/log.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import type { ContentSettings } from '../config.ts'
 import type { ContentProgram } from '../program/content-program.ts'
 import { createContentIndex, type ContentIndex, type IndexedBundle, type Totals } from './content-index.ts'
 import { openIndexDatabase, removeIndexDatabase } from './index-database.ts'
 import type { ContentStore, StagedUpload } from './content-store.ts'
-import type { ContentDefinitions } from './definitions.ts'
-import { createAnnouncement } from './announcement.ts'
-import { unavailable } from './failures.ts'
-import { dropDamaged } from './drop-damaged.ts'
-import {
-  contentFolder,
-  hexOf,
-  isAside,
-  makeContentFolder,
-  missing,
-  removeBlob,
-  recordFile,
-  requireWritable,
-  type ContentFolder,
-} from './folder.ts'
-import { linkBlobs } from './link-blobs.ts'
-import { requireOwnFolder } from './own-folder.ts'
-import { openPins, type Pins } from './pins.ts'
-import { createPublication, markerName } from './publication.ts'
-import { reconcile } from './reconcile.ts'
-import { removeUpload } from './remove-upload.ts'
-import { createReread } from './reread.ts'
-import { createContentSpace, type FileSystemRoom } from './space.ts'
-import { writeIndexFile } from './store-index-file.ts'
-import { sweepBlobs } from './sweep.ts'
+import { type ContentDefinitions, createAnnouncement } from './definitions.ts'
+import { dropDamaged, reconcile, createReread, sweepBlobs } from './reconcile.ts'
+import { linkBlobs, createPublication, markerName, removeUpload } from './publication.ts'
+import { requireOwnFolder, writeIndexFile } from './own-folder.ts'
 
-export interface StoreOptions {
+// Primary result code of https://www.sqlite.org/rescode.html
+const sqliteFull = 13
+
+/**
+ * For `catch` around work on the store: what a client may read of an error of the file system or of SQLite, which is logged.
+ * @throws AppError StorageFull, ContentUnavailable, or the error itself if it is an AppError
+ */
+function unavailable(log: Logger, root: string) {
+  return (error: unknown): never => {
+    if (error instanceof AppError) throw error
+    const { errcode } = error as { readonly errcode?: number }
+    if (errcode !== undefined && (errcode & 0xff) === sqliteFull) throw storageFull(undefined, error)
+    if (isFull(error)) refuseFull(error)
+    log.error(
+      { err: error, folder: root },
+      error instanceof StartError
+        ? `the content cannot be used: ${error.message}`
+        : `the content cannot be read or written; see: findmnt -T ${root}; df ${root}; dmesg --level=err`,
+    )
+    throw new AppError(
+      contentErrors.ContentUnavailable,
+      'the content of this host cannot be read or written; the journal of the host says why',
+      { cause: error, retryAfterSec: 30 },
+    )
+  }
+}
+
+/** Which entries other rooms need. A file of the content, so that it is not lost with the database. */
+interface Pins {
+  /** Replaces the entries that a holder needs; none ends its pins. @param digests of entries, `sha256:<hex>` */
+  set(holder: string, digests: readonly string[]): Promise<void>
+  /** Digests with their holders. */
+  holders(): ReadonlyMap<string, readonly string[]>
+}
+
+/** @throws the system's error; a damaged file is reported and counts as empty, since its writers pin again at their start */
+async function openPins(file: string, log: Logger): Promise<Pins> {
+  let pins = await readPins(file, log)
+  const lock = createLock()
+  return {
+    set: (holder, digests) =>
+      lock(async () => {
+        const wanted = [...new Set(digests)].sort()
+        // So that a start writes nothing, which a full disk would refuse.
+        if (isEqual(wanted, pins[holder] ?? [])) return
+        const others = Object.entries(pins).filter(([name]) => name !== holder)
+        const own = wanted.length === 0 ? [] : [[holder, wanted] as const]
+        const next = Object.fromEntries([...others, ...own])
+        await replaceFile(file, `${JSON.stringify(next)}\n`, 0o600)
+        pins = next
+      }),
+    holders() {
+      const holders = new Map<string, string[]>()
+      for (const [holder, digests] of Object.entries(pins))
+        for (const digest of digests) holders.set(digest, [...(holders.get(digest) ?? []), holder])
+      return holders
+    },
+  }
+}
+
+async function readPins(file: string, log: Logger): Promise<Readonly<Record<string, readonly string[]>>> {
+  const text = await readFile(file, 'utf8').catch(missing)
+  if (text === undefined) return {}
+  try {
+    return parsePins(text)
+  } catch (error) {
+    log.error({ err: error, file }, 'the file of pinned content is damaged and counts as empty')
+    return {}
+  }
+}
+
+/** @throws Error if the text is not what `set` writes */
+function parsePins(text: string): Readonly<Record<string, readonly string[]>> {
+  const pins = JSON.parse(text) as unknown
+  if (typeof pins !== 'object' || pins === null || Array.isArray(pins))
+    throw new Error('it is no JSON object')
+  for (const [holder, digests] of Object.entries(pins))
+    if (!Array.isArray(digests) || !digests.every((each) => typeof each === 'string'))
+      throw new Error(`the pins of ${holder} are no digests`)
+  return pins as Record<string, string[]>
+}
+
+const isEqual = (one: readonly string[], other: readonly string[]) =>
+  one.length === other.length && one.every((each, index) => each === other[index])
+
+interface StoreOptions {
   /** `content.directory`; it is made if it is missing. */
   readonly root: string
   /** Throws if the folder is not on the disk that it has to be on. */

@@ -1,21 +1,96 @@
-import { link, opendir, rename, stat, unlink, writeFile } from 'node:fs/promises'
+import { readFile, link, opendir, rm, unlink, rename, stat, writeFile } from 'node:fs/promises'
+import { createLock } from '../../base/lock.ts'
+import { replaceFile, syncFolder } from '../../system/files.ts'
+import { missing, hexOf, type ContentFolder, isHex, recordFile, removeBlob } from './folder.ts'
 import { join } from 'node:path'
-import { syncFolder } from '../../system/files.ts'
+import { refuseFull } from '../../errors/storage-full.ts'
+import type { StagedUpload, Published, PublishOrder } from './content-store.ts'
 import type { Logger } from '../../system/log.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import type { ContentProgram } from '../program/content-program.ts'
 import type { ExaminedBundle } from '../program/protocol.ts'
 import type { ContentIndex, IndexedBundle } from './content-index.ts'
-import type { Published, PublishOrder, StagedUpload } from './content-store.ts'
 import type { ContentDefinitions } from './definitions.ts'
-import { hexOf, isHex, missing, recordFile, removeBlob, type ContentFolder } from './folder.ts'
-import { linkBlobs } from './link-blobs.ts'
-import { createPublicationNumbers } from './publication-numbers.ts'
 import { markOf } from './reconcile.ts'
-import { removeUpload } from './remove-upload.ts'
 import { createSlices } from '../../base/slices.ts'
 
-export interface PublicationOptions {
+/**
+ * Numbers publications: each gets the time of its clock, or one more than the highest number before. So the newest bundle is the one that
+ * was published last also where the clock was set back.
+ * @param file has the highest number, also of bundles that were deleted since; if it is lost, the bundles that are there count
+ * @param highest number of these
+ * @returns the number of a publication at a time, milliseconds since 1970
+ */
+function createPublicationNumbers({
+  file,
+  highest,
+}: {
+  readonly file: string
+  readonly highest: () => number
+}): (publishedAt: number) => Promise<number> {
+  const lock = createLock()
+  return (publishedAt) =>
+    lock(async () => {
+      const kept = Number(await readFile(file, 'utf8').catch(missing))
+      const before = Math.max(highest(), Number.isSafeInteger(kept) ? kept : 0)
+      const publication = Math.max(publishedAt, before + 1)
+      await replaceFile(file, `${publication}\n`, 0o600)
+      return publication
+    })
+}
+
+/**
+ * Links blobs of the store into an upload.
+ * @returns the digests that the upload has now. A blob is left out if its bundle was deleted meanwhile, or if it has the most links
+ *   that the file system allows
+ * @throws AppError StorageFull
+ */
+export async function linkBlobs(
+  { blobs }: ContentFolder,
+  { folder }: StagedUpload,
+  digests: readonly string[],
+): Promise<string[]> {
+  const linked: string[] = []
+  for (const digest of digests) {
+    const isLinked = await link(join(blobs, hexOf(digest)), join(folder, 'blobs', hexOf(digest))).then(
+      () => true,
+      (error: unknown) => {
+        const { code } = error as NodeJS.ErrnoException
+        if (code === 'EEXIST') return true
+        return code === 'ENOENT' || code === 'EMLINK' ? false : refuseFull(error)
+      },
+    )
+    if (isLinked) linked.push(digest)
+  }
+  return linked
+}
+
+const batch = 64
+
+/**
+ * Removes the folder of an upload. Its files go some at a time: `rm` alone looks at all 100,000 at once, which stopped the event loop
+ * for 0.7 s.
+ */
+export async function removeUpload({ folder }: StagedUpload): Promise<void> {
+  for (const name of ['blobs', 'parts']) await removeFiles(join(folder, name))
+  await rm(folder, { recursive: true, force: true })
+}
+
+async function removeFiles(folder: string): Promise<void> {
+  const entries = await opendir(folder, { bufferSize: batch }).catch(missing)
+  if (!entries) return
+  let waiting: Promise<unknown>[] = []
+  for await (const entry of entries) {
+    if (entry.isDirectory()) continue
+    waiting.push(unlink(join(folder, entry.name)).catch(missing))
+    if (waiting.length < batch) continue
+    await Promise.all(waiting)
+    waiting = []
+  }
+  await Promise.all(waiting)
+}
+
+interface PublicationOptions {
   readonly folder: ContentFolder
   /** The open index. */
   readonly index: () => ContentIndex
@@ -38,7 +113,7 @@ const syncTimeoutMs = 3_600_000
 const linkedAtOnce = 500
 
 /** An upload that was examined for its publication. Neither verb fails. */
-export interface Prepared {
+interface Prepared {
   /** Puts its definition into a slot, once it is published. */
   place(): Promise<void>
   /** Removes what the examination of its definition has left. */

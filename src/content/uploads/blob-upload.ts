@@ -1,22 +1,169 @@
-import { opendir, rename, rm, stat } from 'node:fs/promises'
+import { readFile, stat, writeFile, opendir, rename, rm } from 'node:fs/promises'
+import type { ContentProgram } from '../program/content-program.ts'
+import { createLock, type Lock } from '../../base/lock.ts'
+import {
+  namedByDocument,
+  namedByIndexFile,
+  type NamedBlob,
+  type Wanted,
+  type WantedBlob,
+  createWanted,
+} from './wanted.ts'
 import { join } from 'node:path'
-import type { IncomingMessage } from 'node:http'
+import { createSlices } from '../../base/slices.ts'
 import { AppError } from '../../errors/app-error.ts'
-import { generalErrors } from '../../errors/codes.ts'
 import { refuseFull, storageFull } from '../../errors/storage-full.ts'
+import { uploadErrors } from '../../upload/codes.ts'
+import { bundleLimits, refuseBundle } from '../format/refusal.ts'
+import type { ContentStore, StagedUpload } from '../store/content-store.ts'
+import { hexOf } from '../store/folder.ts'
+import type { IncomingMessage } from 'node:http'
+import { generalErrors } from '../../errors/codes.ts'
 import { letBuffersGo } from '../../upload/buffer-garbage.ts'
 import { readBody } from '../../upload/raw-body.ts'
 import { contentErrors } from '../codes.ts'
-import type { ContentStore, StagedUpload } from '../store/content-store.ts'
-import { hexOf } from '../store/folder.ts'
-import { createSlices } from '../../base/slices.ts'
-import { requireRange, type ByteRange } from './content-range.ts'
-import type { Documents } from './documents.ts'
-import { createLearn } from './learn.ts'
-import { createPace } from './pace.ts'
-import { emptyHeld, openPart, readHeld, type Held } from './part.ts'
-import type { UploadNote } from './upload-note.ts'
-import { createWanted, type WantedBlob } from './wanted.ts'
+import { requireRange, type ByteRange, emptyHeld, openPart, readHeld, type Held } from './part.ts'
+import { createPace, type UploadNote } from './upload-note.ts'
+
+/**
+ * Reads index.json and the documents of uploads. What a large one names is parsed as it is iterated, so that the caller can let other
+ * work run meanwhile and no list of it is in memory.
+ */
+interface Documents {
+  /** What one document names may take some megabytes, so all uploads take turns. */
+  readonly inTurn: Lock
+  /** The blobs that index.json names. @throws AppError where it breaks a rule of bundles */
+  readIndexFile(file: string): Promise<Iterable<NamedBlob>>
+  /** The blobs that an index or a manifest names. @param file whose bytes have its digest @throws AppError as `readIndexFile` */
+  read(document: NamedBlob, file: string): Promise<Iterable<NamedBlob>>
+}
+
+// JSON.parse stops the event loop, and needs up to 20 times the bytes of the worst JSON: a larger document goes to the program.
+const smallBytes = 262_144
+
+export function createDocuments(program: Pick<ContentProgram, 'name'>): Documents {
+  return {
+    inTurn: createLock(),
+    async readIndexFile(file) {
+      const { size } = await stat(file)
+      if (size <= smallBytes) return namedByIndexFile(await readFile(file))
+      return parseLines((await program.name({ file })).lines)
+    },
+    async read(document, file) {
+      if (document.sizeBytes <= smallBytes) return namedByDocument(document, await readFile(file))
+      const { digest, sizeBytes, documentType, isOptional } = document
+      return parseLines(
+        (await program.name({ file, document: { digest, sizeBytes, documentType, isOptional } })).lines,
+      )
+    },
+  }
+}
+
+/** @param lines a line of JSON for each */
+function* parseLines(lines: string): Generator<NamedBlob> {
+  for (let at = 0; at < lines.length;) {
+    const end = lines.indexOf('\n', at)
+    yield JSON.parse(lines.slice(at, end)) as NamedBlob
+    at = end + 1
+  }
+}
+
+interface LearnOptions {
+  readonly upload: StagedUpload
+  readonly store: Pick<ContentStore, 'hasBlob' | 'linkBlobs'>
+  readonly documents: Documents
+  /** Gets the blobs that are named. */
+  readonly wanted: Wanted
+  /** Blobs that all other uploads name: each takes memory. */
+  readonly otherBlobs: () => number
+}
+
+const linkedAtOnce = 500
+const emptyDigest = 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+
+/**
+ * Takes in what a document names. What the upload or the store has of it counts as received; documents among that are read too.
+ * @returns a function; its `present` are sizes of whole blobs of the upload, by digest. It throws AppError where the bundle breaks a rule,
+ * and TooManyUploads
+ */
+function createLearn({ upload, store, documents, wanted, otherBlobs }: LearnOptions) {
+  const wholeFile = (digest: string) => join(upload.folder, 'blobs', hexOf(digest))
+
+  async function learn(named: Iterable<NamedBlob>, present: ReadonlyMap<string, number>): Promise<void> {
+    const slice = createSlices()
+    const unread: WantedBlob[] = []
+    for (let batch = named; ;) {
+      const unknown: WantedBlob[] = []
+      for (const each of batch) {
+        await slice()
+        if (!wanted.find(each.digest)) requireFewBlobs(wanted.count + 1)
+        const blob = wanted.add(each)
+        if (blob) unknown.push(blob)
+        requireSameSize(each)
+      }
+      const whole = await takePresent(unknown, present)
+      unread.push(...whole.filter(({ documentType }) => documentType !== undefined))
+      const next = unread.pop()
+      if (!next) return
+      batch = await documents.read(next, wholeFile(next.digest))
+    }
+  }
+
+  function requireFewBlobs(count: number): void {
+    const most = bundleLimits.blobs
+    if (count > most)
+      throw refuseBundle('TooManyBlobs', 'index.json', `names more than the ${most} blobs that are allowed`)
+    if (count + otherBlobs() > most)
+      throw new AppError(
+        uploadErrors.TooManyUploads,
+        `the unfinished uploads name more than ${most} blobs; finish one, or delete one: GET /v1/edge-mgmt/content/uploads lists them`,
+        { retryAfterSec: 30 },
+      )
+  }
+
+  function requireSameSize({ digest, sizeBytes }: NamedBlob): void {
+    const known = wanted.find(digest)?.sizeBytes
+    if (known !== undefined && known !== sizeBytes)
+      throw refuseBundle(
+        'SizeDiffers',
+        digest,
+        `is named with ${known} and with ${sizeBytes} bytes; build the bundle again`,
+      )
+  }
+
+  /** Counts what is on the disk already, and links what the store has. @returns the blobs that are whole */
+  async function takePresent(blobs: readonly WantedBlob[], present: ReadonlyMap<string, number>) {
+    const whole: WantedBlob[] = []
+    const slice = createSlices()
+    let linkable: string[] = []
+    const link = async () => {
+      for (const digest of await store.linkBlobs(upload, linkable)) {
+        const blob = wanted.find(digest)
+        if (!blob) continue
+        requireSameSize({ ...blob, sizeBytes: (await stat(wholeFile(digest))).size })
+        wanted.hold(blob, blob.sizeBytes, true)
+        whole.push(blob)
+      }
+      linkable = []
+    }
+    for (const blob of blobs) {
+      await slice()
+      const { digest, sizeBytes } = blob
+      const isEmpty = sizeBytes === 0 && digest === emptyDigest
+      if (isEmpty) await writeFile(wholeFile(digest), '', { mode: 0o600 }).catch(refuseFull)
+      if (blob.isWhole) whole.push(blob)
+      else if (present.get(digest) === sizeBytes || isEmpty) {
+        wanted.hold(blob, sizeBytes, true)
+        whole.push(blob)
+      } else if (store.hasBlob(digest)) linkable.push(digest)
+      if (linkable.length >= linkedAtOnce) await link()
+    }
+    if (linkable.length > 0) await link()
+    return whole
+  }
+
+  return learn
+}
 
 /** A blob that is still to be sent, as the API says it. */
 export interface MissingBlob {
@@ -31,7 +178,7 @@ export interface MissingBlob {
 }
 
 /** How far an upload is. */
-export interface BlobProgress {
+interface BlobProgress {
   readonly receivedBytes: number
   readonly totalBytes: number
   readonly missingBytes: number
@@ -66,7 +213,7 @@ export interface BlobUpload extends StagedUpload {
   resume(): void
 }
 
-export interface BlobUploadOptions {
+interface BlobUploadOptions {
   readonly upload: StagedUpload
   readonly note: UploadNote
   readonly indexDigest: string

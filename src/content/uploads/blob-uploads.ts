@@ -8,19 +8,26 @@ import { refuseFull } from '../../errors/storage-full.ts'
 import type { Logger } from '../../system/log.ts'
 import { isThere } from '../../system/files.ts'
 import { uploadErrors } from '../../upload/codes.ts'
-import { fingerprintOf, type SigningKey } from '../../upload/signing.ts'
-import { contentErrors } from '../codes.ts'
+import {
+  fingerprintOf,
+  type SigningKey,
+  createSignatureCheck,
+  readSignature,
+  requireSignature,
+} from '../../upload/signing.ts'
+import { contentErrors, bundleErrors } from '../codes.ts'
 import { digestOf } from '../format/descriptor.ts'
 import type { ContentProgram } from '../program/content-program.ts'
 import type { ContentStore, Published, StagedUpload } from '../store/content-store.ts'
-import { openBlobUpload, type BlobUpload, type MissingBlob } from './blob-upload.ts'
-import { createDocuments } from './documents.ts'
-import type { ByteRange } from './content-range.ts'
-import { hasIndex, newestChange, removeEmptied } from './left-upload.ts'
-import { type RunningUpload, type UploadPhase } from './running-upload.ts'
-import { readNote, writeNote, type UploadNote } from './upload-note.ts'
+import { openBlobUpload, type BlobUpload, type MissingBlob, createDocuments } from './blob-upload.ts'
+import { type ByteRange, hasIndex, newestChange, removeEmptied } from './part.ts'
+import { type RunningUpload, type UploadPhase, readNote, writeNote, type UploadNote } from './upload-note.ts'
+import { createGrowingBuffer } from '../../base/growing-buffer.ts'
+import { labelOf } from '../../upload/file-label.ts'
+import { secondPart, signatureField, type UploadPart } from '../../upload/receive.ts'
+import { bundleLimits } from '../format/refusal.ts'
 
-export interface BlobUploadsOptions {
+interface BlobUploadsOptions {
   readonly store: ContentStore
   readonly program: ContentProgram
   /** Of the kernel: what was written in another boot is not trusted. */
@@ -36,13 +43,13 @@ export interface BlobUploadsOptions {
 }
 
 /** What a client has posted; a signature has been checked. */
-export interface PostedIndex {
+interface PostedIndex {
   readonly bytes: Buffer
   readonly name: string
 }
 
 /** An upload that was begun, or the bundle that has its index, and all that it names, already. */
-export interface Begun {
+interface Begun {
   readonly uid: string
   readonly isNew: boolean
   readonly isPublished: boolean
@@ -423,3 +430,67 @@ function blobsMissing(upload: BlobUpload, missingBlobs: number, missingBytes: nu
     { details: { missingBlobs, missingBytes, missing } },
   )
 }
+
+/** The part with the bytes of index.json. */
+export const indexField = 'index'
+const nameField = 'name'
+const nameBytes = 1_024
+
+/**
+ * Reads the form that begins an upload. With a signing key the signature is verified before anything else looks at the index.
+ * @throws AppError BadRequest, BundleTooLarge, SignatureMissing, SignatureInvalid
+ */
+export async function receiveIndex(
+  parts: AsyncIterable<UploadPart>,
+  signingKey: SigningKey | undefined,
+): Promise<PostedIndex> {
+  let bytes: Buffer | undefined
+  let signature: Buffer | undefined
+  let name: string | undefined
+  for await (const { fieldName, content } of parts) {
+    if (fieldName === indexField) {
+      if (bytes) throw secondPart(indexField)
+      bytes = await readAll(content, bundleLimits.indexFileBytes, indexTooLarge)
+    } else if (fieldName === nameField) {
+      if (name !== undefined) throw secondPart(nameField)
+      name = labelOf((await readAll(content, nameBytes, nameTooLong)).toString())
+    } else if (fieldName === signatureField) {
+      if (signature) throw secondPart(signatureField)
+      signature = await readSignature(content)
+    }
+  }
+  if (!bytes)
+    throw new AppError(
+      generalErrors.BadRequest,
+      `the form has no part ${indexField}; send the bytes of the index.json of the bundle as ${indexField}`,
+      { details: { field: indexField } },
+    )
+  if (signingKey) {
+    const check = createSignatureCheck(signingKey)
+    check.update(bytes)
+    requireSignature(check, signature)
+  }
+  return { bytes, name: name ?? '' }
+}
+
+async function readAll(
+  content: AsyncIterable<Buffer>,
+  limitBytes: number,
+  tooLarge: () => AppError,
+): Promise<Buffer> {
+  const buffer = createGrowingBuffer(limitBytes)
+  for await (const chunk of content) if (!buffer.add(chunk)) throw tooLarge()
+  return buffer.bytes()
+}
+
+const indexTooLarge = () =>
+  new AppError(
+    bundleErrors.BundleTooLarge,
+    `index.json has more than the ${bundleLimits.indexFileBytes} bytes that are allowed; split the bundle`,
+    { details: { reason: 'IndexTooLarge', place: 'index.json' } },
+  )
+
+const nameTooLong = () =>
+  new AppError(generalErrors.BadRequest, `name has more than ${nameBytes} bytes`, {
+    details: { field: nameField },
+  })

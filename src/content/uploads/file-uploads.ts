@@ -14,9 +14,7 @@ import {
 } from '../../upload/signing.ts'
 import type { ContentProgram, Unpacking } from '../program/content-program.ts'
 import type { ContentStore, Published, StagedUpload } from '../store/content-store.ts'
-import { createPace, type Pace } from './pace.ts'
-import type { RunningUpload, UploadPhase } from './running-upload.ts'
-import { writeNote } from './upload-note.ts'
+import { createPace, type Pace, type RunningUpload, type UploadPhase, writeNote } from './upload-note.ts'
 
 /** A form with a bundle that is arriving. */
 export interface BundleForm {

@@ -1,7 +1,65 @@
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { contentErrors } from '../codes.ts'
 import { createHash, type Hash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { open, type FileHandle } from 'node:fs/promises'
+import { open, type FileHandle, opendir, readFile, rm, stat } from 'node:fs/promises'
 import { refuseFull, refuseFullOf } from '../../errors/storage-full.ts'
+import { join } from 'node:path'
+import { digestOf } from '../format/descriptor.ts'
+import type { StagedUpload } from '../store/content-store.ts'
+
+/** The bytes of a blob that a request carries. */
+export interface ByteRange {
+  readonly offset: number
+  readonly lengthBytes: number
+  /** Size of the blob, if the request says it. */
+  readonly totalBytes: number | undefined
+}
+
+// RFC 9110, 14.4; the distribution specification leaves out the unit and the size.
+const syntax = /^(?:bytes )?(\d{1,15})-(\d{1,15})(?:\/(\d{1,15}|\*))?$/
+
+/** @throws AppError BadRequest */
+export function parseContentRange(text: string | undefined): ByteRange {
+  const [, first, last, total] = syntax.exec(text ?? '') ?? []
+  const [offset, end] = [Number(first), Number(last)]
+  if (first === undefined || end < offset)
+    throw invalid(
+      text === undefined
+        ? 'Content-Range is missing; send bytes FIRST-LAST/SIZE, for example bytes 0-1023/4096'
+        : 'Content-Range is not bytes FIRST-LAST/SIZE, for example bytes 0-1023/4096',
+    )
+  return {
+    offset,
+    lengthBytes: end - offset + 1,
+    totalBytes: total === undefined || total === '*' ? undefined : Number(total),
+  }
+}
+
+/**
+ * Checks that a range continues a blob.
+ * @throws AppError WrongOffset with the right offset, BadRequest for a range that does not fit the size of the blob
+ */
+export function requireRange(
+  { offset, lengthBytes, totalBytes }: ByteRange,
+  heldBytes: number,
+  sizeBytes: number,
+): void {
+  if (totalBytes !== undefined && totalBytes !== sizeBytes)
+    throw invalid(`the blob has ${sizeBytes} bytes, as its manifest says, not ${totalBytes}`)
+  if (offset !== heldBytes) throw wrongOffset(heldBytes)
+  if (offset + lengthBytes > sizeBytes)
+    throw invalid(`the blob has ${sizeBytes} bytes; Content-Range ends at ${offset + lengthBytes}`)
+}
+
+const wrongOffset = (offset: number) =>
+  new AppError(contentErrors.WrongOffset, `the host has ${offset} bytes of this blob; continue there`, {
+    details: { field: 'content-range', offset },
+  })
+
+const invalid = (message: string) =>
+  new AppError(generalErrors.BadRequest, message, { details: { field: 'content-range' } })
 
 /** The bytes of a blob that this host holds, and their hash. */
 export interface Held {
@@ -11,7 +69,7 @@ export interface Held {
 }
 
 /** Appends to the held bytes of one blob. */
-export interface PartWriter {
+interface PartWriter {
   /** Takes the next bytes. A promise that it returns is to be awaited before more are given. */
   write(chunk: Buffer): Promise<void> | undefined
   /** Writes what was taken and closes the file. @throws as `write` */
@@ -126,5 +184,35 @@ async function writeAll(handle: FileHandle, chunks: Buffer[], position: number):
     })
     rest = first === -1 ? [] : rest.slice(first)
     if (bytesWritten > 0 && rest[0]) rest[0] = rest[0].subarray(bytesWritten)
+  }
+}
+
+/** Whether a power cut has left index.json as it was sent; also true where that cannot be read now. */
+export async function hasIndex({ folder }: StagedUpload, digest: string): Promise<boolean> {
+  try {
+    return digestOf(await readFile(join(folder, 'index.json'))) === digest
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ENOENT'
+  }
+}
+
+/** When a file of an upload was written last, milliseconds since 1970, UTC. */
+export async function newestChange({ folder }: StagedUpload): Promise<number> {
+  let newest = 0
+  const note = async (file: string) => {
+    newest = Math.max(newest, (await stat(file)).mtimeMs)
+  }
+  for (const name of ['upload.json', 'blobs', 'parts']) await note(join(folder, name))
+  for await (const { name } of await opendir(join(folder, 'parts'), { bufferSize: 256 }))
+    await note(join(folder, 'parts', name))
+  return Math.floor(newest)
+}
+
+/** Hashes again what is whole, since a power cut may have emptied it; what differs is removed. @throws the reason of the signal */
+export async function removeEmptied({ folder }: StagedUpload, signal: AbortSignal): Promise<void> {
+  for await (const { name } of await opendir(join(folder, 'blobs'), { bufferSize: 256 })) {
+    const file = join(folder, 'blobs', name)
+    const { hash } = await readHeld(file, signal)
+    if (hash.digest('hex') !== name) await rm(file)
   }
 }

@@ -7,11 +7,9 @@ import { boundedUploads, createRunningUploads } from '../../upload/running.ts'
 import type { SigningKey } from '../../upload/signing.ts'
 import type { ContentSettings } from '../config.ts'
 import type { ContentProgram } from '../program/content-program.ts'
-import { uploadContentRoutes } from '../routes/upload-content.ts'
-import { uploadsRoutes } from '../routes/uploads.ts'
+import { uploadContentRoutes, uploadsRoutes } from '../routes-uploads.ts'
 import type { ContentStore } from '../store/content-store.ts'
-import { createBlobUploads } from './blob-uploads.ts'
-import { indexField } from './receive-index.ts'
+import { createBlobUploads, indexField } from './blob-uploads.ts'
 import { createFileUploads } from './file-uploads.ts'
 
 export interface UploadsOptions {

@@ -9,8 +9,7 @@ import { defaultLimits, type ArchiveLimits } from '../../archive/limits.ts'
 import { createMemberNames } from '../../archive/member-names.ts'
 import { applyPresets, type PresetFolder } from './presets.ts'
 import { parsePackFile, parsePresets } from '../read/read-pack.ts'
-import { parseExport } from '../read/read-export.ts'
-import type { ExportedProfile } from '../read/read-profile.ts'
+import { parseExport, type ExportedProfile } from '../read/read-profile.ts'
 
 /** A file as it will be packed. */
 export interface PlannedMember {

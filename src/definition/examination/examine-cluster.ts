@@ -11,14 +11,13 @@ import { planBuild, type BuildPlan } from '../build/build-plan.ts'
 import { buildArchive } from '../build/build.ts'
 import { readPlanned } from '../build/check-plan.ts'
 import type { Definition, Problem, Profile } from '../definition.ts'
-import { parseExport } from '../read/read-export.ts'
-import { displayNameKey, type ReadProfile } from '../read/read-profile.ts'
+import { parseExport, displayNameKey, type ReadProfile } from '../read/read-profile.ts'
 import { checkDefinition } from '../rules/check.ts'
 import { hasInfrastructure } from '../rules/composition.ts'
 import { renderDefinition } from '../rules/macros.ts'
 import { createPatterns } from '../rules/pattern.ts'
 import { readPlain } from '../rules/plain-values.ts'
-import { folderKey, foldersByKey, textsOfPack } from '../rules/source-parts.ts'
+import { folderKey, foldersByKey, textsOfPack } from '../rules/sources.ts'
 import type { SystemFacts } from '../rules/system-macros.ts'
 import { createVariableRules, type GivenVariable, type VariableRules } from '../rules/variables.ts'
 import { createHideOf, secretsIn } from '../slots/secrets.ts'
@@ -30,9 +29,27 @@ import {
   type ExaminedCluster,
   type ExaminedKubernetes,
   type ProfileSource,
+  largestDescription,
+  wantedDefinition,
+  wantedFrame,
 } from './protocol.ts'
-import { largestDescription, wantedDefinition, wantedFrame } from './wanted-archive.ts'
-import { withoutSecrets } from './without-secrets.ts'
+
+/**
+ * A variable of an exported profile as it stands in a definition that lies on a disk: without the default and the options of a sensitive
+ * one, which the host gets as its value. What a variable without a default may not be is taken off too, so that the definition stays valid.
+ */
+function withoutSecrets(variable: unknown): unknown {
+  const known = variable as Readonly<Record<string, unknown>>
+  const { isSensitive, defaultValue, options, hidden, inputType } = known
+  const hasOptions = Array.isArray(options) && options.length > 0
+  if (isSensitive !== true || (!hasOptions && (defaultValue ?? '') === '')) return variable
+  const left = new Set([
+    ...['defaultValue', 'options', 'immutable'],
+    ...(hidden === true ? ['required'] : []),
+    ...(inputType === 'dropdown' ? ['inputType'] : []),
+  ])
+  return Object.fromEntries(Object.entries(known).filter(([name]) => !left.has(name)))
+}
 
 // What a host accepts of the values in a description.
 const mostValues = 4_096

@@ -8,14 +8,18 @@ import type { Problem } from '../definition.ts'
 import { checkShape } from '../format/check-shape.ts'
 import { definitionFile } from '../format/definition-file.ts'
 import { DefinitionFile, formatVersion } from '../format/format.ts'
-import { parseExport } from '../read/read-export.ts'
-import { displayNameKey, type ExportedProfile, type ReadProfile } from '../read/read-profile.ts'
-import { resolvePacks } from '../read/resolve-packs.ts'
+import {
+  parseExport,
+  displayNameKey,
+  type ExportedProfile,
+  type ReadProfile,
+  resolvePacks,
+} from '../read/read-profile.ts'
 import { writeYaml } from '../../base/write-yaml.ts'
 import { checkComposition } from '../rules/composition.ts'
 import { variableDetails } from '../slots/details.ts'
 import { createHide } from '../slots/secrets.ts'
-import { importErrors } from './codes.ts'
+import { importErrors } from '../codes.ts'
 import {
   endLine,
   exportFiles,
@@ -24,7 +28,7 @@ import {
   type ExaminedReference,
   type ExportOrder,
 } from './protocol.ts'
-import { refuseErrors } from './refuse-problems.ts'
+import { refuseErrors } from './examine.ts'
 
 const place = 'profile'
 // Each of them is a row of a reply, and of the platform's database.

@@ -11,14 +11,14 @@ import { createDiskRoom } from '../../upload/disk-room.ts'
 import type { Pack, Problem } from '../definition.ts'
 import { definitionFile, type DefinitionHead } from '../format/definition-file.ts'
 import { formatVersion, pathPart, pathPartForm } from '../format/format.ts'
-import { parseJson } from '../format/parse-json.ts'
+import { parseJson } from '../format/parse.ts'
 import { readDefinition } from '../read/read-definition.ts'
 import { isReadWhole } from '../read/read-pack.ts'
 import { checkComposition } from '../rules/composition.ts'
-import { logoText } from '../slots/logo.ts'
-import { importErrors } from './codes.ts'
+import { logoText } from '../slots/details.ts'
+import { importErrors } from '../codes.ts'
 import { packContent, packReply, type ExaminedPack, type PackOrder } from './protocol.ts'
-import { refuseErrors } from './refuse-problems.ts'
+import { refuseErrors } from './examine.ts'
 
 /**
  * Unpacks a pack, checks the form of its files as `definition build` does, and writes its folder and what a platform replies about it, synced

@@ -1,30 +1,95 @@
-import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { definitionErrors } from '../codes.ts'
-import type { DiskRoom } from '../../archive/disk-room.ts'
-import { createDiskRoom } from '../../upload/disk-room.ts'
-import { replaceFile } from '../../system/files.ts'
-import { extractDefinition, type ExtractedDefinition } from '../read/extract-definition.ts'
-import { readDefinition } from '../read/read-definition.ts'
-import { isReadWhole } from '../read/read-pack.ts'
-import type { Definition, Pack } from '../definition.ts'
-import { checkDefinition } from '../rules/check.ts'
-import { createImageFinder } from '../rules/images.ts'
+import { AppError } from '../../errors/app-error.ts'
+import type { ErrorKind } from '../../errors/define-errors.ts'
+import type { Problem, Definition, Pack } from '../definition.ts'
+import { readFile, open, rm } from 'node:fs/promises'
 import { createPatterns, type Patterns } from '../rules/pattern.ts'
-import type { ClusterProfileDetail } from '../schemas.ts'
-import { detailsOf } from '../slots/details.ts'
-import { logoText } from '../slots/logo.ts'
-import { readGrowing } from './growing-file.ts'
-import { refuseErrors } from './refuse-problems.ts'
+import { createVariableRules } from '../rules/variables.ts'
 import {
+  type Judgement,
+  type JudgementOrder,
+  type StoredProfiles,
+  endLine,
   detailsFile,
   profilesFile,
   type CountedProfiles,
   type Examined,
   type ExaminationOrder,
 } from './protocol.ts'
+import { Readable } from 'node:stream'
+import { generalErrors } from '../../errors/codes.ts'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { definitionErrors } from '../codes.ts'
+import type { DiskRoom } from '../../archive/disk-room.ts'
+import { createDiskRoom } from '../../upload/disk-room.ts'
+import { replaceFile } from '../../system/files.ts'
+import { extractDefinition, type ExtractedDefinition, readDefinition } from '../read/read-definition.ts'
+import { isReadWhole } from '../read/read-pack.ts'
+import { checkDefinition } from '../rules/check.ts'
+import { createImageFinder } from '../rules/images.ts'
+import type { ClusterProfileDetail } from '../schemas.ts'
+import { detailsOf, logoText } from '../slots/details.ts'
+
+// More than a person reads in one reply.
+const problemLimit = 100
+
+/** Refuses content that has errors; `details.problems` lists them. @throws AppError of this kind, if there are any */
+export function refuseErrors(kind: ErrorKind, problems: readonly Problem[]): void {
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  const [first] = errors
+  if (!first) return
+  const more = errors.length > 1 ? `; ${errors.length - 1} more in details.problems` : ''
+  throw new AppError(kind, `${first.place}: ${first.message}${more}`, {
+    details: { count: errors.length, problems: errors.slice(0, problemLimit) },
+  })
+}
+
+/** Judges values without a limit of steps, and counts the patterns, since an older version may not have counted them. */
+export async function judge({ profiles: file, given }: JudgementOrder): Promise<Judgement> {
+  const stored = JSON.parse(await readFile(file, 'utf8')) as StoredProfiles
+  const patterns = createPatterns()
+  const rules = createVariableRules('profiles' in stored ? stored.profiles : stored, patterns)
+  return { variables: rules.validate(given), patterns: patterns.verdicts() }
+}
+
+// The decompressor takes this much at once.
+const chunkBytes = 262_144
+
+/**
+ * The bytes of a file that another process still writes, up to the size which that process last reported.
+ * @param lines numbers of bytes, then `end`; if the lines stop without `end`, the writer has given up
+ * @param onChunk receives every byte once, in order
+ */
+function readGrowing(file: string, lines: AsyncIterable<string>, onChunk: (chunk: Buffer) => void): Readable {
+  return Readable.from(grow(file, lines, onChunk), { objectMode: false, highWaterMark: chunkBytes })
+}
+
+async function* grow(
+  file: string,
+  lines: AsyncIterable<string>,
+  onChunk: (chunk: Buffer) => void,
+): AsyncGenerator<Buffer> {
+  const handle = await open(file, 'r')
+  try {
+    let position = 0
+    for await (const line of lines) {
+      if (line === endLine) return
+      for (const written = Number(line); position < written;) {
+        const room = Buffer.allocUnsafeSlow(Math.min(chunkBytes, written - position))
+        const { bytesRead } = await handle.read(room, 0, room.length, position)
+        if (bytesRead === 0) throw new Error(`${file} is shorter than the reported ${written} bytes`)
+        position += bytesRead
+        const chunk = room.subarray(0, bytesRead)
+        onChunk(chunk)
+        yield chunk
+      }
+    }
+    throw new AppError(generalErrors.BadRequest, 'the connection ended before the body did')
+  } finally {
+    await handle.close()
+  }
+}
 
 /**
  * Reads an archive while it arrives, checks form and content, and writes what the daemon needs to the folder, synced to

@@ -1,10 +1,9 @@
 import { createInterface } from 'node:readline'
 import { answerDaemon, yieldToOthers } from '../../program/worker.ts'
-import { examine } from './examine.ts'
+import { examine, judge } from './examine.ts'
 import { examineCluster } from './examine-cluster.ts'
 import { examineExport } from './examine-export.ts'
 import { examinePack } from './examine-pack.ts'
-import { judge } from './judge.ts'
 import type {
   ClusterOrder,
   ExaminationOrder,

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { checkShape } from './check-shape.ts'
 import { DefinitionFile, formatVersion } from './format.ts'
-import { parseYaml } from './parse-yaml.ts'
+import { parseYaml } from './parse.ts'
 import type { ArchiveLimits } from '../../archive/limits.ts'
 import { refuse, showName } from '../../archive/refusal.ts'
 

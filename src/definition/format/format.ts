@@ -1,5 +1,5 @@
 import { Type, type TProperties } from 'typebox'
-import { variableFields } from '../variable-fields.ts'
+import { variableFields } from '../definition.ts'
 
 // Schemas of the files of a definition archive, for the reader and for docs/definition.schema.json.
 // Other fields are allowed everywhere: exports contain many that have no meaning here.

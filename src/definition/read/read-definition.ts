@@ -1,15 +1,88 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Definition, Pack, Problem, Profile } from '../definition.ts'
-import { definitionFile, type DefinitionHead } from '../format/definition-file.ts'
-import type { ExtractedDefinition } from './extract-definition.ts'
-import { pathPart } from '../format/format.ts'
-import { withDefaults, type ArchiveLimits } from '../../archive/limits.ts'
-import { readPack } from './read-pack.ts'
-import { parseProfile, type ReadProfile, type Text } from './read-profile.ts'
+import { definitionFile, parseDefinitionFile, type DefinitionHead } from '../format/definition-file.ts'
+import { type Member, extractArchive, type Extracted, type ExtractOptions } from '../../archive/extract.ts'
+import { type ArchiveLimits, withDefaults } from '../../archive/limits.ts'
 import { refuse } from '../../archive/refusal.ts'
-import { resolvePacks } from './resolve-packs.ts'
-import { existingProfiles } from './verify-sums.ts'
+import type { Definition, Pack, Problem, Profile } from '../definition.ts'
+import { pathPart } from '../format/format.ts'
+import { readPack } from './read-pack.ts'
+import { parseProfile, type ReadProfile, type Text, resolvePacks } from './read-profile.ts'
+
+/** Where archives that were made before this format keep their profiles. */
+const existingProfiles = 'spc/app/profiles'
+
+/**
+ * Compares the unpacked files with the sums of definition.yaml.
+ * @returns the content of definition.yaml; undefined for archives of the existing layout, which have no such file
+ * @throws AppError if a file is missing, unlisted or different; the system's errors as they are
+ */
+async function verifySums(
+  folder: string,
+  members: ReadonlyMap<string, Member>,
+  limits: ArchiveLimits,
+): Promise<DefinitionHead | undefined> {
+  const own = members.get(definitionFile)
+  if (own === undefined) {
+    if ([...members.keys()].some((path) => path.startsWith(`${existingProfiles}/`))) return undefined
+    throw refuse(
+      'DefinitionMissing',
+      undefined,
+      `contains neither ${definitionFile} nor ${existingProfiles}; check that it is a definition`,
+    )
+  }
+  const head = parseDefinitionFile(await readHead(folder, own, limits), limits)
+  for (const [path, { sha256 }] of members) {
+    if (path === definitionFile) continue
+    const sum = head.sums.get(path)
+    if (sum === undefined) throw refuse('MemberUnlisted', path, `is not in the sums of ${definitionFile}`)
+    if (sum !== sha256)
+      throw refuse(
+        'SumDiffers',
+        path,
+        'is not the file that was packed: its SHA-256 differs; copy the archive again',
+      )
+  }
+  for (const path of head.sums.keys())
+    if (!members.has(path))
+      throw refuse('MemberMissing', path, `is in the sums of ${definitionFile}, not in the archive`)
+  return head
+}
+
+async function readHead(folder: string, { sizeBytes }: Member, limits: ArchiveLimits): Promise<string> {
+  if (sizeBytes > limits.textBytes)
+    throw refuse('MemberTooLarge', definitionFile, `has ${sizeBytes} bytes; ${limits.textBytes} are allowed`)
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(join(folder, definitionFile)))
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'ERR_ENCODING_INVALID_ENCODED_DATA'
+      ? refuse('DefinitionUnreadable', definitionFile, 'cannot be read: it is not UTF-8', error)
+      : error
+  }
+}
+
+/** A definition that is unpacked in a folder, all its sums verified. */
+export interface ExtractedDefinition extends Extracted {
+  /** The content of definition.yaml; undefined for archives of the existing layout, which have no such file. */
+  readonly head: DefinitionHead | undefined
+}
+
+/**
+ * Unpacks a definition archive and verifies the sum of every member. After a failure the folder is removed.
+ * @throws the errors of `extractArchive` and `verifySums`
+ */
+export async function extractDefinition(
+  options: Omit<ExtractOptions, 'index'>,
+): Promise<ExtractedDefinition> {
+  const { folder, limits } = options
+  const { members } = await extractArchive({ ...options, index: definitionFile })
+  try {
+    return { folder, members, head: await verifySums(folder, members, withDefaults(limits)) }
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
+}
 
 /** A definition, and the problems of the form of its files. */
 export interface ReadDefinition {
@@ -18,7 +91,7 @@ export interface ReadDefinition {
 }
 
 /** The files of a definition: of an unpacked archive, or those from which an archive will be built. */
-export type DefinitionFiles = Pick<ExtractedDefinition, 'head'> & {
+type DefinitionFiles = Pick<ExtractedDefinition, 'head'> & {
   /** By their names in the archive. */
   readonly members: ReadonlyMap<string, { readonly sizeBytes: number; readonly isKept?: boolean }>
 } & (Pick<ExtractedDefinition, 'folder'> | { readonly content: (name: string) => Promise<Buffer> })

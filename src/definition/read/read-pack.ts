@@ -2,8 +2,7 @@ import type { Static } from 'typebox'
 import type { Pack, PackDependency, Preset, Problem } from '../definition.ts'
 import { checkShape, checkSpelling } from '../format/check-shape.ts'
 import { PackFile, PresetsFile } from '../format/format.ts'
-import { parseJson } from '../format/parse-json.ts'
-import { parseYaml } from '../format/parse-yaml.ts'
+import { parseJson, parseYaml } from '../format/parse.ts'
 import type { Text } from './read-profile.ts'
 
 /** The files of a pack folder. */

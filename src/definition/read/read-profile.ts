@@ -1,9 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Static } from 'typebox'
-import type { Problem, Profile, ProfilePack, Variable } from '../definition.ts'
+import type { Problem, Profile, ProfilePack, Variable, Pack } from '../definition.ts'
 import { checkShape, checkSpelling } from '../format/check-shape.ts'
 import { ProfileFile, VariableEntry, VariablesFile } from '../format/format.ts'
-import { parseJson } from '../format/parse-json.ts'
+import { parseJson, parseYaml } from '../format/parse.ts'
+import { isMap, isScalar } from 'yaml'
+import { findMacros } from '../rules/macro.ts'
+import { textOf } from '../rules/pack-values.ts'
+import { readYaml } from '../rules/yaml-text.ts'
+import { chooseVersion } from './choose-version.ts'
 
 /** A text of an archive and its place. */
 export interface Text {
@@ -14,7 +19,7 @@ export interface Text {
 export type ExportedProfile = Static<typeof ProfileFile>
 
 /** A pack of an exported profile, before its tag is resolved to the version of a folder of the archive. */
-export interface ExportedPack extends ProfilePack {
+interface ExportedPack extends ProfilePack {
   /** The version that a tag such as `1.25.x` meant at the export; empty if the export does not have it. */
   readonly version: string
 }
@@ -34,7 +39,7 @@ export const deriveUid = (name: string): string =>
 /** The annotation that lets a profile contain the same pack more than once. */
 export const displayNameKey = 'spectrocloud.com/display-name'
 
-export interface ProfileReading {
+interface ProfileReading {
   /** Text of variables.json; if given, it replaces the variables of the profile. */
   readonly variables?: Text | undefined
   /** The parser of its text: JSON in archives; an exported file may be YAML. */
@@ -124,4 +129,51 @@ function toVariable(entry: Static<typeof VariableEntry>): Variable {
   return Object.fromEntries(
     known.flatMap((name) => ((entry[name] ?? null) === null ? [] : [[name, entry[name]]])),
   ) as unknown as Variable
+}
+
+/** A profile in a file as the platform exports it: JSON or YAML. `isYaml`: which of them. */
+export function parseExport(text: Text): ReturnType<typeof parseProfile> & { readonly isYaml: boolean } {
+  const isYaml = !isJson(text)
+  return { ...parseProfile(text, isYaml ? { parse: parseYaml } : {}), isYaml }
+}
+
+/** Decided by the file name; if that has no known extension, by the first character of the content. */
+const isJson = ({ place, content }: Text): boolean =>
+  /\.json$/i.test(place) || (!/\.ya?ml$/i.test(place) && /^\s*[{[]/.test(content))
+
+/** The profiles, each pack with the version of the folder that it refers to and with its display name. */
+export function resolvePacks(profiles: readonly ReadProfile[], packs: readonly Pack[]): Profile[] {
+  const folders = Map.groupBy(packs, ({ name }) => name)
+  return profiles.map((profile) => ({
+    ...profile,
+    packs: profile.packs.map((pack) => resolve(pack, folders.get(pack.name) ?? [])),
+  }))
+}
+
+/** @param folders of the pack's name */
+function resolve({ version, ...pack }: ExportedPack, folders: readonly Pack[]): ProfilePack {
+  const tag = chooseVersion(
+    pack.tag,
+    version,
+    folders.map((folder) => folder.version),
+  )
+  const folder = folders.find((each) => each.version === tag)
+  const values = pack.values.trim() === '' ? (folder?.values ?? '') : pack.values
+  return { ...pack, tag, displayName: pack.displayName || displayNameIn(values) }
+}
+
+/** `pack."spectrocloud.com/display-name"` of values; the documentation of the platform also writes it without `pack`. */
+function displayNameIn(values: string): string {
+  if (!values.includes(displayNameKey)) return ''
+  const macros = findMacros(values)
+  let found = ''
+  readYaml(values, macros, ({ contents }, { unmask }) => {
+    const inPack = isMap(contents) ? contents.get('pack') : undefined
+    for (const map of [inPack, contents]) {
+      const node = isMap(map) ? map.get(displayNameKey, true) : undefined
+      if (found === '' && isScalar(node) && node.value !== null)
+        found = unmask(textOf(node), (index) => values.slice(macros[index]?.start, macros[index]?.end))
+    }
+  })
+  return found
 }

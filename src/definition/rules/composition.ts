@@ -1,7 +1,6 @@
 import { printable } from '../../base/printable.ts'
 import type { Definition, Profile, ProfilePack } from '../definition.ts'
-import type { Report } from './problem-list.ts'
-import { createSuggest } from './suggestion.ts'
+import { type Report, createSuggest } from './problem-list.ts'
 
 /** Layers of which every cluster needs a pack. */
 export const requiredLayers: readonly string[] = ['os', 'k8s', 'cni']

@@ -1,6 +1,5 @@
-import type { Expression, Reference } from './expression.ts'
-import { parseAction, type Token } from './macro-tokens.ts'
-import { parseExpression, type Fault } from './parse-expression.ts'
+import type { Expression, Reference } from './functions/value.ts'
+import { parseAction, type Token, parseExpression, type Fault } from './expression.ts'
 
 /** One macro in a text. */
 export interface Macro {

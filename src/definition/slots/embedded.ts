@@ -3,8 +3,7 @@ import type { SystemEntry } from '../../audit/own-entries.ts'
 import { AppError } from '../../errors/app-error.ts'
 import type { Logger } from '../../system/log.ts'
 import type { Problem } from '../definition.ts'
-import type { DefinitionStore } from './definition-store.ts'
-import type { SlotDefinition } from './definition-table.ts'
+import type { DefinitionStore, SlotDefinition, OfferedUpdates } from './definition-store.ts'
 import {
   deliveredByBundle,
   deliveredByFile,
@@ -12,9 +11,8 @@ import {
   type BundledDefinition,
   type Delivered,
   type Origin,
-} from './delivered.ts'
-import type { OfferedUpdates } from './offered-updates.ts'
-import type { Preparations } from './preparations.ts'
+  type Preparations,
+} from './preparations.ts'
 
 export interface EmbeddedOptions {
   /** Where an installer puts the definition; the file need not exist. */

@@ -1,3 +1,14 @@
+import type {
+  ClusterProfileDetail,
+  DefinitionDiff,
+  Pack,
+  PackDiff,
+  ProfileDiff,
+  Variable,
+  VariableDiff,
+} from '../schemas.ts'
+import type { FileHandle } from 'node:fs/promises'
+import { Readable } from 'node:stream'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
@@ -8,13 +19,209 @@ import { replacedDefinition } from '../codes.ts'
 import { labelOfDefinition } from '../definition.ts'
 import { detailsFile } from '../examination/protocol.ts'
 import type { GivenVariable, ValidatedVariable } from '../rules/variables.ts'
-import type { ClusterProfileDetail } from '../schemas.ts'
-import type { DefinitionStore } from './definition-store.ts'
-import type { SlotDefinition, SlotName } from './definition-table.ts'
-import { diffDefinitions } from './diff.ts'
+import type { DefinitionStore, SlotDefinition, SlotName } from './definition-store.ts'
 import type { Embedded } from './embedded.ts'
-import type { JudgeValues } from './judge-values.ts'
-import { createStoredReplies, textReply, type StoredReply } from './stored-reply.ts'
+import type { JudgeValues } from './examiner.ts'
+
+/**
+ * What an operator has to review before an update: profiles that are added, removed or changed, with their packs and
+ * variables that are. The order is that of the incoming definition; removed items follow. Profiles are matched by uid,
+ * then by name; packs of a profile by name and display name; variables by name. Descriptions and tags of profiles, and
+ * logos, are not compared.
+ *
+ * Both sides come from detailsOf, so secrets are masked: a change of a sensitive default is not seen, also not where
+ * values of packs contain it.
+ */
+export function diffDefinitions(
+  running: readonly ClusterProfileDetail[],
+  incoming: readonly ClusterProfileDetail[],
+): DefinitionDiff {
+  const pairs = pairUp(running, incoming, [({ profileUid }) => profileUid, ({ profileName }) => profileName])
+  return { profiles: pairs.flatMap(diffProfile) }
+}
+
+/** At least one of the two is defined. */
+interface Pair<Item> {
+  readonly before: Item | undefined
+  readonly after: Item | undefined
+}
+
+/** Each incoming item with the running one that it replaces, then the running items that have no successor. */
+function pairUp<Item>(
+  running: readonly Item[],
+  incoming: readonly Item[],
+  keys: readonly ((item: Item) => string)[],
+): Pair<Item>[] {
+  const left = new Set(running)
+  const replaced = new Map<Item, Item>()
+  for (const keyOf of keys) {
+    // Of several items with the same key, the first one counts.
+    const byKey = new Map([...left].reverse().map((item) => [keyOf(item), item]))
+    byKey.delete('')
+    for (const item of incoming) {
+      const before = replaced.has(item) ? undefined : byKey.get(keyOf(item))
+      if (before !== undefined && left.delete(before)) replaced.set(item, before)
+    }
+  }
+  return [
+    ...incoming.map((after) => ({ before: replaced.get(after), after })),
+    ...[...left].map((before) => ({ before, after: undefined })),
+  ]
+}
+
+function diffProfile({ before, after }: Pair<ClusterProfileDetail>): ProfileDiff[] {
+  const shown = after ?? before
+  if (shown === undefined) return []
+  const byName = [({ name }: { name: string }) => name]
+  const packs = pairUp(before?.packs ?? [], after?.packs ?? [], [packKey]).flatMap(diffPack)
+  const variables = pairUp(before?.variables ?? [], after?.variables ?? [], byName).flatMap(diffVariable)
+  const fields = before && after ? differing(before, after, ['profileUid', 'profileName', 'profileType']) : []
+  const versions = versionsOf(before?.profileVersion, after?.profileVersion)
+  const isSameVersion = before?.profileVersion === after?.profileVersion
+  if (isSameVersion && [packs, variables, fields].every(({ length }) => length === 0)) return []
+  const { profileUid, profileName } = shown
+  return [{ profileUid, profileName, change: changeOf(before, after), ...versions, fields, packs, variables }]
+}
+
+const packKey = ({ name, displayName = '' }: Pack) => `${name}\0${displayName}`
+
+function diffPack({ before, after }: Pair<Pack>): PackDiff[] {
+  const { name = '', displayName } = after ?? before ?? {}
+  const versions = versionsOf(before?.version, after?.version)
+  const fields = before && after ? differing(before, after, ['layer', 'images', 'guessedImages']) : []
+  const valuesChanged = before !== undefined && after !== undefined && before.values !== after.values
+  if (before?.version === after?.version && !valuesChanged && fields.length === 0) return []
+  const named = { name, ...(displayName === undefined ? {} : { displayName }) }
+  return [{ ...named, change: changeOf(before, after), ...versions, valuesChanged, fields }]
+}
+
+const variableFields = [
+  ...(['displayName', 'description', 'format', 'inputType', 'regex', 'required', 'hidden'] as const),
+  ...(['immutable', 'isSensitive', 'defaultValue', 'options'] as const),
+]
+
+function diffVariable({ before, after }: Pair<Variable>): VariableDiff[] {
+  const name = (after ?? before)?.name ?? ''
+  const fields = before && after ? differing(before, after, variableFields) : []
+  if (before && after && fields.length === 0) return []
+  const asked = after && { required: after.required === true, hasDefault: hasDefault(after) }
+  return [{ name, change: changeOf(before, after), ...asked, fields }]
+}
+
+function hasDefault({ defaultValue, inputType, options = [] }: Variable): boolean {
+  if (defaultValue !== undefined && defaultValue !== '') return true
+  return inputType === 'dropdown' && options.some((option) => option.default === true)
+}
+
+const changeOf = (before: unknown, after: unknown) =>
+  before === undefined ? 'added' : after === undefined ? 'removed' : 'changed'
+
+const versionsOf = (fromVersion: string | undefined, toVersion: string | undefined) => ({
+  ...(fromVersion === undefined ? {} : { fromVersion }),
+  ...(toVersion === undefined ? {} : { toVersion }),
+})
+
+/** Names of the fields that differ. Empty, false and absent all mean: not set. */
+function differing<Item extends object>(
+  before: Item,
+  after: Item,
+  names: readonly (keyof Item & string)[],
+): string[] {
+  const settled = (value: unknown) =>
+    JSON.stringify((Array.isArray(value) && value.length === 0 ? '' : value) || '')
+  return names.filter((name) => settled(before[name]) !== settled(after[name]))
+}
+
+/** A reply that is the content of a file with text before and after it. */
+interface StoredReply {
+  readonly sizeBytes: number
+  /** The caller has to read or destroy it. */
+  readonly content: Readable
+}
+
+/** Replies from files that never change. The file that was last requested stays in memory for a while. */
+export interface StoredReplies {
+  /**
+   * @param name of the file; never reused for another one
+   * @param open opens it; undefined if it was removed
+   * @returns undefined if the file was removed
+   */
+  reply(order: {
+    readonly name: string
+    readonly open: () => Promise<FileHandle | undefined>
+    readonly before: string
+    readonly after: string
+  }): Promise<StoredReply | undefined>
+}
+
+interface Body {
+  readonly sizeBytes: number
+  pieces(): Iterable<Buffer> | AsyncIterable<Buffer>
+  close(): void
+}
+
+// While one piece is sent the next is encrypted: 7 MB take half as long as in one piece.
+const pieceBytes = 131_072
+// A client usually asks again soon. If the file were read each time, V8 would run a full garbage collection at almost
+// every reply.
+const keptMs = 60_000
+const keptBytes = 16_777_216
+
+export function createStoredReplies(): StoredReplies {
+  let kept: { readonly name: string; readonly body: Body } | undefined
+  const forget = setTimeout(() => (kept = undefined), keptMs).unref()
+
+  async function find(name: string, open: () => Promise<FileHandle | undefined>): Promise<Body | undefined> {
+    forget.refresh()
+    if (kept?.name === name) return kept.body
+    const file = await open()
+    if (!file) return undefined
+    const { size } = await file.stat()
+    if (size > keptBytes) return onDisk(file, size)
+    const body = inMemory(await file.readFile().finally(() => file.close()))
+    kept = { name, body }
+    return body
+  }
+
+  return {
+    async reply({ name, open, before, after }) {
+      const body = await find(name, open)
+      return body && wrap(body, Buffer.from(before), Buffer.from(after))
+    },
+  }
+}
+
+/** A reply without a file. */
+export function textReply(text: string): StoredReply {
+  const content = Buffer.from(text)
+  return { sizeBytes: content.length, content: Readable.from([content], { objectMode: false }) }
+}
+
+function wrap(body: Body, before: Buffer, after: Buffer): StoredReply {
+  async function* pieces(): AsyncGenerator<Buffer> {
+    yield before
+    yield* body.pieces()
+    yield after
+  }
+  const content = Readable.from(pieces(), { objectMode: false, highWaterMark: pieceBytes })
+  // Also if the client has not begun to read.
+  content.once('close', () => body.close())
+  return { sizeBytes: before.length + body.sizeBytes + after.length, content }
+}
+
+const inMemory = (content: Buffer): Body => ({
+  sizeBytes: content.length,
+  *pieces() {
+    for (let at = 0; at < content.length; at += pieceBytes) yield content.subarray(at, at + pieceBytes)
+  },
+  close: () => undefined,
+})
+
+const onDisk = (file: FileHandle, sizeBytes: number): Body => ({
+  sizeBytes,
+  pieces: () => file.createReadStream({ highWaterMark: pieceBytes, autoClose: false }),
+  close: () => void file.close(),
+})
 
 /** The definitions of this host, for the API. */
 export interface Slots {
@@ -43,21 +250,21 @@ export interface Slots {
   validate(path: string, given: readonly GivenVariable[]): Promise<readonly ValidatedVariable[]>
 }
 
-export interface SlotDetails {
+interface SlotDetails {
   readonly etag: string
   /** The JSON of a `ClusterConfigArchiveDetails`; absent if the client already holds it. */
   readonly reply?: StoredReply
 }
 
 /** A definition in a slot, and its archive as it lies there: it may be replaced or removed at any time. */
-export interface DefinitionArchive {
+interface DefinitionArchive {
   readonly file: string
   /** The file with what the API shows of it: `ClusterProfileDetail[]`. */
   readonly details: string
   readonly definition: SlotDefinition
 }
 
-export interface SlotsOptions {
+interface SlotsOptions {
   readonly store: DefinitionStore
   readonly embedded: Embedded
   readonly judgeValues: JudgeValues

@@ -20,8 +20,7 @@ import type { Clock } from '../../system/clock.ts'
 import type { ArchiveLimits } from '../../archive/limits.ts'
 import type { DefinitionSettings } from '../config.ts'
 import type { Staged } from '../../upload/staging.ts'
-import type { DefinitionStore } from './definition-store.ts'
-import type { SlotDefinition, SlotName } from './definition-table.ts'
+import type { DefinitionStore, SlotDefinition, SlotName } from './definition-store.ts'
 import type { Examination, Examiner } from './examiner.ts'
 
 export interface UploadsOptions {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { wantedFrame } from '../../definition/examination/wanted-archive.ts'
+import { wantedFrame } from '../../definition/examination/protocol.ts'
 import type { Compared } from '../../base/described-change.ts'
 import { uuidAt } from '../../base/uid.ts'
 import { AppError } from '../../errors/app-error.ts'

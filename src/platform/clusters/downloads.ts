@@ -1,11 +1,11 @@
 import type { ClusterHead, ClusterStore } from './store.ts'
 import type { FileHandle } from 'node:fs/promises'
-import { resolvedPacks } from '../../definition/examination/protocol.ts'
 import {
+  resolvedPacks,
   wantedDefinition,
   wantedFrame,
   type WantedFrame,
-} from '../../definition/examination/wanted-archive.ts'
+} from '../../definition/examination/protocol.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import type { Seal } from '../../secrets/seal.ts'

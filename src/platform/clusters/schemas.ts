@@ -1,7 +1,7 @@
 import { Type, type Static, type TProperties } from 'typebox'
 import { flag, ignored, maybe, refused, type FieldStance } from '../../base/field-stance.ts'
 import { poolOfOneHost } from '../../cluster/schemas.ts'
-import { variableFields } from '../../definition/variable-fields.ts'
+import { variableFields } from '../../definition/definition.ts'
 import { AnnotationsEntity, LabelsEntity, ObjectMeta, timesOfReply } from '../schemas.ts'
 import { PackLayer, PackType, ProfileType } from '../packs/schemas.ts'
 

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { maybe } from '../../base/field-stance.ts'
 import { ObjectMeta } from '../schemas.ts'
 import { PackLayer, PackType, ProfileType } from '../packs/schemas.ts'
-import { variableFields } from '../../definition/variable-fields.ts'
+import { variableFields } from '../../definition/definition.ts'
 
 const text = (description: string) => Type.String({ description })
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }))

@@ -1,7 +1,7 @@
 import { describeForm } from '../../api/json-form.ts'
 import { indexTar, type IndexedMember } from '../../archive/tar-index.ts'
 import { withDefaults } from '../../archive/limits.ts'
-import { largestDescription, wantedCluster } from '../../definition/examination/wanted-archive.ts'
+import { largestDescription, wantedCluster } from '../../definition/examination/protocol.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { openEncrypted, readEncrypted, type EncryptedFile } from '../../secrets/encrypted-file.ts'
 

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { BundledDefinition } from '../../../src/definition/slots/delivered.ts'
+import type { BundledDefinition } from '../../../src/definition/slots/preparations.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
 import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../../src/definition/schemas.ts'
 import { uploadErrors } from '../../../src/upload/codes.ts'

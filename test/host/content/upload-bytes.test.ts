@@ -2,7 +2,7 @@ import { link, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { createUploadBytes } from '../../../src/content/reads/upload-bytes.ts'
+import { createUploadBytes } from '../../../src/content/bundles.ts'
 
 let folder: string
 beforeEach(async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ExtractOptions } from '../../../src/archive/extract.ts'
-import { extractDefinition } from '../../../src/definition/read/extract-definition.ts'
+import { extractDefinition } from '../../../src/definition/read/read-definition.ts'
 import type { Reason } from '../../../src/archive/refusal.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
 import {

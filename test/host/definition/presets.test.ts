@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { applyPreset } from '../../../src/definition/build/apply-preset.ts'
+import { applyPreset } from '../../../src/definition/build/presets.ts'
 import { createCtl, type Ctl } from '../../support/ctl.ts'
 import { exportedProfile } from '../../support/tar-bytes.ts'
 import { authoringProgram } from '../../support/programs.ts'

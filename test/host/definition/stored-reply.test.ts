@@ -4,11 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import {
-  createStoredReplies,
-  textReply,
-  type StoredReplies,
-} from '../../../src/definition/slots/stored-reply.ts'
+import { createStoredReplies, textReply, type StoredReplies } from '../../../src/definition/slots/slots.ts'
 import { waitFor } from '../../support/wait-for.ts'
 import { noise } from '../../support/random.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createBatches, type Batches } from '../../../src/content/program/batches.ts'
+import { createBatches, type Batches } from '../../../src/content/program/content-program.ts'
 
 /** Reads as the operating system does: a piece is copied before the next one is asked for. */
 async function read({ pieces }: Batches): Promise<Buffer> {

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
 import type { ContentStore } from '../../../src/content/store/content-store.ts'
-import { openBlobUpload } from '../../../src/content/uploads/blob-upload.ts'
-import { createDocuments } from '../../../src/content/uploads/documents.ts'
+import { openBlobUpload, createDocuments } from '../../../src/content/uploads/blob-upload.ts'
 import { uploadErrors } from '../../../src/upload/codes.ts'
 
 let folder: string

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { bundleArchiveLimits } from '../../../src/archive/limits.ts'
-import { bundleLimits } from '../../../src/content/format/limits.ts'
+import { bundleLimits, reasons } from '../../../src/content/format/refusal.ts'
 import { annotations, artifactTypes, mediaTypes } from '../../../src/content/format/media-types.ts'
-import { reasons } from '../../../src/content/format/refusal.ts'
 
 const document = readFileSync(new URL('../../../docs/bundle-format.md', import.meta.url), 'utf8')
 /** The cells of each line of a table. */

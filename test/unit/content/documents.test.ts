@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { mediaTypes } from '../../../src/content/format/media-types.ts'
-import { createDocuments } from '../../../src/content/uploads/documents.ts'
+import { createDocuments } from '../../../src/content/uploads/blob-upload.ts'
 
 let folder: string
 beforeEach(async () => {

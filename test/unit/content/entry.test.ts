@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { bundleLimits } from '../../../src/content/format/limits.ts'
+import { bundleLimits } from '../../../src/content/format/refusal.ts'
 import { annotations as keys, artifactTypes, mediaTypes } from '../../../src/content/format/media-types.ts'
 import { createLayout, sha256, type TestLayout } from '../../support/layouts.ts'
 import { refusalOf } from '../../support/refusal-of.ts'

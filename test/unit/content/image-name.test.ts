@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { formatImageName, parseImageName } from '../../../src/content/format/image-name.ts'
-import { nameEntry } from '../../../src/content/format/entry-name.ts'
+import { formatImageName, parseImageName, nameEntry } from '../../../src/content/format/image-name.ts'
 import { annotations as keys } from '../../../src/content/format/media-types.ts'
 
 const digest = `sha256:${'a'.repeat(64)}`

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isMounted, mountOf, parseMounts } from '../../../src/content/store/mount.ts'
+import { isMounted, mountOf, parseMounts } from '../../../src/content/store/folder.ts'
 
 // As the kernel writes it: the state folder of a unit is a mount of itself, beside a disk, an automount and a folder bound elsewhere.
 const mounts = parseMounts(

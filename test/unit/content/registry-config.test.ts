@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { parse as parseYaml } from 'yaml'
-import { configureContainerd } from '../../../src/content/commands/registry/containerd.ts'
-import { configureDocker } from '../../../src/content/commands/registry/docker.ts'
-import { configureK3s } from '../../../src/content/commands/registry/k3s.ts'
-import { configurePodman } from '../../../src/content/commands/registry/podman.ts'
-import type { ReachedRegistry, RuntimeConfiguration } from '../../../src/content/commands/registry/reached.ts'
+import {
+  configureContainerd,
+  configureDocker,
+  configureK3s,
+  configurePodman,
+  type ReachedRegistry,
+  type RuntimeConfiguration,
+} from '../../../src/content/commands/registry/runtimes.ts'
 
 const basic = Buffer.from('edgehostd:p"\\w').toString('base64')
 const local: ReachedRegistry = {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parseRepository } from '../../../src/content/registry/repository.ts'
+import { parseRepository } from '../../../src/content/registry/pull-index.ts'
 
 it.each([
   ['library/busybox', 'docker.io', 'docker.io/library/busybox'],

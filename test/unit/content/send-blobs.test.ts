@@ -9,7 +9,7 @@ import {
 } from '../../../src/content/commands/upload/host.ts'
 import { createMeter } from '../../../src/ctl/meter.ts'
 import { sendBlobs } from '../../../src/content/commands/upload/send-blobs.ts'
-import type { BundleSource } from '../../../src/content/commands/upload/source.ts'
+import type { BundleSource } from '../../../src/content/commands/upload/sources.ts'
 import { Failure } from '../../../src/ctl/exit-codes.ts'
 import { digestOf } from '../../support/content-uploads.ts'
 

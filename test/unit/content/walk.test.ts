@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { bundleLimits } from '../../../src/content/format/limits.ts'
+import { bundleLimits } from '../../../src/content/format/refusal.ts'
 import { annotations as keys, mediaTypes } from '../../../src/content/format/media-types.ts'
 import { createWalk } from '../../../src/content/format/walk.ts'
 import { createLayout, sha256, type TestLayout } from '../../support/layouts.ts'

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Profile, Variable } from '../../../src/definition/definition.ts'
 import { DefinitionDiff } from '../../../src/definition/schemas.ts'
 import { detailsOf } from '../../../src/definition/slots/details.ts'
-import { diffDefinitions } from '../../../src/definition/slots/diff.ts'
+import { diffDefinitions } from '../../../src/definition/slots/slots.ts'
 import { definitionOf, imagesIn, packOf, profileOf, profilePack } from '../../support/definitions.ts'
 
 const details = (profiles: readonly Profile[]) =>

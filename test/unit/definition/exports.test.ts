@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Pack } from '../../../src/definition/definition.ts'
-import { parseYaml } from '../../../src/definition/format/parse-yaml.ts'
-import { deriveUid, parseProfile } from '../../../src/definition/read/read-profile.ts'
-import { resolvePacks } from '../../../src/definition/read/resolve-packs.ts'
+import { parseYaml } from '../../../src/definition/format/parse.ts'
+import { deriveUid, parseProfile, resolvePacks } from '../../../src/definition/read/read-profile.ts'
 import { packOf } from '../../support/definitions.ts'
 import { exportedProfile } from '../../support/tar-bytes.ts'
 

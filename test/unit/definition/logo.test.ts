@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { logoText } from '../../../src/definition/slots/logo.ts'
+import { logoText } from '../../../src/definition/slots/details.ts'
 import { cpuNow } from '../../support/cpu-time.ts'
 
 const url = (type: string, bytes: Uint8Array) =>

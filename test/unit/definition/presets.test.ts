@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { applyPreset } from '../../../src/definition/build/apply-preset.ts'
+import { applyPreset } from '../../../src/definition/build/presets.ts'
 import { readPlain } from '../../../src/definition/rules/plain-values.ts'
 
 const apply = (values: string, add: string, remove: readonly string[] = []) =>

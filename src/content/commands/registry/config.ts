@@ -1,15 +1,114 @@
+import { renderFacts, type Fact } from '../../../ctl/facts.ts'
 import type { Context } from '../../../ctl/context.ts'
+import type { ContentRegistry, ContentRegistryPassword } from '../../schemas.ts'
+import { mkdir, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { Failure } from '../../../ctl/exit-codes.ts'
+import { removeOnSignal } from '../../../program/remove-on-signal.ts'
+import { placeFile } from '../../../system/place-file.ts'
+import {
+  type ConfigurationFile,
+  configureContainerd,
+  configureDocker,
+  configureK3s,
+  configurePodman,
+  type ReachedRegistry,
+  type RuntimeConfiguration,
+} from './runtimes.ts'
 import { understand } from '../../../ctl/reply.ts'
 import { eachLine, oneLine } from '../../../ctl/text.ts'
-import type { ContentRegistry, ContentRegistryPassword } from '../../schemas.ts'
-import { configureContainerd } from './containerd.ts'
-import { configureDocker } from './docker.ts'
-import { configureK3s } from './k3s.ts'
-import { placeFiles } from './place-files.ts'
-import { configurePodman } from './podman.ts'
-import type { ReachedRegistry, RuntimeConfiguration } from './reached.ts'
-import { registryFields, registryPath } from './show.ts'
+
+export const registryPath = '/v1/edge-mgmt/content/registry'
+/** What every reply has; the others are of some registries only. */
+export const registryFields = ['isEnabled', 'address', 'port', 'hosts'] as const
+
+/** `edgehostctl content registry show`. */
+export async function showRegistry({ client, output }: Context): Promise<undefined> {
+  const registry = await client.get<ContentRegistry>(registryPath, registryFields)
+  await output.show(registry, (paper) => renderFacts(factsOf(registry), paper))
+  return undefined
+}
+
+function factsOf({ isEnabled, address, port, isTls, isAnonymous, ...registry }: ContentRegistry): Fact[] {
+  const { isListening, problem, username, hosts } = registry
+  const images: Fact = { label: 'Images of', lines: hosts.length > 0 ? hosts : ['-'] }
+  if (!isEnabled)
+    return [
+      {
+        label: 'Registry',
+        lines: ['switched off; content.registry.enabled switches it on'],
+        mood: 'warning',
+      },
+      images,
+    ]
+  const host = address.includes(':') ? `[${address}]` : address
+  return [
+    { label: 'Registry', lines: [`${isTls ? 'https' : 'http'}://${host}:${port}`] },
+    isListening
+      ? { label: 'State', lines: ['listening'], mood: 'good' }
+      : {
+          label: 'State',
+          lines: ['not listening', ...(problem === undefined ? [] : [problem])],
+          mood: 'bad',
+        },
+    {
+      label: 'Access',
+      lines: [isAnonymous ? 'without a password' : `as ${username}, with the password of this host`],
+    },
+    images,
+  ]
+}
+
+export interface PlaceFilesOptions {
+  /** The paths of the files are below it. */
+  readonly directory: string
+  /** Whether files with another content are replaced. */
+  readonly replaces: boolean
+}
+
+/**
+ * Writes files, and the folders that they need.
+ * @returns what was written
+ * @throws Failure before the first is written, if one has another content and may not be replaced
+ */
+export async function placeFiles(
+  files: readonly ConfigurationFile[],
+  { directory, replaces }: PlaceFilesOptions,
+): Promise<Pick<ConfigurationFile, 'path' | 'mode'>[]> {
+  const placed = files.map(({ path, ...file }) => ({ ...file, path: join(directory, path) }))
+  if (!replaces) for (const { path, content } of placed) await requireOurs(path, content)
+  const onBegin = removeOnSignal()
+  for (const { path, mode, content } of placed) {
+    try {
+      await mkdir(dirname(path), { recursive: true })
+      await placeFile({
+        ...{ path, mode: Number.parseInt(mode, 8), onBegin },
+        write: async (file) => {
+          await file.writeFile(content)
+          await file.sync()
+        },
+      })
+    } catch (error) {
+      throw unwritten(path, error)
+    }
+  }
+  return placed.map(({ path, mode }) => ({ path, mode }))
+}
+
+async function requireOurs(path: string, content: string): Promise<void> {
+  const present = await readFile(path, 'utf8').catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw unwritten(path, error)
+  })
+  if (present !== undefined && present !== content)
+    throw new Failure(
+      'failed',
+      `${path} has another content, and nothing was written; join the two by hand (without --directory the command prints its files), or replace it with --replace`,
+    )
+}
+
+const unwritten = (path: string, error: unknown) =>
+  new Failure('failed', `${path} could not be written: ${(error as Error).message}`, { cause: error })
 
 const runtimes: Readonly<Record<string, (registry: ReachedRegistry) => RuntimeConfiguration>> = {
   containerd: configureContainerd,

@@ -5,7 +5,7 @@ import { Failure } from '../../../ctl/exit-codes.ts'
 import type { MissingContentBlob } from '../../schemas.ts'
 import { Interrupted, Refused, UploadGone, type PublishedBundle, type UploadHost } from './host.ts'
 import type { Meter } from '../../../ctl/meter.ts'
-import type { BundleSource, SourceBlob } from './source.ts'
+import type { BundleSource, SourceBlob } from './sources.ts'
 
 export interface SendOptions {
   readonly host: UploadHost

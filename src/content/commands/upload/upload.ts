@@ -10,17 +10,13 @@ import { renderFacts } from '../../../ctl/facts.ts'
 import { AppError } from '../../../errors/app-error.ts'
 import { systemReason } from '../../../errors/system-reason.ts'
 import { readRegularFile } from '../../../system/regular-file.ts'
-import { openCompressed } from './compressed-source.ts'
-import { openFolder } from './folder-source.ts'
+import { openCompressed, openFolder, type BundleSource, NotTar, openTar } from './sources.ts'
 import { fileForm } from '../../../ctl/file-form.ts'
 import { createUploadHost, Interrupted, type UploadHost } from './host.ts'
 import { amount } from '../../../ctl/amount.ts'
 import { keepSession } from '../../../ctl/keep-session.ts'
 import { createMeter, type Meter } from '../../../ctl/meter.ts'
 import { sendBlobs, type Sent } from './send-blobs.ts'
-import type { BundleSource } from './source.ts'
-import { NotTar } from './tar-members.ts'
-import { openTar } from './tar-source.ts'
 
 const connections = 4
 const signatureBytes = 16_384

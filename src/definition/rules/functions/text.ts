@@ -1,5 +1,13 @@
-import { define, defineMany, type TemplateFunction } from './define.ts'
-import { holdToLimit, isList, Refusal, textOf, type Value } from './value.ts'
+import {
+  define,
+  defineMany,
+  type TemplateFunction,
+  holdToLimit,
+  isList,
+  Refusal,
+  textOf,
+  type Value,
+} from './value.ts'
 
 // unicode.IsSpace; JavaScript's \s has U+FEFF and lacks U+0085.
 const blank = '\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000'

@@ -41,7 +41,7 @@ export function textOf(value: Value): string {
 }
 
 /** Go's `%v` of a float: as short as possible; below 1e-4 and from 1e6 on with an exponent of at least two digits. */
-export function floatText(value: number): string {
+function floatText(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value < 0 ? '-Inf' : '+Inf'
   if (Object.is(value, -0)) return '-0'
@@ -59,4 +59,70 @@ export function kindOf(value: Value): string {
   if (isVersion(value)) return 'a version'
   if (typeof value === 'string') return 'text'
   return typeof value === 'boolean' ? 'a boolean' : typeof value === 'bigint' ? 'an integer' : 'a number'
+}
+
+/** A reference of a macro: `.spectro.<kind>.<name>`. */
+export interface Reference {
+  readonly kind: 'var' | 'system' | 'pack' | 'macro'
+  /** The text after the kind: `NAME`, `cluster.name`, `pack.path.to.value`. */
+  readonly name: string
+}
+
+export type Expression =
+  | { readonly kind: 'literal'; readonly value: Value }
+  | { readonly kind: 'reference'; readonly reference: Reference }
+  | { readonly kind: 'call'; readonly name: string; readonly values: readonly Expression[] }
+  | { readonly kind: 'field'; readonly of: Expression; readonly name: string }
+
+interface Kinds {
+  readonly text: string
+  readonly integer: bigint
+  readonly number: number
+  readonly boolean: boolean
+  readonly list: readonly Value[]
+  readonly any: Value
+}
+type Kind = keyof Kinds
+type ArgumentsOf<T extends readonly Kind[]> = { [K in keyof T]: Kinds[T[K]] }
+
+/** A function of templates. */
+export interface TemplateFunction {
+  /** The smallest and the largest number of arguments. */
+  readonly least: number
+  readonly most: number
+  /** @throws Refusal */
+  readonly call: (values: readonly Value[]) => Value
+}
+
+/** A function with arguments of these kinds. Other kinds are refused, as by Go's templates. */
+export function define<const T extends readonly Kind[]>(
+  takes: T,
+  run: (...values: ArgumentsOf<T>) => Value,
+): TemplateFunction {
+  const call = (values: readonly Value[]): Value => {
+    values.forEach((value, index) => checkKind(value, takes[index] ?? 'any'))
+    return run(...(values as unknown as ArgumentsOf<T>))
+  }
+  return { least: takes.length, most: takes.length, call }
+}
+
+/** A function with any number of arguments, at least `least`. */
+export const defineMany = (least: number, run: (values: readonly Value[]) => Value): TemplateFunction => ({
+  ...{ least, most: Infinity, call: run },
+})
+
+const names: Record<Kind, string> = {
+  ...{ text: 'text', integer: 'an integer', number: 'a number', boolean: 'a boolean', list: 'a list' },
+  any: 'a value',
+}
+
+function checkKind(value: Value, kind: Kind): void {
+  const isRight =
+    kind === 'any' ||
+    (kind === 'text' && typeof value === 'string') ||
+    (kind === 'integer' && typeof value === 'bigint') ||
+    (kind === 'number' && (typeof value === 'number' || typeof value === 'bigint')) ||
+    (kind === 'boolean' && typeof value === 'boolean') ||
+    (kind === 'list' && isList(value) && !isDict(value))
+  if (!isRight) throw new Refusal(`takes ${names[kind]}, not ${kindOf(value)}`)
 }

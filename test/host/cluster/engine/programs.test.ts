@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createPrograms } from '../../../../src/cluster/engine/programs.ts'
-import type { FoundProgram } from '../../../../src/content/store/find-program.ts'
+import type { FoundProgram } from '../../../../src/content/store/find.ts'
 import { createRunner } from '../../../../src/system/runner.ts'
 
 let home: string

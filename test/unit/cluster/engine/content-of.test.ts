@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createKubeadmEngine, type KubeadmEngineOptions } from '../../../../src/cluster/engine/kubeadm.ts'
-import type { FoundProgram, ProgramReference } from '../../../../src/content/store/find-program.ts'
+import type { FoundProgram, ProgramReference } from '../../../../src/content/store/find.ts'
 import { wantedCluster } from '../../../support/cluster-parts.ts'
 
 it('the engine needs its programs of the version of Kubernetes, and the newest tools, as far as the content has them', async () => {

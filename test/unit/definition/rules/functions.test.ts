@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { evaluate, functionNames, writeValue } from '../../../../src/definition/rules/evaluate.ts'
-import { parseAction } from '../../../../src/definition/rules/macro-tokens.ts'
-import { parseExpression } from '../../../../src/definition/rules/parse-expression.ts'
+import {
+  evaluate,
+  functionNames,
+  writeValue,
+  parseAction,
+  parseExpression,
+} from '../../../../src/definition/rules/expression.ts'
 
 // Made by test/fixtures/helm/record-functions.ts.
 const record = JSON.parse(

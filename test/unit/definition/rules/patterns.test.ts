@@ -1,7 +1,10 @@
 import { RE2JS } from 're2js'
 import { describe, expect, it } from 'vitest'
-import { createCountedPatterns, createPatterns } from '../../../../src/definition/rules/pattern.ts'
-import { estimatePattern } from '../../../../src/definition/rules/pattern-size.ts'
+import {
+  createCountedPatterns,
+  createPatterns,
+  estimatePattern,
+} from '../../../../src/definition/rules/pattern.ts'
 import { createVariableRules, parseVariables } from '../../../../src/definition/rules/variables.ts'
 import { costlyVariables } from '../../../support/costly-patterns.ts'
 import { cpuNow } from '../../../support/cpu-time.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseDefinitionFile } from '../../../../src/definition/format/definition-file.ts'
-import { parseYaml } from '../../../../src/definition/format/parse-yaml.ts'
+import { parseYaml } from '../../../../src/definition/format/parse.ts'
 import { parsePackConfig } from '../../../../src/cluster/engine/pack-config.ts'
 import { defaultLimits } from '../../../../src/archive/limits.ts'
 import { readPlain } from '../../../../src/definition/rules/plain-values.ts'
