@@ -12,7 +12,7 @@ export interface RecordedLayout {
   readonly layers: Readonly<Record<string, number>>
 }
 
-const folder = new URL('../fixtures/bundle-layouts', import.meta.url)
+const folder = new URL('../fixtures/bundle-layouts/', import.meta.url)
 
 /** Names of the files in test/fixtures/bundle-layouts. */
 export const recordedLayouts = readdirSync(folder)
