@@ -84,7 +84,7 @@ const law = {
   // Another one: it writes the configuration of the daemon, and checks with the calls of uplink.
   connect: [
     ...['base', 'errors', 'system', 'config', 'program', 'outgoing', 'uplink', 'ctl'],
-    ...['host/schemas.ts', ...platformSchemas],
+    ...['edgehostctl/host-sessions.ts', 'host/schemas.ts', ...platformSchemas],
   ],
 }
 const names = Object.keys(law)
@@ -93,8 +93,10 @@ for (const [index, [name, mayUse]] of Object.entries(law).entries())
     if (names.indexOf(other) >= index && !['ctl'].includes(other))
       throw new Error(`src/${name} may not use src/${other}, which stands behind it`)
 
+// The programs of the command line, and the engine that they share.
+const programs = ['ctl', 'edgehostctl', 'edgeplatformctl']
 const folders = readdirSync(join(__dirname, 'src'), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && entry.name !== 'ctl')
+  .filter((entry) => entry.isDirectory() && !programs.includes(entry.name))
   .map(({ name }) => name)
 // The contract of rooms, and what a section of the configuration is written with, are for all.
 const forAll = ['room.ts', 'config/schema-parts.ts']
@@ -162,15 +164,15 @@ const clientLaw = [
     name: 'ctl-is-a-client',
     comment: `src/ctl may use the schemas.ts of any room, base, errors, and: ${forClients.join(', ')}`,
     severity: 'error',
-    from: { path: '^src/ctl/', pathNot: '^src/ctl/(platform-)?nouns\\.ts$' },
+    from: { path: '^src/ctl/' },
     to: { path: '^src/', pathNot: `^src/(${ofClients})` },
   },
   {
-    name: 'ctl-lists-nouns',
-    comment: 'src/ctl/nouns.ts and platform-nouns.ts may use the commands of any room',
+    name: 'programs-list-nouns',
+    comment: 'src/edgehostctl and src/edgeplatformctl may use what src/ctl may, and the commands of any room',
     severity: 'error',
-    from: { path: '^src/ctl/(platform-)?nouns\\.ts$' },
-    to: { path: '^src/', pathNot: `^src/(ctl/|${ofRole('commands')})` },
+    from: { path: '^src/(edgehostctl|edgeplatformctl)/' },
+    to: { path: '^src/', pathNot: `^src/($1/|${ofRole('commands')}|${ofClients})` },
   },
   {
     name: 'commands-are-of-the-client',

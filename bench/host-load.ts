@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createSecureContext } from 'node:tls'
-import { waitAfter } from '../src/uplink/wait.ts'
+import { waitAfter } from '../src/uplink/client.ts'
 import { addressOf, factsOf, uidOf } from './platform-hosts.ts'
 import type { HostLoadArgs, HostLoadOrder, HostLoadResult } from './platform-load.ts'
 

@@ -95,7 +95,7 @@ const loader = await bundle({
 const files: Record<string, string> = {
   'daemon.cjs': daemon,
   'main.cjs': loader,
-  'edgehostctl.cjs': await bundle({ ...startedByUsers('edgehostctl'), entryPoints: ['src/ctl/main.ts'] }),
+  'edgehostctl.cjs': await bundle({ ...startedByUsers('edgehostctl'), entryPoints: ['src/edgehostctl/main.ts'] }),
   'edgeplatformd.cjs': await bundle({
     ...ofPlatform,
     entryPoints: ['src/platform-main.ts'],
@@ -109,7 +109,7 @@ const files: Record<string, string> = {
   }),
   'edgeplatformctl.cjs': await bundle({
     ...startedByUsers('edgeplatformctl', ofPlatform),
-    entryPoints: ['src/ctl/platform-main.ts'],
+    entryPoints: ['src/edgeplatformctl/main.ts'],
   }),
   'backup.cjs': await bundle({ ...ofPlatform, entryPoints: ['src/platform-backup.ts'] }),
   'support.cjs': await bundle({ ...programOptions, entryPoints: ['src/support/main.ts'] }),

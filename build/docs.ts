@@ -18,7 +18,7 @@ import {
 } from '../src/cluster/events/reasons.ts'
 import { formatDocument } from '../src/definition/format/format.ts'
 import { definitionCodes } from '../src/definition/rules/codes.ts'
-import { commandTable } from '../src/ctl/nouns.ts'
+import { commandTable } from '../src/edgehostctl/nouns.ts'
 import { defaultConfigFile } from '../src/configuration.ts'
 import { errorTable, families } from '../src/declarations.ts'
 import { createDeclaringServer, declareRooms } from './declaring-server.ts'

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import { tarEnd, tarHeader, tarPadding } from '../src/archive/ustar.ts'
 import { readBuildDate } from './build-date.ts'
 import { version } from './layout.ts'
-import { commandTable } from '../src/ctl/nouns.ts'
+import { commandTable } from '../src/edgehostctl/nouns.ts'
 import { manualPage, ofHost } from './manual.ts'
 import { neededNode } from './needed-node.ts'
 

@@ -2,7 +2,7 @@ import { program } from '../base/program.ts'
 import { networkForm } from '../base/networks.ts'
 import { Type, type Static, type TSchema } from 'typebox'
 import { path, positive, strict } from '../config/schema-parts.ts'
-import { otherResource } from './rate/resource.ts'
+import { otherResource } from './rate/rows.ts'
 
 const rate = (requestsPerSecond: number, burst: number, of: string) => ({
   requestsPerSecond: positive(requestsPerSecond, 100_000, `Requests a second of one client or user ${of}.`),

@@ -1,7 +1,30 @@
+import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
-import { onClosing } from './connection/closings.ts'
+
+const bySocket = new WeakMap<Socket, Set<() => void>>()
+
+/**
+ * Calls a listener when a socket closes. A reply that waits behind another one on its connection is not told by Node when that is
+ * lost, and a listener of its own on the socket for each would be too many.
+ * @returns a function that removes the listener
+ */
+export function onClosing(socket: Socket, listener: () => void): () => void {
+  if (socket.destroyed) {
+    listener()
+    return () => undefined
+  }
+  let listeners = bySocket.get(socket)
+  if (!listeners) {
+    const added = new Set<() => void>()
+    bySocket.set(socket, (listeners = added))
+    socket.once('close', () => added.forEach((each) => each()))
+  }
+  const known = listeners
+  known.add(listener)
+  return () => known.delete(listener)
+}
 
 /**
  * Aborted when the session of a request ends or its connection closes, with an AppError as its reason: its client waits for the reply no more.
@@ -20,3 +43,13 @@ export function requestEnd({ sessionEnd, socket }: FastifyRequest, { raw }: Fast
 }
 
 const clientGone = () => new AppError(generalErrors.BadRequest, 'the connection ended before the reply')
+
+/**
+ * Keeps the connection of a request open while no bytes move and that is due to this program: its body waits unread for a place, or is whole and being
+ * checked. With a listener for 'timeout', Node does not close it; a client that sends nothing of a body that is being read is closed here.
+ */
+export function keepOpen({ raw, request: { raw: request } }: FastifyReply): void {
+  raw.on('timeout', () => {
+    if (!request.complete && request.readableFlowing === true) request.socket.destroy()
+  })
+}

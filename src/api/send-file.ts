@@ -1,8 +1,41 @@
+import type { FastifyRequest, FastifyReply } from 'fastify'
 import type { FileHandle } from 'node:fs/promises'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { FastifyReply } from 'fastify'
-import { onClosing } from './connection/closings.ts'
+import { onClosing } from './request-end.ts'
 import { mostOfStream } from './connection/waiting-replies.ts'
+
+/** Bytes of a file: `start` and `end`, the last one included. */
+interface ByteRange {
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * Parses the field `Range` of a request (RFC 9110, 14.1 and 14.2).
+ * @returns undefined where the whole file is to be sent: without the field, for one that breaks the grammar, and for several
+ *   ranges, which a server may answer so. `unsatisfiable` for a range without a byte of the file.
+ */
+export function parseRange(
+  field: string | undefined,
+  sizeBytes: number,
+): ByteRange | 'unsatisfiable' | undefined {
+  const [, first = '', last = ''] = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i.exec(field ?? '') ?? []
+  if (first === '' && last === '') return undefined
+  if (first === '') {
+    const count = Math.min(Number(last), sizeBytes)
+    return count === 0 ? 'unsatisfiable' : { start: sizeBytes - count, end: sizeBytes - 1 }
+  }
+  const start = Number(first)
+  if (last !== '' && Number(last) < start) return undefined
+  if (start >= sizeBytes) return 'unsatisfiable'
+  return { start, end: last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1) }
+}
+
+/** The range of a request; with `If-Range` it counts only for the same content (RFC 9110, 13.1.5). */
+export function rangeFor({ headers }: FastifyRequest, etag: string, sizeBytes: number) {
+  const condition = headers['if-range']
+  return condition === undefined || condition === etag ? parseRange(headers.range, sizeBytes) : undefined
+}
 
 /** Sends parts of files as replies, with a bounded amount of memory for all of them. */
 export interface FileSender {
@@ -15,7 +48,7 @@ export interface FileSender {
   sentBytes(): number
 }
 
-export interface FilePart {
+interface FilePart {
   /** Not needed where none of its bytes are sent. */
   readonly file?: FileHandle
   /** First byte. */

@@ -1,11 +1,9 @@
 import { watch } from 'node:fs'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
-import type { Accounts } from './accounts.ts'
-import type { Account } from './account.ts'
-import { needsNss, reasonInFiles, reasonToEnd } from './end-reason.ts'
+import type { Accounts, Account } from './accounts.ts'
+import { needsNss, reasonInFiles, reasonToEnd, type Sessions } from './sessions.ts'
 import type { SessionRecord } from './session-store.ts'
-import type { Sessions } from './sessions.ts'
 
 /** Ends sessions whose account is locked, expired, deleted or replaced. */
 export interface AccountWatch {

@@ -1,5 +1,6 @@
+import type { SystemEntry, Audit } from '../audit/audit.ts'
+import { type SessionRecord, createSessionStore, endMarkFile } from './session-store.ts'
 import { join } from 'node:path'
-import type { Audit } from '../audit/audit.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import type { Database } from '../store/database.ts'
 import type { Client, ClientOf } from '../base/client.ts'
@@ -12,26 +13,36 @@ import { sampleEach } from '../base/sample.ts'
 import type { FiguresOf, Room } from '../room.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { about } from './about.ts'
-import { createAccessTokens } from './access-token.ts'
+import { createAccessTokens, deriveKeys } from './tokens.ts'
 import { createAccounts } from './accounts.ts'
 import { createAccountWatch, type AccountWatch } from './account-watch.ts'
 import { createGuessGuard } from '../credentials/guess-guard.ts'
 import { createGuessStore } from '../credentials/guess-store.ts'
 import type { AuthSettings } from './config.ts'
-import { deriveKeys } from './keys.ts'
-import { createLoginHistory } from './login-history.ts'
-import { createLogin } from './login.ts'
-import { countLogins } from './login-counts.ts'
+import { createLoginHistory, createLogin, countLogins, createPasswordChange } from './login.ts'
 import { createPam } from './pam.ts'
 import { createPamSlots } from './pam-slots.ts'
-import { createPasswordChange } from './password-change.ts'
 import { authRoutes } from './routes.ts'
 import { createSessionAccess } from './session-access.ts'
-import { endEntry } from './session-entry.ts'
-import { createSessionStore, endMarkFile } from './session-store.ts'
 import { createSessions, type IsCallerGone, type Sessions } from './sessions.ts'
 
-export interface AuthOptions {
+// Above this number, the record only has the number of sessions.
+const mostNamed = 10
+
+/** The trail entry for sessions that the daemon ended on its own: one record for any number of sessions. */
+function endEntry(sessions: readonly SessionRecord[], reason: string): SystemEntry {
+  const users = [...new Set(sessions.map(({ userName }) => userName))]
+  const [first] = sessions
+  const resourceName = users.length === 1 ? (users[0] ?? '') : ''
+  const entry = { action: 'delete', kind: 'session', resourceName } as const
+  if (first && sessions.length === 1)
+    return { ...entry, resourceUid: first.uid, message: `End a session: ${reason}` }
+  const uids = sessions.map(({ uid }) => uid).join(', ')
+  const named = sessions.length <= mostNamed ? ` (${uids})` : ''
+  return { ...entry, message: `End ${sessions.length} sessions: ${reason}${named}` }
+}
+
+interface AuthOptions {
   readonly settings: AuthSettings
   readonly runner: CommandRunner
   /** Runs commands that write outside the unit's sandbox. */

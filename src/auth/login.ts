@@ -1,23 +1,111 @@
+import type { Database } from '../store/database.ts'
+import type { Client, ClientOf } from '../base/client.ts'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
 import { authErrors } from './codes.ts'
-import type { Database } from '../store/database.ts'
 import { isUnwritable } from '../store/unwritable.ts'
-import type { ClientOf } from '../base/client.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { Lines } from '../system/anonymous-log.ts'
-import type { Accounts } from './accounts.ts'
-import type { Account } from './account.ts'
-import { isPossiblePassword, isPossibleUserName } from './credentials.ts'
+import type { Accounts, Account } from './accounts.ts'
 import type { GuessGuard } from '../credentials/guess-guard.ts'
-import type { LoginHistory } from './login-history.ts'
 import type { Credentials, Pam } from './pam.ts'
 import type { PamSlots } from './pam-slots.ts'
 import type { Sessions, TokenPair } from './sessions.ts'
+import type { credentialErrors } from '../credentials/codes.ts'
+import { generalErrors } from '../errors/codes.ts'
 
-export interface LoginOptions {
+// Limits of pamtester: it takes options from its arguments and one line from standard input, cut at a newline or NUL,
+// at most PAM_MAX_RESP_SIZE (512 bytes) including the newline.
+const longestUserNameBytes = 256
+const longestPasswordBytes = 511
+
+/** Whether this text can be the name of an account; other text never reaches a child process. */
+export function isPossibleUserName(name: string): boolean {
+  return (
+    name !== '' &&
+    !name.startsWith('-') &&
+    // The colon separates fields of passwd(5), so no account has one.
+    !/[/:]/.test(name) &&
+    // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+    !/[\u0000-\u001f\u007f-\u009f]/.test(name) &&
+    name.isWellFormed() &&
+    Buffer.byteLength(name) <= longestUserNameBytes
+  )
+}
+
+/** The user name in an unvalidated body, as typed. Empty when no account can have it. */
+export function typedUserName(body: unknown): string {
+  const { username } = (typeof body === 'object' && body !== null ? body : {}) as { username?: unknown }
+  if (typeof username !== 'string') return ''
+  return isPossibleUserName(username) ? username : ''
+}
+
+/** Whether this password can be passed to PAM completely. */
+export function isPossiblePassword(password: string): boolean {
+  return (
+    password !== '' &&
+    // eslint-disable-next-line no-control-regex -- NUL, LF and CR end a line for pamtester
+    !/[\u0000\n\r]/.test(password) &&
+    password.isWellFormed() &&
+    Buffer.byteLength(password) <= longestPasswordBytes
+  )
+}
+
+/** The successful logins on this host and their clients. */
+interface LoginHistory {
+  /** Records a success; returns true for the first login of the account on this host. */
+  record(userName: string, client: Client, now: number): boolean
+  /**
+   * Whether this user has logged in from this client; if none of the user's addresses in a network is known, from that
+   * network.
+   */
+  isKnown(userName: string, client: Client): boolean
+  /** Whether any user has logged in from exactly this client. */
+  isKnownClient(client: Client): boolean
+}
+
+// Enough for every workplace of an operator; the oldest address is replaced.
+const addressesPerUser = 32
+
+export function createLoginHistory({ sql, transaction }: Database): LoginHistory {
+  const insertAccount = sql.prepare('INSERT OR IGNORE INTO account (name, first_login_at) VALUES (?, ?)')
+  const renewAddress = sql.prepare(
+    'UPDATE account_address SET last_success_at = ? WHERE name = ? AND address = ?',
+  )
+  const putAddress = sql.prepare(
+    'INSERT INTO account_address (name, address, last_success_at) VALUES (?, ?, ?)',
+  )
+  const trimAddresses = sql.prepare(
+    `DELETE FROM account_address WHERE name = ?1 AND address NOT IN
+       (SELECT address FROM account_address WHERE name = ?1 ORDER BY last_success_at DESC LIMIT ${addressesPerUser})`,
+  )
+  const removeAddress = sql.prepare('DELETE FROM account_address WHERE name = ? AND address = ?')
+  const findAddress = sql.prepare('SELECT 1 FROM account_address WHERE name = ? AND address = ?')
+  const findClient = sql.prepare('SELECT 1 FROM account_address WHERE address = ?')
+  const isThere = (name: string, address: string) => findAddress.get(name, address) !== undefined
+  return {
+    record: (userName, { name: address, network }, now) =>
+      transaction(() => {
+        const name = userName.toLowerCase()
+        if (renewAddress.run(now, name, address).changes === 0) {
+          putAddress.run(name, address, now)
+          // An entry for the whole network, from when it was not known to be on-link, is replaced.
+          if (network !== undefined) removeAddress.run(name, network)
+          trimAddresses.run(name)
+        }
+        return insertAccount.run(userName, now).changes > 0
+      }),
+    isKnown(userName, { name: address, network }) {
+      const name = userName.toLowerCase()
+      return isThere(name, address) || (network !== undefined && isThere(name, network))
+    },
+    isKnownClient: ({ name }) => findClient.get(name) !== undefined,
+  }
+}
+
+interface LoginOptions {
   readonly pam: Pam
   readonly slots: PamSlots
   readonly guard: GuessGuard
@@ -66,7 +154,7 @@ export interface Login {
 }
 
 /** Makes the error of a refusal; `words` is the text of PAM, if PAM refused. */
-export type Refuse = (words?: string) => AppError
+type Refuse = (words?: string) => AppError
 
 /** `refusal` is for the journal only. */
 type Finding =
@@ -258,3 +346,114 @@ function describeRefusal(pamReason: string, account: Account | undefined, now: n
   if (account.expiresAt !== undefined && account.expiresAt <= now) return 'account expired'
   return pamReason
 }
+
+/**
+ * The outcome of an attempt. `refused`: the password is wrong, or the account may not log in. `expired`: the password
+ * is right, but must be changed first. `limited`: too many earlier failures. `busy`: too many logins at once. `failed`:
+ * PAM or the directory did not answer.
+ */
+type LoginOutcome = 'accepted' | 'refused' | 'expired' | 'limited' | 'busy' | 'failed'
+
+interface LoginFigures {
+  /** Why the password was checked. */
+  readonly purpose: 'login' | 'password-change'
+  readonly outcome: LoginOutcome
+  readonly count: number
+}
+
+const outcomes = {
+  InvalidCredentials: 'refused',
+  OldPasswordWrong: 'refused',
+  PasswordExpired: 'expired',
+  TooManyAttempts: 'limited',
+  TooManyLogins: 'busy',
+} as const satisfies Partial<Record<keyof (typeof authErrors & typeof credentialErrors), LoginOutcome>>
+
+const none = () => ({ accepted: 0, refused: 0, expired: 0, limited: 0, busy: 0, failed: 0 })
+
+/** Counts the outcomes of login attempts. */
+export function countLogins(login: Login): { login: Login; figures: () => readonly LoginFigures[] } {
+  const counts = { login: none(), 'password-change': none() }
+
+  async function count<T>(purpose: LoginFigures['purpose'], result: Promise<T>): Promise<T> {
+    try {
+      const value = await result
+      counts[purpose].accepted += 1
+      return value
+    } catch (error) {
+      counts[purpose][outcomeOf(error)] += 1
+      throw error
+    }
+  }
+
+  return {
+    login: {
+      login: (...request) => count('login', login.login(...request)),
+      check: (...request) => count('password-change', login.check(...request)),
+    },
+    figures: () =>
+      (['login', 'password-change'] as const).flatMap((purpose) =>
+        Object.entries(counts[purpose]).map(([outcome, count]) => ({
+          purpose,
+          outcome: outcome as LoginOutcome,
+          count,
+        })),
+      ),
+  }
+}
+
+function outcomeOf(error: unknown): LoginOutcome {
+  const code = error instanceof AppError ? error.code : ''
+  return code in outcomes ? outcomes[code as keyof typeof outcomes] : 'failed'
+}
+
+interface PasswordChangeOptions {
+  readonly login: Login
+  readonly pam: Pam
+  readonly sessions: Sessions
+  readonly log: Logger
+}
+
+export interface PasswordChange {
+  /**
+   * Changes a password and ends all sessions of the user. The old password is checked first, with the guard of logins,
+   * so that this does not bypass the counters.
+   * @param isLoggedIn a wrong old password is then a 400, otherwise the 401 of a login
+   * @returns the number of ended sessions
+   * @throws AppError BadRequest, OldPasswordWrong, InvalidCredentials, PasswordRefused and those of a login
+   */
+  change(request: LoginRequest & { readonly newPassword: string }, isLoggedIn: boolean): Promise<number>
+}
+
+export function createPasswordChange({ login, pam, sessions, log }: PasswordChangeOptions): PasswordChange {
+  return {
+    async change({ newPassword, ...request }, isLoggedIn) {
+      if (!isPossiblePassword(newPassword)) {
+        throw new AppError(
+          generalErrors.BadRequest,
+          'newPassword must have at most 511 bytes and no NUL, CR or LF',
+          {
+            details: { field: 'newPassword' },
+          },
+        )
+      }
+      const account = await login.check(request, 'password change', isLoggedIn ? oldPasswordWrong : undefined)
+      const words = await pam.changePassword({ ...request, userName: account.name, newPassword })
+      if (words !== undefined)
+        throw new AppError(authErrors.PasswordRefused, words, { details: { field: 'newPassword' } })
+      const ended = sessions.list().filter(({ userName }) => userName === account.name)
+      sessions.end(ended, 'password changed')
+      log.info({ ref: request.ref, user: account.name, address: request.address }, 'password changed')
+      return ended.length
+    },
+  }
+}
+
+const oldPasswordWrong: Refuse = (words) =>
+  new AppError(
+    authErrors.OldPasswordWrong,
+    words ? `oldPassword is wrong: ${words}` : 'oldPassword is wrong',
+    {
+      details: { field: 'oldPassword' },
+    },
+  )

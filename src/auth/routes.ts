@@ -1,8 +1,15 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { clearTokenCookies, findCookie, refreshCookie, setTokenCookies } from '../api/cookies.ts'
-import { callerOf, requireSameOrigin, sessionCallerOf } from '../api/guard.ts'
+import {
+  clearTokenCookies,
+  findCookie,
+  refreshCookie,
+  setTokenCookies,
+  callerOf,
+  requireSameOrigin,
+  sessionCallerOf,
+} from '../api/guard.ts'
 import { errorReplies, NoContent } from '../api/schemas.ts'
 import { Uid, uidOf } from '../base/uid.ts'
 import { AppError } from '../errors/app-error.ts'
@@ -10,8 +17,7 @@ import { generalErrors } from '../errors/codes.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import { listOf } from '../lists/page.ts'
 import { listParameters, parseListQuery } from '../lists/query.ts'
-import type { Login } from './login.ts'
-import type { PasswordChange } from './password-change.ts'
+import { type Login, type PasswordChange, typedUserName } from './login.ts'
 import {
   CurrentUser,
   LoginBody,
@@ -24,9 +30,7 @@ import {
   UserToken,
 } from './schemas.ts'
 import type { TokenPair } from './sessions.ts'
-import type { SessionAccess } from './session-access.ts'
-import { sessionList } from './session-list.ts'
-import { typedUserName } from './credentials.ts'
+import { type SessionAccess, sessionList } from './session-access.ts'
 
 export interface AuthRoutesOptions {
   readonly login: Login

@@ -1,21 +1,38 @@
+import { type MemoryField, listInMemory } from '../lists/memory.ts'
+import type { ListResource } from '../lists/resource.ts'
+import { SessionItem } from './schemas.ts'
+import type { SessionRecord } from './session-store.ts'
 import type { Role } from '../base/role.ts'
 import { AppError } from '../errors/app-error.ts'
 import { seeDisk } from '../errors/advice.ts'
 import { generalErrors } from '../errors/codes.ts'
-import { listInMemory } from '../lists/memory.ts'
 import type { Page } from '../lists/page.ts'
 import type { ListQuery } from '../lists/query.ts'
 import type { Clock } from '../system/clock.ts'
-import type { SessionCaller } from './accepted-tokens.ts'
-import { reasonInFiles, reasonToEnd } from './end-reason.ts'
+import type { SessionCaller } from './tokens.ts'
+import { reasonInFiles, reasonToEnd, type Sessions, type TokenPair } from './sessions.ts'
 import type { Accounts } from './accounts.ts'
-import { sessionList } from './session-list.ts'
-import type { SessionItem } from './schemas.ts'
-import type { SessionRecord } from './session-store.ts'
-import type { Sessions, TokenPair } from './sessions.ts'
+
+/** What queries of the list of sessions may name. */
+export const sessionList: ListResource<MemoryField<SessionRecord>> = {
+  name: 'sessions',
+  key: 'uid',
+  fields: {
+    uid: { type: 'text', read: ({ uid }) => uid },
+    userName: { type: 'text', read: ({ userName }) => userName },
+    role: { type: 'text', read: ({ role }) => role },
+    address: { type: 'text', read: ({ address }) => address },
+    creationTimestamp: { type: 'time', read: ({ createdAt }) => createdAt },
+    lastRenewalTimestamp: { type: 'time', read: ({ renewedAt }) => renewedAt },
+    expirationTimestamp: { type: 'time', read: ({ expiresAt }) => expiresAt },
+  },
+  // Not by renewal: a session that is renewed while a client pages would be missed.
+  defaultOrder: [{ path: 'creationTimestamp', direction: -1 }],
+  item: SessionItem,
+}
 
 /** The caller of a session request; root on the local socket has no session of its own. */
-export interface SessionReader {
+interface SessionReader {
   readonly userName: string
   readonly role: Role
   readonly sessionUid: string | undefined

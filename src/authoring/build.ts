@@ -3,12 +3,16 @@ import { planBuild } from '../definition/build/build-plan.ts'
 import { readPlanned } from '../definition/build/check-plan.ts'
 import { defaultLimits } from '../archive/limits.ts'
 import { Failure, type ExitName } from '../ctl/exit-codes.ts'
-import { renderFacts } from '../ctl/facts.ts'
+import { renderFacts } from '../ctl/table.ts'
 import { plural } from '../ctl/text.ts'
-import { describeContents, megabytes } from './contents.ts'
-import type { CommandContext } from './command-context.ts'
-import { renderProblems, sortProblems } from './problems.ts'
-import { createProgress } from './progress.ts'
+import {
+  describeContents,
+  megabytes,
+  type CommandContext,
+  renderProblems,
+  sortProblems,
+  createProgress,
+} from './context.ts'
 
 /** The options of `edgehostctl definition build`. */
 export interface BuildRequest {

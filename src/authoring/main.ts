@@ -7,11 +7,11 @@ import { AppError } from '../errors/app-error.ts'
 import { removeOnSignal } from '../program/remove-on-signal.ts'
 import { OutputFailed, writeError } from '../program/standard-output.ts'
 import { build } from './build.ts'
-import type { CommandContext } from './command-context.ts'
+import type { CommandContext } from './context.ts'
 import { buildContent } from './content/build.ts'
 import { inspectContent } from './content/inspect.ts'
 import { inspect } from './inspect.ts'
-import { validate } from './validate.ts'
+import { validate } from './opened.ts'
 
 /** The program behind `edgehostctl definition` and `edgehostctl content`. edgehostctl has already checked the command line. */
 async function main(): Promise<ExitName> {

@@ -6,7 +6,7 @@ import type { Trust, Way } from '../outgoing/connection.ts'
 import { causeOfError, type Cause } from '../uplink/cause.ts'
 import { createPlatformClient, type Answer, type PlatformClient } from '../uplink/client.ts'
 import { createProbe } from '../uplink/probe.ts'
-import { readRecord, type PlatformRecord } from '../uplink/record.ts'
+import { readRecord, type PlatformRecord } from '../uplink/session.ts'
 
 /** The names of the checks, in their order. */
 export type CheckName = 'name' | 'route' | 'TLS' | 'clock' | 'token'

@@ -1,6 +1,6 @@
 import { lstat, mkdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { withLock } from '../ctl/lock.ts'
+import { withLock } from '../ctl/folder.ts'
 import { systemReason } from '../errors/system-reason.ts'
 import { replaceFile, sweepTemporary, syncFolder } from '../system/files.ts'
 import { FileRefused } from '../system/regular-file.ts'

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { program } from '../base/program.ts'
-import type { CommandLine } from './command.ts'
+import type { CommandLine, Program } from './command.ts'
 import { Failure } from './exit-codes.ts'
 import { chooseTarget, type SocketTarget } from './target.ts'
 
@@ -36,4 +36,25 @@ export function become(file: string, args: readonly string[]): never {
   if (!process.execve)
     throw new Failure('failed', `this command cannot run on ${process.platform}; use Linux or macOS`)
   return process.execve(process.execPath, [process.execPath, path, ...args], process.env)
+}
+
+/** Replaces this process by the program that makes and reads archives with the code of the daemon. */
+export const handOver: Program = async (
+  { command, arguments: words, options, lists = {}, outputFile },
+  table,
+) => {
+  const refused = (['host', 'user', 'fingerprint', 'socket'] as const).find(
+    (name) => options[name] !== undefined,
+  )
+  if (refused !== undefined)
+    throw new Failure(
+      'usage',
+      `${command.name} does not take --${refused}: it works on files of this machine`,
+    )
+  const single = Object.entries(options).map(([name, value]) =>
+    table.options.get(name)?.value === undefined ? `--${name}` : `--${name}=${value}`,
+  )
+  const many = Object.entries(lists).flatMap(([name, values]) => values.map((value) => `--${name}=${value}`))
+  const archive = outputFile === undefined ? [] : [`--archive=${outputFile}`]
+  become('definition.cjs', [...single, ...many, ...archive, '--', ...command.name.split(' '), ...words])
 }

@@ -48,7 +48,7 @@ export interface Client {
   ): Promise<Reply>
 }
 
-export interface ClientOptions {
+interface ClientOptions {
   readonly target: Target
   readonly transport: Transport
   /** From `--user`: the session must be of this account. */
@@ -173,3 +173,16 @@ export function notLoggedIn(target: Target, refusal: Failure): Failure {
 }
 
 const notLoggedInOn = (name: string) => `not logged in on ${name}: ${program.ctl} --host ${name} login`
+
+const everyMs = 300_000
+
+/**
+ * Keeps a session alive while something is sent: it ends some time after its last renewal, two hours by default, and with it a
+ * request that lasts longer. A refused token is renewed by the client.
+ * @returns ends it
+ */
+export function keepSession(client: Pick<Client, 'ask'>, ms = everyMs): () => void {
+  const ask = () => void client.ask({ method: 'GET', path: '/v1/users/current' }).catch(() => undefined)
+  const timer = setInterval(ask, ms)
+  return () => clearInterval(timer)
+}

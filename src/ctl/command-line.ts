@@ -2,9 +2,11 @@ import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { nearestName } from '../base/nearest-name.ts'
 import { program } from '../base/program.ts'
 import { printable } from '../base/printable.ts'
-import type { Command, CommandLine, CommandTable } from './command.ts'
-import { optionOf, optionsOf } from './command-table.ts'
-import { Failure } from './exit-codes.ts'
+import { type Command, type CommandLine, type CommandTable, optionOf, optionsOf } from './command.ts'
+import { Failure, exitCodes } from './exit-codes.ts'
+import { OutputFailed, writeError } from '../program/standard-output.ts'
+import { outputFailure } from './output.ts'
+import { eachLine } from './text.ts'
 
 // A value of --output with such an ending is a file, any other is a format.
 const archiveName = /\.(?:tgz|tar|tar\.gz|tar\.zst)$/
@@ -201,4 +203,20 @@ function suggest(name: string, known: readonly string[], prefix = ''): string {
 function refuse(message: string, command?: string): Failure {
   const where = `${program.ctl} help${command === undefined ? '' : ` ${command}`}`
   return new Failure('usage', `${message}\nSee: ${where}`)
+}
+
+/** The process of a command line. It loads only the code of the given command. */
+export function runCommandLine(table: CommandTable): void {
+  main(table).catch((error: unknown) => {
+    const failure = error instanceof OutputFailed ? outputFailure(error) : error
+    if (!(failure instanceof Failure)) throw failure
+    if (failure.message !== '') writeError(`${program.ctl}: ${eachLine(failure.message)}\n`)
+    process.exitCode = exitCodes[failure.exitName].code
+  })
+}
+
+async function main(table: CommandTable): Promise<void> {
+  const line = parseCommandLine(process.argv.slice(2), table)
+  const run = await line.command.load()
+  process.exitCode = exitCodes[(await run(line, table)) ?? 'ok'].code
 }

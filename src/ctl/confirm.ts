@@ -1,8 +1,12 @@
 import { Failure } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
+import { readFileSync } from 'node:fs'
+import type { CommandLine } from './command.ts'
+import type { Context } from './context.ts'
+import { oneLine } from './text.ts'
 
 /** A question before something is done. */
-export interface Question {
+interface Question {
   /** What will happen. */
   readonly what: string
   /** For example `Delete it?`. */
@@ -23,7 +27,7 @@ export function confirm(terminal: Terminal, { what, ask, done }: Question): void
 }
 
 /** The question of a deletion. @param what what goes */
-export const deletion = (what: string): Question => ({ what, ask: 'Delete it?', done: 'deleted' })
+const deletion = (what: string): Question => ({ what, ask: 'Delete it?', done: 'deleted' })
 
 /**
  * Asks whether something shall be deleted.
@@ -32,3 +36,39 @@ export const deletion = (what: string): Question => ({ what, ask: 'Delete it?', 
  */
 export const confirmDeletion = (terminal: Terminal, question: string): void =>
   confirm(terminal, deletion(question))
+
+/**
+ * The account of a login, from its argument or `--user`.
+ * @throws Failure usage where both are given and differ
+ */
+export function nameAccount({ arguments: [argument], options: { user } }: CommandLine): string | undefined {
+  if (argument !== undefined && user !== undefined && argument !== user)
+    throw new Failure(
+      'usage',
+      `login ${oneLine(argument)} contradicts --user ${oneLine(user)}; name one account`,
+    )
+  return argument ?? user
+}
+
+/**
+ * A password, from standard input with `--password-stdin`, or asked for without an echo.
+ * @throws Failure usage where there is neither; failed for an empty one
+ */
+export async function readPassword(
+  { line, terminal }: Pick<Context<'password-stdin'>, 'line' | 'terminal'>,
+  question: string,
+): Promise<string> {
+  if (line.options['password-stdin'] !== undefined) {
+    const [first = ''] = readFileSync(0, 'utf8').split('\n')
+    return requirePassword(first.replace(/\r$/, ''))
+  }
+  const typed = await terminal.askSecretly(question)
+  if (typed === undefined)
+    throw new Failure('usage', 'there is no terminal to ask for the password on; use --password-stdin')
+  return requirePassword(typed)
+}
+
+function requirePassword(password: string): string {
+  if (password === '') throw new Failure('failed', 'the password is empty')
+  return password
+}

@@ -9,8 +9,9 @@ import {
   openSync,
   renameSync,
   rmSync,
+  statSync,
+  writeFileSync,
 } from 'node:fs'
-import { statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { program } from '../base/program.ts'
@@ -92,7 +93,7 @@ export function removePrivate(path: string): boolean {
  * Creates a folder that only this user may open, if it is missing, and checks that files can be created in it.
  * @throws Failure that names the path and the reason
  */
-export function makePrivateFolder(path: string): void {
+function makePrivateFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 })
     if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o700)
@@ -103,7 +104,55 @@ export function makePrivateFolder(path: string): void {
 }
 
 /** @param what the operation that failed, for example `read` */
-export const refused = (path: string, what: string, error: unknown): Failure =>
+const refused = (path: string, what: string, error: unknown): Failure =>
   new Failure('failed', `${path} cannot be ${what}: ${systemReason(error as NodeJS.ErrnoException)}`, {
     cause: error,
   })
+
+const defaultTimeoutMs = 30_000
+
+/** How a lock is waited for. */
+interface LockWait {
+  /** Milliseconds; 30 seconds where it is not given. */
+  readonly timeoutMs?: number
+  /** Says that another process still has the lock. */
+  readonly held?: string
+}
+
+/**
+ * Runs work that two invocations must not run at once. The lock is that of SQLite on an empty file, since Node has no
+ * flock(2): the kernel releases it when the process ends, however that happens.
+ * @throws Failure
+ */
+export async function withLock<T>(
+  path: string,
+  work: () => Promise<T>,
+  { timeoutMs = defaultTimeoutMs, held }: LockWait = {},
+): Promise<T> {
+  makePrivateFolder(dirname(path))
+  try {
+    closeSync(openSync(path, 'a', 0o600))
+  } catch (error) {
+    throw refused(path, 'written', error)
+  }
+  const { DatabaseSync } = await import('node:sqlite')
+  const lock = new DatabaseSync(path, { timeout: timeoutMs })
+  try {
+    try {
+      lock.exec('BEGIN EXCLUSIVE')
+    } catch (error) {
+      // https://www.sqlite.org/rescode.html: SQLITE_BUSY
+      const isHeld = (error as { errcode?: number }).errcode === 5
+      const seconds = timeoutMs / 1_000
+      throw isHeld
+        ? new Failure(
+            'failed',
+            held ?? `another ${program.ctl} has held ${path} for ${seconds} seconds; end it and try again`,
+          )
+        : refused(path, 'locked', error)
+    }
+    return await work()
+  } finally {
+    lock.close()
+  }
+}

@@ -3,6 +3,7 @@ import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { printable } from '../base/printable.ts'
 import { systemReason } from '../errors/system-reason.ts'
 import { Failure } from './exit-codes.ts'
+import { isUtf8 } from 'node:buffer'
 
 // Far larger than any body that a daemon accepts as JSON.
 const usualLimitBytes = 16_777_216
@@ -37,4 +38,55 @@ export function readBody(file: string, name: string, limitBytes = usualLimitByte
     )
   }
   return body.bytes()
+}
+
+/**
+ * Reads a file of the user, YAML or JSON; - is standard input.
+ * @param what the file has to be, for messages: `the body of POST /v1/things`
+ * @throws Failure usage naming the file and the place where it is neither YAML nor JSON, without anything of its content
+ */
+export async function readMapping(file: string, what: string): Promise<object> {
+  const refuse = (why: string, cause?: unknown) =>
+    new Failure('usage', `FILE: ${printable(file)} ${why}`, { cause })
+  const bytes = readBody(file, 'FILE')
+  if (!isUtf8(bytes) || bytes.includes(0))
+    throw refuse('is not text in UTF-8, so it is neither YAML nor JSON')
+  const { parse, YAMLParseError } = await import('yaml')
+  let parsed: unknown
+  try {
+    // JSON is YAML too.
+    parsed = parse(bytes.toString(), { logLevel: 'error' })
+  } catch (error) {
+    if (error instanceof YAMLParseError && error.code === 'MULTIPLE_DOCS')
+      throw refuse('has more than one YAML document; write one', error)
+    // Below its first line is an excerpt; a quoted text is a part of the file too.
+    const [reason = ''] = (error as Error).message.split('\n')
+    throw refuse(`is not YAML or JSON: ${reason.replace(/: ".*"/, '').replace(/:$/, '')}`, error)
+  }
+  if (parsed === null) throw refuse(`is empty; write ${what}`)
+  if (typeof parsed !== 'object' || Array.isArray(parsed))
+    throw refuse(`is not a mapping such as metadata: {name: shop}; write ${what}`)
+  return parsed
+}
+
+/** The public keys of a file, a line each, without comments. @throws Failure usage, without anything of the file */
+export function readKeys(file: string): string[] {
+  const text = readBody(file, '--ssh-key').toString()
+  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text))
+    throw new Failure(
+      'usage',
+      `--ssh-key: ${printable(file)} has a private key, which stays where it is; give the public one, ${printable(file)}.pub`,
+    )
+  const keys = text
+    .split(/\r?\n/)
+    .map((each) => each.trim())
+    .filter((each) => each !== '' && !each.startsWith('#'))
+  if (keys.length === 0) throw new Failure('usage', `--ssh-key: ${printable(file)} has no key`)
+  return keys
+}
+
+/** A public key by its type and comment; without a comment by its end, in which keys differ. */
+export function shortKey(key: string): string {
+  const [type = '', material = '', ...comment] = key.trim().split(/\s+/)
+  return `${type} ${comment.length > 0 ? comment.join(' ') : `...${material.slice(-16)}`}`
 }

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { readPrivate, removePrivate, writePrivate } from './folder.ts'
-import { withLock } from './lock.ts'
+import { readPrivate, removePrivate, writePrivate, withLock } from './folder.ts'
 import { toFailure, type Reply } from './reply.ts'
 import type { HostTarget } from './target.ts'
 

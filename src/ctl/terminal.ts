@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs'
 import { isatty, ReadStream } from 'node:tty'
 import { Failure } from './exit-codes.ts'
-import type { Paper } from './facts.ts'
+import type { Paper } from './table.ts'
 
 /** Questions to the user. */
 export interface Terminal {
@@ -98,4 +98,19 @@ export function readPaper(environment: NodeJS.ProcessEnv, noColor: boolean): Pap
   // https://no-color.org: any value but the empty one.
   const isColoured = !noColor && !environment.NO_COLOR && environment.TERM !== 'dumb'
   return { columns: columns >= 1 ? Math.floor(columns) : 80, isColoured }
+}
+
+const interruptedCode = 130
+
+/**
+ * Calls `work` at Ctrl-C, and ends the program as a shell expects it.
+ * @returns takes it back
+ */
+export function onInterrupt(work: () => void): () => void {
+  const end = () => {
+    work()
+    process.exit(interruptedCode)
+  }
+  process.once('SIGINT', end)
+  return () => void process.off('SIGINT', end)
 }

@@ -1,5 +1,15 @@
 import { escapeInvisible } from '../base/printable.ts'
 
+const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
+
+/** A size for people, in decimal units: `1.2 GB`. */
+export function amount(bytes: number): string {
+  let value = bytes
+  let unit = 0
+  for (; value >= 999.5 && unit < units.length - 1; unit += 1) value /= 1_000
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit] ?? ''}`
+}
+
 // East Asian Width W and F (Unicode 16, EastAsianWidth.txt) by blocks, and characters that terminals draw as an emoji.
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{17000}-\u{18d08}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u

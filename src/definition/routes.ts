@@ -3,7 +3,7 @@ import { formParts } from '../upload/form-parts.ts'
 import { addMultipart, formSchema } from '../upload/multipart.ts'
 import { matchesEtag } from '../api/etag.ts'
 import { callerOf } from '../api/guard.ts'
-import { keepOpen } from '../api/keep-open.ts'
+import { keepOpen } from '../api/request-end.ts'
 import { errorReplies, NoContent, notModified } from '../api/schemas.ts'
 import { requireTag } from '../errors/refused-field.ts'
 import {

@@ -4,9 +4,8 @@ import { parseJson } from '../base/json.ts'
 import { createAgent } from '../outgoing/connection.ts'
 import { ForeignReply, NoReply } from '../outgoing/failures.ts'
 import { replyTo } from '../outgoing/reply.ts'
-import { causeOfError, causeOfReply, type Cause } from './cause.ts'
+import { causeOfError, causeOfReply, type Cause, createOwnSecrets } from './cause.ts'
 import type { PlatformClientOptions } from './client.ts'
-import { createOwnSecrets } from './own-secrets.ts'
 
 /** A request for bytes of any length. */
 export interface FetchOrder {

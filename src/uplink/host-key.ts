@@ -1,8 +1,73 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, type KeyObject } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { replaceFile, sweepTemporary, syncFolder } from '../system/files.ts'
+import { unlink, mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { systemReason } from '../errors/system-reason.ts'
+import { syncFolder, replaceFile, sweepTemporary } from '../system/files.ts'
 import { readRegularFile } from '../system/regular-file.ts'
+import type { Logger } from '../system/log.ts'
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, type KeyObject } from 'node:crypto'
+
+/**
+ * The name under which this host is registered: the one that its administrator has given it, otherwise its host name, each with dashes where the
+ * platform does not accept its characters, otherwise its id. `localhost` is a name of every host.
+ * @param given `metadata.name` of this host, which is the id where none was given
+ */
+export function registeredName(given: string, hostName: string, id: string): string {
+  const names = [given === id ? '' : given, /^localhost(\.|$)/i.test(hostName) ? '' : hostName, id]
+  // An id may end with a dot or a dash.
+  return names.map(toAccepted).find((name) => name !== '') ?? 'host'
+}
+
+const toAccepted = (name: string): string =>
+  name
+    .replace(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '')
+    .slice(0, 253)
+    .replace(/[^A-Za-z0-9]+$/, '')
+
+/** The file of the registration token, which is there until the host is registered. */
+interface TokenFile {
+  /** The token; undefined where there is no file, or none that can be read. */
+  readToken(): Promise<string | undefined>
+  removeToken(): Promise<void>
+}
+
+// Far longer than a token.
+const mostBytes = 4_096
+
+export function createTokenFile(path: string | undefined, log: Logger): TokenFile {
+  let hasWarned = false
+  const warn = (error: unknown, what: string) => {
+    if (!hasWarned)
+      log.warn(
+        { file: path, reason: systemReason(error as NodeJS.ErrnoException) },
+        `the file of the registration token ${what}`,
+      )
+    hasWarned = true
+  }
+  return {
+    async readToken() {
+      if (path === undefined) return undefined
+      try {
+        const token = (await readRegularFile(path, mostBytes)).bytes.toString().trim()
+        return token === '' ? undefined : token
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+          warn(error, 'cannot be read; connect again: edgehostctl platform connect')
+        return undefined
+      }
+    },
+    async removeToken() {
+      if (path === undefined) return
+      try {
+        await unlink(path)
+        await syncFolder(dirname(path))
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+          warn(error, 'cannot be removed by the daemon; remove it, since others may register hosts with it')
+      }
+    },
+  }
+}
 
 /** The Ed25519 key by which the platform knows this host. */
 export interface HostKey {
@@ -15,7 +80,6 @@ export interface HostKey {
 /** Folder in the state folder. */
 export const platformFolder = 'platform'
 const keyFile = 'host-key.pem'
-const mostBytes = 4_096
 
 /**
  * The key of this host in the state folder.

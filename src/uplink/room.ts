@@ -1,3 +1,5 @@
+import { type HostEvent, createEventQueue } from './event-queue.ts'
+import { type HostHealth, createLink, type Link } from './link.ts'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,28 +18,44 @@ import type { Secrets } from '../secrets/secrets.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { about } from './about.ts'
-import { causeInWords, type Cause } from './cause.ts'
+import { causeInWords, type Cause, createOwnSecrets, secretsOfKubeconfig } from './cause.ts'
 import { createPlatformClient, type PlatformClient, type PlatformClientOptions } from './client.ts'
 import type { PlatformOfHost } from './config.ts'
-import { createEventQueue, type HostEvent } from './event-queue.ts'
 import { reportedFacts, type ReportedFacts } from './facts.ts'
 import { createFetch, type Fetch } from './fetch.ts'
-import { createHostHealth } from './host-health.ts'
-import { openHostKey, platformFolder } from './host-key.ts'
-import { createLink, type Link } from './link.ts'
+import { openHostKey, platformFolder, registeredName, createTokenFile } from './host-key.ts'
 import { openLinkStore, type LinkStore, type Registration } from './link-store.ts'
-import { registeredName } from './name.ts'
-import { createOwnSecrets, secretsOfKubeconfig } from './own-secrets.ts'
 import { platformLinkRoutes } from './routes.ts'
 import type { PlatformLink, RegistrationStatus } from './schemas.ts'
 import { createHandshake } from './session.ts'
-import { createTokenFile } from './token-file.ts'
 import { wantedInWords } from './wanted/decide.ts'
 import { createDownload } from './wanted/download.ts'
 import { createFollow, type ClusterToFollow, type Follow } from './wanted/follow.ts'
 import { tarOverhead } from './wanted/read-delivery.ts'
 import { createReports, type ClusterReport, type Reports } from './wanted/reports.ts'
 import { openWantedStore } from './wanted/wanted-store.ts'
+
+/** Says how this host is, and reports an event when that changes. */
+function createHostHealth(
+  failing: () => readonly string[],
+  report: (event: HostEvent) => void,
+): () => HostHealth {
+  let known = ''
+  return () => {
+    const names = failing().join(', ')
+    if (names !== known)
+      report({
+        component: 'edgehostd',
+        ...(names === ''
+          ? { severity: 'Normal', reason: 'HostReady', message: 'all checks of the host hold again' }
+          : { severity: 'Warning', reason: 'HostNotReady', message: `checks of the host fail: ${names}` }),
+      })
+    known = names
+    return names === ''
+      ? { state: 'healthy', message: '' }
+      : { state: 'unhealthy', message: `checks fail: ${names}`.slice(0, 1_024) }
+  }
+}
 
 export interface UplinkOptions {
   readonly settings: PlatformOfHost

@@ -1,5 +1,10 @@
 import { Type, type Static } from 'typebox'
-import { wantedReasons } from './wanted/reasons.ts'
+
+/** What the condition `Wanted` says of what the platform wants. */
+export const wantedReasons = [
+  ...(['Applied', 'Downloading', 'Applying', 'DownloadFailed', 'SumWrong', 'Refused'] as const),
+  ...(['ContentMissing', 'NewerOnHost', 'DeletedOnHost', 'ClusterExists', 'Deleting', 'Deleted'] as const),
+] as const
 
 /** How far the registration of this host is, in `status.registrationStatus` and in the reply of `GET /v1/edge-mgmt/platform`. */
 export const RegistrationStatus = Type.Enum([

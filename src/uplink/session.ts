@@ -1,10 +1,49 @@
+import type { Registration, LinkStore } from './link-store.ts'
 import { printable } from '../base/printable.ts'
 import { codeOfReply, type Cause } from './cause.ts'
 import type { Answer, PlatformClient } from './client.ts'
 import { toRegistration, type ReportedFacts } from './facts.ts'
 import type { HostKey } from './host-key.ts'
-import type { LinkStore, Registration } from './link-store.ts'
-import { longestName, readRecord } from './record.ts'
+
+/** What a reply to a registration says of this host. */
+export interface PlatformRecord extends Pick<Registration, 'edgeHostUid' | 'projectUid' | 'tenantUid'> {
+  /** The name of this host there. */
+  readonly name: string
+  /** That of its project; empty where the platform does not say it. */
+  readonly projectName: string
+}
+
+// What a reply says is stored, and is a part of later calls: nothing is taken that no platform says.
+const uid = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+/** Characters of a name in a reply of the platform. */
+const longestName = 253
+
+type Unknown<Keys extends string> = Readonly<Partial<Record<Keys, unknown>>>
+
+const isUid = (value: unknown): value is string => typeof value === 'string' && uid.test(value)
+
+const nameIn = (value: unknown) => (typeof value === 'string' ? value.slice(0, longestName) : '')
+
+/**
+ * Reads the reply to a registration, or to a dry run, where the uid may be empty.
+ * @returns undefined for what is no record
+ */
+export function readRecord(body: unknown): PlatformRecord | undefined {
+  const { metadata, aclmeta, projectName } = {
+    ...(body as Unknown<'metadata' | 'aclmeta' | 'projectName'> | null | undefined),
+  }
+  const { uid: edgeHostUid, name } = { ...(metadata as Unknown<'uid' | 'name'> | null | undefined) }
+  const { projectUid, tenantUid } = { ...(aclmeta as Unknown<'projectUid' | 'tenantUid'> | null | undefined) }
+  if (!(edgeHostUid === '' || isUid(edgeHostUid)) || !(projectUid === '' || isUid(projectUid)))
+    return undefined
+  return {
+    edgeHostUid,
+    projectUid,
+    name: nameIn(name),
+    projectName: nameIn(projectName),
+    ...(isUid(tenantUid) ? { tenantUid } : {}),
+  }
+}
 
 /** A login that the platform has accepted. */
 export interface Session {
@@ -15,7 +54,7 @@ export interface Session {
   readonly projectName: string | undefined
 }
 
-export interface HandshakeOptions {
+interface HandshakeOptions {
   readonly client: Pick<PlatformClient, 'call'>
   readonly key: Pick<HostKey, 'publicKey' | 'prove'>
   readonly store: LinkStore
@@ -94,8 +133,6 @@ const longestChecksum = 128
 const largestGeneration = 2 ** 52
 // More logins than there are. One reply must not bring a host to a number after which no platform can count on.
 const farthestLeap = 2 ** 32
-
-type Unknown<Keys extends string> = Readonly<Partial<Record<Keys, unknown>>>
 
 const isText = (value: unknown, longest: number): value is string =>
   typeof value === 'string' && value.length <= longest

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
-import { offBodyRefused, onBodyRefused } from '../api/body-refusal.ts'
+import { offBodyRefused, onBodyRefused } from '../api/replies.ts'
 import { connectionEnded } from '../api/errors.ts'
 import { letBodyGo } from './raw-body.ts'
 

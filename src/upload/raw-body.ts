@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { offBodyRefused, onBodyRefused } from '../api/body-refusal.ts'
-import { drainedBytes } from '../api/connection/unread-body.ts'
+import { offBodyRefused, onBodyRefused } from '../api/replies.ts'
+import { drainedBytes } from '../api/connection/waiting-replies.ts'
 import { connectionEnded } from '../api/errors.ts'
 import type { AppError } from '../errors/app-error.ts'
 

@@ -1,7 +1,7 @@
 import { createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { deriveKeys } from '../../src/auth/keys.ts'
+import { deriveKeys } from '../../src/auth/tokens.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestPlatform } from '../support/test-platform.ts'
 import { errorTable } from '../../src/platform-declarations.ts'
-import { commandTable } from '../../src/ctl/platform-nouns.ts'
+import { commandTable } from '../../src/edgeplatformctl/nouns.ts'
 import { readDocument } from '../support/api-document.ts'
 
 const text = readFileSync(join(import.meta.dirname, '../../docs/platform-openapi.json'), 'utf8')

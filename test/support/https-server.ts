@@ -5,8 +5,7 @@ import type { Duplex } from 'node:stream'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { createLog } from '../../src/system/log.ts'
 import { generateKey, signCertificate } from '../../src/certificate/certificate.ts'
-import { FedServer } from '../../src/api/connection/fed-server.ts'
-import type { Timeouts } from '../../src/api/connection/timeouts.ts'
+import { FedServer, type Timeouts } from '../../src/api/connection/fed-server.ts'
 import type { TlsMaterial } from '../../src/system/tls-options.ts'
 
 export const generous: Timeouts = {

@@ -29,11 +29,11 @@ export const prepareProgram = builtOnce('prepare', 'cluster/prepare')
 /** Path of the program that keeps a run. */
 export const keeperProgram = builtOnce('keeper', 'system/lasting')
 /** Path of edgehostctl. */
-export const ctlProgram = builtOnce('edgehostctl', 'ctl')
+export const ctlProgram = builtOnce('edgehostctl', 'edgehostctl')
 /** Path of edgeplatformctl. */
-export const platformCtlProgram = builtOnce('edgeplatformctl', 'ctl', {
+export const platformCtlProgram = builtOnce('edgeplatformctl', 'edgeplatformctl', {
   program: 'edgeplatformd',
-  file: 'platform-main.ts',
+  file: 'main.ts',
 })
 /** Path of the program of `edgehostctl platform connect` and `platform disconnect`. */
 export const connectProgram = builtOnce('platform', 'connect')

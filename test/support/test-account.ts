@@ -1,4 +1,4 @@
-import type { Account } from '../../src/auth/account.ts'
+import type { Account } from '../../src/auth/accounts.ts'
 import type { SessionRecord } from '../../src/auth/session-store.ts'
 
 /** A local account with nothing special about it. */

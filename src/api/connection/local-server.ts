@@ -1,7 +1,7 @@
+import type { IncomingMessage, Server, ServerResponse, RequestListener } from 'node:http'
+import { type Socket, connect } from 'node:net'
 import { lstat, mkdir, unlink } from 'node:fs/promises'
 import { once } from 'node:events'
-import type { RequestListener } from 'node:http'
-import { connect, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { StartError } from '../../errors/start-error.ts'
 import type { Logger } from '../../system/log.ts'
@@ -9,11 +9,22 @@ import { createParserErrorReply } from '../errors.ts'
 import { apiReplies } from '../replies.ts'
 import { localAddress } from '../../base/address.ts'
 import { localPeer } from './peer.ts'
-import { watchReplies } from './current-reply.ts'
-import { FedServer, type Flow } from './fed-server.ts'
-import type { Timeouts } from './timeouts.ts'
+import { FedServer, type Flow, type Timeouts } from './fed-server.ts'
 
-export interface LocalServerOptions {
+/** Returns a function that finds the current reply on a socket of a server: the first one that has not ended. */
+export function watchReplies(server: Server): (socket: Socket) => ServerResponse | undefined {
+  const replies = new WeakMap<Socket, Set<ServerResponse>>()
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const known = replies.get(socket)
+    const ofSocket = known ?? new Set()
+    if (!known) replies.set(socket, ofSocket)
+    ofSocket.add(response)
+    response.once('close', () => ofSocket.delete(response))
+  })
+  return (socket) => replies.get(socket)?.values().next().value
+}
+
+interface LocalServerOptions {
   /** Path of the socket; empty for no socket. */
   readonly path: string
   readonly timeouts: Timeouts

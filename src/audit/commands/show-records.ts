@@ -1,7 +1,6 @@
 import type { Context } from '../../ctl/context.ts'
-import { parseLimit } from '../../ctl/limit.ts'
-import { filterOf, noteRest } from '../../ctl/list.ts'
-import { parsePointInTime } from '../../ctl/point-in-time.ts'
+import { parseLimit, filterOf, noteRest } from '../../ctl/list.ts'
+import { parsePointInTime } from '../../ctl/given-values.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import type { RecordOption } from './trail-commands.ts'
 

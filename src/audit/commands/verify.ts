@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { program } from '../../base/program.ts'
 import type { HostProgram } from '../../ctl/context.ts'
-import { renderFacts } from '../../ctl/facts.ts'
+import { renderFacts } from '../../ctl/table.ts'
 import { count, plural } from '../../ctl/text.ts'
 import type { VerifyReply } from '../schemas.ts'
 

@@ -3,6 +3,8 @@ import { showList } from '../../ctl/list.ts'
 import type { Context } from '../../ctl/context.ts'
 import type { Column } from '../../ctl/table.ts'
 import { moment } from '../../ctl/text.ts'
+import { become, requireLocalRoot } from '../../ctl/become.ts'
+import type { Program } from '../../ctl/command.ts'
 
 const sessionsPath = '/v1/users/sessions'
 
@@ -26,4 +28,10 @@ export async function revokeSession({ client, line, output }: Context): Promise<
   await client.change('DELETE', `${sessionsPath}/${encodeURIComponent(uid)}`)
   output.note('The session has ended.')
   return undefined
+}
+
+/** Runs the daemon's own program, which knows the state folder: a running daemon would require a token. */
+export const revokeAll: Program = async (line) => {
+  requireLocalRoot(line, { does: 'works on', reason: 'the state of the daemon is for root' })
+  become('main.cjs', ['--end-sessions'])
 }

@@ -1,6 +1,5 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
-import { onHost } from '../../ctl/on-host.ts'
-import { offerField } from '../../ctl/names.ts'
+import { onHost, offerField } from '../../ctl/on-host.ts'
 import { filter, limit } from '../../ctl/options.ts'
 
 export const sessions: Noun = [
@@ -22,6 +21,6 @@ export const sessions: Noun = [
     summary: 'End every session of this host, also after its state was restored from a backup',
     details:
       'Needs root, but no running daemon. A restored database brings back sessions that had ended. This removes the secret in the state folder that all tokens depend on; the next start of the daemon creates a new one, and all users have to log in again. If the daemon runs, restart it.',
-    load: async () => (await import('./revoke-all.ts')).revokeAll,
+    load: async () => (await import('./open-sessions.ts')).revokeAll,
   }),
 ]

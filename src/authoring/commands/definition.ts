@@ -1,7 +1,7 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { file, name } from '../../ctl/options.ts'
 
-const load = async () => (await import('../../ctl/hand-over.ts')).handOver
+const load = async () => (await import('../../ctl/become.ts')).handOver
 
 /** Commands that work on files and need no host. */
 export const definition: Noun = [

@@ -1,18 +1,122 @@
+import { AppError } from '../../errors/app-error.ts'
+import { Failure, type ExitName } from '../../ctl/exit-codes.ts'
+import { plural, oneLine } from '../../ctl/text.ts'
+import { type CommandContext, renderProblems, sortProblems, createProgress, megabytes } from '../context.ts'
+import { readChartPart } from './chart-part.ts'
+import { readDefinitionPart, readFilePart } from './file-part.ts'
+import { unreadable, splitNamed, type Part } from './part.ts'
+import { readImageArchive } from './image-archive.ts'
+import { openLayoutFolder, readLayoutPart } from './layout.ts'
+import { readProgramsPart, splitPrograms } from './programs-part.ts'
 import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { shellWord } from '../../base/printable.ts'
-import { Failure, type ExitName } from '../../ctl/exit-codes.ts'
-import { renderFacts } from '../../ctl/facts.ts'
-import { oneLine, plural } from '../../ctl/text.ts'
-import { megabytes } from '../contents.ts'
-import type { CommandContext } from '../command-context.ts'
-import { createProgress } from '../progress.ts'
-import { collectParts, inputFiles, type ContentRequest } from './collect-parts.ts'
-import { planBundle } from './plan.ts'
-import { splitPrograms } from './programs-part.ts'
-import { identityOf, isBundleName, unwritable, writeBundle } from './write.ts'
+import { renderFacts } from '../../ctl/table.ts'
+import { planBundle, identityOf, isBundleName, unwritable, writeBundle } from './write.ts'
+
+/** The options of `edgehostctl content build`. */
+interface ContentRequest {
+  readonly layouts: readonly string[]
+  readonly archives: readonly string[]
+  readonly charts: readonly string[]
+  /** `NAME=VERSION:DIR` each. */
+  readonly programs: readonly string[]
+  /** `NAME=FILE` each. */
+  readonly files: readonly string[]
+  readonly definitions: readonly string[]
+  readonly file: string | undefined
+}
+
+/** The files that the options name, for the check that the output is none of them. */
+function inputFiles({
+  archives,
+  charts,
+  files,
+  definitions,
+}: ContentRequest): { place: string; path: string }[] {
+  const fileOf = (place: string, value: string) => ({
+    place,
+    path: splitNamed(place, value, 'NAME=FILE').path,
+  })
+  return [
+    ...archives.map((path) => ({ place: `--image-archive ${path}`, path })),
+    ...charts.map((path) => ({ place: `--chart ${path}`, path })),
+    ...files.map((value) => fileOf(`--file ${value}`, value)),
+    ...definitions.map((path) => ({ place: `--definition ${path}`, path })),
+  ]
+}
+
+/** What the options name. */
+interface Collected {
+  readonly parts: readonly Part[]
+  /** Names of images whose manifest is made here, so that no registry has their digest. */
+  readonly converted: readonly string[]
+}
+
+/**
+ * Reads what all options name.
+ * @param makeFolder makes a folder for what is unpacked, which stays until the bundle is complete
+ * @throws Failure that names the option and the reason
+ */
+async function collectParts(
+  context: CommandContext,
+  request: ContentRequest,
+  makeFolder: () => Promise<string>,
+): Promise<Collected> {
+  const progress = createProgress('reading', context.errors)
+  let done = 0
+  const onRead = (bytes: number) => {
+    done += bytes
+    progress.report(done, 0)
+  }
+  const parts: Part[] = []
+  const converted: string[] = []
+  try {
+    for (const folder of request.layouts) {
+      const place = `--oci-layout ${folder}`
+      parts.push(await named(place, () => readLayoutPart(openLayoutFolder(folder, place), place)))
+    }
+    for (const file of request.archives) {
+      const place = `--image-archive ${file}`
+      const options = { file, place, makeFolder, onRead: progress.report }
+      const part = await named(place, () => readImageArchive(options))
+      parts.push(part)
+      converted.push(...part.converted)
+    }
+    for (const file of request.charts) {
+      const place = `--chart ${file}`
+      parts.push(await named(place, () => readChartPart(file, place, onRead)))
+    }
+    for (const value of request.programs) parts.push(await readProgramsPart(value, onRead))
+    for (const value of request.files) parts.push(await readFilePart(value, onRead))
+  } finally {
+    progress.clear()
+  }
+  for (const file of request.definitions) parts.push(await readDefinition(context, file))
+  return { parts, converted }
+}
+
+async function readDefinition(context: CommandContext, file: string): Promise<Part> {
+  const { part, problems } = await readDefinitionPart(context, file)
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  if (errors.length === 0) return part
+  const sorted = sortProblems(problems)
+  await context.output.show({ file, problems: sorted }, (paper) => renderProblems(sorted, paper))
+  throw new Failure('failed', `--definition ${file} has ${plural(errors.length, 'error')}; nothing was built`)
+}
+
+/** Puts the option before a refusal of the content. */
+async function named<Value>(place: string, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work()
+  } catch (error) {
+    throw error instanceof AppError
+      ? new Failure('failed', `${place}: ${error.message}`, { cause: error })
+      : unreadable(place, error)
+  }
+}
 
 /** `edgehostctl content build`. */
 export async function buildContent(context: CommandContext, request: ContentRequest): Promise<ExitName> {

@@ -1,8 +1,8 @@
-import { annotations, artifactTypes, mediaTypes } from '../../content/format/media-types.ts'
-import { makeArtifact } from './artifact.ts'
-import { readFileBlob } from './file-blob.ts'
-import { checkName, splitNamed } from './named-value.ts'
-import type { Part } from './part.ts'
+import { annotations, artifactTypes, mediaTypes, definitionMark } from '../../content/format/media-types.ts'
+import { makeArtifact, readFileBlob, checkName, splitNamed, type Part } from './part.ts'
+import type { Problem } from '../../definition/definition.ts'
+import type { CommandContext } from '../context.ts'
+import { findProblems } from '../opened.ts'
 
 /**
  * `--file NAME=FILE`: an artifact with the file as its only layer.
@@ -23,4 +23,24 @@ export async function readFilePart(value: string, onRead: (bytes: number) => voi
     place,
   })
   return { place, entries: [entry], blobs }
+}
+
+/**
+ * `--definition FILE`: the first layer is the archive, and the descriptor in index.json marks it.
+ * @returns the part, and the problems that `definition validate` shows; with an error among them it is not to be used
+ */
+export async function readDefinitionPart(
+  context: CommandContext,
+  file: string,
+): Promise<{ part: Part; problems: readonly Problem[] }> {
+  const place = `--definition ${file}`
+  const problems = await findProblems(context, file)
+  const blob = await readFileBlob({ path: file, place })
+  const { entry, blobs } = makeArtifact({
+    artifactType: artifactTypes.definition,
+    layers: [{ blob, mediaType: mediaTypes.definitionContent }],
+    entryAnnotations: { [annotations.contentType]: definitionMark },
+    place,
+  })
+  return { part: { place, entries: [entry], blobs }, problems }
 }

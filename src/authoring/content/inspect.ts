@@ -1,20 +1,213 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { createHash } from 'node:crypto'
+import {
+  closeSync,
+  createReadStream,
+  openSync,
+  writeSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { join } from 'node:path'
-import { digestOf } from '../../content/format/descriptor.ts'
-import { type Entry, type EntryPlatform } from '../../content/format/entry.ts'
+import { shellWord } from '../../base/printable.ts'
+import { decompress } from '../../archive/compression.ts'
+import { bundleArchiveLimits as limits } from '../../archive/limits.ts'
+import { createMemberNames } from '../../archive/member-names.ts'
+import { refuse } from '../../archive/refusal.ts'
+import { readTar } from '../../archive/tar-reader.ts'
+import { bundleLimits } from '../../content/format/refusal.ts'
 import { Failure, type ExitName } from '../../ctl/exit-codes.ts'
-import { renderFacts } from '../../ctl/facts.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
+import { AppError } from '../../errors/app-error.ts'
+import {
+  type FoundBlob,
+  type LayoutSource,
+  describePlace,
+  layoutFolderOf,
+  openLayoutFolder,
+  describeLayout,
+  readLayout,
+  type ReadLayout,
+} from './layout.ts'
+import type { Entry, EntryPlatform } from '../../content/format/entry.ts'
 import { plural } from '../../ctl/text.ts'
-import type { CommandContext } from '../command-context.ts'
-import { megabytes } from '../contents.ts'
-import { createProgress, type Progress } from '../progress.ts'
-import { readFileBlob, unreadable } from './file-blob.ts'
-import { openLayoutFolder } from './layout-folder.ts'
-import { describeLayout, readLayout, type ReadLayout } from './layout.ts'
-import { scanBundle } from './scan.ts'
-import { findWarnings, titleOf } from './warnings.ts'
+import { megabytes, type CommandContext, createProgress, type Progress } from '../context.ts'
+import { tmpdir } from 'node:os'
+import { digestOf } from '../../content/format/descriptor.ts'
+import { renderFacts, renderTable, type Column } from '../../ctl/table.ts'
+import { readFileBlob, unreadable } from './part.ts'
+
+/** A bundle file that was read whole, with every blob compared with its digest. */
+interface ScannedBundle extends LayoutSource {
+  /** All blobs by digest, also those that nothing names. */
+  readonly blobs: ReadonlyMap<string, FoundBlob>
+  /** Digests of those whose content differs. */
+  readonly damaged: readonly string[]
+}
+
+interface ScanOptions {
+  readonly file: string
+  /** An empty folder for what looks like JSON: the documents among it are found later. */
+  readonly temporary: string
+  /** Called with the number of bytes of the file that were read so far. */
+  readonly onRead: (bytes: number) => void
+}
+
+const blobName = /^blobs\/sha256\/([0-9a-f]{64})$/
+
+/**
+ * Reads a bundle from its beginning to its end, with constant memory.
+ * @throws AppError if the archive is damaged or breaks a rule; Failure if it is an archive of another kind
+ */
+async function scanBundle({ file, temporary, onRead }: ScanOptions): Promise<ScannedBundle> {
+  const files = new Map<string, Buffer>()
+  const blobs = new Map<string, FoundBlob>()
+  const damaged: string[] = []
+  let isOldArchive = false
+  let folder: string | undefined
+  const names = createMemberNames(limits)
+  const source = createReadStream(file, { highWaterMark: 1_048_576 })
+  const bytes = decompress(source, limits, ({ compressedBytes }) => onRead(compressedBytes))
+  for await (const { name, kind, sizeBytes, content } of explained(readTar(bytes, limits))) {
+    const path = names.admit(name, kind)
+    if (path === 'manifest.json' || path === 'repositories') isOldArchive = true
+    if (kind !== 'file') continue
+    folder ??= layoutFolderOf(path)
+    if (path === 'oci-layout' || path === 'index.json') {
+      if (sizeBytes > bundleLimits.indexFileBytes)
+        throw refuse(
+          'MemberTooLarge',
+          path,
+          `has ${sizeBytes} bytes; ${bundleLimits.indexFileBytes} are allowed`,
+        )
+      const parts: Buffer[] = []
+      for await (const part of content) parts.push(part)
+      files.set(path, Buffer.concat(parts))
+      continue
+    }
+    const hex = blobName.exec(path)?.[1]
+    if (hex === undefined) continue
+    const kept = join(temporary, hex)
+    const { sum, isKept } = await readBlob(content, sizeBytes, kept)
+    const digest = `sha256:${hex}`
+    if (sum !== hex) damaged.push(digest)
+    blobs.set(digest, isKept ? { sizeBytes, from: { path: kept } } : { sizeBytes })
+  }
+  return {
+    blobs,
+    damaged,
+    find: async (digest) => blobs.get(digest),
+    async read(name) {
+      const bytes = files.get(name)
+      if (bytes) return bytes
+      if (isOldArchive && !files.has('oci-layout')) throw notALayout()
+      throw new Failure(
+        'failed',
+        `${file} is not a bundle: ${name} is missing ${folder === undefined ? 'in it' : describePlace(folder)}`,
+      )
+    },
+  }
+
+  /** Old archives of images have links, of podman and skopeo before everything that says what they are. */
+  async function* explained<T>(members: AsyncGenerator<T>): AsyncGenerator<T> {
+    try {
+      yield* members
+    } catch (error) {
+      const isLink = error instanceof AppError && error.details?.reason === 'MemberKind'
+      if (isLink && !files.has('oci-layout') && blobs.size === 0) throw notALayout(error)
+      throw error
+    }
+  }
+
+  function notALayout(cause?: unknown): Failure {
+    return new Failure(
+      'failed',
+      `${file} is an archive of docker save or podman save, not a bundle; make one of it: edgehostctl content build --image-archive ${shellWord(file)} --output FILE`,
+      { cause },
+    )
+  }
+}
+
+/** Hashes a blob, and keeps it if it may be a document or a configuration. */
+async function readBlob(content: AsyncIterable<Buffer>, sizeBytes: number, path: string) {
+  const hash = createHash('sha256')
+  let file: number | undefined
+  let isFirst = true
+  try {
+    for await (const part of content) {
+      if (isFirst && sizeBytes <= bundleLimits.documentBytes && mayBeJson(part))
+        file = openSync(path, 'wx', 0o600)
+      isFirst = false
+      hash.update(part)
+      if (file !== undefined) for (let at = 0; at < part.length;) at += writeSync(file, part, at)
+    }
+  } finally {
+    if (file !== undefined) closeSync(file)
+  }
+  return { sum: hash.digest('hex'), isKept: file !== undefined }
+}
+
+/** Whether JSON begins with this byte: white space or an object. */
+const mayBeJson = (part: Buffer): boolean => [0x7b, 0x20, 0x09, 0x0a, 0x0d].includes(part[0] ?? 0)
+
+/** Something about a bundle that is allowed, and that its author may not have meant. */
+interface Warning {
+  readonly code: 'ImageUnnamed' | 'NameTwice' | 'ArchitectureMissing' | 'BlobsUnnamed'
+  readonly message: string
+}
+
+interface WarningOptions {
+  readonly entries: readonly Entry[]
+  /** Of all images and programs of the bundle. */
+  readonly architectures: readonly string[]
+  /** Blobs that nothing names. */
+  readonly unnamed: { readonly count: number; readonly sizeBytes: number }
+}
+
+/** Name of an entry with tag or version, for people; its digest if it has none. */
+function titleOf({ name, tag, title, version, digest }: Entry): string {
+  if (name !== undefined) return tag === undefined ? name : `${name}:${tag}`
+  if (title !== undefined) return version === undefined ? title : `${title} ${version}`
+  return digest
+}
+
+/** What an author should know before the bundle is carried to a host. */
+function findWarnings({ entries, architectures, unnamed }: WarningOptions): Warning[] {
+  const warnings: Warning[] = []
+  const digests = new Map<string, string>()
+  for (const entry of entries) {
+    const { kind, digest, name, title, nameProblem } = entry
+    const shown = titleOf(entry)
+    if (kind === 'image' && name === undefined)
+      warnings.push({
+        code: 'ImageUnnamed',
+        message: `the image ${digest} has no name${nameProblem === undefined ? '' : ` (${nameProblem})`}; it can be pulled by its digest only. With a name: skopeo copy oci:DIR:TAG oci:OTHER-DIR:NAME:TAG`,
+      })
+    const key = `${name === undefined ? kind : 'image'} ${shown}`
+    const other = digests.get(key)
+    if (other !== undefined && other !== digest)
+      warnings.push({
+        code: 'NameTwice',
+        message: `${shown} stands for ${other} and for ${digest}; only one of them can be pulled by this name`,
+      })
+    if (name !== undefined || title !== undefined) digests.set(key, digest)
+    const carried = new Set(
+      entry.platforms.filter(({ isCarried }) => isCarried).map((each) => each.architecture),
+    )
+    const missing = architectures.filter((each) => !carried.has(each))
+    if ((kind === 'image' || kind === 'program') && carried.size > 0 && missing.length > 0)
+      warnings.push({
+        code: 'ArchitectureMissing',
+        message: `${shown} is here for ${[...carried].join(', ')}, but not for ${missing.join(', ')}, for which other parts of the bundle are`,
+      })
+  }
+  if (unnamed.count > 0)
+    warnings.push({
+      code: 'BlobsUnnamed',
+      message: `${plural(unnamed.count, 'blob')} of ${megabytes(unnamed.sizeBytes)} ${unnamed.count === 1 ? 'is' : 'are'} named by nothing in index.json; the host does not keep them`,
+    })
+  return warnings
+}
 
 const columns: readonly Column<Entry>[] = [
   { title: 'KIND', read: ({ kind }) => kind },

@@ -1,12 +1,25 @@
+import { shellWord } from '../../base/printable.ts'
 import { closeSync, openSync, readSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { digestOf } from '../../content/format/descriptor.ts'
 import { documentTooLarge } from '../../content/format/document.ts'
 import { describeEntries, type Described } from '../../content/format/entry.ts'
 import { parseFields } from '../../content/format/json-fields.ts'
 import { bundleLimits, refuseBundle, showText } from '../../content/format/refusal.ts'
 import { createWalk, requireWhole, sizeDiffers, type Need, type Walk } from '../../content/format/walk.ts'
-import type { FileRange } from './part.ts'
+import { type FileRange, unreadable, type EntryDescriptor, type Part } from './part.ts'
+import { join } from 'node:path'
+import { readRegularFile } from '../../system/regular-file.ts'
+
+const marker = '/oci-layout'
+
+/** The folder of an archive that has a layout, if it is not the top; undefined for other members than `oci-layout`. */
+export const layoutFolderOf = (path: string): string | undefined =>
+  path.endsWith(marker) ? path.slice(0, -marker.length) : undefined
+
+/** Follows `is missing`. */
+export const describePlace = (folder: string): string =>
+  `at its top, the layout is in the folder ${folder} of the archive; pack what is in that folder: tar -C ${shellWord(folder)} -cf FILE oci-layout index.json blobs`
 
 /** An OCI image layout: a folder, or an archive of one. */
 export interface LayoutSource {
@@ -108,4 +121,75 @@ export async function readRange({ path, start = 0 }: FileRange, sizeBytes: numbe
   } finally {
     await file.close()
   }
+}
+
+/**
+ * An OCI image layout in a folder. Links in it are followed, since the digests decide what is taken.
+ * @param place what the user has named, for messages
+ */
+export function openLayoutFolder(folder: string, place: string): LayoutSource {
+  return {
+    async find(digest) {
+      const path = join(folder, 'blobs', digest.replace(':', '/'))
+      const stats = await stat(path).catch((error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw unreadable(`${place}, ${digest}`, error)
+      })
+      if (stats === undefined) return undefined
+      if (!stats.isFile()) throw unreadable(`${place}, ${digest}`, new Error('it is not a regular file'))
+      return { sizeBytes: stats.size, from: { path } }
+    },
+    async read(name, maximumBytes) {
+      try {
+        return (await readRegularFile(join(folder, name), maximumBytes)).bytes
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException
+        const problem = await missingPart(folder, name, code)
+        throw problem === undefined ? unreadable(`${place}, ${name}`, error) : unreadable(place, problem)
+      }
+    },
+  }
+}
+
+async function missingPart(
+  folder: string,
+  name: string,
+  code: string | undefined,
+): Promise<Error | undefined> {
+  if (code !== 'ENOENT' && code !== 'ENOTDIR') return undefined
+  const stats = await stat(folder).catch((error: unknown) => error as Error)
+  if (stats instanceof Error) return stats
+  if (!stats.isDirectory()) return new Error('it is a file; for an archive of images use --image-archive')
+  // The form that skopeo calls dir, podman docker-dir; it has no name of the image.
+  const isOther = await stat(join(folder, 'manifest.json')).then(
+    () => true,
+    () => false,
+  )
+  const advice = isOther ? `; make one of it: skopeo copy dir:${folder} oci:LAYOUT:NAME:TAG` : ''
+  return new Error(`it is not an OCI image layout: ${name} is missing${advice}`)
+}
+
+/**
+ * Every image that the index.json of a layout lists, with its annotations and all that the layout has of it.
+ * @param place the option with its value
+ * @throws what `readLayout` throws, and AppError for what a host would refuse
+ */
+export async function readLayoutPart(source: LayoutSource, place: string): Promise<Part> {
+  const layout = await readLayout(source)
+  describeLayout(layout)
+  const { index, walk, held } = layout
+  const { manifests } = JSON.parse(Buffer.from(index).toString()) as { manifests: EntryDescriptor[] }
+  const blobs = [...held].flatMap(([digest, { sizeBytes, from }]) =>
+    from === undefined
+      ? []
+      : [
+          {
+            digest,
+            sizeBytes,
+            from,
+            place: `${place}, ${digest}`,
+            isDocument: walk.needs.get(digest)?.kind === 'document',
+          },
+        ],
+  )
+  return { place, entries: manifests, blobs }
 }

@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { keepOpen } from '../../api/keep-open.ts'
-import { requestEnd } from '../../api/request-end.ts'
+import { keepOpen, requestEnd } from '../../api/request-end.ts'
 import { createValidatorCompiler, describeProblem, createDocumentCheck } from '../../api/compilers.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { callerOf } from '../../api/guard.ts'

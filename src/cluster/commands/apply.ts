@@ -1,6 +1,6 @@
 import type { CommandLine } from '../../ctl/command.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { parsePointInTime } from '../../ctl/point-in-time.ts'
+import { parsePointInTime, readGiven } from '../../ctl/given-values.ts'
 import {
   type Order,
   readPresent,
@@ -10,16 +10,14 @@ import {
   type Revision,
 } from './change-host.ts'
 import { type Chosen, chooseDefinition } from './choose-definition.ts'
-import { readGiven } from '../../ctl/given-values.ts'
 import type { Context } from '../../ctl/context.ts'
 import { moment, plural, oneLine, wrap } from '../../ctl/text.ts'
 import { performChange, requireYes, placeHints, renderChange, titleOfRevision } from './perform-change.ts'
-import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
-import { readKeys, shortKey } from '../../ctl/ssh-keys.ts'
+import { renderFacts, type Fact, type Paper, renderTable, type Column } from '../../ctl/table.ts'
+import { readKeys, shortKey } from '../../ctl/read-body.ts'
 import type { ClusterDetails } from '../schemas.ts'
-import { requireDetails } from '../../ctl/cluster-details.ts'
+import { requireDetails } from '../../ctl/cluster.ts'
 import { printable } from '../../base/printable.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
 
 /** Options of `cluster diff` and `cluster apply` that say what is wanted. */
 export type WishOption = 'file' | 'signature' | 'update' | 'set' | 'set-file'

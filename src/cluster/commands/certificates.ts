@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
+import { renderFacts, type Fact, type Paper, renderTable, type Column } from '../../ctl/table.ts'
 import { parseBody } from '../../ctl/reply.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment, oneLine } from '../../ctl/text.ts'
 import type { CertificateDetails, RenewalAccepted } from '../schemas.ts'
-import { clusterPath } from '../../ctl/cluster-details.ts'
+import { clusterPath } from '../../ctl/cluster.ts'
 import { showUntil } from './watch.ts'
 
 interface Row {

@@ -1,13 +1,21 @@
 import { jsonBody, notLoggedIn } from '../../ctl/client.ts'
 import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { onInterrupt } from '../../ctl/on-interrupt.ts'
-import { errorOf, foreignReply, parseBody, toFailure, type Reply } from '../../ctl/reply.ts'
+import { onInterrupt } from '../../ctl/terminal.ts'
+import {
+  errorOf,
+  foreignReply,
+  parseBody,
+  toFailure,
+  type Reply,
+  checkMs,
+  problemsOf,
+  renderProblems,
+} from '../../ctl/reply.ts'
 import { moment } from '../../ctl/text.ts'
 import type { ClusterChangeDryRun, ClusterRevisions } from '../desired/schemas.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
-import { clusterPath, noCluster } from '../../ctl/cluster-details.ts'
-import { checkMs, problemsOf, renderProblems } from '../../ctl/problems.ts'
+import { clusterPath, noCluster } from '../../ctl/cluster.ts'
 
 export type HostContext = Pick<Context, 'client' | 'output' | 'target'>
 export type Revision = ClusterRevisions['items'][number]

@@ -1,6 +1,5 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
-import { onHost } from '../../ctl/on-host.ts'
-import { offerField } from '../../ctl/names.ts'
+import { onHost, offerField } from '../../ctl/on-host.ts'
 import { hostSettings, yes, type Options, file, filter, limit } from '../../ctl/options.ts'
 
 /** The certificates of Kubernetes. */

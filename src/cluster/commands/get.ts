@@ -1,14 +1,11 @@
 import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { writeKubeconfigTo } from '../../ctl/write-kubeconfig.ts'
-import { requireDetails, clusterPath } from '../../ctl/cluster-details.ts'
-import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
+import { writeKubeconfigTo, requireDetails, clusterPath } from '../../ctl/cluster.ts'
+import { renderFacts, type Fact, type Paper, renderTable, type Column } from '../../ctl/table.ts'
 import { moment } from '../../ctl/text.ts'
 import type { ClusterCurrentApplications, PackInfo } from '../packs/schemas.ts'
 import type { ClusterDetails } from '../schemas.ts'
-import { parseLimit } from '../../ctl/limit.ts'
-import { filterOf, noteRest } from '../../ctl/list.ts'
+import { parseLimit, filterOf, noteRest } from '../../ctl/list.ts'
 import type { Event, EventSource } from '../events/schemas.ts'
 
 /** `edgehostctl cluster kubeconfig`. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { notLoggedIn } from '../../ctl/client.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { parseBody, toFailure } from '../../ctl/reply.ts'
+import { parseBody, toFailure, renderProblems } from '../../ctl/reply.ts'
 import type { ClusterRevisions, ClusterChangeDryRun } from '../desired/schemas.ts'
 import {
   revisionsPath,
@@ -16,10 +16,8 @@ import {
 import { showUntil } from './watch.ts'
 import { escapeInvisible } from '../../base/printable.ts'
 import { masked } from '../../base/mask.ts'
-import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
-import { shortKey } from '../../ctl/ssh-keys.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
-import { renderProblems } from '../../ctl/problems.ts'
+import { renderFacts, type Fact, type Paper, renderTable, type Column } from '../../ctl/table.ts'
+import { shortKey } from '../../ctl/read-body.ts'
 import type { Context } from '../../ctl/context.ts'
 import { confirm } from '../../ctl/confirm.ts'
 import { moment, oneLine, plural, wrapLines } from '../../ctl/text.ts'

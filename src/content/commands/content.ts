@@ -1,9 +1,8 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
-import { offerField } from '../../ctl/names.ts'
-import { onHost } from '../../ctl/on-host.ts'
+import { offerField, onHost } from '../../ctl/on-host.ts'
 import { filter, limit, name, yes } from '../../ctl/options.ts'
 
-const handOver = async () => (await import('../../ctl/hand-over.ts')).handOver
+const handOver = async () => (await import('../../ctl/become.ts')).handOver
 
 /** Commands about bundles; those that make and read the files of bundles need no host. */
 export const content: Noun = [

@@ -1,8 +1,7 @@
 import type { EdgeHostInfo } from '../schemas.ts'
-import { hostPath } from '../../ctl/cluster-details.ts'
-import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
+import { hostPath } from '../../ctl/cluster.ts'
+import { renderFacts, type Fact, type Paper, renderTable, type Column } from '../../ctl/table.ts'
 import type { Context } from '../../ctl/context.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
 import { plural } from '../../ctl/text.ts'
 
 type Disk = EdgeHostInfo['spec']['hardwareSpec']['disks'][number]

@@ -1,9 +1,7 @@
-import { amount } from '../../ctl/amount.ts'
+import { amount, moment } from '../../ctl/text.ts'
 import type { Context } from '../../ctl/context.ts'
-import { parseLimit } from '../../ctl/limit.ts'
-import { filterOf } from '../../ctl/list.ts'
+import { parseLimit, filterOf } from '../../ctl/list.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
-import { moment } from '../../ctl/text.ts'
 import type { HostImage, ImageSource } from '../schemas.ts'
 
 const path = '/v1/edge-mgmt/content/images'

@@ -1,6 +1,5 @@
 import type { Context } from '../../ctl/context.ts'
-import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
+import { renderFacts, type Fact, type Paper, renderTable, type Column } from '../../ctl/table.ts'
 import { moment } from '../../ctl/text.ts'
 import type { Inventory } from '../schemas.ts'
 

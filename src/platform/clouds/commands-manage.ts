@@ -2,18 +2,22 @@ import { printable } from '../../base/printable.ts'
 import { confirmDeletion } from '../../ctl/confirm.ts'
 import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { parseLimit } from '../../ctl/limit.ts'
-import { filterOf, noteRest } from '../../ctl/list.ts'
+import { parseLimit, filterOf, noteRest } from '../../ctl/list.ts'
 import { readBody } from '../../ctl/read-body.ts'
 import { parseBody } from '../../ctl/reply.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment, oneLine } from '../../ctl/text.ts'
-import type { VendorAccount } from './schemas.ts'
-import type { VendorCloudConfig } from './schemas.ts'
-import type { Machine } from './schemas.ts'
-import { findUid, projects } from '../commands/find.ts'
-import { findItem } from '../commands/find.ts'
-import { findScopes, queryOf, showScopes, type Scope, type ScopeRow } from '../commands/find.ts'
+import type { VendorAccount, VendorCloudConfig, Machine } from './schemas.ts'
+import {
+  findUid,
+  projects,
+  findItem,
+  findScopes,
+  queryOf,
+  showScopes,
+  type Scope,
+  type ScopeRow,
+} from '../commands/find.ts'
 
 const accountKind = {
   ...{ noun: 'cloud account', list: 'cloudaccount list', path: '/v1/cloudaccounts/vendor' },

@@ -20,10 +20,9 @@ import {
 } from '../commands/find.ts'
 import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { renderFacts, type Paper } from '../../ctl/facts.ts'
-import { renderProblems } from '../../ctl/problems.ts'
-import { readMapping } from '../../ctl/read-mapping.ts'
-import { parseBody, understand } from '../../ctl/reply.ts'
+import { renderFacts, type Paper, renderTable, type Column } from '../../ctl/table.ts'
+import { renderProblems, parseBody, understand } from '../../ctl/reply.ts'
+import { readMapping, readKeys, shortKey } from '../../ctl/read-body.ts'
 import { oneLine } from '../../ctl/text.ts'
 import type {
   ClusterValidatorResponse,
@@ -35,8 +34,6 @@ import type {
 import type { EdgeHostDevice } from '../hosts/schemas.ts'
 import { sendChecked, numberOf } from '../commands/send.ts'
 import { program } from '../../base/program.ts'
-import { readKeys, shortKey } from '../../ctl/ssh-keys.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
 import type { EdgeNativeCloudConfig } from '../clouds/schemas.ts'
 
 /** A profile of a request, with its values. */

@@ -2,14 +2,21 @@ import { notLoggedIn } from '../../ctl/client.ts'
 import { confirm, confirmDeletion } from '../../ctl/confirm.ts'
 import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { renderFacts, type Fact } from '../../ctl/facts.ts'
+import { renderFacts, type Fact, renderTable, type Column } from '../../ctl/table.ts'
 import { toFailure, understand } from '../../ctl/reply.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment, oneLine } from '../../ctl/text.ts'
-import { writeKubeconfigTo } from '../../ctl/write-kubeconfig.ts'
+import { writeKubeconfigTo } from '../../ctl/cluster.ts'
 import type { SpectroCluster } from './schemas.ts'
-import { clusterKind, findCluster, silenceOf, wantedNow, wantedOf, whenHostActs } from '../commands/find.ts'
-import { showScopes, type ScopeRow } from '../commands/find.ts'
+import {
+  clusterKind,
+  findCluster,
+  silenceOf,
+  wantedNow,
+  wantedOf,
+  whenHostActs,
+  showScopes,
+  type ScopeRow,
+} from '../commands/find.ts'
 import { numberOf, sendChecked } from '../commands/send.ts'
 
 const layout: readonly Column<ScopeRow<SpectroCluster>>[] = [

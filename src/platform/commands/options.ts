@@ -1,6 +1,6 @@
 import type { Option } from '../../ctl/options.ts'
 import type { Program } from '../../ctl/command.ts'
-import { offer, textAt } from '../../ctl/names.ts'
+import { offer, textAt } from '../../ctl/on-host.ts'
 
 // Options of several nouns of the platform.
 

@@ -1,7 +1,6 @@
 import { jsonBody, notLoggedIn } from '../../ctl/client.ts'
 import type { Context, HostProgram } from '../../ctl/context.ts'
-import { problemsOf, renderProblems } from '../../ctl/problems.ts'
-import { toFailure, type Reply } from '../../ctl/reply.ts'
+import { problemsOf, renderProblems, toFailure, type Reply } from '../../ctl/reply.ts'
 import { oneLine } from '../../ctl/text.ts'
 import { findUid, type Kind } from './find.ts'
 

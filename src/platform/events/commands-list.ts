@@ -1,6 +1,5 @@
 import type { Context } from '../../ctl/context.ts'
-import { parseLimit } from '../../ctl/limit.ts'
-import { filterOf, noteRest } from '../../ctl/list.ts'
+import { parseLimit, filterOf, noteRest } from '../../ctl/list.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment } from '../../ctl/text.ts'
 import type { Event } from './schemas.ts'

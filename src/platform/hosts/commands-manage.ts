@@ -1,14 +1,11 @@
 import type { Client } from '../../ctl/client.ts'
 import { confirm, confirmDeletion } from '../../ctl/confirm.ts'
 import type { Context } from '../../ctl/context.ts'
-import type { Fact } from '../../ctl/facts.ts'
-import { renderFacts } from '../../ctl/facts.ts'
+import { type Fact, renderFacts, type Column } from '../../ctl/table.ts'
 import { understand } from '../../ctl/reply.ts'
-import type { Column } from '../../ctl/table.ts'
 import { count, moment, oneLine } from '../../ctl/text.ts'
 import type { EdgeHostDevice } from './schemas.ts'
-import { findItem } from '../commands/find.ts'
-import { findScopes, showScopes, type Scope, type ScopeRow } from '../commands/find.ts'
+import { findItem, findScopes, showScopes, type Scope, type ScopeRow } from '../commands/find.ts'
 
 const hostKind = { noun: 'host', list: 'host list', path: '/v1/edgehosts' } as const
 

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { rangeFor } from '../../api/byte-range.ts'
-import { type FileSender, createFileSender } from '../../api/send-file.ts'
+import { rangeFor, type FileSender, createFileSender } from '../../api/send-file.ts'
 import { AppError } from '../../errors/app-error.ts'
 import type { Download } from '../clusters/downloads.ts'
 import { platformErrors } from '../codes.ts'

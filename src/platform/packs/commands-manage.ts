@@ -1,10 +1,8 @@
-import { amount } from '../../ctl/amount.ts'
+import { amount, moment, oneLine } from '../../ctl/text.ts'
 import { confirmDeletion } from '../../ctl/confirm.ts'
 import type { Context } from '../../ctl/context.ts'
-import { renderFacts, type Fact } from '../../ctl/facts.ts'
+import { renderFacts, type Fact, type Column } from '../../ctl/table.ts'
 import { understand, parseBody, readReply, toFailure } from '../../ctl/reply.ts'
-import type { Column } from '../../ctl/table.ts'
-import { moment, oneLine } from '../../ctl/text.ts'
 import type { PackSummary } from './schemas.ts'
 import {
   findReadVersion,
@@ -23,11 +21,10 @@ import { memberHeader } from '../../archive/tar-member.ts'
 import { tarEnd, tarPadding } from '../../archive/ustar.ts'
 import { isNeverOfAPack } from '../../base/never-of-a-pack.ts'
 import { printable } from '../../base/printable.ts'
-import { notLoggedIn } from '../../ctl/client.ts'
+import { notLoggedIn, keepSession } from '../../ctl/client.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { streamForm } from '../../ctl/file-form.ts'
-import { keepSession } from '../../ctl/keep-session.ts'
-import { createMeter } from '../../ctl/meter.ts'
+import { streamForm } from '../../ctl/form.ts'
+import { createMeter } from '../../ctl/output.ts'
 import { systemReason } from '../../errors/system-reason.ts'
 
 const layout: readonly Column<ScopeRow<PackSummary>>[] = [

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { keepOpen } from '../../api/keep-open.ts'
+import { keepOpen } from '../../api/request-end.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'

@@ -1,10 +1,9 @@
 import { confirmDeletion } from '../../ctl/confirm.ts'
 import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { renderFacts, type Fact } from '../../ctl/facts.ts'
+import { renderFacts, type Fact, renderTable, type Column } from '../../ctl/table.ts'
 import { readBody } from '../../ctl/read-body.ts'
 import { understand, parseBody, readReply, toFailure } from '../../ctl/reply.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment, oneLine } from '../../ctl/text.ts'
 import type { ClusterProfile, Variable } from './schemas.ts'
 import {

@@ -1,8 +1,7 @@
 import { program } from '../../base/program.ts'
 import type { Context } from '../../ctl/context.ts'
-import { renderFacts, type Fact } from '../../ctl/facts.ts'
-import { amount } from '../../ctl/amount.ts'
-import { moment, plural, span } from '../../ctl/text.ts'
+import { renderFacts, type Fact } from '../../ctl/table.ts'
+import { amount, moment, plural, span } from '../../ctl/text.ts'
 import type { PlatformStatus } from './schemas.ts'
 
 /** `status`; fails while a check of the platform fails. */

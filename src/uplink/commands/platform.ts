@@ -28,7 +28,7 @@ export const platform: Noun = [
         summary: 'HTTP proxy for all calls to the platform: http://HOST:PORT.',
       },
     },
-    load: async () => (await import('./become-platform.ts')).connectPlatform,
+    load: async () => (await import('./show-link.ts')).connectPlatform,
   }),
   defineCommand({
     name: 'platform status',
@@ -42,6 +42,6 @@ export const platform: Noun = [
     details:
       'Needs root. The key of the host stays, so that the same platform knows it again; its record there stays until an administrator removes it.',
     options: { yes },
-    load: async () => (await import('./become-platform.ts')).disconnectPlatform,
+    load: async () => (await import('./show-link.ts')).disconnectPlatform,
   }),
 ]

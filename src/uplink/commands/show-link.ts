@@ -1,8 +1,37 @@
+import { become, requireLocalRoot } from '../../ctl/become.ts'
+import type { CommandLine, Program } from '../../ctl/command.ts'
+import { Failure, type ExitName } from '../../ctl/exit-codes.ts'
 import type { Context } from '../../ctl/context.ts'
-import type { ExitName } from '../../ctl/exit-codes.ts'
-import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
+import { renderFacts, type Fact, type Paper } from '../../ctl/table.ts'
 import { count, moment, oneLine, plural } from '../../ctl/text.ts'
 import type { PlatformLink } from '../schemas.ts'
+
+/** `platform connect URL`. */
+export const connectPlatform: Program<'token-file' | 'ca-file' | 'proxy'> = async (line) => {
+  const { 'token-file': token, 'ca-file': authorities, fingerprint, proxy } = line.options
+  if (authorities !== undefined && fingerprint !== undefined)
+    throw new Failure('usage', '--ca-file and --fingerprint exclude each other')
+  const given = { 'token-file': token, 'ca-file': authorities, fingerprint, proxy }
+  run(line, 'connect', [...optionsOf(given), '--', line.arguments[0] ?? ''])
+}
+
+/** `platform disconnect`. */
+export const disconnectPlatform: Program<'yes'> = async (line) =>
+  run(line, 'disconnect', line.options.yes === undefined ? [] : ['--yes'])
+
+/** Becomes platform.cjs, which writes files of the host and restarts its daemon; a client of the API does neither. */
+function run(line: CommandLine, action: string, more: readonly string[]): never {
+  const { path: socket } = requireLocalRoot(line, {
+    does: 'changes',
+    reason: 'only root may change the configuration of the daemon',
+  })
+  const { output, 'no-color': noColor } = line.options
+  const common = [...optionsOf({ socket, output }), ...(noColor === undefined ? [] : ['--no-color'])]
+  become('platform.cjs', [action, ...common, ...more])
+}
+
+const optionsOf = (given: Readonly<Record<string, string | undefined>>): string[] =>
+  Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]))
 
 /** `platform status`: how the host is connected. */
 export async function showLink({ client, output }: Context): Promise<ExitName | undefined> {

@@ -1,6 +1,5 @@
-import type { Announcement } from './announcement.ts'
-import type { wantedReasons } from './reasons.ts'
-import type { KeptWanted } from './wanted-store.ts'
+import type { Announcement, KeptWanted } from './wanted-store.ts'
+import type { wantedReasons } from '../schemas.ts'
 
 /** The cluster of this host, as far as what the platform wants depends on it. */
 export interface ClusterNow {

@@ -11,7 +11,7 @@ import { readRegularFile } from '../../system/regular-file.ts'
 import { createDiskRoom } from '../../upload/disk-room.ts'
 import { ForeignReply } from '../../outgoing/failures.ts'
 import { OwnFailure, type Fetch, type Fetched, type FetchFailure } from '../fetch.ts'
-import { sumIn } from './announcement.ts'
+import { sumIn } from './wanted-store.ts'
 
 /** How far a download is. */
 export interface DownloadProgress {

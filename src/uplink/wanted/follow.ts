@@ -1,11 +1,10 @@
 import type { EncryptedFile } from '../../secrets/encrypted-file.ts'
 import type { Logger } from '../../system/log.ts'
-import { waitAfter } from '../wait.ts'
-import type { Announcement } from './announcement.ts'
+import { waitAfter } from '../client.ts'
+import type { Announcement, KeptWanted, WantedStore } from './wanted-store.ts'
 import { decide, type ClusterNow, type WantedCondition } from './decide.ts'
 import type { Download, DownloadProgress, DownloadResult } from './download.ts'
 import { DeliveryRefused, readDelivery, type Delivery } from './read-delivery.ts'
-import type { KeptWanted, WantedStore } from './wanted-store.ts'
 
 /** What came of a delivery in the room of the cluster. */
 export type DeliveryOutcome =

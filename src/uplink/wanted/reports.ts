@@ -2,8 +2,7 @@ import { hash } from 'node:crypto'
 import { formatTime } from '../../base/time.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
-import type { Answer, Call } from '../client.ts'
-import { waitAfter } from '../wait.ts'
+import { type Answer, type Call, waitAfter } from '../client.ts'
 import type { WantedStatus } from './follow.ts'
 
 /** A condition as the wire has it. */

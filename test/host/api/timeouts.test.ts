@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { createParserErrorReply } from '../../../src/api/errors.ts'
 import { apiReplies } from '../../../src/api/replies.ts'
 import { clientFromAnywhere } from '../../../src/base/client.ts'
-import { watchReplies } from '../../../src/api/connection/current-reply.ts'
+import { watchReplies } from '../../../src/api/connection/local-server.ts'
 import { createPeers } from '../../../src/api/connection/peer.ts'
 import type { TlsMaterial } from '../../../src/system/tls-options.ts'
 import {

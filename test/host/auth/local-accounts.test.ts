@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createAccountFiles, type AccountFiles } from '../../../src/auth/local-accounts.ts'
+import { createAccountFiles, type AccountFiles } from '../../../src/auth/accounts.ts'
 
 describe('accounts of the local files', () => {
   let etc: string

@@ -350,7 +350,7 @@ it('the audit trail is verified against an earlier head, and saved', async () =>
 
 it('nothing of a host is a part of the program', () => {
   const file = join(folder, 'ctl.cjs')
-  const parts = bundleProgram('ctl', file, { program: 'edgeplatformd', file: 'platform-main.ts' })
+  const parts = bundleProgram('edgeplatformctl', file, { program: 'edgeplatformd', file: 'main.ts' })
   const rooms = new Set(parts.flatMap((path) => /^src\/([^/]+)\//.exec(path)?.[1] ?? []))
   // `archive` packs the folder of `pack upload`; it is a library of both programs.
   expect([...rooms].sort()).toEqual([
@@ -358,6 +358,7 @@ it('nothing of a host is a part of the program', () => {
     'audit',
     'base',
     'ctl',
+    'edgeplatformctl',
     'errors',
     'platform',
     'program',

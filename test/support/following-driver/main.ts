@@ -4,10 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import { createFetch } from '../../../src/uplink/fetch.ts'
-import { parseAnnouncement } from '../../../src/uplink/wanted/announcement.ts'
+import { parseAnnouncement, openWantedStore } from '../../../src/uplink/wanted/wanted-store.ts'
 import { createDownload } from '../../../src/uplink/wanted/download.ts'
 import { createFollow } from '../../../src/uplink/wanted/follow.ts'
-import { openWantedStore } from '../../../src/uplink/wanted/wanted-store.ts'
 
 /**
  * Follows a platform, to be killed at any moment: `main.cjs FOLDER URL CA HEADER`. The cluster is a ledger with a line for each order that was

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parseRange } from '../../../src/api/byte-range.ts'
+import { parseRange } from '../../../src/api/send-file.ts'
 
 it.each([
   ['bytes=0-0', { start: 0, end: 0 }],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { forwardedClient } from '../../../src/api/connection/forwarded.ts'
+import { forwardedClient } from '../../../src/api/connection/peer.ts'
 import { createNetworks } from '../../../src/base/networks.ts'
 
 const isTrusted = createNetworks(['10.0.0.0/8', '2001:db8:ff::/48'])

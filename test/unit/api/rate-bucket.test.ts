@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createBucket, type Rate } from '../../../src/api/rate/bucket.ts'
+import { createBucket, type Rate } from '../../../src/api/rate/rows.ts'
 
 const yearMs = 365 * 24 * 3_600_000
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createRateCounters, type RateCounter } from '../../../src/api/rate/counters.ts'
+import { createRateCounters, type RateCounter } from '../../../src/api/rate/limit.ts'
 
 const usual = { requestsPerSecond: 10, burst: 5 }
 

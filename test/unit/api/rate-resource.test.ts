@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parseResourceRate, resourceOf } from '../../../src/api/rate/resource.ts'
+import { parseResourceRate, resourceOf } from '../../../src/api/rate/rows.ts'
 
 it.each([
   ['/v1/users/default/login', 'users'],

@@ -1,6 +1,6 @@
 import { fastify, type FastifyReply } from 'fastify'
 import { describe, expect, it } from 'vitest'
-import { addRequestCounts } from '../../../src/api/request-counts.ts'
+import { addRequestCounts } from '../../../src/api/server.ts'
 
 describe('requests that meet no route', () => {
   it('a million paths without a route are counted in one row', () => {

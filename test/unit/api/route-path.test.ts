@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { matcherOf, slashEncoderOf } from '../../../src/api/route-path.ts'
+import { matcherOf, slashEncoderOf } from '../../../src/api/route-table.ts'
 
 describe('the pattern of a route', () => {
   it.each([

@@ -8,7 +8,7 @@ import {
   isLockedHash,
   parsePasswdLine,
   parseShells,
-} from '../../../src/auth/account-files.ts'
+} from '../../../src/auth/accounts.ts'
 
 const passwd = `root:x:0:0:root:/root:/bin/bash
 daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin

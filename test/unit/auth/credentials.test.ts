@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isPossiblePassword, isPossibleUserName } from '../../../src/auth/credentials.ts'
+import { isPossiblePassword, isPossibleUserName } from '../../../src/auth/login.ts'
 
 describe('isPossibleUserName', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Account } from '../../../src/auth/account.ts'
-import { reasonInFiles, reasonOfTime, reasonToEnd } from '../../../src/auth/end-reason.ts'
+import type { Account } from '../../../src/auth/accounts.ts'
+import { reasonInFiles, reasonOfTime, reasonToEnd } from '../../../src/auth/sessions.ts'
 import type { SessionRecord } from '../../../src/auth/session-store.ts'
 import { bob as account, bobsSession as session } from '../../support/test-account.ts'
 import { minuteMs } from '../../support/turning-clock.ts'

@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, KeyObject } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { deriveKeys, makeRefreshToken, parseRefreshToken } from '../../../src/auth/keys.ts'
+import { deriveKeys, makeRefreshToken, parseRefreshToken } from '../../../src/auth/tokens.ts'
 import { createSecret, createSecrets } from '../../../src/secrets/secrets.ts'
 
 const secret = Buffer.alloc(32, 7)

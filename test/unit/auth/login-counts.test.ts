@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { countLogins } from '../../../src/auth/login-counts.ts'
-import type { Login, LoginRequest } from '../../../src/auth/login.ts'
+import { countLogins, type Login, type LoginRequest } from '../../../src/auth/login.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
 import { authErrors } from '../../../src/auth/codes.ts'
 import { credentialErrors } from '../../../src/credentials/codes.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseRefusal, parseVerdict } from '../../../src/auth/pam-answer.ts'
+import { parseRefusal, parseVerdict } from '../../../src/auth/pam.ts'
 
 // Captured from pamtester 0.1.2 on Debian 12 with LC_ALL=C.
 const wrong = 'Password: pamtester: Authentication failure\n'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Account } from '../../../src/auth/account.ts'
+import type { Account } from '../../../src/auth/accounts.ts'
 import { bob } from '../../support/test-account.ts'
 import { createTestSessions as setUp } from '../../support/test-sessions.ts'
 

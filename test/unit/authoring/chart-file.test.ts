@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { parseChartFile } from '../../../src/authoring/content/chart-file.ts'
+import { parseChartFile } from '../../../src/authoring/content/chart-part.ts'
 import { createRunner } from '../../../src/system/runner.ts'
 import { isKitMissing, kit } from '../../support/kubernetes-kit.ts'
 

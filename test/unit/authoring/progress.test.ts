@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createProgress } from '../../../src/authoring/progress.ts'
+import { createProgress } from '../../../src/authoring/context.ts'
 import { createStatusLine } from '../../../src/program/status-line.ts'
 
 const erase = '\r\u001b[K'

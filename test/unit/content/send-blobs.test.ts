@@ -7,7 +7,7 @@ import {
   UploadGone,
   type UploadHost,
 } from '../../../src/content/commands/upload/host.ts'
-import { createMeter } from '../../../src/ctl/meter.ts'
+import { createMeter } from '../../../src/ctl/output.ts'
 import { sendBlobs } from '../../../src/content/commands/upload/send-blobs.ts'
 import type { BundleSource } from '../../../src/content/commands/upload/sources.ts'
 import { Failure } from '../../../src/ctl/exit-codes.ts'

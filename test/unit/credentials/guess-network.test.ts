@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { createLoginHistory } from '../../../src/auth/login-history.ts'
+import { createLoginHistory } from '../../../src/auth/login.ts'
 import type { Client } from '../../../src/base/client.ts'
 import { openDatabase } from '../../support/open-database.ts'
 import { setUpGuard } from '../../support/guess-guard.ts'

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { parseCommandLine } from '../../../src/ctl/command-line.ts'
 import { exitCodes, Failure } from '../../../src/ctl/exit-codes.ts'
 import { helpText } from '../../../src/ctl/help.ts'
-import { commandTable } from '../../../src/ctl/nouns.ts'
+import { commandTable } from '../../../src/edgehostctl/nouns.ts'
 import { manualMarkdown, manualPage, ofHost } from '../../../build/manual.ts'
 
 const parse = (line: string) => parseCommandLine(line.split(' ').filter(Boolean), commandTable)

@@ -1,11 +1,15 @@
 import { expect, it } from 'vitest'
-import { defineCommand, type Command, type Program } from '../../../src/ctl/command.ts'
+import {
+  defineCommand,
+  type Command,
+  type Program,
+  optionsOf,
+  sumCommands,
+} from '../../../src/ctl/command.ts'
 import { parseCommandLine } from '../../../src/ctl/command-line.ts'
-import { optionsOf, sumCommands } from '../../../src/ctl/command-table.ts'
-import { bashCompletion } from '../../../src/ctl/completion.ts'
-import { helpText } from '../../../src/ctl/help.ts'
-import { hostSessions } from '../../../src/ctl/host-sessions.ts'
-import { commandTable } from '../../../src/ctl/nouns.ts'
+import { bashCompletion, helpText } from '../../../src/ctl/help.ts'
+import { hostSessions } from '../../../src/edgehostctl/host-sessions.ts'
+import { commandTable } from '../../../src/edgehostctl/nouns.ts'
 import { limit, type Options } from '../../../src/ctl/options.ts'
 
 const named = (name: string, options?: Options): Command =>

@@ -1,7 +1,7 @@
 import { execa } from 'execa'
 import { expect, it } from 'vitest'
-import { bashCompletion } from '../../../src/ctl/completion.ts'
-import { commandTable } from '../../../src/ctl/nouns.ts'
+import { bashCompletion } from '../../../src/ctl/help.ts'
+import { commandTable } from '../../../src/edgehostctl/nouns.ts'
 
 /** What bash offers for the last word. */
 async function complete(...words: readonly string[]): Promise<string[]> {

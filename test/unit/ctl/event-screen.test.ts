@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { renderEvent } from '../../../src/ctl/event-screen.ts'
+import { renderEvent } from '../../../src/ctl/cluster.ts'
 import { eventOf } from '../../support/played-cluster.ts'
 
 const event = eventOf(1, 'ContainerRuntimeStarted', 'containerd of the cluster runs on this host')

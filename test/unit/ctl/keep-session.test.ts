@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { keepSession } from '../../../src/ctl/keep-session.ts'
-import type { Client } from '../../../src/ctl/client.ts'
+import { keepSession, type Client } from '../../../src/ctl/client.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { lifecycleHeaders, type Lifecycle } from '../../../src/api/lifecycle.ts'
-import { lifecycleNotice } from '../../../src/ctl/lifecycle.ts'
+import { lifecycleNotice } from '../../../src/ctl/run-on-host.ts'
 
 const now = Date.UTC(2026, 5, 1)
 const notice = (headers: Readonly<Record<string, string>>, path = '/v1/things?limit=1') =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parsePointInTime } from '../../../src/ctl/point-in-time.ts'
+import { parsePointInTime } from '../../../src/ctl/given-values.ts'
 
 const now = Date.parse('2026-01-31T09:30:15.250Z')
 

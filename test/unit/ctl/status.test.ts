@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { AuditView } from '../../../src/audit/schemas.ts'
 import { displayWidth } from '../../../src/ctl/text.ts'
-import { renderStatus, type HostStatus } from '../../../src/ctl/status-screen.ts'
+import { renderStatus, type HostStatus } from '../../../src/edgehostctl/status.ts'
 import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
 import type { PlatformLink } from '../../../src/uplink/schemas.ts'
 import { hostBody } from '../../support/host-body.ts'

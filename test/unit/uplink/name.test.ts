@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { registeredName } from '../../../src/uplink/name.ts'
+import { registeredName } from '../../../src/uplink/host-key.ts'
 
 it.each([
   ['press-3', 'press-3'],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createOwnSecrets, maskSecrets, secretsOfKubeconfig } from '../../../src/uplink/own-secrets.ts'
+import { createOwnSecrets, maskSecrets, secretsOfKubeconfig } from '../../../src/uplink/cause.ts'
 
 const key = 'LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQpNSUlFcEFJQkFBS0NBUUVB'
 

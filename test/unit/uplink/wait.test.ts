@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { causeOfReply } from '../../../src/uplink/cause.ts'
-import { waitAfter } from '../../../src/uplink/wait.ts'
+import { waitAfter } from '../../../src/uplink/client.ts'
 
 it('doubles from a second to a minute, half of it by chance, or further where it may', () => {
   expect([1, 2, 3, 6, 7, 1_000_000].map((failures) => waitAfter(failures, 1))).toEqual([

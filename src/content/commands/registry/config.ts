@@ -1,4 +1,4 @@
-import { renderFacts, type Fact } from '../../../ctl/facts.ts'
+import { renderFacts, type Fact } from '../../../ctl/table.ts'
 import type { Context } from '../../../ctl/context.ts'
 import type { ContentRegistry, ContentRegistryPassword } from '../../schemas.ts'
 import { mkdir, readFile } from 'node:fs/promises'

@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers'
 import { Failure } from '../../../ctl/exit-codes.ts'
 import type { MissingContentBlob } from '../../schemas.ts'
 import { Interrupted, Refused, UploadGone, type PublishedBundle, type UploadHost } from './host.ts'
-import type { Meter } from '../../../ctl/meter.ts'
+import type { Meter } from '../../../ctl/output.ts'
 import type { BundleSource, SourceBlob } from './sources.ts'
 
 export interface SendOptions {

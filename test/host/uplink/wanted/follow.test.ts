@@ -3,7 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createFetch } from '../../../../src/uplink/fetch.ts'
-import { parseAnnouncement } from '../../../../src/uplink/wanted/announcement.ts'
+import {
+  parseAnnouncement,
+  openWantedStore,
+  type KeptWanted,
+} from '../../../../src/uplink/wanted/wanted-store.ts'
 import type { ClusterNow } from '../../../../src/uplink/wanted/decide.ts'
 import { createDownload } from '../../../../src/uplink/wanted/download.ts'
 import {
@@ -11,7 +15,6 @@ import {
   type ClusterToFollow,
   type DeliveryOutcome,
 } from '../../../../src/uplink/wanted/follow.ts'
-import { openWantedStore, type KeptWanted } from '../../../../src/uplink/wanted/wanted-store.ts'
 import { captureLog } from '../../../support/https-server.ts'
 import { clusterUid, deliveryOf, playDownload, tenantUid } from '../../../support/played-download.ts'
 

@@ -1,0 +1,157 @@
+import type { ClusterDetails } from '../cluster/schemas.ts'
+import type { Context } from './context.ts'
+import { Failure } from './exit-codes.ts'
+import { parseBody, toFailure } from './reply.ts'
+import { removeOnSignal } from '../program/remove-on-signal.ts'
+import { placeFile } from '../system/place-file.ts'
+import type { Output } from './output.ts'
+import { displayWidth, moment, oneLine, span, wrapBelow } from './text.ts'
+import { createStatusLine, type MaybeTerminal } from '../program/status-line.ts'
+import type { Event } from '../cluster/events/schemas.ts'
+
+export const clusterPath = '/v1/edge-mgmt/cluster'
+export const hostPath = '/v1/edge-mgmt/edgehosts/current'
+
+interface DetailsWish {
+  /** Its delivery is audited. */
+  readonly withKubeconfig?: boolean
+}
+
+/** The cluster; undefined where there is none. @throws Failure */
+export async function readDetails(
+  { client }: Pick<Context, 'client'>,
+  { withKubeconfig = false }: DetailsWish = {},
+): Promise<ClusterDetails | undefined> {
+  const path = `${clusterPath}/details${withKubeconfig ? '' : '?kubeconfig=false'}`
+  const reply = await client.ask({ method: 'GET', path })
+  if (reply.status === 404) return undefined
+  if (reply.status !== 200) throw toFailure(reply)
+  return parseBody<ClusterDetails>(reply, ['metadata', 'spec', 'status'])
+}
+
+/** The cluster. @throws Failure, also where there is none */
+export async function requireDetails(
+  context: Pick<Context, 'client'>,
+  wish?: DetailsWish,
+): Promise<ClusterDetails> {
+  const details = await readDetails(context, wish)
+  if (details === undefined) throw noCluster()
+  return details
+}
+
+export const noCluster = () => new Failure('failed', 'this host has no cluster')
+
+/**
+ * Writes a kubeconfig: as a document with `--output`, otherwise as it is into a file with mode 0600.
+ * @param file - is standard output
+ * @throws Failure where the file cannot be written
+ */
+export async function writeKubeconfigTo(output: Output, kubeconfig: string, file = '-'): Promise<void> {
+  if (output.format !== 'table') {
+    await output.show({ kubeconfig }, () => '')
+    return
+  }
+  if (file === '-') {
+    output.write(Buffer.from(kubeconfig))
+    return
+  }
+  await placeFile({
+    path: file,
+    mode: 0o600,
+    onBegin: removeOnSignal(),
+    async write(handle) {
+      await handle.writeFile(kubeconfig)
+      await handle.sync()
+    },
+  }).catch((error: unknown) => {
+    throw new Failure('failed', `${file} could not be written: ${(error as Error).message}`, { cause: error })
+  })
+  output.note(`The kubeconfig is in ${file}.`)
+}
+
+/** What is shown of an event. */
+export type ShownEvent = Pick<Event, 'reason' | 'message' | 'severity' | 'step'> & {
+  readonly metadata: Pick<Event['metadata'], 'creationTimestamp'>
+}
+
+/** Shows events as they come: a line each where it fits, and on a terminal a line below with the steps that run. */
+interface EventScreen {
+  show(event: ShownEvent): Promise<void>
+  /** Takes the line of the running steps away. */
+  end(): void
+}
+
+interface Running {
+  readonly title: string
+  readonly since: number
+}
+
+const drawnEveryMs = 1_000
+const beginReasons = ['StepStarted', 'StepRetried']
+const endReasons = ['StepDone', 'StepFailed', 'StepStopped', 'StepCutOff']
+
+/** @param terminal where the line of the running steps is drawn */
+export function createEventScreen(
+  output: Output,
+  terminal: MaybeTerminal,
+  now: () => number = () => Date.now(),
+): EventScreen {
+  const line = createStatusLine(terminal)
+  const running = new Map<string, Running>()
+  const draw = () => {
+    if (output.format !== 'table') return
+    const steps = [...running.values()]
+    if (steps.length === 0) line.clear()
+    else
+      line.draw(
+        steps.map(({ title, since }) => `${title}: ${span(Math.max(0, now() - since) / 1_000)}`).join(', '),
+      )
+  }
+  const timer = setInterval(draw, drawnEveryMs).unref()
+
+  return {
+    async show(event) {
+      const { step = '', reason, message, metadata } = event
+      const at = Date.parse(metadata.creationTimestamp)
+      const begun = running.get(step)
+      if (beginReasons.includes(reason)) running.set(step, { title: oneLine(message), since: at })
+      if (endReasons.includes(reason)) running.delete(step)
+      line.clear()
+      if (output.format === 'json') output.write(Buffer.from(`${JSON.stringify(event)}\n`))
+      else if (output.format === 'yaml') {
+        output.write(Buffer.from('---\n'))
+        await output.show(event, () => '')
+      } else
+        output.write(Buffer.from(`${renderEvent(event, output.paper.columns, begun && at - begun.since)}\n`))
+      draw()
+    },
+    end() {
+      clearInterval(timer)
+      line.clear()
+    },
+  }
+}
+
+const reasonWidth = 24
+
+/**
+ * One line: time, reason, message, and how long a step took. Where that is wider than the terminal, the message is below.
+ * @param columns of the terminal; Infinity where there is no terminal
+ * @param tookMs undefined where it is not known
+ */
+export function renderEvent(
+  { metadata, reason, message, severity }: ShownEvent,
+  columns: number,
+  tookMs?: number,
+): string {
+  const mark = severity === 'Normal' ? ' ' : '!'
+  const took = reason === 'StepDone' && tookMs !== undefined ? ` (${span(tookMs / 1_000)})` : ''
+  const time = `${moment(metadata.creationTimestamp)} ${mark}`
+  const name = oneLine(reason)
+  const text = `${oneLine(message)}${took}`
+  const line = `${time} ${name.padEnd(reasonWidth)} ${text}`
+  if (displayWidth(line) <= columns) return line
+  const head = `${time} ${name}`
+  const heads = displayWidth(head) <= columns ? [head] : [time.trimEnd(), ...wrapBelow(name, columns)]
+  return [...heads, ...wrapBelow(text, columns)].join('\n')
+}
