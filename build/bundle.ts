@@ -95,7 +95,10 @@ const loader = await bundle({
 const files: Record<string, string> = {
   'daemon.cjs': daemon,
   'main.cjs': loader,
-  'edgehostctl.cjs': await bundle({ ...startedByUsers('edgehostctl'), entryPoints: ['src/edgehostctl/main.ts'] }),
+  'edgehostctl.cjs': await bundle({
+    ...startedByUsers('edgehostctl'),
+    entryPoints: ['src/edgehostctl/main.ts'],
+  }),
   'edgeplatformd.cjs': await bundle({
     ...ofPlatform,
     entryPoints: ['src/platform-main.ts'],

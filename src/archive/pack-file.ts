@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
-import type { BlockWriter } from './block-writer.ts'
+import type { BlockWriter } from './sinks.ts'
 
 export interface PackFileOptions {
   readonly path: string

@@ -1,8 +1,191 @@
 import type { ArchiveLimits } from './limits.ts'
 import { requireUtf8 } from './member-names.ts'
-import { refuse } from './refusal.ts'
-import { largeBytes, parseHeader, untilNul, type TarHeader } from './tar-header.ts'
-import { parseRecords, type PaxRecords } from './tar-records.ts'
+import { refuse, showName } from './refusal.ts'
+
+/** What a header of 512 bytes describes: a member, or records for what follows it. */
+interface TarHeader {
+  readonly kind: 'file' | 'folder' | 'link' | 'hardLink' | 'pax' | 'paxGlobal' | 'longName' | 'longTarget'
+  readonly name: string
+  /** What a link points to, unchecked; empty for other kinds. */
+  readonly target: string
+  /** Bytes that follow the header, without padding; a record of pax may replace it. */
+  readonly size: number
+}
+
+/** Sizes of this and more do not fit into the octal digits of a header. */
+const largeBytes = 2 ** 33
+
+const kinds: Readonly<Record<string, TarHeader['kind']>> = {
+  '\0': 'file',
+  '0': 'file',
+  '5': 'folder',
+  x: 'pax',
+  g: 'paxGlobal',
+  L: 'longName',
+}
+const linkKinds: Readonly<Record<string, TarHeader['kind']>> = {
+  '1': 'hardLink',
+  '2': 'link',
+  K: 'longTarget',
+}
+const refusedKinds: Readonly<Record<string, string>> = {
+  '1': 'a hard link',
+  '2': 'a symbolic link',
+  '3': 'a device',
+  '4': 'a device',
+  '6': 'a named pipe',
+  '7': 'a contiguous file',
+  K: 'a link with a long target',
+  S: 'a sparse file',
+}
+
+/**
+ * Parses a header and accepts only what every tar reader understands in the same way: regular files and folders, links
+ * where the limits allow them, sizes in plain octal, or in base 256 where a member may be that large, no setuid and setgid.
+ * Format: ustar and pax of POSIX.1-2024, pax(1); long names and base 256 of GNU tar, tar(5).
+ * @throws AppError
+ */
+function parseHeader(block: Buffer, limits: ArchiveLimits): TarHeader {
+  const ownName = field(block, 0, 100)
+  // Other formats have other fields there.
+  const folder = latin(field(block, 257, 6)) === 'ustar' ? field(block, 345, 155) : Buffer.alloc(0)
+  const bytes = folder.length === 0 ? ownName : Buffer.concat([folder, Buffer.from('/'), ownName])
+  const name = latin(bytes)
+  if (octal(block, 148, 8) !== checksumOf(block))
+    throw refuse('Damaged', name, 'has a damaged header; copy the archive again')
+  const size = sizeOf(block, limits)
+  const mode = octal(block, 100, 8)
+  if (size === undefined || mode === undefined)
+    throw refuse('RecordInvalid', name, 'has a damaged header, or a size of 8 GiB and more')
+  const letter = String.fromCharCode(block[156] ?? 0)
+  const kind = kinds[letter] ?? (limits.areLinksAllowed ? linkKinds[letter] : undefined)
+  if (kind === undefined)
+    throw refuse(
+      'MemberKind',
+      name,
+      `is ${refusedKinds[letter] ?? `of the unknown type ${showName(letter)}`}; a ${limits.noun} holds regular files and folders only`,
+    )
+  if (kind !== 'file' && kind !== 'folder' && kind !== 'link' && kind !== 'hardLink')
+    return { kind, name, target: '', size }
+  if ((mode & 0o6000) !== 0)
+    throw refuse(
+      'MemberMode',
+      name,
+      'is setuid or setgid; run chmod ug-s on the file and build the archive again',
+    )
+  requireUtf8(name, bytes)
+  if (kind === 'file' || kind === 'folder') return { kind, name: bytes.toString(), target: '', size }
+  const target = field(block, 157, 100)
+  requireUtf8(name, target)
+  // A link has no content; some writers give a hard link the size of its file.
+  return { kind, name: bytes.toString(), target: target.toString(), size: 0 }
+}
+
+/** The bytes up to the first NUL. */
+function untilNul(bytes: Buffer): Buffer {
+  const end = bytes.indexOf(0)
+  return end === -1 ? bytes : bytes.subarray(0, end)
+}
+
+const field = (block: Buffer, from: number, length: number) => untilNul(block.subarray(from, from + length))
+
+const latin = (bytes: Buffer) => bytes.toString('latin1')
+
+/** The sum of all bytes; the checksum field itself counts as spaces. */
+function checksumOf(block: Buffer): number {
+  let sum = 8 * 0x20
+  for (let at = 0; at < block.length; at++) if (at < 148 || at >= 156) sum += block[at] ?? 0
+  return sum
+}
+
+function sizeOf(block: Buffer, limits: ArchiveLimits): number | undefined {
+  if (block[124] !== 0x80 || limits.memberBytes < largeBytes) return octal(block, 124, 12)
+  // Base 256: 11 bytes after the mark. More than 6 of them do not fit a number, nor any disk.
+  return block.subarray(125, 130).some((byte) => byte !== 0) ? undefined : block.readUIntBE(130, 6)
+}
+
+/** Parses a number in POSIX format: octal digits between spaces or zeros. */
+function octal(block: Buffer, from: number, length: number): number | undefined {
+  const text = latin(field(block, from, length)).trim()
+  if (text === '') return 0
+  return /^[0-7]{1,12}$/.test(text) ? Number.parseInt(text, 8) : undefined
+}
+
+/** What the records of a pax header say about the member that follows. */
+interface PaxRecords {
+  readonly path?: string
+  /** What a link points to, where links are allowed. */
+  readonly linkpath?: string
+  readonly size?: number
+}
+
+const space = 0x20
+const newline = 0x0a
+const refused = /^(?:hdrcharset|GNU\.sparse\..*)$/
+
+/**
+ * Parses the records of a pax header, POSIX.1-2024 pax(1): `LENGTH KEY=VALUE\n`, LENGTH in decimal and of the whole
+ * record. Only whole records are allowed, each key that counts once, and none that overrides the type of a member; its
+ * size only where a member may be so large that the header cannot hold it.
+ * @param isGlobal whether the header applies to all members that follow; it may not set a name or a size
+ * @throws AppError
+ */
+function parseRecords(content: Buffer, isGlobal: boolean, limits: ArchiveLimits): PaxRecords {
+  const found: { path?: string; linkpath?: string; size?: number } = {}
+  for (const { key, value } of splitRecords(content, found)) {
+    const isSize = key === 'size'
+    if (
+      refused.test(key) ||
+      (key === 'linkpath' && !limits.areLinksAllowed) ||
+      (isGlobal && (key === 'path' || key === 'linkpath' || isSize)) ||
+      (isSize && limits.memberBytes < largeBytes)
+    )
+      throw refuse(
+        'RecordInvalid',
+        found.path,
+        `has the record ${showName(key)} in its tar header, which is not allowed in a ${limits.noun}`,
+      )
+    if (key !== 'path' && key !== 'linkpath' && !isSize) continue
+    if (found[key] !== undefined)
+      throw refuse('RecordInvalid', found.path, `has the record ${showName(key)} twice in its tar header`)
+    if (isSize) found.size = parseSize(value, found.path)
+    else {
+      found[key] = value.toString('utf8')
+      requireUtf8(found[key], value)
+    }
+  }
+  return found
+}
+
+function* splitRecords(content: Buffer, found: PaxRecords): Generator<{ key: string; value: Buffer }> {
+  for (let at = 0; at < content.length;) {
+    const end = content.indexOf(space, at)
+    // Without leading zeros: each record is then at least as long as the bytes examined here.
+    const digits = end === -1 || end - at > 6 ? '' : content.toString('latin1', at, end)
+    const length = /^[1-9]\d*$/.test(digits) ? Number(digits) : 0
+    const next = at + length
+    const equals = content.indexOf('=', end + 1)
+    if (
+      length === 0 ||
+      next > content.length ||
+      content[next - 1] !== newline ||
+      equals === -1 ||
+      equals >= next
+    )
+      throw refuse('RecordInvalid', found.path, 'has malformed records in its tar header')
+    yield {
+      key: content.toString('latin1', end + 1, equals),
+      value: content.subarray(equals + 1, next - 1),
+    }
+    at = next
+  }
+}
+
+function parseSize(value: Buffer, path: string | undefined): number {
+  const text = value.toString('latin1')
+  if (!/^\d{1,15}$/.test(text)) throw refuse('RecordInvalid', path, 'has an invalid size in its tar header')
+  return Number(text)
+}
 
 /** A member of an archive while it is read. */
 export interface TarMember {
@@ -57,7 +240,7 @@ export interface TarInput {
 type Input = ReturnType<typeof createInput>
 type MemberKind = 'file' | 'folder' | 'link' | 'hardLink'
 /** A member, as its header and the records before it describe it. */
-export type MemberHeader = TarHeader & { readonly kind: MemberKind }
+type MemberHeader = TarHeader & { readonly kind: MemberKind }
 
 /**
  * Reads up to the content of the next member.

@@ -1,14 +1,49 @@
+import type { Logger } from '../system/log.ts'
+import { hex, type AuditHead, type AuditRecord, chainRecord, isSameHead, type AuditEntry } from './record.ts'
 import { seeDisk } from '../errors/advice.ts'
 import type { Database } from '../store/database.ts'
 import { isDatabaseError } from '../store/unwritable.ts'
 import type { Clock } from '../system/clock.ts'
-import type { Logger } from '../system/log.ts'
-import { createJournalCopy, jsonOf } from './journal-copy.ts'
 import type { HeadFile } from './head-file.ts'
 import { forkEntry, gapEntry, lossEntry } from './own-entries.ts'
-import { chainRecord, isSameHead, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
 import type { TrailStore } from './trail-store.ts'
 import { uuidAt } from '../base/uid.ts'
+
+/** Copies the trail to the journal, for a site that ships its logs. */
+interface JournalCopy {
+  /** Writes a record that is on the disk. */
+  write(record: AuditRecord): void
+  /** Writes a record that is only in the journal: it has no place in the chain. */
+  writeAlone(record: AuditRecord): void
+  /** Writes the head. An attacker who can alter the trail may not be able to alter the journal. */
+  writeHead(head: AuditHead): void
+}
+
+function createJournalCopy(log: Logger): JournalCopy {
+  // Independent of the log level, since a site may ship these lines. Not redacted: the trail has no secrets, and a
+  // search for them takes as long as writing the line.
+  const lines = log.child({}, { level: 'info', redact: [] })
+
+  return {
+    write: (record) => lines.info(lineOf(record), record.message),
+    writeAlone: (record) => lines.info({ ...lineOf(record), seq: null, hash: null }, record.message),
+    writeHead: (head) => lines.info({ kind: 'audit-head', ...jsonOf(head) }, 'audit head'),
+  }
+}
+
+/** A head in the format of the journal and its readers. */
+const jsonOf = ({ seq, hash }: AuditHead) => ({ seq, hash: hex(hash) })
+
+function lineOf(record: AuditRecord) {
+  const { seq, uid, hash, actorType, actor, role, address, action, kind, outcome, status, requestId } = record
+  return {
+    ...{ kind: 'audit', seq, uid, at: new Date(record.at).toISOString(), hash: hex(hash) },
+    ...{ actorType, actor, role, address, action, outcome, status, ref: requestId },
+    ...(record.actorUid && { actorUid: record.actorUid }),
+    ...(record.projectUid && { projectUid: record.projectUid }),
+    resource: { kind, name: record.resourceName, uid: record.resourceUid },
+  }
+}
 
 /** An entry that is to become a record. */
 export interface Pending {
@@ -52,7 +87,7 @@ export interface Trail {
   announceHead(): void
 }
 
-export interface TrailOptions {
+interface TrailOptions {
   readonly store: TrailStore
   readonly database: Database
   readonly clock: Clock

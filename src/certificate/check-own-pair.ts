@@ -1,4 +1,4 @@
-import { isForRoot } from '../errors/unreadable.ts'
+import { isForRoot } from '../errors/system-reason.ts'
 import type { Finding, ReferenceCheck } from '../room.ts'
 import { inspectOwnPair } from './pair.ts'
 

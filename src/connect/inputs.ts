@@ -1,7 +1,7 @@
 import { printable } from '../base/printable.ts'
 import { Failure } from '../ctl/exit-codes.ts'
 import { readBody } from '../ctl/read-body.ts'
-import { certificatesIn, pemBlocks } from '../outgoing/certificates.ts'
+import { certificatesIn, pemBlocks } from '../outgoing/authorities.ts'
 
 // As the platform accepts it.
 const longestToken = 256

@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { formParts } from '../upload/form-parts.ts'
-import { addMultipart, formSchema } from '../upload/multipart.ts'
+import { formParts, addMultipart, formSchema } from '../upload/multipart.ts'
 import { matchesEtag } from '../api/etag.ts'
 import { callerOf } from '../api/guard.ts'
 import { keepOpen } from '../api/request-end.ts'

@@ -1,16 +1,13 @@
 import type { Mode } from '../base/role.ts'
 import type { Disk } from './storage/disks.ts'
-import type { Dns } from './network/dns.ts'
+import type { Dns, LinkServers } from './network/dns.ts'
 import type { Gpu } from './graphics/gpus.ts'
-import { toGiB, toMiB } from './memory.ts'
-import type { LinkServers } from './network/link-dns.ts'
+import { toGiB, toMiB, type OperatingSystem } from './machine.ts'
 import type { Network } from './network/network.ts'
 import type { Ntp } from './time/ntp.ts'
-import type { OperatingSystem } from './operating-system.ts'
 import type { EdgeHostInfo, Nic } from './schemas.ts'
 import { settingsOf } from './settings.ts'
-import { bytesToText } from './storage/mounts.ts'
-import type { Space } from './storage/space.ts'
+import { bytesToText, type Space } from './storage/mounts.ts'
 
 /** The facts of the host at a moment; a fact that could not be read yet is undefined. */
 export interface HostFacts {

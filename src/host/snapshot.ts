@@ -2,7 +2,7 @@ import type { Mode } from '../base/role.ts'
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seeDisk } from '../errors/advice.ts'
-import { archTypeOf } from './cpu.ts'
+import { archTypeOf } from './machine.ts'
 import {
   notApplicable,
   outOfCluster,

@@ -2,8 +2,7 @@ import { createSlices } from '../base/slices.ts'
 import type { Platform } from '../content/format/descriptor.ts'
 import { formatImageName, parseImageName } from '../content/format/image-name.ts'
 import type { StoredImage } from '../content/reads/stored-images.ts'
-import { platformKey } from './runtimes/describe.ts'
-import type { SeenImage } from './runtimes/seen-image.ts'
+import { platformKey, type SeenImage } from './runtimes/describe.ts'
 
 /** The images of one runtime. */
 export interface SeenImages<Source> {

@@ -1,8 +1,8 @@
 import { createSharedRun } from '../base/shared-run.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
-import { explain } from './runtimes/failures.ts'
-import type { Runtime, SeenImage } from './runtimes/seen-image.ts'
+import { explain } from './runtimes/wire.ts'
+import type { Runtime, SeenImage } from './runtimes/describe.ts'
 
 const answerMs = 5_000
 

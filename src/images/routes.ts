@@ -4,8 +4,7 @@ import { errorReplies } from '../api/schemas.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import { listOf } from '../lists/page.ts'
 import { listParameters, parseListQuery } from '../lists/query.ts'
-import { imageList } from './image-list.ts'
-import type { Images } from './images.ts'
+import { imageList, type Images } from './images.ts'
 import { HostImage, ImageSource } from './schemas.ts'
 
 export interface ImageRoutesOptions {

@@ -1,12 +1,25 @@
-import { createSharedRun } from '../base/shared-run.ts'
 import type { HostFiles } from '../host/files.ts'
+import { createSharedRun } from '../base/shared-run.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
-import { listDevices } from './devices.ts'
 import { parseHardware, type StoredInventory } from './stored-inventory.ts'
 
-export interface ReaderOptions {
+// Disks and network interfaces beside the buses: a card may get its interface later than its device, a reader its medium.
+const folders = ['/sys/bus/usb/devices', '/sys/bus/pci/devices', '/sys/block', '/sys/class/net']
+
+/** The present hardware, as a text that changes when a device is added or removed; devices of pods and volumes are left out. */
+export async function listDevices(files: HostFiles): Promise<string> {
+  const found: string[] = []
+  for (const folder of folders)
+    for (const name of await files.names(folder)) {
+      const path = await files.link(`${folder}/${name}`)
+      if (path && !path.startsWith('/sys/devices/virtual/')) found.push(path)
+    }
+  return found.join('\n')
+}
+
+interface ReaderOptions {
   readonly runner: CommandRunner
   /** Path of `inventory.cjs`. */
   readonly program: string
@@ -32,7 +45,7 @@ export interface Reader {
 }
 
 /** Time limit of the whole program; each of its children has 10 s. */
-export const programTimeoutMs = 300_000
+const programTimeoutMs = 300_000
 
 const maxOutputBytes = 4_194_304
 const retryMs = 600_000

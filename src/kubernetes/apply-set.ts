@@ -1,9 +1,40 @@
-import { isBuiltInObject } from './built-in-objects.ts'
+import { type InventoryEntry, entryOf, keyOf, nameOf, ownerLabel, ownerValue, prepared } from './inventory.ts'
+import { groupKindOf } from './paths.ts'
 import { KubernetesError, type KubernetesClient, type KubernetesObject, type Resource } from './client.ts'
-import { entryOf, keyOf, nameOf, ownerLabel, ownerValue, prepared, type InventoryEntry } from './inventory.ts'
 import { readiness } from './readiness.ts'
-import { isCheck, isDefinition, rankOf } from './set-order.ts'
-import { workOff } from './work-off.ts'
+import { isCheck, isDefinition, rankOf, workOff } from './work-off.ts'
+
+const rbac = 'rbac.authorization.k8s.io'
+
+/** What kubeadm makes: group and kind, namespace, and name. */
+const madeByKubeadm: ReadonlySet<string> = new Set([
+  ...['kubeadm-config', 'kubelet-config', 'kube-proxy', 'coredns'].map(
+    (name) => `/ConfigMap kube-system ${name}`,
+  ),
+  '/ConfigMap kube-public cluster-info',
+  ...['kube-proxy', 'coredns'].map((name) => `/ServiceAccount kube-system ${name}`),
+  ...['Role', 'RoleBinding'].map((kind) => `${rbac}/${kind} kube-system kube-proxy`),
+  ...['ClusterRole', 'ClusterRoleBinding'].map((kind) => `${rbac}/${kind}  system:coredns`),
+  'apps/Deployment kube-system coredns',
+  'apps/DaemonSet kube-system kube-proxy',
+  '/Service kube-system kube-dns',
+])
+
+/**
+ * Whether Kubernetes itself needs an object, and does not make it again by itself: a cluster without it does not resolve names, does not
+ * reach services, or cannot be upgraded. Pure.
+ * @param labels of the stored object: packs have roles with names of Kubernetes too, as system:metrics-server
+ */
+export function isBuiltInObject(
+  entry: InventoryEntry,
+  labels: Readonly<Record<string, string>> = {},
+): boolean {
+  const kind = groupKindOf(entry)
+  if (kind.startsWith(`${rbac}/`))
+    if (entry.name.startsWith('kubeadm:') || labels['kubernetes.io/bootstrapping'] === 'rbac-defaults')
+      return true
+  return madeByKubeadm.has([kind, entry.namespace ?? '', entry.name].join(' '))
+}
 
 /** An object as it is published. */
 export interface SetObject {
@@ -12,7 +43,7 @@ export interface SetObject {
   readonly namespace: string
 }
 
-export interface SetOrder {
+interface SetOrder {
   /** Whose objects they are, for example the `id` of a pack. */
   readonly owner: string
   /** What may be in the cluster of this owner. */
@@ -27,7 +58,7 @@ export interface SetOrder {
 }
 
 /** Objects that are applied, and taken away again, together. */
-export interface ApplySet {
+interface ApplySet {
   /**
    * Applies the objects, definitions and namespaces first, and deletes those of the inventory that are not among them any more, but
    * not what Kubernetes itself needs. What the API server refuses for the moment is tried again behind the others, until nothing has moved for the patience.
@@ -40,7 +71,7 @@ export interface ApplySet {
   remove(order: SetOrder): Promise<void>
 }
 
-export interface ApplySetOptions {
+interface ApplySetOptions {
   readonly client: KubernetesClient
   /** How long to try again what the API server refuses for the moment, since the last object that it accepted. */
   readonly patienceMs?: number

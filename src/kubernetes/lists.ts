@@ -1,6 +1,6 @@
 import { KubernetesError, type KubernetesObject, type ListOptions, type Resource } from './client.ts'
 import { isRecord } from '../base/json.ts'
-import { isObject, withoutManagers } from './json.ts'
+import { isObject, withoutManagers } from './fields.ts'
 import { apiVersionOf, collectionPath, metadataType, selectors } from './paths.ts'
 import type { Requests } from './request.ts'
 

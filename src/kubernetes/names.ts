@@ -1,3 +1,11 @@
+/** Namespaces that every cluster has. */
+export const builtInNamespaces: ReadonlySet<string> = new Set([
+  'default',
+  'kube-system',
+  'kube-public',
+  'kube-node-lease',
+])
+
 // The rules of the API server for names (kubernetes.io/docs/concepts/overview/working-with-objects, "names" and "labels").
 
 const label = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/

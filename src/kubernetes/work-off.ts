@@ -1,13 +1,70 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { KubernetesError } from './client.ts'
-import { isPassing } from './passing.ts'
+import { groupKindOf, groupOf, type Typed } from './paths.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+// The object itself does not fit its schema; the API server has no status of its own for that.
+const misfit = /failed to create typed|failed to (prune|convert)/
+const missingAccount = /serviceaccount "[^"]*" not found/
+// Of objects of a kind whose definition is being deleted; there is no cause of its own for that.
+const endingKind = 'create not allowed while custom resource definition is terminating'
+
+/**
+ * Whether the API server may accept the same change a little later: it restarts, a webhook has no endpoints yet, another client has
+ * changed the object meanwhile, a namespace is being deleted or does not exist yet, its service account is not made yet, the
+ * definition of its kind is being deleted.
+ */
+export function isPassing(error: unknown): boolean {
+  if (!(error instanceof KubernetesError)) return false
+  const { status, reason, message, causes } = error
+  switch (status) {
+    case 0:
+      return reason === 'Unreachable' || reason === 'Timeout'
+    case 403:
+      return (
+        causes.includes('NamespaceTerminating') ||
+        missingAccount.test(message) ||
+        message.includes(endingKind)
+      )
+    case 500:
+      return !misfit.test(message)
+    default:
+      return [404, 409, 429, 502, 503, 504].includes(status)
+  }
+}
+
+/** Whether objects of other kinds may be of the kind that this one defines. */
+export const isDefinition = (object: Typed): boolean =>
+  groupKindOf(object) === 'apiextensions.k8s.io/CustomResourceDefinition'
+
+// What the objects of other kinds need or are checked by when they are made. The order among these does not matter.
+const needed = new Set([
+  ...['/ServiceAccount', '/ConfigMap', '/Secret', '/ResourceQuota', '/LimitRange', '/PersistentVolume'],
+  ...['scheduling.k8s.io/PriorityClass', 'storage.k8s.io/StorageClass', 'node.k8s.io/RuntimeClass'],
+  ...['networking.k8s.io/IngressClass', '/PersistentVolumeClaim', '/Service'],
+  ...['Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding'].map(
+    (kind) => `rbac.authorization.k8s.io/${kind}`,
+  ),
+])
+/** Whether an object makes others depend on a workload, which may not run yet. */
+export const isCheck = (object: Typed): boolean =>
+  groupOf(object.apiVersion) === 'admissionregistration.k8s.io' &&
+  object.kind.endsWith('WebhookConfiguration')
+
+/** In which order the objects of a set are applied, those with the lowest rank first; they are deleted in the opposite order. */
+export function rankOf(object: Typed): number {
+  const kind = groupKindOf(object)
+  if (isDefinition(object)) return 0
+  if (kind === '/Namespace') return 1
+  if (needed.has(kind)) return 2
+  return isCheck(object) ? 4 : 3
+}
 
 /** The message is one line for operators. */
 export class ApplyFailed extends Error {
   override readonly name = 'ApplyFailed'
 }
 
-export interface Queue<Item> {
+interface Queue<Item> {
   readonly items: readonly Item[]
   /** Called before the items are gone through, each time with those that are left. */
   readonly before?: (items: readonly Item[]) => Promise<void>

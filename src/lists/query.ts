@@ -1,10 +1,15 @@
 import { Type, type Static } from 'typebox'
 import { longestToken, type ContinueTokens } from './continue-token.ts'
 import { parseFields, type FieldTree } from './fields.ts'
-import { parseFilter, type Filter } from './filter.ts'
-import { defaultOrder, parseOrder } from './order.ts'
-import { filterPaths, orderPaths, refuse } from './resource.ts'
-import type { FieldValue, ListResource, OrderTerm } from './resource.ts'
+import { parseFilter, type Filter, defaultOrder, parseOrder } from './filter.ts'
+import {
+  filterPaths,
+  orderPaths,
+  refuse,
+  type FieldValue,
+  type ListResource,
+  type OrderTerm,
+} from './resource.ts'
 
 /** Default and maximum of `limit`. */
 export const pageSize = 50

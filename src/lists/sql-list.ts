@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setImmediate as breathe, setTimeout as rest } from 'node:timers/promises'
-import { defaultOrder } from './order.ts'
+import { defaultOrder } from './filter.ts'
 import { makePage, type Page } from './page.ts'
 import type { ListQuery } from './query.ts'
 import { fieldAt, type ListResource } from './resource.ts'

@@ -4,7 +4,7 @@ import { Metrics } from './config.ts'
 /** The metrics for Prometheus; the room's own metrics are those of the process. */
 export const about = {
   config: { metrics: Metrics },
-  checkReferencedFiles: async (check) => (await import('./check-token-file.ts')).checkTokenFile(check),
+  checkReferencedFiles: async (check) => (await import('./scrape-access.ts')).checkTokenFile(check),
   families: {
     edgehostd_build_info: {
       type: 'gauge',

@@ -1,11 +1,28 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { errorReplies } from '../api/schemas.ts'
-import { prefersOpenMetrics } from './format.ts'
 import type { Exposition } from './exposition.ts'
 import type { ScrapeAccess } from './scrape-access.ts'
 
-export interface MetricsRoutesOptions {
+/**
+ * Whether an `Accept` field prefers OpenMetrics 1.0.0 to the text format 0.0.4. Prometheus names both, with
+ * weights; a client that names neither gets the text format.
+ */
+export function prefersOpenMetrics(accept: string | undefined): boolean {
+  let openMetrics = 0
+  let text = 0
+  for (const part of (accept ?? '').toLowerCase().split(',')) {
+    const [type, ...parameters] = part.split(';').map((each) => each.trim())
+    const weight = Number(parameters.find((each) => each.startsWith('q='))?.slice(2) ?? 1) || 0
+    const version = parameters.find((each) => each.startsWith('version='))?.slice(8)
+    if (type === 'application/openmetrics-text' && (version === undefined || version === '1.0.0'))
+      openMetrics = Math.max(openMetrics, weight)
+    if (type === 'text/plain') text = Math.max(text, weight)
+  }
+  return openMetrics > 0 && openMetrics >= text
+}
+
+interface MetricsRoutesOptions {
   readonly read: (format: 'prometheus' | 'openmetrics') => Promise<Exposition>
   readonly scrapeAccess: Pick<ScrapeAccess, 'admits'>
 }

@@ -5,6 +5,8 @@ import { isLoopback } from '../base/address.ts'
 import { NamedFileUnusable } from '../errors/start-error.ts'
 import type { Logger } from '../system/log.ts'
 import { FileRefused, readRegularFile } from '../system/regular-file.ts'
+import { isForRoot } from '../errors/system-reason.ts'
+import type { Finding, ReferenceCheck } from '../room.ts'
 
 /** Decides which clients may read the metrics without a session. */
 export interface ScrapeAccess {
@@ -78,3 +80,20 @@ export async function readToken(file: string): Promise<string> {
 }
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
+
+const path = 'metrics.tokenFile'
+
+/** Checks the file of the scrapers' token, where it is used. */
+export async function checkTokenFile({ value, onUnseen }: ReferenceCheck): Promise<Finding[]> {
+  const file = value(path)
+  if (typeof file !== 'string' || file === '' || value('metrics.enabled') === false) return []
+  try {
+    await readToken(file)
+    return []
+  } catch (error) {
+    if (!(error instanceof TokenFileUnusable)) throw error
+    if (!isForRoot(error)) return [{ path, message: error.message, isOfFile: true }]
+    onUnseen(file)
+    return []
+  }
+}

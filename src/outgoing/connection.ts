@@ -1,11 +1,10 @@
-import type { X509Certificate } from 'node:crypto'
-import { hash } from 'node:crypto'
+import { type X509Certificate, hash } from 'node:crypto'
 import { request as connectRequest } from 'node:http'
 import { Agent, type AgentOptions } from 'node:https'
 import { isIP } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect, getCACertificates, type ConnectionOptions, type TLSSocket } from 'node:tls'
-import { certificatesIn } from './certificates.ts'
+import { certificatesIn } from './authorities.ts'
 import { FingerprintDiffers, NoReply, ProxyUnreachable, TunnelRefused } from './failures.ts'
 
 /** Where a call goes. */

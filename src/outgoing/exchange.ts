@@ -1,11 +1,37 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { ClientRequest, IncomingMessage, IncomingHttpHeaders } from 'node:http'
+import { ForeignReply, NoReply, ReplyTooLong } from './failures.ts'
 import { request, type Agent } from 'node:https'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
-import { ForeignReply, NoReply, ReplyTooLong } from './failures.ts'
-import { replyTo } from './reply.ts'
+
+const mostHints = 16
+
+/**
+ * Waits for the reply to a request, of which the body is not read yet.
+ * @param signal ends the wait at once: Node ends a request only when it has its connection, which may be long in coming
+ * @throws ForeignReply, the reason of the signal, and what the connection fails with
+ */
+export function replyTo(sent: ClientRequest, signal: AbortSignal): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  const end = () => reject(signal.reason as Error)
+  signal.addEventListener('abort', end)
+  sent.once('response', resolve)
+  sent.once('upgrade', (_, socket) => {
+    socket.destroy()
+    reject(new ForeignReply('it changes to another protocol'))
+  })
+  let hints = 0
+  sent.on('information', () => {
+    if (++hints > mostHints) sent.destroy(new ForeignReply('it sends hints without end'))
+  })
+  // Also later ones, which are those of the reply too.
+  sent.on('error', reject)
+  // It ends whatever the other side does.
+  sent.once('close', () => reject(new ForeignReply('it closes the connection without a reply')))
+  return promise.finally(() => signal.removeEventListener('abort', end))
+}
 
 /** A request whose reply is read as a whole. */
-export interface Exchange {
+interface Exchange {
   readonly method: string
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
@@ -18,7 +44,7 @@ export interface Exchange {
   readonly signal: AbortSignal
 }
 
-export interface Exchanged {
+interface Exchanged {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string

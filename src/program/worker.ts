@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { AppError } from '../errors/app-error.ts'
 import type { ErrorKind } from '../errors/define-errors.ts'
-import { refuseFull } from '../errors/storage-full.ts'
+import { refuseFull } from '../errors/system-reason.ts'
 
 /**
  * Why a program refuses an order of the daemon, on its standard output instead of its finding; becomes an AppError of the daemon

@@ -1,3 +1,5 @@
+import { isIPv4 } from 'node:net'
+import { reachableBy } from '../base/address.ts'
 import { rm } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { replaceFile, sweepTemporary } from '../system/files.ts'
@@ -5,7 +7,36 @@ import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { serialize } from '../base/serialize.ts'
 
-export interface ConsoleOptions {
+/** The facts that the console of a host shows about the daemon. */
+interface ConsoleFacts {
+  /** Address and port on which the daemon listens. */
+  readonly bound: { readonly address: string; readonly port: number }
+  /** Addresses of the host under which clients may reach it. */
+  readonly addresses: readonly string[]
+  /** SHA-256 of the certificate as `AA:BB:…`. */
+  readonly fingerprint: string
+  /** Where the platform is and how it is connected; undefined in airgap mode. */
+  readonly platform?: string | undefined
+}
+
+// A console has 25 lines, and one URL that can be reached is enough.
+const mostShown = 4
+
+/**
+ * The URLs of the API, the fingerprint that a client should see there, and in connected mode the platform. The text has the addresses themselves
+ * rather than escapes of agetty(8): an escape gives one address only, which may be that of a container's bridge.
+ */
+export function consoleText({ bound, addresses, fingerprint, platform }: ConsoleFacts): string {
+  const { address, port } = bound
+  const urls = reachableBy(address, addresses)
+    .toSorted((one, other) => Number(isIPv4(other)) - Number(isIPv4(one)))
+    .slice(0, mostShown)
+    .map((each) => `https://${isIPv4(each) ? each : `[${each}]`}:${port}`)
+  const where = urls.join(' ') || `no network address yet, port ${port}`
+  return `edgehostd  ${where}\nSHA-256    ${fingerprint}\n${platform === undefined ? '' : `Platform   ${platform}\n`}`
+}
+
+interface ConsoleOptions {
   /** A file in /run/issue.d, agetty(8); where it is empty, the console shows nothing. */
   readonly file: string
   readonly runner: CommandRunner
@@ -13,7 +44,7 @@ export interface ConsoleOptions {
 }
 
 /** The text that the console shows above its login prompt. */
-export interface Console {
+interface Console {
   /** Replaces the text. Where the file cannot be written, this logs one line and does not throw. */
   show(text: string): Promise<void>
   /** Removes the text. */

@@ -1,19 +1,62 @@
+import { statfs } from 'node:fs/promises'
+import type { Clock } from '../system/clock.ts'
+import type { Certificates } from '../certificate/certificates.ts'
+import type { ServiceStatus } from './schemas.ts'
 import { program } from '../base/program.ts'
 import type { FastifyInstance } from 'fastify'
 import { reachableBy } from '../base/address.ts'
 import type { Mode } from '../base/role.ts'
 import type { CertificateRoom } from '../certificate/room.ts'
 import type { Check, OpenPort, Room } from '../room.ts'
-import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
-import { createConsole } from './console.ts'
-import { consoleText } from './console-text.ts'
+import { createConsole, consoleText } from './console.ts'
 import { createHealth, type Health } from './health.ts'
-import { createServiceStatus, type ProgramStatus } from './status.ts'
 import type { ServiceManager } from './systemd.ts'
 
-export interface ServiceOptions {
+/** What both programs report of themselves. */
+type ProgramStatus = Omit<ServiceStatus, 'mode'>
+
+interface ServiceStatusOptions extends Pick<ServiceStatus, 'version' | 'port'> {
+  readonly stateDirectory: string
+  readonly clock: Clock
+  readonly addresses: () => readonly string[]
+  readonly certificates: Pick<Certificates, 'fingerprint' | 'notAfter' | 'isSelfSigned'>
+  /** Checks of readiness and liveness that fail. */
+  readonly failing: () => string[]
+  /** Other checks that fail. */
+  readonly notes: () => string[]
+  /** Audit records that only the journal has. */
+  readonly unwrittenAudits: () => number
+}
+
+/** Reports the state of the daemon; the daemon counts as started when this function is called. */
+function createServiceStatus(options: ServiceStatusOptions): () => Promise<ProgramStatus> {
+  const { version, port, stateDirectory, clock, certificates } = options
+  const startedAt = clock.monotonic()
+  return async () => {
+    const { bsize, bavail, blocks } = await statfs(stateDirectory)
+    const upMs = clock.monotonic() - startedAt
+    return {
+      version,
+      startTimestamp: new Date(clock.now() - upMs).toISOString(),
+      uptimeSeconds: Math.floor(upMs / 1_000),
+      addresses: [...options.addresses()],
+      port,
+      certificate: {
+        fingerprint: certificates.fingerprint(),
+        expirationTimestamp: certificates.notAfter().toISOString(),
+        isOwn: certificates.isSelfSigned,
+      },
+      failing: options.failing(),
+      notes: options.notes(),
+      state: { freeBytes: bavail * bsize, totalBytes: blocks * bsize },
+      unwrittenAudits: options.unwrittenAudits(),
+    }
+  }
+}
+
+interface ServiceOptions {
   /** The file that the console shows; without it there is no console. */
   readonly console?: {
     readonly issueFile: string
@@ -42,7 +85,7 @@ export interface ServiceOptions {
 }
 
 /** What the routes of a program report of it. */
-export interface ServiceState {
+interface ServiceState {
   readonly health: Health
   readonly status: () => Promise<ProgramStatus>
 }

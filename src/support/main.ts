@@ -11,11 +11,9 @@ import { removeOnSignal } from '../program/remove-on-signal.ts'
 import { createRunner, type CommandRunner } from '../system/runner.ts'
 import { OutputFailed, writeError, writeOutput } from '../program/standard-output.ts'
 import { createStatusLine } from '../program/status-line.ts'
-import { writeArchive, type Member } from './archive.ts'
-import { collect, type Collected } from './collect.ts'
-import { createMask } from './mask.ts'
+import { writeArchive, type Member, collect, type Collected } from './collect.ts'
+import { createMask, listSources } from './sources.ts'
 import { findLaunch } from './running-daemon.ts'
-import { listSources } from './sources.ts'
 
 // Set by the build.
 declare const __VERSION__: string

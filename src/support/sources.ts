@@ -1,14 +1,100 @@
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { createGrowingBuffer } from '../base/growing-buffer.ts'
+import type { SupportSource } from '../room.ts'
+import { masked, maskShapes } from '../base/mask.ts'
 import { arch, release, version as kernelVersion } from 'node:os'
 import { join } from 'node:path'
-import { masked } from '../base/mask.ts'
-import type { SupportSource } from '../room.ts'
 import { readStatistics } from '../store/statistics.ts'
 import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
 import { CommandFailed, type CommandRunner } from '../system/runner.ts'
 import type { Source } from './collect.ts'
-import { askDaemon } from './local-api.ts'
 
-export interface SourcesOptions {
+// Time limit of one request. A daemon that hangs costs this much time for each reply of the archive.
+const answerMs = 10_000
+// Far above the size of every reply in the archive.
+const answerLimitBytes = 16_777_216
+
+/**
+ * Reads the body of a reply of the daemon over its local socket, as root.
+ * @throws Error where the daemon does not answer, or answers with another status than 200 (or 404, where that is expected) or with more
+ *   than 16 MiB
+ */
+export async function askDaemon(
+  socketPath: string,
+  path: string,
+  { timeoutMs = answerMs, mayBeAbsent = false }: Pick<SupportSource, 'timeoutMs' | 'mayBeAbsent'> = {},
+): Promise<string> {
+  const question = request({ socketPath, path, signal: AbortSignal.timeout(timeoutMs) }).end()
+  const [reply] = (await once(question, 'response')) as [IncomingMessage]
+  const bytes = createGrowingBuffer(answerLimitBytes)
+  for await (const chunk of reply as AsyncIterable<Buffer>)
+    if (!bytes.add(chunk)) throw new Error(`the reply is larger than ${answerLimitBytes} bytes`)
+  const body = bytes.bytes().toString()
+  if (reply.statusCode !== 200 && !(mayBeAbsent && reply.statusCode === 404))
+    throw new Error(`the daemon answered with status ${reply.statusCode ?? 0}: ${body.slice(0, 500)}`)
+  return body
+}
+
+/** The data that must not leave the host, and the names that may. */
+interface Secrets {
+  /** Contents of files: keys, tokens. */
+  readonly values: readonly Buffer[]
+  /** Names of known accounts. All other names are masked: people type passwords as user names, and logs repeat them. */
+  readonly userNames: ReadonlySet<string>
+}
+
+/** Replaces a name that no account has. */
+const unknownUser = '(unknown user)'
+
+// A shorter secret would be found in unrelated text.
+const shortestSecret = 8
+
+/**
+ * Replaces the secrets in a text: known values in any encoding, text that looks like a token, a private key or a password,
+ * and user names that no account has.
+ */
+export function createMask({ values, userNames }: Secrets): (text: string) => string {
+  const spelled = [...new Set(values.flatMap(spellings))].sort((one, two) => two.length - one.length)
+  const nameOf = (name: string) => (name === '' || userNames.has(name.toLowerCase()) ? name : unknownUser)
+  return (text) => {
+    let rest = text
+    for (const secret of spelled) rest = rest.replaceAll(secret, masked)
+    rest = maskShapes(rest)
+    return (
+      rest
+        // Lines of the daemon.
+        .replace(/("user":)("(?:[^"\\]|\\.)*")/g, (_, key: string, value: string) => {
+          return `${key}${JSON.stringify(nameOf(parseText(value)))}`
+        })
+        // Lines of PAM modules, which write the name at the end of the line, or in quotes.
+        .replace(/(\buser=)([^\n]*)$/gm, (_, key: string, name: string) => `${key}${nameOf(name.trim())}`)
+        .replace(/(\buser [`'"[(])([^\n]*?)(['"\])])/g, (_, key: string, name: string, end: string) => {
+          return `${key}${nameOf(name)}${end}`
+        })
+    )
+  }
+}
+
+/** The text of a JSON string; the text as it is where it is not valid JSON. */
+function parseText(quoted: string): string {
+  try {
+    return JSON.parse(quoted) as string
+  } catch {
+    return quoted
+  }
+}
+
+/** The forms in which a value may occur: as it is, line by line (PEM), and encoded. */
+function spellings(value: Buffer): string[] {
+  const text = value.toString()
+  const encoded = (['base64', 'base64url', 'hex'] as const).map((encoding) => value.toString(encoding))
+  return [text, ...text.split('\n').map((line) => line.trim()), ...encoded].filter(
+    (each) => each.length >= shortestSecret && !each.startsWith('-----'),
+  )
+}
+
+interface SourcesOptions {
   readonly runner: CommandRunner
   readonly socketPath: string
   /** Replies of the API. */

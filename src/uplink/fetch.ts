@@ -3,7 +3,7 @@ import { request } from 'node:https'
 import { parseJson } from '../base/json.ts'
 import { createAgent } from '../outgoing/connection.ts'
 import { ForeignReply, NoReply } from '../outgoing/failures.ts'
-import { replyTo } from '../outgoing/reply.ts'
+import { replyTo } from '../outgoing/exchange.ts'
 import { causeOfError, causeOfReply, type Cause, createOwnSecrets } from './cause.ts'
 import type { PlatformClientOptions } from './client.ts'
 

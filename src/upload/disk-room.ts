@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import type { DiskRoom } from '../archive/disk-room.ts'
-import { noInodes, storageFull } from '../errors/storage-full.ts'
+import { noInodes, storageFull } from '../errors/system-reason.ts'
 
 export interface DiskRoomOptions {
   readonly folder: string

@@ -1,14 +1,128 @@
+import { constants } from 'node:fs'
+import { open, unlink } from 'node:fs/promises'
+import { refuseFull, refuseFullOf, storageFull } from '../errors/system-reason.ts'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
-import { storageFull } from '../errors/storage-full.ts'
-import { spaceOf } from '../system/file-sizes.ts'
+import { spaceOf } from '../system/files.ts'
 import { letBuffersGo } from './buffer-garbage.ts'
-import { createArchiveFile, type ArchiveFile } from './upload-file.ts'
 import { labelOf } from './file-label.ts'
 import type { RunningUpload, UploadPlace } from './running.ts'
 import { createSignatureCheck, readSignature, requireSignature, type SigningKey } from './signing.ts'
+
+/** A file that is being written. */
+interface ArchiveFile {
+  /** Resolves when there is room for more. */
+  write: (chunk: Uint8Array) => Promise<void>
+  /** Writes the rest and waits until it and the name of the file are on the disk. */
+  finish: () => Promise<void>
+  /** Writes buffered data and passes it to `onBatch`, so that `onBatch` has had every byte. */
+  flush: () => Promise<void>
+  /** To be called while nothing is being written: writes buffered data, and has no buffers then until the next write. */
+  letBuffersGo: () => void
+  /** Removes the file, whatever its state. */
+  remove: () => Promise<void>
+}
+
+// There are two of these: one fills while the other is being written.
+const batchBytes = 524_288
+
+/**
+ * Creates a new file, mode 0600, with constant memory: 1 MiB whatever its size.
+ * @param onWritten called after each write with the number of bytes that can be read
+ * @param onBatch gets every byte once, in order, before it is written; the buffer is reused afterwards
+ * @throws AppError StorageFull, here and from each method, on a full disk or exceeded quota; other system errors
+ * unchanged, for example `EEXIST`
+ */
+async function createArchiveFile({
+  folder,
+  file,
+  onBatch,
+  onWritten,
+}: {
+  readonly folder: string
+  /** Path of the file inside the folder. */
+  readonly file: string
+  readonly onBatch: (batch: Uint8Array) => void
+  readonly onWritten?: ((sizeBytes: number) => void) | undefined
+}): Promise<ArchiveFile> {
+  const handle = await open(file, 'wx', 0o600).catch(refuseFull)
+  // Of a body that arrives slowly only one is made.
+  let filling: Buffer | undefined
+  let resting: Buffer | undefined
+  let filled = 0
+  let written = 0
+  let writing: Promise<void> = Promise.resolve()
+  let emptied: Promise<void> | undefined
+
+  async function write(chunk: Uint8Array): Promise<void> {
+    await emptied
+    for (let offset = 0; offset < chunk.length;) {
+      const part = chunk.subarray(offset, offset + batchBytes - filled)
+      filling ??= Buffer.allocUnsafeSlow(batchBytes)
+      filling.set(part, filled)
+      filled += part.length
+      offset += part.length
+      if (filled === batchBytes) await passOn()
+    }
+  }
+
+  // Waits for the previous batch, not for this one.
+  async function passOn(): Promise<void> {
+    if (filling === undefined) return
+    const batch = filling.subarray(0, filled)
+    onBatch(batch)
+    await writing
+    ;[filling, resting, filled] = [resting, filling, 0]
+    // A short write(2) precedes ENOSPC; writeFile continues from there until everything is written.
+    writing = handle.writeFile(batch).then(() => onWritten?.((written += batch.length)), refuseFullOf(file))
+    // The next caller that awaits it gets the error.
+    writing.catch(() => undefined)
+  }
+
+  async function flush(): Promise<void> {
+    await emptied
+    await flushNow()
+  }
+
+  async function flushNow(): Promise<void> {
+    if (filled > 0) await passOn()
+    await writing
+  }
+
+  return {
+    write,
+    flush,
+    letBuffersGo() {
+      emptied = flushNow().then(() => {
+        filling = undefined
+        resting = undefined
+        emptied = undefined
+      })
+      // The next write throws it.
+      emptied.catch(() => undefined)
+    },
+    async finish() {
+      await flush()
+      await handle.sync().catch(refuseFullOf(file))
+      await handle.close()
+      const parent = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY)
+      try {
+        await parent.sync()
+      } finally {
+        await parent.close()
+      }
+    },
+    async remove() {
+      await emptied?.catch(() => undefined)
+      await writing.catch(() => undefined)
+      // Already closed if only the sync of the folder failed.
+      await handle.close().catch(() => undefined)
+      await unlink(file)
+    },
+  }
+}
 
 /** A part of a form; unread content is discarded. */
 export interface UploadPart {
@@ -25,7 +139,7 @@ export const signatureField = 'signature'
 /** Name of the file that an upload becomes in its folder. */
 export const receivedFile = 'archive'
 
-export interface FileOptions {
+interface FileOptions {
   /** The folder for the file, which is named `receivedFile`; the folder must exist, the file must not. */
   readonly folder: string
   /** Maximum size of the file in bytes. */

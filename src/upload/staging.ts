@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuseFull } from '../errors/storage-full.ts'
+import { refuseFull } from '../errors/system-reason.ts'
 
 /** A temporary folder that is either moved into a store or removed. */
 export interface Staged {

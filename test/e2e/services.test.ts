@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { askProperties } from '../../src/host/properties.ts'
+import { askProperties } from '../../src/host/services.ts'
 import type { EdgeHostInfo } from '../../src/host/schemas.ts'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
 import { eventually } from './host/eventually.ts'

@@ -12,8 +12,7 @@ import { createPeers } from '../../src/api/connection/peer.ts'
 import { apiReplies } from '../../src/api/replies.ts'
 import { leaveUnreadBodies, LingeringResponse } from '../../src/api/connection/waiting-replies.ts'
 import { addErrorReplies } from '../../src/api/errors.ts'
-import { formParts } from '../../src/upload/form-parts.ts'
-import { addMultipart } from '../../src/upload/multipart.ts'
+import { formParts, addMultipart } from '../../src/upload/multipart.ts'
 import { receiveUpload, uploadField, type Upload, type UploadOptions } from '../../src/upload/receive.ts'
 
 export interface UploadReply {

@@ -17,7 +17,7 @@ import type {
   PackOrder,
 } from '../../src/definition/examination/protocol.ts'
 import { AppError } from '../../src/errors/app-error.ts'
-import { refuseFull } from '../../src/errors/storage-full.ts'
+import { refuseFull } from '../../src/errors/system-reason.ts'
 import { CommandFailed, type CommandRunner } from '../../src/system/runner.ts'
 
 /** Paths that stand for programs whose work is done within this process. */

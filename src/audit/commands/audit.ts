@@ -9,7 +9,7 @@ export const audit: Noun = [
     name: 'audit list',
     summary: 'Show the audit trail, newest first; the last 50 records without --limit',
     options: recordOptions,
-    load: onHost(async () => (await import('./list.ts')).listAudits(path)),
+    load: onHost(async () => (await import('./show-records.ts')).listAudits(path)),
   }),
   ...trailCommands('audit', path),
 ]

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import { isatty } from 'node:tty'
 import { program } from '../../base/program.ts'
-import { isFull } from '../../errors/storage-full.ts'
+import { isFull } from '../../errors/system-reason.ts'
 import { placeFile } from '../../system/place-file.ts'
 import { removeOnSignal } from '../../program/remove-on-signal.ts'
 import { OutputFailed } from '../../program/standard-output.ts'

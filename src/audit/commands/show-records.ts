@@ -1,8 +1,10 @@
-import type { Context } from '../../ctl/context.ts'
+import type { Context, HostProgram } from '../../ctl/context.ts'
 import { parseLimit, filterOf, noteRest } from '../../ctl/list.ts'
 import { parsePointInTime } from '../../ctl/given-values.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import type { RecordOption } from './trail-commands.ts'
+import { moment } from '../../ctl/text.ts'
+import type { AuditView } from '../schemas.ts'
 
 export interface RecordList<Item> {
   /** Of the list of the trail in the API. */
@@ -31,3 +33,17 @@ export async function showRecords<Item>(
   if (listmeta.continue !== '') noteRest(output, items.length, listmeta.count)
   return undefined
 }
+
+const layout: readonly Column<AuditView>[] = [
+  { title: 'TIME', read: ({ metadata }) => moment(metadata.createTimestamp) },
+  { title: 'WHO', read: ({ spec: { actor } }) => actor.uid || actor.actorType, isFlexible: true },
+  { title: 'FROM', read: ({ spec: { actor } }) => actor.address, isFlexible: true },
+  { title: 'OUTCOME', read: ({ spec }) => spec.outcome },
+  { title: 'WHAT', read: ({ spec }) => spec.message, isFlexible: true },
+]
+
+/** `edgehostctl audit list`. */
+export const listAudits =
+  (path: string): HostProgram<RecordOption> =>
+  (context) =>
+    showRecords(context, { path, layout })

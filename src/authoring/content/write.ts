@@ -10,10 +10,13 @@ import {
   unreadable,
 } from './part.ts'
 import { stat } from 'node:fs/promises'
-import { createBlockWriter, type BlockWriter } from '../../archive/block-writer.ts'
-import { createFileSink } from '../../archive/file-sink.ts'
-import { createFrameSink } from '../../archive/frame-sink.ts'
-import { createGzipSink } from '../../archive/gzip-sink.ts'
+import {
+  createBlockWriter,
+  type BlockWriter,
+  createFileSink,
+  createFrameSink,
+  createGzipSink,
+} from '../../archive/sinks.ts'
 import { packFile } from '../../archive/pack-file.ts'
 import { memberHeader } from '../../archive/tar-member.ts'
 import { tarEnd, tarPadding } from '../../archive/ustar.ts'

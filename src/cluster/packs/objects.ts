@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { builtInNamespaces } from '../../kubernetes/built-in-namespaces.ts'
+import { builtInNamespaces } from '../../kubernetes/names.ts'
 import type { Wanted, WantedChart, WantedNamespace, WantedPack } from '../desired/wanted.ts'
 import { readFile } from 'node:fs/promises'
 import { parseExactJson, isRecord } from '../../base/json.ts'
-import { isObject } from '../../kubernetes/json.ts'
+import { isObject, conditionOf, fieldAt, isTrue, listAt, textAt } from '../../kubernetes/fields.ts'
 import { type KubernetesObject, KubernetesError, type KubernetesClient } from '../../kubernetes/client.ts'
 import { type InventoryEntry, nameOf } from '../../kubernetes/inventory.ts'
 import { StepFailed } from '../loop/step.ts'
-import { conditionOf, fieldAt, isTrue, listAt, textAt } from '../../kubernetes/fields.ts'
-import { readiness } from '../../kubernetes/readiness.ts'
-import type { Readiness } from '../../kubernetes/readiness-rules.ts'
+import { readiness, type Readiness } from '../../kubernetes/readiness.ts'
 
 /** What the steps of packs need of this host. */
 export interface PackTools {

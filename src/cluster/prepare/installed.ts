@@ -1,6 +1,6 @@
 import { isRecord } from '../../base/json.ts'
 import { mappingAt, textOf, valueAt, hashOf } from './workspace.ts'
-import { builtInNamespaces } from '../../kubernetes/built-in-namespaces.ts'
+import { builtInNamespaces } from '../../kubernetes/names.ts'
 import type { WantedPack } from '../desired/wanted.ts'
 import { missingMark } from './resolve.ts'
 

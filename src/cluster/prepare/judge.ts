@@ -10,8 +10,7 @@ import {
   type InstalledPack,
 } from './installed.ts'
 import { areKindsKnown, builtInKind, isBuiltInGroup } from '../../kubernetes/built-in-kinds.ts'
-import { builtInNamespaces } from '../../kubernetes/built-in-namespaces.ts'
-import { isDnsLabel, isDnsSubdomain } from '../../kubernetes/names.ts'
+import { builtInNamespaces, isDnsLabel, isDnsSubdomain } from '../../kubernetes/names.ts'
 import { groupOf } from '../../kubernetes/paths.ts'
 import { createPackReport } from './workspace.ts'
 

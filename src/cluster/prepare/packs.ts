@@ -1,6 +1,5 @@
-import { builtInNamespaces } from '../../kubernetes/built-in-namespaces.ts'
+import { builtInNamespaces, isDnsLabel, isLabelValue, isQualifiedName } from '../../kubernetes/names.ts'
 import { isRecord } from '../../base/json.ts'
-import { isDnsLabel, isLabelValue, isQualifiedName } from '../../kubernetes/names.ts'
 import { type WantedDrain, type WantedNamespace, packIdOf } from '../desired/wanted.ts'
 import { mappingAt, textOf, valueAt, type Mapping } from './workspace.ts'
 import type { Definition, Pack, Profile, ProfilePack } from '../../definition/definition.ts'

@@ -2,7 +2,7 @@ import { mkdir, rm, stat, unlink, readdir, readFile, realpath, statfs } from 'no
 import { join, relative } from 'node:path'
 import { replaceFile, sweepTemporary } from '../../system/files.ts'
 import { NamedFileUnusable } from '../../errors/start-error.ts'
-import { storageFull } from '../../errors/storage-full.ts'
+import { storageFull } from '../../errors/system-reason.ts'
 import type { ContentSettings } from '../config.ts'
 import type { ContentSpace } from './content-store.ts'
 

@@ -1,6 +1,6 @@
 import { AppError } from '../../errors/app-error.ts'
 import { StartError } from '../../errors/start-error.ts'
-import { isFull, refuseFull, storageFull } from '../../errors/storage-full.ts'
+import { isFull, refuseFull, storageFull } from '../../errors/system-reason.ts'
 import type { Logger } from '../../system/log.ts'
 import { contentErrors } from '../codes.ts'
 import { readFile, mkdir, readdir, rename, stat, unlink, writeFile } from 'node:fs/promises'

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import { createSlices } from '../../base/slices.ts'
 import { AppError } from '../../errors/app-error.ts'
-import { refuseFull, storageFull } from '../../errors/storage-full.ts'
+import { refuseFull, storageFull } from '../../errors/system-reason.ts'
 import { uploadErrors } from '../../upload/codes.ts'
 import { bundleLimits, refuseBundle } from '../format/refusal.ts'
 import type { ContentStore, StagedUpload } from '../store/content-store.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { storageFull } from '../../errors/storage-full.ts'
+import { storageFull } from '../../errors/system-reason.ts'
 import { letBuffersGo } from '../../upload/buffer-garbage.ts'
 import { bundleNameOf } from '../../archive/compression.ts'
 import { labelOf } from '../../upload/file-label.ts'

@@ -1,6 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuseFull } from '../../errors/storage-full.ts'
+import { refuseFull } from '../../errors/system-reason.ts'
 import type { UploadKind } from '../store/content-store.ts'
 
 /** What the folder of an upload says of it: `upload.json`. */

@@ -1,19 +1,180 @@
-import { networkInterfaces } from 'node:os'
 import { addressOfHex } from '../../base/address.ts'
+import { basename } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import { type HostFiles, kernelTableBytes, passRefused } from '../files.ts'
+import { parseAssignments } from '../machine.ts'
+import { networkInterfaces } from 'node:os'
 import { isRecord, parseJson } from '../../base/json.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import { ask } from '../ask.ts'
-import { kernelTableBytes, passRefused, type HostFiles } from '../files.ts'
 import type { Nic as WireNic } from '../schemas.ts'
-import { isEndOfAnother, readLinks, readMac, type Link } from './links.ts'
-import {
-  parseConnectedRoutes,
-  parseIpv4DefaultRoutes,
-  parseIpv6DefaultRoutes,
-  parseLocalAddresses,
-  type ConnectedRoute,
-  type DefaultRoute,
-} from './routing-table.ts'
+import { ownAddresses, type OwnAddresses } from '../../base/client.ts'
+
+/** A default route of the main table. */
+interface DefaultRoute {
+  readonly nicName: string
+  /** Absent on point-to-point links. */
+  readonly gateway?: string
+  /** The route with the lowest metric is used. */
+  readonly metric: number
+}
+
+// <linux/route.h>
+const rtfUp = 0x0001
+const rtfReject = 0x0200
+
+/**
+ * Default routes of /proc/net/route, lowest metric first. An address there is a number in network byte order, printed as
+ * one in host byte order; every architecture that the daemon supports is little-endian.
+ */
+export function parseIpv4DefaultRoutes(text: string): readonly DefaultRoute[] {
+  const routes = text.split('\n').flatMap((line): DefaultRoute[] => {
+    const [nicName, destination, gateway, flags, , , metric, mask] = line.trim().split(/\s+/)
+    if (!nicName || !gateway || destination !== '00000000' || mask !== '00000000') return []
+    if (!isUsable(parseInt(flags ?? '', 16))) return []
+    const address = dotted(gateway)
+    return [{ nicName, metric: Number(metric), ...(address === '0.0.0.0' ? {} : { gateway: address }) }]
+  })
+  return routes.sort((a, b) => a.metric - b.metric)
+}
+
+/** A network that an interface is connected to. */
+interface ConnectedRoute {
+  readonly nicName: string
+  /** Dotted. */
+  readonly network: string
+  /** Dotted. */
+  readonly mask: string
+}
+
+/** Routes of /proc/net/route that need no gateway: the networks of the interfaces' own addresses. */
+function parseConnectedRoutes(text: string): readonly ConnectedRoute[] {
+  return text.split('\n').flatMap((line): ConnectedRoute[] => {
+    const [nicName, destination, gateway, flags, , , , mask] = line.trim().split(/\s+/)
+    if (!nicName || !destination || !mask || gateway !== '00000000' || mask === '00000000') return []
+    if (!isUsable(parseInt(flags ?? '', 16))) return []
+    return [{ nicName, network: dotted(destination), mask: dotted(mask) }]
+  })
+}
+
+/**
+ * The IPv4 addresses of this host, including links without carrier: `host LOCAL` in /proc/net/fib_trie
+ * (net/ipv4/fib_trie.c, fib_trie_seq_show). The file does not say which interface has which address.
+ */
+function parseLocalAddresses(text: string): readonly string[] {
+  const found = [...text.matchAll(/\|-- (\S+)\n\s+\/32 host LOCAL/g)].map(([, address]) => address ?? '')
+  // An address may be listed twice, in the tables local and main.
+  return [...new Set(found)]
+}
+
+// Destination ::/0. A Kubernetes node has thousands of other routes; this skips them at a fifth of the cost of parsing them.
+const ipv6Default = /^0{32} 00 .*/gm
+
+/** Default routes of /proc/net/ipv6_route (net/ipv6/route.c, rt6_info_route), lowest metric first. */
+export function parseIpv6DefaultRoutes(text: string): readonly DefaultRoute[] {
+  const unspecified = '0'.repeat(32)
+  const routes = (text.match(ipv6Default) ?? []).flatMap((line): DefaultRoute[] => {
+    const [, , , , gateway, metric, , , flags, nicName] = line.trim().split(/\s+/)
+    if (!nicName || !gateway || !isUsable(parseInt(flags ?? '', 16))) return []
+    const next = gateway === unspecified ? {} : { gateway: addressOfHex(gateway) }
+    return [{ nicName, metric: parseInt(metric ?? '', 16), ...next }]
+  })
+  return routes.sort((a, b) => a.metric - b.metric)
+}
+
+/** The IPv4 address of eight hex digits of /proc/net/route. */
+export function dotted(digits: string): string {
+  return Buffer.from(digits, 'hex').reverse().join('.')
+}
+
+/** Whether a route with these flags is up and leads somewhere. */
+export function isUsable(flags: number): boolean {
+  return (flags & rtfUp) !== 0 && (flags & rtfReject) === 0
+}
+
+/** A network interface as the kernel lists it. */
+interface Link {
+  readonly name: string
+  /** Its folder under /sys/devices. */
+  readonly path: string
+  readonly index: number
+  /** Composed: bond, bridge, VLAN. Virtual: veth, tap, tunnel, dummy and all others without hardware. */
+  readonly kind: 'hardware' | 'composed' | 'virtual'
+  /** Has a name that container engines and network plugins give, and no hardware below it. */
+  readonly isOfPods: boolean
+}
+
+// Interfaces that container engines and network plugins create on the host, including bridges.
+const namesOfPods =
+  /^(docker\d|br-[0-9a-f]{12}$|cni|podman|nerdctl|cbr\d|kube-|flannel|cali|tunl|vxlan|wireguard\.cali|cilium|lxc|weave|antrea-|ovn-k8s|nodelocaldns|virbr|veth)/
+const composedTypes = new Set(['bond', 'bridge', 'vlan'])
+// <linux/if_arp.h>: a CAN bus is not a network with addresses.
+const arphrdCan = '280'
+
+/**
+ * Reads /sys/class/net, without loopback.
+ * @param wanted names of interfaces to list even where they belong to pods; other interfaces of pods are left out
+ */
+async function readLinks(files: HostFiles, wanted: ReadonlySet<string>): Promise<readonly Link[]> {
+  const links: Link[] = []
+  for (const [count, name] of (await files.names('/sys/class/net')).entries()) {
+    // Kernel files are read synchronously: with hundreds of interfaces, other work needs its turn in between.
+    if (count % 16 === 15) await turn()
+    const link = name === 'lo' ? undefined : await readLink(files, name, wanted)
+    if (link) links.push(link)
+  }
+  return links.sort((a, b) => a.index - b.index)
+}
+
+/** undefined for an entry that is no interface, such as the file bonding_masters, and for one of pods that is not wanted. */
+async function readLink(
+  files: HostFiles,
+  name: string,
+  wanted: ReadonlySet<string>,
+): Promise<Link | undefined> {
+  const path = await files.link(`/sys/class/net/${name}`)
+  if (path === undefined || basename(path) !== name) return undefined
+  // The name alone does not decide: a card may be called docker7, and a bridge to the plant network br-0123456789ab.
+  const isOfPods = namesOfPods.test(name) && isVirtual(path) && !(await hasHardwarePort(files, path))
+  // A Kubernetes node has hundreds of these, so no more of their files are read.
+  if (isOfPods && !wanted.has(name)) return undefined
+  const event = parseAssignments((await files.text(`${path}/uevent`)) ?? '')
+  const kind = await kindOf(files, path, event.get('DEVTYPE'))
+  return { name, path, index: Number(event.get('IFINDEX')), kind, isOfPods }
+}
+
+const isVirtual = (path: string): boolean => path.startsWith('/sys/devices/virtual/')
+
+/** Whether a bridge has a port that leads out of this host: hardware, or a bond or VLAN, which are based on hardware. */
+async function hasHardwarePort(files: HostFiles, path: string): Promise<boolean> {
+  for (const port of await files.names(`${path}/brif`)) {
+    const ofPort = await files.link(`/sys/class/net/${port}`)
+    if (ofPort === undefined) continue
+    if (!isVirtual(ofPort)) return true
+    const type = parseAssignments((await files.text(`${ofPort}/uevent`)) ?? '').get('DEVTYPE')
+    if (type === 'bond' || type === 'vlan') return true
+  }
+  return false
+}
+
+/** Whether an interface is linked to another, as an end of a veth pair or a macvlan is: iflink in sysfs-class-net (ABI). */
+async function isEndOfAnother(files: HostFiles, link: Link): Promise<boolean> {
+  const behind = Number(await files.text(`${link.path}/iflink`))
+  return behind > 0 && behind !== link.index
+}
+
+async function kindOf(files: HostFiles, path: string, type: string | undefined): Promise<Link['kind']> {
+  if (type !== undefined && composedTypes.has(type)) return 'composed'
+  if (type === 'wlan') return 'hardware'
+  if (isVirtual(path)) return 'virtual'
+  return (await files.text(`${path}/type`))?.trim() === arphrdCan ? 'virtual' : 'hardware'
+}
+
+/** The MAC address; undefined for interfaces that have none, such as tunnels. */
+async function readMac(files: HostFiles, link: Link): Promise<string | undefined> {
+  const mac = (await files.text(`${link.path}/address`))?.trim()
+  return mac && !/^[0:]*$/.test(mac) ? mac : undefined
+}
 
 /** A network interface of the reply, without its DNS servers. */
 export interface Nic extends Readonly<Omit<WireNic, 'dns'>> {
@@ -162,7 +323,7 @@ type IpObjects = readonly Readonly<Record<string, unknown>>[]
  * @param about what of /proc and of the addresses the question is about: it is asked again when that has changed, or after ten minutes, since
  *   the network is read at each change of a pod; after a failure in ten seconds
  */
-export type AskIp = (words: readonly string[], about: string) => Promise<IpObjects>
+type AskIp = (words: readonly string[], about: string) => Promise<IpObjects>
 
 const askAgainMs = 600_000
 /** Nothing is known then, as where ip was too slow under the load of a boot. Not at once: one that always fails would be run at each read. */
@@ -232,7 +393,7 @@ const globalIpv6 = /^[0-9a-f]{32} \S+ \S+ 00 .*/gm
  * Global IPv6 addresses of /proc/net/if_inet6 by interface (net/ipv6/addrconf.c, if6_seq_show). Temporary addresses
  * (RFC 8981) change daily and do not identify a host: they are left out.
  */
-export function parseIpv6Addresses(text: string): ReadonlyMap<string, readonly Address[]> {
+function parseIpv6Addresses(text: string): ReadonlyMap<string, readonly Address[]> {
   const found = new Map<string, (Address & { readonly flags: number })[]>()
   for (const line of text.match(globalIpv6) ?? []) {
     const [digits, , length, , flagText, name] = line.trim().split(/\s+/)
@@ -254,3 +415,33 @@ export function parseIpv6Addresses(text: string): ReadonlyMap<string, readonly A
     ]),
   )
 }
+
+/** All addresses of this host, including those of pods' interfaces, of links without carrier, link-local and temporary ones. */
+interface OwnAddressReader {
+  /** The addresses as last read. */
+  current(): OwnAddresses
+  /** Reads the addresses again. */
+  refresh(): Promise<void>
+}
+
+/** Reads the addresses from /proc/net; none before the first `refresh`. */
+export function createOwnAddresses(files: HostFiles): OwnAddressReader {
+  let text = ''
+  let current = ownAddresses([])
+  return {
+    current: () => current,
+    async refresh() {
+      const [ipv4 = '', ipv6 = ''] = await Promise.all(
+        ['/proc/net/fib_trie', '/proc/net/if_inet6'].map((path) => files.text(path)),
+      )
+      const [local, digits] = [parseLocalAddresses(ipv4), parseAddresses(ipv6)]
+      const next = [...local, ...digits].join()
+      if (next === text) return
+      text = next
+      current = ownAddresses([...local, ...digits.map(addressOfHex)])
+    },
+  }
+}
+
+/** Digits of all addresses in /proc/net/if_inet6, of any scope and state (net/ipv6/addrconf.c, if6_seq_show). */
+const parseAddresses = (text: string): readonly string[] => text.match(/^[0-9a-f]{32}(?= )/gm) ?? []

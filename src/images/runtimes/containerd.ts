@@ -1,11 +1,17 @@
 import { createSlices } from '../../base/slices.ts'
-import { createDescriptions, type Wanted } from './descriptions.ts'
-import { describeImage, documentBytes } from './describe.ts'
-import { absent, AnswerTooLarge } from './failures.ts'
+import {
+  createDescriptions,
+  type Wanted,
+  describeImage,
+  documentBytes,
+  createListBounds,
+  budgetMs,
+  listBytes,
+  type Runtime,
+  type SeenImage,
+} from './describe.ts'
+import { absent, AnswerTooLarge, bytesOf, readFields, textOf, writeNumber, writeText } from './wire.ts'
 import { connectGrpc, GrpcStatus, grpcNotFound, type GrpcConnection } from './grpc.ts'
-import { createListBounds } from './list-bounds.ts'
-import { budgetMs, listBytes, type Runtime, type SeenImage } from './seen-image.ts'
-import { bytesOf, readFields, textOf, writeNumber, writeText } from './wire.ts'
 
 // Paths and numbers of the fields are those of containerd's API, which is stable since 1.0.
 // Source: https://github.com/containerd/containerd/tree/main/api/services, namespaces.proto, images.proto and content.proto

@@ -1,11 +1,76 @@
 import type { Platform } from '../../content/format/descriptor.ts'
-import type { ImageDescription } from './seen-image.ts'
+import { AnswerTooLarge } from './wire.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createSlices } from '../../base/slices.ts'
+
+/** What the documents of an image say of it. */
+export interface ImageDescription {
+  /** Of its documents, configurations and layers, as a registry sends them, each counted once. */
+  readonly sizeBytes: number
+  /** Only what is here. */
+  readonly platforms: readonly Platform[]
+  /** Digest of its configuration, which Docker and Podman call the image id; absent if it has several. */
+  readonly imageId?: string
+}
+
+/** An image as one runtime has it. */
+export interface SeenImage {
+  /** Where the runtime knows namespaces. */
+  readonly namespace?: string
+  /** Digests of its index and its manifest; those that name more come first. Empty if the image was never in a registry. */
+  readonly digests: readonly string[]
+  /** As the runtime spells them: `docker.io/library/busybox:1.36`, `busybox@sha256:…`. */
+  readonly names: readonly string[]
+  /** What is known of it yet. */
+  readonly description: Partial<ImageDescription>
+}
+
+/** A runtime of this host. */
+export interface Runtime {
+  readonly name: 'containerd' | 'docker' | 'podman'
+  /** Path of its socket, or of the folder that was read last. */
+  readonly endpoint: string
+  /** The systemd unit that an operator looks at. */
+  readonly unit: string
+  /**
+   * Reads its images. What is missing in their descriptions is read too, as far as `budgetMs` allows, and the rest the next time.
+   * @param signal gives up
+   * @returns `absent`: the host does not have it; `stopped`: it does not run, and asking would start it
+   */
+  read(signal: AbortSignal): Promise<readonly SeenImage[] | 'absent' | 'stopped'>
+}
+
+/** Most bytes of an answer that lists images. */
+export const listBytes = 64 * 2 ** 20
+/** How long a reading may take until the last description is asked for; the others follow in the next one. */
+export const budgetMs = 4_000
+
+// The kubelet gives each image three names, and a host has some hundred images.
+const mostTexts = 100_000
+const mostCharacters = 16_777_216
+
+/**
+ * Counts what the list of one runtime keeps in memory: images of a few bytes each would otherwise fill that of the daemon, however
+ * few bytes the list has.
+ * @returns a function to call for each image, with its id, names and digests; it throws AnswerTooLarge
+ */
+export function createListBounds(): (texts: readonly string[]) => void {
+  let count = 0
+  let characters = 0
+  return (texts) => {
+    count += texts.length
+    for (const { length } of texts) characters += length
+    if (count > mostTexts) throw new AnswerTooLarge(`${mostTexts} names and digests`)
+    if (characters > mostCharacters)
+      throw new AnswerTooLarge(`${mostCharacters} characters of names and digests`)
+  }
+}
 
 /** Most bytes of an index, manifest or configuration that is read; real ones have some KB. */
 export const documentBytes = 1_048_576
 
 /** Reads a document of an image. @returns undefined if it is not here */
-export type ReadDocument = (digest: string) => Promise<Buffer | undefined>
+type ReadDocument = (digest: string) => Promise<Buffer | undefined>
 
 /**
  * Describes an image by its own documents: how large it is, and for which platforms it is here. A document that is no index or manifest
@@ -118,5 +183,72 @@ function parse(bytes: Buffer | undefined): Json | undefined {
     return objectOf(JSON.parse(bytes.toString()))
   } catch {
     return undefined
+  }
+}
+
+/** An image whose description is wanted. */
+export interface Wanted {
+  /** Names its content: with the same key the description is the same. */
+  readonly key: string
+  readonly describe: () => Promise<Partial<ImageDescription> | undefined>
+}
+
+/** Descriptions of the images of one runtime, each read once. */
+interface Descriptions {
+  /**
+   * Reads descriptions that are not known, some at a time, until the time is up, and forgets those of images that are gone. One that
+   * cannot be read, or not in time, is left for the next time; those that have failed are then read last.
+   * @param until of performance.now()
+   * @param signal ends it without an error
+   */
+  update(wanted: readonly Wanted[], until: number, signal: AbortSignal): Promise<void>
+  /** Empty until it was read. */
+  of(key: string): Partial<ImageDescription>
+}
+
+const atOnce = 8
+const unknown: Partial<ImageDescription> = {}
+
+export function createDescriptions(): Descriptions {
+  let known = new Map<string, Partial<ImageDescription>>()
+  let failed = new Set<string>()
+  return {
+    async update(wanted, until, signal) {
+      const rest = createSlices()
+      const kept = new Map<string, Partial<ImageDescription>>()
+      const missing = new Map<string, Wanted>()
+      const again = new Map<string, Wanted>()
+      for (const each of wanted) {
+        const found = known.get(each.key)
+        if (found) kept.set(each.key, found)
+        else (failed.has(each.key) ? again : missing).set(each.key, each)
+        await rest()
+      }
+      known = kept
+      failed = new Set(again.keys())
+      const [into, failures] = [known, failed]
+      const order = [...missing.values(), ...again.values()].values()
+      const work = async () => {
+        for (const { key, describe } of order) {
+          if (signal.aborted || performance.now() > until) return
+          failures.add(key)
+          try {
+            into.set(key, (await describe()) ?? unknown)
+            failures.delete(key)
+          } catch {
+            // An image is listed also while its description cannot be read.
+          }
+          await rest()
+        }
+      }
+      const over = new AbortController()
+      const time = delay(Math.max(0, until - performance.now()), undefined, {
+        ref: false,
+        signal: over.signal,
+      })
+      await Promise.race([Promise.all(Array.from({ length: atOnce }, work)), time.catch(() => undefined)])
+      over.abort()
+    },
+    of: (key) => known.get(key) ?? unknown,
   }
 }

@@ -2,12 +2,20 @@ import { Agent, request, type IncomingMessage, type RequestOptions } from 'node:
 import { access } from 'node:fs/promises'
 import { createGrowingBuffer } from '../../base/growing-buffer.ts'
 import type { CommandRunner } from '../../system/runner.ts'
-import { createDescriptions } from './descriptions.ts'
-import { documentBytes, platformOf, textsOf } from './describe.ts'
-import { absent, AnswerNotUnderstood } from './failures.ts'
+import {
+  createDescriptions,
+  documentBytes,
+  platformOf,
+  textsOf,
+  createListBounds,
+  budgetMs,
+  listBytes,
+  type ImageDescription,
+  type Runtime,
+  type SeenImage,
+} from './describe.ts'
+import { absent, AnswerNotUnderstood } from './wire.ts'
 import { readElements } from './json-elements.ts'
-import { createListBounds } from './list-bounds.ts'
-import { budgetMs, listBytes, type ImageDescription, type Runtime, type SeenImage } from './seen-image.ts'
 
 export interface DockerOptions {
   readonly socket: string

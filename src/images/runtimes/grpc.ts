@@ -1,3 +1,4 @@
+import { createConnection, type Socket } from 'node:net'
 import type {
   ClientHttp2Session,
   ClientHttp2Stream,
@@ -5,10 +6,35 @@ import type {
   IncomingHttpStatusHeader,
 } from 'node:http2'
 import { createGrowingBuffer } from '../../base/growing-buffer.ts'
-import { connectSocket } from './socket.ts'
-import { AnswerNotUnderstood, AnswerTooLarge } from './failures.ts'
+import { AnswerNotUnderstood, AnswerTooLarge } from './wire.ts'
 
-export interface GrpcRequest {
+/**
+ * Connects to a Unix socket.
+ * @throws the system's error as it is, for example `ENOENT`; the reason of the signal
+ */
+function connectSocket(path: string, signal: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted()
+    const socket = createConnection({ path })
+    const abort = () => socket.destroy(signal.reason as Error)
+    signal.addEventListener('abort', abort, { once: true })
+    const settle = () => {
+      signal.removeEventListener('abort', abort)
+      socket.off('error', fail)
+    }
+    const fail = (error: Error) => {
+      settle()
+      reject(error)
+    }
+    socket.once('error', fail)
+    socket.once('connect', () => {
+      settle()
+      resolve(socket)
+    })
+  })
+}
+
+interface GrpcRequest {
   /** `/package.Service/Method`. */
   readonly path: string
   readonly message: Buffer

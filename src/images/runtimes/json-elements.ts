@@ -1,5 +1,5 @@
 import { createSlices } from '../../base/slices.ts'
-import { AnswerNotUnderstood, AnswerTooLarge } from './failures.ts'
+import { AnswerNotUnderstood, AnswerTooLarge } from './wire.ts'
 
 export interface ElementLimits {
   /** Of the whole text. */

@@ -1,11 +1,18 @@
 import { join } from 'node:path'
 import { readRegularFile } from '../../system/regular-file.ts'
-import { createDescriptions } from './descriptions.ts'
-import { describeImage, documentBytes, textsOf } from './describe.ts'
-import { AnswerNotUnderstood, isAbsent } from './failures.ts'
+import {
+  createDescriptions,
+  describeImage,
+  documentBytes,
+  textsOf,
+  createListBounds,
+  budgetMs,
+  listBytes,
+  type Runtime,
+  type SeenImage,
+} from './describe.ts'
+import { AnswerNotUnderstood, isAbsent } from './wire.ts'
 import { readElements } from './json-elements.ts'
-import { createListBounds } from './list-bounds.ts'
-import { budgetMs, listBytes, type Runtime, type SeenImage } from './seen-image.ts'
 
 export interface PodmanOptions {
   /** Root folder of the machine. */

@@ -2,8 +2,7 @@ import { setPriority } from 'node:os'
 import { createHostFiles } from '../../host/files.ts'
 import { writeError, writeOutput } from '../../program/standard-output.ts'
 import { createRunner } from '../../system/runner.ts'
-import { answer, isCall } from './calls.ts'
-import { readHardware } from './read-hardware.ts'
+import { answer, isCall, readHardware } from './read-hardware.ts'
 
 /**
  * inventory.cjs writes the hardware of this machine as JSON. It starts itself as `inventory.cjs <call>` for each call of

@@ -5,8 +5,10 @@ import type { HostFiles } from '../../host/files.ts'
 import { readDisks } from '../../host/storage/disks.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import { rawOf, textOf, type Raw } from '../rules/clean.ts'
-import { blocksOf, diskOf, smartProblem } from '../rules/disks.ts'
 import {
+  blocksOf,
+  diskOf,
+  smartProblem,
   batteryOf,
   biosOf,
   boardOf,
@@ -16,15 +18,57 @@ import {
   systemOf,
   temperatureOf,
   usbOf,
-} from '../rules/machine.ts'
-import { nicOf } from '../rules/nics.ts'
-import { processorOf } from '../rules/processor.ts'
+  nicOf,
+  processorOf,
+} from '../rules/hardware.ts'
 import { cannotBeRead, tooMany, toolMissing, type Condition, type Tool } from '../rules/tools.ts'
 import type { Hardware } from '../schemas.ts'
-import type { Call } from './calls.ts'
-import { inParallel } from './in-parallel.ts'
 
-export interface ReadHardwareOptions {
+/** Does the work for each item of a list, `atOnce` at a time; returns the results in the order of the list. */
+async function inParallel<T, Result>(
+  atOnce: number,
+  list: readonly T[],
+  work: (item: T) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  const queue = list.entries()
+  const worker = async () => {
+    for (const [index, item] of queue) results[index] = await work(item)
+  }
+  await Promise.all(Array.from({ length: atOnce }, worker))
+  return results
+}
+
+/**
+ * The functions of systeminformation that are called, each in a process of its own: the library has no time limits, and
+ * it may block the event loop. Never call `diskLayout`, which wakes disks, nor functions that use the network, list
+ * processes or users, or start a child for each interface. `cpuCache` is not called, since lscpu itself is more exact
+ * (rules/processor.ts).
+ */
+const calls = [
+  'system',
+  'bios',
+  'baseboard',
+  'chassis',
+  'cpu',
+  'memLayout',
+  'graphics',
+  'usb',
+  'battery',
+  'cpuTemperature',
+] as const
+
+type Call = (typeof calls)[number]
+
+export const isCall = (name: string): name is Call => (calls as readonly string[]).includes(name)
+
+/** Makes one call, in the process that was started for it. */
+export async function answer(name: Call): Promise<unknown> {
+  const library = await import('systeminformation')
+  return library[name]()
+}
+
+interface ReadHardwareOptions {
   readonly runner: CommandRunner
   readonly files: HostFiles
   /** Path of `inventory.cjs`, which answers the calls of systeminformation. */

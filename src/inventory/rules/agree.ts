@@ -1,6 +1,6 @@
-import { toGiB } from '../../host/memory.ts'
+import { toGiB } from '../../host/machine.ts'
 import type { HostHardware } from '../../host/facts.ts'
-import type { Supplement } from '../../host/supplement.ts'
+import type { Supplement } from '../../host/fact.ts'
 import type { Hardware } from '../schemas.ts'
 
 /** The inventory as a source for values that the facts of the host do not have. */

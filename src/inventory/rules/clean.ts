@@ -1,5 +1,5 @@
 import { escapeInvisible } from '../../base/printable.ts'
-import { isPlaceholderSerial } from '../../host/identity/junk-identities.ts'
+import { isPlaceholderSerial } from '../../host/identity/identity.ts'
 
 /** Untrusted data of a tool, of firmware or of a device. */
 export type Raw = Readonly<Record<string, unknown>>

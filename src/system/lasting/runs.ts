@@ -1,14 +1,223 @@
-import { mkdir, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import { replaceFile } from '../files.ts'
+import { watch, existsSync } from 'node:fs'
+import { type FileHandle, readFile, mkdir, open, readdir, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { createAlarm, type Alarm } from '../../base/alarm.ts'
+import { createLineSplitter } from '../../base/lines.ts'
+import { mostMemoryMiB } from '../bounded-memory.ts'
 import type { CommandRunner } from '../runner.ts'
+import {
+  type Place,
+  readJson,
+  reserved,
+  runFiles,
+  type RunExit,
+  type RunFiles,
+  type RunOrder,
+} from './run-files.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { childOptions, loadExeca } from '../child.ts'
+import { replaceFile } from '../files.ts'
 import { serialize } from '../../base/serialize.ts'
-import { followOutput } from './follow-output.ts'
-import type { Place } from './place.ts'
-import { readJson, reserved, runFiles, type RunExit, type RunFiles, type RunOrder } from './run-files.ts'
-import { createSessions } from './sessions.ts'
-import { createUnits } from './units.ts'
+
+// Between two reads of the output.
+const usualPauseMs = 200
+// Checking whether the keeper lives starts a program.
+const checkEveryMs = 5_000
+
+/**
+ * Hands over the lines of a file that another process appends to.
+ * @param exit path of the file `exit`, after which no more output follows
+ * @param hasExit whether it exists; cheap
+ * @param end how the run ended, also where its keeper died without an `exit`; undefined while it runs
+ */
+export async function followOutput<T>({
+  output,
+  exit,
+  since,
+  onLine,
+  hasExit,
+  end,
+  signal = new AbortController().signal,
+  pauseMs = usualPauseMs,
+}: {
+  output: FileHandle
+  exit: string
+  since: number
+  onLine: (line: string, cursor: number) => void
+  hasExit: () => Promise<boolean>
+  end: () => Promise<T | undefined>
+  signal?: AbortSignal
+  pauseMs?: number
+}): Promise<T> {
+  const alarm = createAlarm(signal, 0)
+  const unwatch = ringAt(exit, alarm)
+  const splitter = createLineSplitter((line, readBytes) => onLine(line, since + readBytes))
+  const chunk = Buffer.allocUnsafe(65_536)
+  let position = since
+  const readOn = async () => {
+    for (;;) {
+      const { bytesRead } = await output.read(chunk, 0, chunk.length, position)
+      if (bytesRead === 0) return
+      position += bytesRead
+      splitter.add(chunk.subarray(0, bytesRead))
+    }
+  }
+  try {
+    for (let checkAt = 0; ;) {
+      signal.throwIfAborted()
+      // Checked before the rest is read: after the end of the run no more output is written.
+      const isDue = performance.now() >= checkAt
+      const ended = isDue || (await hasExit()) ? await end() : undefined
+      if (isDue) checkAt = performance.now() + checkEveryMs
+      await readOn()
+      if (ended !== undefined) {
+        splitter.end()
+        return ended
+      }
+      await alarm.pause(pauseMs)
+    }
+  } finally {
+    unwatch()
+  }
+}
+
+/**
+ * Rings when a file is put into its place. Where the kernel refuses the watch, the pauses end by themselves.
+ * @returns a function that ends it
+ */
+function ringAt(path: string, alarm: Alarm): () => void {
+  try {
+    const watcher = watch(dirname(path), (_event, name) => {
+      if (name === basename(path)) alarm.ring()
+    })
+    watcher.on('error', () => watcher.close())
+    return () => watcher.close()
+  } catch {
+    return () => undefined
+  }
+}
+
+const timeoutMs = 30_000
+/**
+ * Keepers as transient units, outside the sandbox of the daemon and with full rights on the host. systemd refuses a second
+ * unit of the same name. Neither systemd-run(1) nor systemctl(1) needs the system bus for this: as root they use systemd's
+ * own socket.
+ * @param kernelBoot the kernel's id of this boot
+ * @param prefix of the names of the units
+ * @param transientFolder where systemd keeps the file of each transient unit as long as it knows the unit, systemd.unit(5)
+ */
+export function createUnits(
+  runner: CommandRunner,
+  kernelBoot: () => Promise<string>,
+  prefix: string,
+  transientFolder = '/run/systemd/transient',
+): Place {
+  const unitOf = (name: string) => `${prefix}${name}.service`
+  // The present boot lasts longer than this process.
+  let bootId: string | undefined
+  return {
+    async launch({ name, command, timeoutMs: longest }) {
+      const options = [
+        `--unit=${unitOf(name)}`,
+        `--description=edgehostd: ${name}`,
+        '--collect',
+        '--quiet',
+        // systemd-run returns once the keeper was executed.
+        '--service-type=exec',
+        '--property=SyslogIdentifier=edgehostd',
+        // SIGTERM goes to the keeper alone, which passes it on; processes that remain after its end are killed.
+        '--property=KillMode=mixed',
+        '--property=TimeoutStopSec=20',
+        // A command and what it starts may read what is not trusted.
+        `--property=MemoryMax=${mostMemoryMiB}M`,
+        // When the OOM killer ends the command, its keeper records that.
+        '--property=OOMPolicy=continue',
+        // The keeper enforces the time limit; this one ends a keeper that hangs.
+        `--property=RuntimeMaxSec=${Math.ceil(longest / 1_000) + 60}`,
+      ]
+      // systemd expands $NAME in command lines, systemd.service(5).
+      const escaped = command.map((argument) => argument.replaceAll('$', '$$$$'))
+      const started = await runner.run('systemd-run', [...options, '--', ...escaped], { timeoutMs })
+      if (started.exitCode !== 0) throw new Error(started.stderr.trim() || 'systemd-run failed')
+    },
+    async findKeeper({ name }) {
+      // Most questions are about a unit that is gone, and need no program then.
+      if (!existsSync(join(transientFolder, unitOf(name)))) return undefined
+      const properties = ['ActiveState', 'MainPID', 'Job']
+      const { exitCode, stdout, stderr } = await runner.run(
+        'systemctl',
+        ['show', `--property=${properties.join(',')}`, unitOf(name)],
+        { timeoutMs },
+      )
+      if (exitCode !== 0) throw new Error(stderr.trim() || 'systemctl show failed')
+      const value = (property: string) => new RegExp(`^${property}=(.*)$`, 'm').exec(stdout)?.[1] ?? ''
+      const isIdle = ['inactive', 'failed'].includes(value('ActiveState')) && !Number(value('Job'))
+      return isIdle ? undefined : Number(value('MainPID'))
+    },
+    async bootId() {
+      if (bootId !== undefined) return bootId
+      // In a container the kernel's id of the boot can be that of the machine; the start time of systemd is the container's own.
+      const args = ['show', '--property=UserspaceTimestampMonotonic', '--value']
+      const begin = await runner.run('systemctl', args, { timeoutMs })
+      if (begin.exitCode !== 0) throw new Error(begin.stderr.trim() || 'systemctl show failed')
+      return (bootId = `${await kernelBoot()} ${begin.stdout.trim()}`)
+    },
+    async isEnding() {
+      const state = await runner.run('systemctl', ['is-system-running'], { timeoutMs })
+      return state.stdout.trim() === 'stopping'
+    },
+    advice: (name) => `see: journalctl -u ${unitOf(name)}`,
+  }
+}
+
+/** How long a keeper waits for its lock: a process that checks the lock holds it, shared, for a moment. */
+const waitSeconds = 2
+const held = 9
+
+/**
+ * Keepers in sessions of their own, for a daemon that is not a unit. The lock file in the folder of a run refuses a second
+ * keeper. The command inherits the lock, so it is held while the keeper or the command runs.
+ * @param kernelBoot the kernel's id of this boot
+ */
+function createSessions(runner: CommandRunner, kernelBoot: () => Promise<string>): Place {
+  const sessions: Place = {
+    async launch({ name, lock, command }) {
+      const execa = await loadExeca()
+      const flock = ['--exclusive', `--wait=${waitSeconds}`, `--conflict-exit-code=${held}`, '--no-fork']
+      const child = execa('flock', [...flock, lock, ...command], {
+        ...childOptions,
+        detached: true,
+        stdio: 'ignore',
+      })
+      if (child.pid === undefined)
+        throw new Error((await child).shortMessage ?? 'flock(1) could not be started')
+      child.nodeChildProcess.unref()
+      // The keeper cannot be found until it holds the lock.
+      const ended = child.then(() => true)
+      const pause = () => delay(10, false)
+      while (
+        (await sessions.findKeeper({ name, lock })) === undefined &&
+        !(await Promise.race([ended, pause()]))
+      );
+    },
+    async findKeeper({ lock }) {
+      const { exitCode } = await runner.run(
+        'flock',
+        ['--shared', '--nonblock', `--conflict-exit-code=${held}`, lock, 'true'],
+        { timeoutMs: 10_000 },
+      )
+      if (exitCode !== held) return undefined
+      const pid = Number(await readFile(lock, 'utf8'))
+      // The keeper may have been killed while its command holds the lock; its process id may then belong to another process.
+      const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+      return commandLine.split('\0').includes(dirname(lock)) ? pid : 0
+    },
+    bootId: kernelBoot,
+    isEnding: () => Promise.resolve(false),
+    advice: () => 'run its command by hand to see why',
+  }
+  return sessions
+}
 
 /**
  * How a run ended. `gone`: how its command ended is unknown, since the host was or is being shut down (`rebooted`) or
@@ -35,7 +244,7 @@ export interface LastingRunOptions {
   readonly environment?: Readonly<Record<string, string>>
 }
 
-export interface RunFollowOptions {
+interface RunFollowOptions {
   /** Where to begin: the `cursor` of the last line that was seen, or 0. */
   readonly since: number
   /**

@@ -3,7 +3,7 @@ import { mkdir, open, rm, stat, truncate, type FileHandle } from 'node:fs/promis
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
-import { refuseFull } from '../../errors/storage-full.ts'
+import { refuseFull } from '../../errors/system-reason.ts'
 import { encryptFrom, readEncrypted, type EncryptedFile } from '../../secrets/encrypted-file.ts'
 import { createSeal, type Seal } from '../../secrets/seal.ts'
 import { replaceFile, syncFolder } from '../../system/files.ts'

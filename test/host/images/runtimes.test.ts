@@ -8,7 +8,7 @@ import { createReadings, type Reading } from '../../../src/images/readings.ts'
 import { createContainerd } from '../../../src/images/runtimes/containerd.ts'
 import { createDocker } from '../../../src/images/runtimes/docker.ts'
 import { createPodman } from '../../../src/images/runtimes/podman.ts'
-import type { Runtime, SeenImage } from '../../../src/images/runtimes/seen-image.ts'
+import type { Runtime, SeenImage } from '../../../src/images/runtimes/describe.ts'
 import type { CommandRunner } from '../../../src/system/runner.ts'
 import { captureLog } from '../../support/https-server.ts'
 import {

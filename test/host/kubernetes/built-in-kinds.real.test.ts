@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { builtInKind, isBuiltInGroup } from '../../../src/kubernetes/built-in-kinds.ts'
-import { readResources } from '../../../src/kubernetes/discovery.ts'
+import { readResources } from '../../../src/kubernetes/create-client.ts'
 import { groupOf } from '../../../src/kubernetes/paths.ts'
 import { startKubernetesApi } from '../../support/kubernetes-api.ts'
 import { isKitMissing, kitVersions } from '../../support/kubernetes-kit.ts'

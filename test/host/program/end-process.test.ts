@@ -17,7 +17,7 @@ it.each([0, 78])('a process ends with %d although one of its threads waits for a
   const script = `
     import { open } from 'node:fs/promises'
     import { writeSync } from 'node:fs'
-    import { endProcess } from '${join(import.meta.dirname, '../../../src/program/end-process.ts')}'
+    import { endProcess } from '${join(import.meta.dirname, '../../../src/program/end-sessions.ts')}'
     process.on('exit', () => writeSync(1, 'a listener had its turn'))
     void open(process.argv[1])
     setTimeout(() => endProcess(${exitCode}), 200)`

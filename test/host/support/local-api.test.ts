@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { askDaemon } from '../../../src/support/local-api.ts'
+import { askDaemon } from '../../../src/support/sources.ts'
 import { listen } from '../../support/daemon-listener.ts'
 
 it('the reply of the daemon is read as text, also where a character arrives in two pieces', async () => {

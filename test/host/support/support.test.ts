@@ -16,8 +16,7 @@ import { execaSync } from 'execa'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../support/open-database.ts'
 import { readStatistics } from '../../../src/store/statistics.ts'
-import { writeArchive, type Member } from '../../../src/support/archive.ts'
-import { collect, type Collected } from '../../../src/support/collect.ts'
+import { writeArchive, type Member, collect, type Collected } from '../../../src/support/collect.ts'
 import { captureLog } from '../../support/https-server.ts'
 
 let folder: string

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { followOutput } from '../../../src/system/lasting/follow-output.ts'
 import {
+  followOutput,
   createLastingRuns,
   type LastingRuns,
   type LastingRunsOptions,

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { constants, zstdCompressSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { createFrameScanner } from '../../../src/archive/frame-scanner.ts'
+import { createFrameScanner } from '../../../src/archive/compression.ts'
 import { noise } from '../../support/random.ts'
 
 /** The ends of all frames, in bytes that arrive in pieces of that size. */

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createBatch } from '../../../src/audit/batch.ts'
+import { createBatch } from '../../../src/audit/request-audit.ts'
 import type { Pending } from '../../../src/audit/trail.ts'
 import { createTestTrail, entry, type TestTrail } from '../../support/test-trail.ts'
 

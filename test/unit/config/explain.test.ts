@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { explainConfig, loadConfig, parseCommandLine } from '../../../src/configuration.ts'
 import * as explain from '../../../src/config/explain.ts'
-import { writeSetting } from '../../../src/config/write-setting.ts'
+import { writeSetting } from '../../../src/config/explain.ts'
 
 let folder: string
 let file: string

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createFailureLog } from '../../../src/credentials/failure-log.ts'
-import type { Attempt } from '../../../src/credentials/guess-guard.ts'
+import { createFailureLog, type Attempt } from '../../../src/credentials/guess-guard.ts'
 import { createLevels, touch } from '../../../src/credentials/guess-levels.ts'
 import { setUpGuard as setUp } from '../../support/guess-guard.ts'
 import { hourMs, minuteMs } from '../../support/turning-clock.ts'

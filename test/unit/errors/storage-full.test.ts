@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { emptyHeld, openPart } from '../../../src/content/uploads/part.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
-import { refuseFull, refuseFullOf, storageFull } from '../../../src/errors/storage-full.ts'
+import { refuseFull, refuseFullOf, storageFull } from '../../../src/errors/system-reason.ts'
 
 const refusalOf = async (work: Promise<unknown>) => {
   const error: unknown = await work.then(

@@ -4,7 +4,7 @@ import {
   usableVendor,
   vendorOfModel,
   type Controller,
-} from '../../../src/host/storage/disk-vendor.ts'
+} from '../../../src/host/storage/disks.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 
 const disk = '/sys/devices/pci0000:00/host0/block/sda'

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseResolvConf, readDns } from '../../../src/host/network/dns.ts'
-import { readLinkDns } from '../../../src/host/network/link-dns.ts'
+import { parseResolvConf, readDns, readLinkDns } from '../../../src/host/network/dns.ts'
 import { isServiceRunning } from '../../../src/host/services.ts'
 import { CommandFailed } from '../../../src/system/runner.ts'
 import { busctlLine, busctlOutput, resolvedOutputs, unknownLink } from '../../fixtures/host/busctl.ts'

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import type { HostFiles } from '../../../src/host/files.ts'
-import { migOf, readDisplayControllers, toDisplays, toGpus } from '../../../src/host/graphics/gpus.ts'
-import { parseQuery, readNvidia, toSysfsAddress } from '../../../src/host/graphics/nvidia.ts'
+import {
+  migOf,
+  readDisplayControllers,
+  toDisplays,
+  toGpus,
+  parseQuery,
+  readNvidia,
+  toSysfsAddress,
+} from '../../../src/host/graphics/gpus.ts'
 import { CommandFailed, type CommandRunner } from '../../../src/system/runner.ts'
 import { programs } from '../../fixtures/host/edges.ts'
 import { answer, list, listLine, queryLine } from '../../fixtures/host/nvidia-smi.ts'

@@ -4,8 +4,9 @@ import {
   readNetwork as read,
   type Ipv4Addresses,
   type Nic,
+  parseIpv4DefaultRoutes,
+  parseIpv6DefaultRoutes,
 } from '../../../src/host/network/network.ts'
-import { parseIpv4DefaultRoutes, parseIpv6DefaultRoutes } from '../../../src/host/network/routing-table.ts'
 import { programs } from '../../fixtures/host/edges.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 import type { HostFiles } from '../../../src/host/files.ts'

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { parseChronySources } from '../../../src/host/time/chrony.ts'
-import { readNtp } from '../../../src/host/time/ntp.ts'
-import { ntpOfProperties, parseTimesyncdConf } from '../../../src/host/time/timesyncd.ts'
+import {
+  parseChronySources,
+  readNtp,
+  ntpOfProperties,
+  parseTimesyncdConf,
+} from '../../../src/host/time/ntp.ts'
 import { CommandFailed, type CommandRunner } from '../../../src/system/runner.ts'
 import {
   busctlLine,

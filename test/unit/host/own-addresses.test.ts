@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createHostFiles } from '../../../src/host/files.ts'
-import { createOwnAddresses } from '../../../src/host/network/own-addresses.ts'
+import { createOwnAddresses } from '../../../src/host/network/network.ts'
 
 let root: string
 beforeEach(async () => {

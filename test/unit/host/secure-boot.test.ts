@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parseEfiFlag, readSecureBoot } from '../../../src/host/secure-boot.ts'
+import { parseEfiFlag, readSecureBoot } from '../../../src/host/machine.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 
 const vendor = '8be4df61-93ca-11d2-aa0d-00e098032b8c'

@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { archTypeOf, countCpuList, readCores } from '../../../src/host/cpu.ts'
-import { toGiB, toMiB } from '../../../src/host/memory.ts'
-import { parseAssignments, readOperatingSystem } from '../../../src/host/operating-system.ts'
+import {
+  archTypeOf,
+  countCpuList,
+  readCores,
+  toGiB,
+  toMiB,
+  parseAssignments,
+  readOperatingSystem,
+} from '../../../src/host/machine.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 
 describe('units', () => {

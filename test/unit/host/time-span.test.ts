@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parseTimeSpan } from '../../../src/host/time/time-span.ts'
+import { parseTimeSpan } from '../../../src/host/time/ntp.ts'
 
 it.each([
   ['2048', 2048],

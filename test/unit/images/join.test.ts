@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { StoredImage } from '../../../src/content/reads/stored-images.ts'
 import { joinImages } from '../../../src/images/join.ts'
-import type { SeenImage } from '../../../src/images/runtimes/seen-image.ts'
+import type { SeenImage } from '../../../src/images/runtimes/describe.ts'
 
 const digest = (letter: string) => `sha256:${letter.repeat(64)}`
 const [A, B, config] = [digest('a'), digest('b'), digest('c')]

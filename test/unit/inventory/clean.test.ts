@@ -1,8 +1,6 @@
 import { expect, it } from 'vitest'
 import { integerOf, numberOf, serialOf, textOf } from '../../../src/inventory/rules/clean.ts'
-import { diskOf } from '../../../src/inventory/rules/disks.ts'
-import { temperatureOf } from '../../../src/inventory/rules/machine.ts'
-import { processorOf } from '../../../src/inventory/rules/processor.ts'
+import { diskOf, temperatureOf, processorOf } from '../../../src/inventory/rules/hardware.ts'
 
 it.each([
   ...['', '  ', '-', '0', '-1', '00000000', 'None', 'N/A', 'Unknown', 'Not Specified', 'Not Available'],

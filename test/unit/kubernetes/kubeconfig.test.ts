@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import { parseKubeconfig } from '../../../src/kubernetes/kubeconfig.ts'
+import { parseKubeconfig } from '../../../src/kubernetes/connection.ts'
 
 const pem = (what: string) => `-----BEGIN ${what}-----\nAAAA\n-----END ${what}-----\n`
 const base64 = (text: string) => Buffer.from(text).toString('base64')

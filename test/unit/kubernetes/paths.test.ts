@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readResources } from '../../../src/kubernetes/discovery.ts'
+import { readResources } from '../../../src/kubernetes/create-client.ts'
 import { collectionPath, groupPath, objectPath } from '../../../src/kubernetes/paths.ts'
 
 const deployments = {

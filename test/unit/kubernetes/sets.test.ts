@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { KubernetesError, type KubernetesObject } from '../../../src/kubernetes/client.ts'
-import { isBuiltInObject } from '../../../src/kubernetes/built-in-objects.ts'
+import { isBuiltInObject } from '../../../src/kubernetes/apply-set.ts'
 import { entryOf, keyOf, nameOf, ownerValue, prepared } from '../../../src/kubernetes/inventory.ts'
-import { isPassing } from '../../../src/kubernetes/passing.ts'
+import { isPassing, rankOf } from '../../../src/kubernetes/work-off.ts'
 import { refusal } from '../../../src/kubernetes/request.ts'
-import { rankOf } from '../../../src/kubernetes/set-order.ts'
 
 const object = (apiVersion: string, kind: string, metadata: object = {}): KubernetesObject => ({
   ...{ apiVersion, kind },

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import type { KubernetesError } from '../../../src/kubernetes/client.ts'
-import { readWatchEvents, type WatchEvent } from '../../../src/kubernetes/watch-events.ts'
+import { readWatchEvents, type WatchEvent } from '../../../src/kubernetes/watch.ts'
 
 // Recorded: kube-apiserver 1.34.4, GET /api/v1/namespaces/default/configmaps?watch=1&allowWatchBookmarks=true&labelSelector=a%3Db
 const recorded = [

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { AppError } from '../../../src/errors/app-error.ts'
-import { parseFilter } from '../../../src/lists/filter.ts'
-import { parseOrder } from '../../../src/lists/order.ts'
+import { parseFilter, parseOrder } from '../../../src/lists/filter.ts'
 import { memoryThings } from '../../support/list-data.ts'
 
 /** `[[['spec.kind', 'a']]]`: alternatives of conditions. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { defaultOrder, parseOrder } from '../../../src/lists/order.ts'
+import { defaultOrder, parseOrder } from '../../../src/lists/filter.ts'
 import { memoryThings } from '../../support/list-data.ts'
 
 const read = (text: string) => parseOrder(text, memoryThings).map(({ path, direction }) => [path, direction])

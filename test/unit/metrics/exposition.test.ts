@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createEventLoop } from '../../../src/metrics/event-loop.ts'
+import { createEventLoop } from '../../../src/metrics/room.ts'
 import { writeExposition } from '../../../src/metrics/exposition.ts'
 import { families } from '../../../src/declarations.ts'
-import { prefersOpenMetrics } from '../../../src/metrics/format.ts'
+import { prefersOpenMetrics } from '../../../src/metrics/routes.ts'
 import type { Family, Sampled } from '../../../src/room.ts'
 
 interface Metric extends Family {

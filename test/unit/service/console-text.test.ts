@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { consoleText } from '../../../src/service/console-text.ts'
+import { consoleText } from '../../../src/service/console.ts'
 
 const fingerprint = 'AB:CD:EF'
 const addresses = ['192.0.2.10', '198.51.100.7', '2001:db8::10']

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { masked } from '../../../src/base/mask.ts'
-import { createMask } from '../../../src/support/mask.ts'
+import { createMask } from '../../../src/support/sources.ts'
 
 const key = Buffer.from('00ff80c1a5e97f3d00ff80c1a5e97f3d', 'hex')
 const pem = `-----BEGIN PRIVATE KEY-----

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CommandRunner } from '../../../src/system/runner.ts'
-import { createUnits } from '../../../src/system/lasting/units.ts'
+import { createUnits } from '../../../src/system/lasting/runs.ts'
 
 let folder: string
 beforeEach(async () => {

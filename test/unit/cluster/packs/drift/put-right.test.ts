@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { putRight, type PutRightClient } from '../../../../../src/cluster/packs/put-right.ts'
 import type { KubernetesObject } from '../../../../../src/kubernetes/client.ts'
-import { isPassing } from '../../../../../src/kubernetes/passing.ts'
+import { isPassing } from '../../../../../src/kubernetes/work-off.ts'
 
 const never = new AbortController().signal
 
