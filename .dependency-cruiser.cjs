@@ -93,13 +93,13 @@ for (const [index, [name, mayUse]] of Object.entries(law).entries())
     if (names.indexOf(other) >= index && !['ctl'].includes(other))
       throw new Error(`src/${name} may not use src/${other}, which stands behind it`)
 
-// The programs of the command line, and the engine that they share.
-const programs = ['ctl', 'edgehostctl', 'edgeplatformctl']
+// The programs, and what those of one kind share.
+const programs = ['ctl', 'edgehostctl', 'edgeplatformctl', 'root', 'edgehostd', 'edgeplatformd']
 const folders = readdirSync(join(__dirname, 'src'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && !programs.includes(entry.name))
   .map(({ name }) => name)
 // The contract of rooms, and what a section of the configuration is written with, are for all.
-const forAll = ['room.ts', 'config/schema-parts.ts']
+const forAll = ['root/room.ts', 'config/schema-parts.ts']
 const mayUseOf = (folder) => [folder, ...(law[folder] ?? ground), ...forAll]
 
 // A room is all of its files.
@@ -236,10 +236,15 @@ module.exports = {
     {
       name: 'no-room-imports-the-root',
       severity: 'error',
-      from: { path: '^src/[^/]+/', pathNot: rootProgram },
-      to: {
-        path: '^src/(main|daemon|platform|phases|state|edges|migrations|run-program|[a-z-]*(configuration|declarations)|platform-[a-z]+)\\.ts$',
-      },
+      from: { path: '^src/', pathNot: [rootProgram, '^src/(root|edgehostd|edgeplatformd)/'] },
+      to: { path: '^src/(root|edgehostd|edgeplatformd)/', pathNot: '^src/root/room\\.ts$' },
+    },
+    {
+      name: 'programs-are-apart',
+      comment: 'what both daemons are made of is in src/root',
+      severity: 'error',
+      from: { path: '^src/(root|edgehostd|edgeplatformd)/' },
+      to: { path: '^src/(edgehostd|edgeplatformd)/', pathNot: '^src/$1/' },
     },
   ],
   options: {

@@ -34,7 +34,10 @@ export default tseslint.config(
       '@typescript-eslint/no-empty-function': 'off',
     },
   },
-  { files: ['src/main.ts', 'test/**/*.ts', 'bench/**/*.ts', 'build/**'], rules: { 'no-console': 'off' } },
+  {
+    files: ['src/edgehostd/main.ts', 'test/**/*.ts', 'bench/**/*.ts', 'build/**'],
+    rules: { 'no-console': 'off' },
+  },
   {
     files: ['**/*.{js,mjs,cjs}'],
     languageOptions: {

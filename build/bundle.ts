@@ -69,7 +69,7 @@ const inputs = new Set<string>()
 // CommonJS, since V8 compiles only a classic script from a cache that contains functions compiled after the load.
 const daemon = await bundle({
   ...programOptions,
-  entryPoints: ['src/main.ts'],
+  entryPoints: ['src/edgehostd/main.ts'],
   define: {
     ...programOptions.define,
     __BUILD_DATE__: String(readBuildDate() * 1000),
@@ -101,7 +101,7 @@ const files: Record<string, string> = {
   }),
   'edgeplatformd.cjs': await bundle({
     ...ofPlatform,
-    entryPoints: ['src/platform-main.ts'],
+    entryPoints: ['src/edgeplatformd/main.ts'],
     define: {
       ...ofPlatform.define,
       __BUILD_DATE__: String(readBuildDate() * 1000),
@@ -114,7 +114,7 @@ const files: Record<string, string> = {
     ...startedByUsers('edgeplatformctl', ofPlatform),
     entryPoints: ['src/edgeplatformctl/main.ts'],
   }),
-  'backup.cjs': await bundle({ ...ofPlatform, entryPoints: ['src/platform-backup.ts'] }),
+  'backup.cjs': await bundle({ ...ofPlatform, entryPoints: ['src/edgeplatformd/backup.ts'] }),
   'support.cjs': await bundle({ ...programOptions, entryPoints: ['src/support/main.ts'] }),
   'platform.cjs': await bundle({ ...programOptions, entryPoints: ['src/connect/main.ts'] }),
   'definition.cjs': await bundle({ ...programOptions, entryPoints: ['src/authoring/main.ts'] }),

@@ -1,4 +1,4 @@
-import { tags } from '../src/declarations.ts'
+import { tags } from '../src/edgehostd/declarations.ts'
 import type { DescribedApi } from './openapi.ts'
 
 /** The service API of a host, for its document. */

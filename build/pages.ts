@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { program } from '../src/base/program.ts'
 import type { ErrorTable } from '../src/errors/define-errors.ts'
-import type { Family } from '../src/room.ts'
+import type { Family } from '../src/root/room.ts'
 import type { ApiDocument, Operation, Schema, Stage } from './openapi.ts'
 
 const root = join(import.meta.dirname, '..')

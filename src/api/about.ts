@@ -1,5 +1,5 @@
 import { generalErrors } from '../errors/codes.ts'
-import type { Declaration } from '../room.ts'
+import type { Declaration } from '../root/room.ts'
 import { apiErrors, hostApiErrors } from './codes.ts'
 import { apiSection, apiSectionByTable } from './config.ts'
 import type { RateRow } from './rate/rows.ts'

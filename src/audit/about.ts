@@ -1,4 +1,4 @@
-import type { Declaration } from '../room.ts'
+import type { Declaration } from '../root/room.ts'
 import { Audit } from './config.ts'
 
 /** The audit trail. */

@@ -1,4 +1,4 @@
-import type { Declaration } from '../room.ts'
+import type { Declaration } from '../root/room.ts'
 import { authErrors } from './codes.ts'
 import { Auth } from './config.ts'
 

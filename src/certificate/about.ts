@@ -1,4 +1,4 @@
-import type { Declaration } from '../room.ts'
+import type { Declaration } from '../root/room.ts'
 
 /** The key pair of this host. Its settings are in the section `api`, whose port uses it. */
 export const about = {

@@ -1,5 +1,5 @@
 import { isForRoot } from '../errors/system-reason.ts'
-import type { Finding, ReferenceCheck } from '../room.ts'
+import type { Finding, ReferenceCheck } from '../root/room.ts'
 import { inspectOwnPair } from './pair.ts'
 
 const certificateKey = 'api.tls.certificateFile'

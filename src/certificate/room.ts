@@ -1,6 +1,6 @@
 import { program } from '../base/program.ts'
 import type { SystemEntry } from '../audit/own-entries.ts'
-import type { FiguresOf, Room } from '../room.ts'
+import type { FiguresOf, Room } from '../root/room.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { about } from './about.ts'

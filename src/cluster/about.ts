@@ -1,4 +1,4 @@
-import type { Declaration } from '../room.ts'
+import type { Declaration } from '../root/room.ts'
 import { clusterErrors } from './codes.ts'
 import { Cluster } from './config.ts'
 

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { ConfigInvalid } from '../config/problem.ts'
-import { loadConfig, parseCommandLine } from '../configuration.ts'
+import { loadConfig, parseCommandLine } from '../edgehostd/declarations.ts'
 import { createClient } from '../ctl/client.ts'
 import { confirm } from '../ctl/confirm.ts'
 import { exitCodes, Failure } from '../ctl/exit-codes.ts'

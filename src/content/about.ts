@@ -1,4 +1,4 @@
-import type { Declaration } from '../room.ts'
+import type { Declaration } from '../root/room.ts'
 import { uploadErrors } from '../upload/codes.ts'
 import { contentErrors, bundleErrors, registryErrors } from './codes.ts'
 import { Content } from './config.ts'

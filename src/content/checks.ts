@@ -1,7 +1,7 @@
 import { join, relative, sep } from 'node:path'
 import { NamedFileUnusable } from '../errors/start-error.ts'
 import { isForRoot } from '../errors/system-reason.ts'
-import type { Finding, ReferenceCheck } from '../room.ts'
+import type { Finding, ReferenceCheck } from '../root/room.ts'
 import { contentFolder, contentRoot, requireMount } from './store/folder.ts'
 import { requireOwnFolder } from './store/own-folder.ts'
 import { isLoopback } from '../base/address.ts'

@@ -1,4 +1,4 @@
-import type { Declaration } from '../room.ts'
+import type { Declaration } from '../root/room.ts'
 import { credentialErrors } from './codes.ts'
 
 /** What hosts and the platform do alike when they check a password. */

@@ -1,5 +1,5 @@
 import { archiveErrors } from '../archive/codes.ts'
-import type { Declaration } from '../room.ts'
+import type { Declaration } from '../root/room.ts'
 import { definitionErrors } from './codes.ts'
 import { Definitions } from './config.ts'
 

@@ -1,6 +1,6 @@
 import { clientOf as clientAmong, type ClientOf } from '../base/client.ts'
 import { inSeconds, sampleEach } from '../base/sample.ts'
-import type { FiguresOf, Room } from '../room.ts'
+import type { FiguresOf, Room } from '../root/room.ts'
 import type { CommandFollower } from '../system/follower.ts'
 import type { about } from './about.ts'
 import { createChangeWatches } from './change-watch.ts'

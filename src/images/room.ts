@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { StoredImages } from '../content/reads/stored-images.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
-import type { Room } from '../room.ts'
+import type { Room } from '../root/room.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'

@@ -1,7 +1,7 @@
 import type { HostFiles } from '../host/files.ts'
 import type { Host } from '../host/room.ts'
 import type { Supplement } from '../host/fact.ts'
-import type { Room } from '../room.ts'
+import type { Room } from '../root/room.ts'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'

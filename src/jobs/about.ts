@@ -1,4 +1,4 @@
-import type { Declaration } from '../room.ts'
+import type { Declaration } from '../root/room.ts'
 
 // Not `job`: Prometheus itself gives each series a label of that name.
 const labels = ['job_name'] as const

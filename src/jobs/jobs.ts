@@ -1,7 +1,7 @@
 import { createTask, type ScheduledTask } from 'node-cron'
 import type { Logger } from 'pino'
 import { inSeconds, sampleEach } from '../base/sample.ts'
-import type { FiguresOf, Job, Room } from '../room.ts'
+import type { FiguresOf, Job, Room } from '../root/room.ts'
 import type { about } from './about.ts'
 
 // The table has a job every few seconds and one every minute; a scheduler that is silent for longer is dead.

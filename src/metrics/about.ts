@@ -1,4 +1,4 @@
-import type { Declaration } from '../room.ts'
+import type { Declaration } from '../root/room.ts'
 import { Metrics } from './config.ts'
 
 /** The metrics for Prometheus; the room's own metrics are those of the process. */

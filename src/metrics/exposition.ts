@@ -3,7 +3,7 @@
 import Registry, { type SeriesValue } from '@prometheus-io/client/lib/registry.js'
 import type { HistogramFigures } from '../base/histogram.ts'
 import type { Sample } from '../base/sample.ts'
-import type { Family, Figures, Sampled } from '../room.ts'
+import type { Family, Figures, Sampled } from '../root/room.ts'
 
 /** A document for Prometheus. */
 export interface Exposition {

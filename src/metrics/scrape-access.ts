@@ -6,7 +6,7 @@ import { NamedFileUnusable } from '../errors/start-error.ts'
 import type { Logger } from '../system/log.ts'
 import { FileRefused, readRegularFile } from '../system/regular-file.ts'
 import { isForRoot } from '../errors/system-reason.ts'
-import type { Finding, ReferenceCheck } from '../room.ts'
+import type { Finding, ReferenceCheck } from '../root/room.ts'
 
 /** Decides which clients may read the metrics without a session. */
 export interface ScrapeAccess {

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { systemReason, isForRoot } from '../errors/system-reason.ts'
-import type { Finding, ReferenceCheck } from '../room.ts'
+import type { Finding, ReferenceCheck } from '../root/room.ts'
 import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
 
 const block =

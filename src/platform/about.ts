@@ -1,7 +1,7 @@
 import { archiveErrors } from '../archive/codes.ts'
 import { passwordErrors } from '../credentials/codes.ts'
 import { importErrors } from '../definition/codes.ts'
-import type { Declaration } from '../room.ts'
+import type { Declaration } from '../root/room.ts'
 import { uploadErrors } from '../upload/codes.ts'
 import { platformErrors } from './codes.ts'
 import { CloudsSection, PlatformSection } from './config.ts'

@@ -1,4 +1,4 @@
-import type { Declaration } from '../room.ts'
+import type { Declaration } from '../root/room.ts'
 
 /** Declares the room of the daemon itself. */
 export const about = {

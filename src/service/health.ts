@@ -1,4 +1,4 @@
-import type { Check } from '../room.ts'
+import type { Check } from '../root/room.ts'
 import type { Logger } from '../system/log.ts'
 
 /** The health of the daemon, for `GET /healthz`, `GET /readyz` and the watchdog. */

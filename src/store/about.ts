@@ -1,4 +1,4 @@
-import type { Declaration } from '../room.ts'
+import type { Declaration } from '../root/room.ts'
 import { storeErrors } from './codes.ts'
 
 /** The database in the state folder. */

@@ -3,7 +3,7 @@ import { statfsSync, statSync, unlinkSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import type { Job } from '../room.ts'
+import type { Job } from '../root/room.ts'
 
 /** Name of the file in a state folder that only takes space. */
 export const reserveName = 'reserve'

@@ -1,7 +1,7 @@
 import type { Logger } from '../system/log.ts'
 import { seeDisk } from '../errors/advice.ts'
 import type { Database } from './database.ts'
-import type { FiguresOf, Room } from '../room.ts'
+import type { FiguresOf, Room } from '../root/room.ts'
 import type { Clock } from '../system/clock.ts'
 import { sizeOf, spaceOf } from '../system/files.ts'
 import type { about } from './about.ts'

@@ -3,8 +3,13 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { shellWord } from '../base/printable.ts'
 import { stringify } from 'yaml'
-import { explainConfig, loadConfig, parseCommandLine } from '../configuration.ts'
-import { supportSources, type Config } from '../declarations.ts'
+import {
+  explainConfig,
+  loadConfig,
+  parseCommandLine,
+  supportSources,
+  type Config,
+} from '../edgehostd/declarations.ts'
 import { defaultStateDirectory } from '../program/config.ts'
 import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
 import { removeOnSignal } from '../program/remove-on-signal.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
-import type { SupportSource } from '../room.ts'
+import type { SupportSource } from '../root/room.ts'
 import { masked, maskShapes } from '../base/mask.ts'
 import { arch, release, version as kernelVersion } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-import type { Declaration } from '../room.ts'
+import type { Declaration } from '../root/room.ts'
 import { PlatformOfHost } from './config.ts'
 
 /** The platform that manages this host, in connected mode. */

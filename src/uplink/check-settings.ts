@@ -1,5 +1,5 @@
 import { checkAuthorities } from '../outgoing/authorities.ts'
-import type { Finding, ReferenceCheck } from '../room.ts'
+import type { Finding, ReferenceCheck } from '../root/room.ts'
 
 /** Checks what the section `platform` needs with `host.mode: connected`, and the file of authorities. */
 export async function checkSettings({ value, onUnseen }: ReferenceCheck): Promise<Finding[]> {

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createDeclaringServer, declareRooms } from '../../build/declaring-server.ts'
 import { createValidatorCompiler } from '../../src/api/compilers.ts'
 import { formatDocument } from '../../src/definition/format/format.ts'
-import { configSchema } from '../../src/declarations.ts'
+import { configSchema } from '../../src/edgehostd/declarations.ts'
 
 afterEach(() => vi.restoreAllMocks())
 

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { families } from '../../src/declarations.ts'
+import { families } from '../../src/edgehostd/declarations.ts'
 import { readMetrics, valueOf } from '../support/metrics-text.ts'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
 import { eventually } from './host/eventually.ts'

@@ -3,9 +3,8 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { loadConfig, parseCommandLine } from '../../src/configuration.ts'
+import { loadConfig, parseCommandLine, checkReferencedFiles } from '../../src/edgehostd/declarations.ts'
 import { ConfigInvalid } from '../../src/config/problem.ts'
-import { checkReferencedFiles } from '../../src/declarations.ts'
 import { makeMaterial } from '../support/https-server.ts'
 
 let folder: string

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { adviseOnStart, seeDisk } from '../../src/errors/advice.ts'
-import { openState, type StateOptions } from '../../src/state.ts'
+import { openState, type StateOptions } from '../../src/root/state.ts'
 
 let directory: string
 beforeEach(() => {

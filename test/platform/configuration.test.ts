@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
 import type { ConfigInvalid } from '../../src/config/problem.ts'
-import { configuration } from '../../src/platform-configuration.ts'
+import { configuration } from '../../src/edgeplatformd/declarations.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'platform-configuration-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestPlatform } from '../support/test-platform.ts'
-import { errorTable } from '../../src/platform-declarations.ts'
+import { errorTable } from '../../src/edgeplatformd/declarations.ts'
 import { commandTable } from '../../src/edgeplatformctl/nouns.ts'
 import { readDocument } from '../support/api-document.ts'
 

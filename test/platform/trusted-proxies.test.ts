@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { configuration } from '../../src/platform-configuration.ts'
+import { configuration } from '../../src/edgeplatformd/declarations.ts'
 import { createTestPlatform } from '../support/test-platform.ts'
 import { minuteMs } from '../support/turning-clock.ts'
 

@@ -24,7 +24,7 @@ export function backupMachine() {
   beforeAll(() => {
     programs = mkdtempSync(join(tmpdir(), 'backup-program-'))
     program = join(programs, 'backup.cjs')
-    bundleProgram('.', program, { program: 'edgeplatformd', file: 'platform-backup.ts' })
+    bundleProgram('edgeplatformd', program, { program: 'edgeplatformd', file: 'backup.ts' })
   })
   afterAll(() => rmSync(programs, { recursive: true }))
 

@@ -3,7 +3,7 @@ import { buildSync } from 'esbuild'
 
 /**
  * Bundles a program as it ships.
- * @param folder of src with its main.ts; `.` is the daemon
+ * @param folder of src with its main.ts
  * @param ofProgram the program whose names it takes, and the name of its file in the folder
  * @returns the files that are a part of it
  */

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadConfig, parseCommandLine } from '../../src/configuration.ts'
+import { loadConfig, parseCommandLine } from '../../src/edgehostd/declarations.ts'
 import { connectHost, type Wish } from '../../src/connect/connect.ts'
 import { disconnectHost } from '../../src/connect/disconnect.ts'
 import { placesOf } from '../../src/connect/files.ts'

@@ -1,8 +1,8 @@
 // The daemon as a process of its own, so that a test sees whether it survives an attack: started with a state folder,
 // it prints its port.
 import { join } from 'node:path'
-import { loadConfig, parseCommandLine } from '../../src/configuration.ts'
-import { createDaemon } from '../../src/daemon.ts'
+import { loadConfig, parseCommandLine } from '../../src/edgehostd/declarations.ts'
+import { createDaemon } from '../../src/edgehostd/root.ts'
 import { createLog } from '../../src/system/log.ts'
 
 const [directory = ''] = process.argv.slice(2)

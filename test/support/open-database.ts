@@ -1,4 +1,4 @@
-import { migrations } from '../../src/migrations.ts'
+import { migrations } from '../../src/edgehostd/migrations.ts'
 import * as store from '../../src/store/database.ts'
 import type { Logger } from '../../src/system/log.ts'
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { declarations } from '../../src/declarations.ts'
+import { declarations } from '../../src/edgehostd/declarations.ts'
 import { defineErrors } from '../../src/errors/define-errors.ts'
-import type { Declaration } from '../../src/room.ts'
-import { sumDeclarations } from '../../src/sum-declarations.ts'
+import type { Declaration } from '../../src/root/room.ts'
+import { sumDeclarations } from '../../src/root/declarations.ts'
 
 const errors = defineErrors({ TooCold: { status: 503, meaning: 'It is too cold.', action: 'Wait.' } })
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
-import type { Room } from '../../room.ts'
+import type { Room } from '../../root/room.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import { boundedUploads, createRunningUploads } from '../../upload/running.ts'

@@ -1,7 +1,7 @@
 import { scopeCountsOf, createScopeCounts } from '../scope-counts.ts'
 import { formatTime, parseTime } from '../../base/time.ts'
 import { refusedField } from '../../errors/refused-field.ts'
-import type { Job } from '../../room.ts'
+import type { Job } from '../../root/room.ts'
 import type { ListResource } from '../../lists/resource.ts'
 import { createSqlList, type SqlCondition, type SqlList } from '../../lists/sql-list.ts'
 import type { SqlField, SqlRow } from '../../lists/sql.ts'

@@ -1,4 +1,4 @@
-import type { Job } from '../../room.ts'
+import type { Job } from '../../root/room.ts'
 import type { Database } from '../../store/database.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'

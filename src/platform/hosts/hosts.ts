@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { changedAnnotations } from '../requests/changes.ts'
+import { changedAnnotations, type CallerChanges, requireUnchanged } from '../requests/changes.ts'
 import { formatTime } from '../../base/time.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
@@ -10,22 +10,26 @@ import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import { refusedField } from '../../errors/refused-field.ts'
-import type { CallerChanges } from '../requests/changes.ts'
 import { platformErrors } from '../codes.ts'
 import type { WantedIndex } from '../clusters/downloads.ts'
-import type { Job } from '../../room.ts'
+import type { Job } from '../../root/room.ts'
 import type { ProjectRecord } from '../projects/store.ts'
 import type { EdgeHostDevice, EdgeHostMeta, EdgeHostFacts, EdgeHostMetaUpdate } from './schemas.ts'
-import { requireUnchanged } from '../requests/changes.ts'
 import { createHeartbeats, type Heartbeats } from './heartbeats.ts'
-import { hostIndexes, hostList, hostMetadataList, metadataColumns, toMetadata } from './store.ts'
-import { createHostLogin, type HostLogin } from './login.ts'
-import { createHostStore, hostColumns, toHostRecord, type HostRecord } from './store.ts'
-import { createHostTokens } from './login.ts'
-import { createNonces } from './login.ts'
+import {
+  hostIndexes,
+  hostList,
+  hostMetadataList,
+  metadataColumns,
+  toMetadata,
+  createHostStore,
+  hostColumns,
+  toHostRecord,
+  type HostRecord,
+} from './store.ts'
+import { createHostLogin, type HostLogin, createHostTokens, createNonces } from './login.ts'
 import { createRegistration, type Registration } from './registration.ts'
-import { createRegistrationTokens, type RegistrationTokens } from '../tokens/tokens.ts'
-import { createTokenStore } from '../tokens/tokens.ts'
+import { createRegistrationTokens, type RegistrationTokens, createTokenStore } from '../tokens/tokens.ts'
 
 export interface HostPartsOptions {
   readonly database: Database

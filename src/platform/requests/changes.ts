@@ -25,6 +25,24 @@ export interface CallerChanges {
   rightsChanged(): void
 }
 
+/** The requests in flight, as the app knows them. */
+interface RequestsInFlight {
+  endSessions(isGone: (caller: Presented) => boolean): void
+  recheckRights(): void
+}
+
+/** The changes for the parts that are built before the app; before it is attached no request is in flight. */
+export function createCallerChanges(): CallerChanges & { attach(requests: RequestsInFlight): void } {
+  let inFlight: RequestsInFlight | undefined
+  return {
+    gone: (isGone) => inFlight?.endSessions(isGone),
+    rightsChanged: () => inFlight?.recheckRights(),
+    attach(requests) {
+      inFlight = requests
+    },
+  }
+}
+
 /** What a body may contain and may not change. */
 interface Resource {
   readonly metadata?: {

@@ -3,7 +3,7 @@ import type { SystemEntry } from '../../audit/own-entries.ts'
 import type { Database } from '../../store/database.ts'
 import type { Clock } from '../../system/clock.ts'
 import { hostname, networkInterfaces } from 'node:os'
-import type { Job } from '../../room.ts'
+import type { Job } from '../../root/room.ts'
 
 /** What is there once: the tenant of this platform. */
 export const tenantTables = `

@@ -3,7 +3,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { loadConfig, parseCommandLine } from '../../../src/configuration.ts'
+import { loadConfig, parseCommandLine } from '../../../src/edgehostd/declarations.ts'
 import {
   createTestEdge,
   currentPath,

@@ -1,9 +1,8 @@
 import type { InjectOptions } from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
-import { loadConfig, parseCommandLine } from '../../../src/configuration.ts'
+import { loadConfig, parseCommandLine, type Config } from '../../../src/edgehostd/declarations.ts'
 import { identifyByToken } from '../../../src/api/guard.ts'
 import { createServer } from '../../../src/api/server.ts'
-import type { Config } from '../../../src/declarations.ts'
 import { captureLog } from '../../support/https-server.ts'
 import {
   createTestEdge,

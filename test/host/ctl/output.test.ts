@@ -9,7 +9,7 @@ let shell: CtlShell
 beforeAll(async () => {
   shell = await createCtlShell()
   bundleProgram('support', shell.at('support.cjs'))
-  bundleProgram('.', shell.at('main.cjs'))
+  bundleProgram('edgehostd', shell.at('main.cjs'))
   await buildDefinition(shell)
   const bad = compressions.gzip(rawTar(signedMembers({ 'profiles/u1/profile.json': '{' })))
   writeFileSync(shell.at('bad.tgz'), bad)

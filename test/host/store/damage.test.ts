@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { migrations as ofHost } from '../../../src/migrations.ts'
-import { migrations as ofPlatform } from '../../../src/platform/migrations.ts'
+import { migrations as ofHost } from '../../../src/edgehostd/migrations.ts'
+import { migrations as ofPlatform } from '../../../src/edgeplatformd/migrations.ts'
 import {
   DatabaseDamaged,
   openDatabase,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openDatabase, type Database } from '../../support/open-database.ts'
-import { migrations } from '../../../src/migrations.ts'
+import { migrations } from '../../../src/edgehostd/migrations.ts'
 import { newestSchema } from '../../../src/store/structure.ts'
 import { captureLog } from '../../support/https-server.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { supportSources } from '../../../src/declarations.ts'
+import { supportSources } from '../../../src/edgehostd/declarations.ts'
 import type { Inventory } from '../../../src/inventory/schemas.ts'
 import { createRunner } from '../../../src/system/runner.ts'
 import { listSources } from '../../../src/support/sources.ts'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { ConfigInvalid } from '../../../src/config/problem.ts'
-import { configuration } from '../../../src/platform-configuration.ts'
+import { configuration } from '../../../src/edgeplatformd/declarations.ts'
 import { makeMaterial } from '../../support/https-server.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
 

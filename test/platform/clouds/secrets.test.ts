@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { migrations } from '../../../src/platform/migrations.ts'
+import { migrations } from '../../../src/edgeplatformd/migrations.ts'
 import { changeSecret } from '../../../src/platform/system/secret.ts'
 import { createSecret } from '../../../src/secrets/secrets.ts'
 import { captureLog } from '../../support/https-server.ts'

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { makeBackup } from '../../../src/backup/make-backup.ts'
-import { migrations } from '../../../src/platform/migrations.ts'
+import { migrations } from '../../../src/edgeplatformd/migrations.ts'
 import { restoreBackup } from '../../../src/backup/restore-backup.ts'
 import { captureLog } from '../../support/https-server.ts'
 import {

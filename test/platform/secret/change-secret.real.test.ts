@@ -30,7 +30,7 @@ let profileUid: string
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'change-secret-'))
   program = join(home, 'backup.cjs')
-  bundleProgram('.', program, { program: 'edgeplatformd', file: 'platform-backup.ts' })
+  bundleProgram('edgeplatformd', program, { program: 'edgeplatformd', file: 'backup.ts' })
   writeFileSync(join(home, 'config.yaml'), 'platform: {hostName: platform.example}\n')
   made = join(home, 'made')
   const platform = await createTestPlatform({ stateDirectory: made })

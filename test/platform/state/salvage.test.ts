@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { salvage } from '../../../src/backup/salvage.ts'
-import { migrations } from '../../../src/platform/migrations.ts'
+import { migrations } from '../../../src/edgeplatformd/migrations.ts'
 import { newestSchema } from '../../../src/store/structure.ts'
 
 const hosts = 300

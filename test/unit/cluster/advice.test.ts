@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { preflightCodes } from '../../../src/cluster/desired/preflight-codes.ts'
-import { errorTable } from '../../../src/declarations.ts'
+import { errorTable } from '../../../src/edgehostd/declarations.ts'
 
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, unknown>>>>>>

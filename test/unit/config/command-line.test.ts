@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
-import { helpText, parseCommandLine } from '../../../src/configuration.ts'
+import { helpText, parseCommandLine, configSchema } from '../../../src/edgehostd/declarations.ts'
 import { listKeys } from '../../../src/config/key.ts'
 import { nearestName } from '../../../src/base/nearest-name.ts'
-import { configSchema } from '../../../src/declarations.ts'
 
 test.each([
   [[], 'run'],

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { explainConfig, loadConfig, parseCommandLine } from '../../../src/configuration.ts'
+import { explainConfig, loadConfig, parseCommandLine } from '../../../src/edgehostd/declarations.ts'
 import * as explain from '../../../src/config/explain.ts'
 import { writeSetting } from '../../../src/config/explain.ts'
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { loadConfig, parseCommandLine } from '../../../src/configuration.ts'
+import { loadConfig, parseCommandLine } from '../../../src/edgehostd/declarations.ts'
 import { ConfigInvalid } from '../../../src/config/problem.ts'
 
 let folder: string

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
 import { checkValue } from '../../../src/config/check-value.ts'
-import { defaultConfigFile } from '../../../src/configuration.ts'
+import { defaultConfigFile, configSchema } from '../../../src/edgehostd/declarations.ts'
 import { listKeys, type SchemaNode } from '../../../src/config/key.ts'
 import { parseYaml } from '../../../src/config/parse-yaml.ts'
-import { configSchema } from '../../../src/declarations.ts'
 
 const keys = listKeys(configSchema)
 

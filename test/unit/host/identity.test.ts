@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { checkValue } from '../../../src/config/check-value.ts'
 import { listKeys } from '../../../src/config/key.ts'
-import { configSchema } from '../../../src/declarations.ts'
+import { configSchema } from '../../../src/edgehostd/declarations.ts'
 import { openHostRecord } from '../../../src/host/identity/host-record.ts'
 import {
   idOfMachineId,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Sample } from '../../../src/base/sample.ts'
 import { createJobs, type Jobs } from '../../../src/jobs/jobs.ts'
-import type { Job } from '../../../src/room.ts'
+import type { Job } from '../../../src/root/room.ts'
 import { cpuNow } from '../../support/cpu-time.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { dayMs, hourMs, minuteMs } from '../../support/turning-clock.ts'

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createEventLoop } from '../../../src/metrics/room.ts'
 import { writeExposition } from '../../../src/metrics/exposition.ts'
-import { families } from '../../../src/declarations.ts'
+import { families } from '../../../src/edgehostd/declarations.ts'
 import { prefersOpenMetrics } from '../../../src/metrics/routes.ts'
-import type { Family, Sampled } from '../../../src/room.ts'
+import type { Family, Sampled } from '../../../src/root/room.ts'
 
 interface Metric extends Family {
   readonly name: string

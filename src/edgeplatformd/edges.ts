@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import type { HashCost } from './credentials/password-hash.ts'
-import { createAnonymousLog, type AnonymousLog } from './system/anonymous-log.ts'
-import { systemClock, type Clock } from './system/clock.ts'
-import type { Logger } from './system/log.ts'
-import { createRunner, type CommandRunner } from './system/runner.ts'
+import type { HashCost } from '../credentials/password-hash.ts'
+import { createAnonymousLog, type AnonymousLog } from '../system/anonymous-log.ts'
+import { systemClock, type Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import { createRunner, type CommandRunner } from '../system/runner.ts'
 
 /** The machine as the platform sees it; a test replaces parts of it. */
 export interface PlatformEdges {

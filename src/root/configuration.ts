@@ -1,11 +1,9 @@
-import * as commandLine from './config/command-line.ts'
-import * as explain from './config/explain.ts'
-import * as help from './config/explain.ts'
-import { defaultConfigFile as describeDefaults } from './config/explain.ts'
-import * as load from './config/load.ts'
-import { defaultStateDirectory } from './program/config.ts'
+import * as commandLine from '../config/command-line.ts'
+import * as explain from '../config/explain.ts'
+import * as load from '../config/load.ts'
+import { defaultStateDirectory } from '../program/config.ts'
 import type { Finding, ReferenceCheck } from './room.ts'
-import type { Sum } from './sum-declarations.ts'
+import type { Sum } from './declarations.ts'
 
 export interface LoadConfigOptions extends Omit<load.LoadConfigOptions, 'schema' | 'pairs' | 'inspect'> {
   /**
@@ -60,7 +58,7 @@ export function createConfiguration<Config>({
       return loaded as load.Loaded<Config>
     },
     explainConfig: (loaded) => explain.explainConfig(loaded, configSchema),
-    helpText: () => help.helpText(configSchema),
-    defaultConfigFile: () => describeDefaults(configSchema),
+    helpText: () => explain.helpText(configSchema),
+    defaultConfigFile: () => explain.defaultConfigFile(configSchema),
   }
 }

@@ -1,9 +1,9 @@
-import type { Api } from './api/room.ts'
+import type { Api } from '../api/room.ts'
 import type { Room } from './room.ts'
 import type { Daemon } from './run-program.ts'
 import type { State } from './state.ts'
-import type { AnonymousLog } from './system/anonymous-log.ts'
-import type { Logger } from './system/log.ts'
+import type { AnonymousLog } from '../system/anonymous-log.ts'
+import type { Logger } from '../system/log.ts'
 
 export interface PhasesOptions {
   /** Every room, in the order of the start. */

@@ -1,5 +1,5 @@
-import { guessTables } from './credentials/guess-store.ts'
-import type { Migrations } from './store/structure.ts'
+import { guessTables } from '../credentials/guess-store.ts'
+import type { Migrations } from '../store/structure.ts'
 
 /**
  * The schema of edgehostd: what it was when its versions of before were folded into one, and one entry for each later change, applied in order

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
-import type { Sample } from './base/sample.ts'
-import type { SystemEntry } from './audit/own-entries.ts'
-import type { ErrorTable } from './errors/define-errors.ts'
-import type { ContinueTokens } from './lists/continue-token.ts'
-import type { Database } from './store/database.ts'
-import type { Clock } from './system/clock.ts'
-import type { Logger } from './system/log.ts'
-import type { CommandRunner } from './system/runner.ts'
+import type { Sample } from '../base/sample.ts'
+import type { SystemEntry } from '../audit/own-entries.ts'
+import type { ErrorTable } from '../errors/define-errors.ts'
+import type { ContinueTokens } from '../lists/continue-token.ts'
+import type { Database } from '../store/database.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import type { CommandRunner } from '../system/runner.ts'
 
 /**
  * A room of the daemon, as the composition root uses it: what it provides, and its phases. A factory may return more functions
@@ -124,10 +124,10 @@ export type Section = TSchema | ((all: { readonly limited: readonly string[] }) 
 
 /**
  * What a room declares in its `about.ts`, which does no input or output when it is loaded. The configuration, the documents,
- * the support program and the metrics are made from the sum of all declarations (`declarations.ts`).
+ * the support program and the metrics are made from the sum of all declarations (`root/declarations.ts`).
  */
 export interface Declaration {
-  /** Builds a room that needs only the ground and that no other room calls; `daemon.ts` builds the others. */
+  /** Builds a room that needs only the ground and that no other room calls; the root of the program builds the others. */
   readonly create?: (ground: Ground<never>) => Promise<Room>
   readonly errors?: ErrorTable
   /** Sections of the configuration by their names. */

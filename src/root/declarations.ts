@@ -1,7 +1,7 @@
-import { metricName } from './base/program.ts'
-import type { SchemaNode } from './config/key.ts'
-import { strict } from './config/schema-parts.ts'
-import type { ErrorTable } from './errors/define-errors.ts'
+import { metricName } from '../base/program.ts'
+import type { SchemaNode } from '../config/key.ts'
+import { strict } from '../config/schema-parts.ts'
+import type { ErrorTable } from '../errors/define-errors.ts'
 import type { Static, TSchema } from 'typebox'
 import type { Declaration, Family, Finding, ReferenceCheck, Section, SupportSource } from './room.ts'
 

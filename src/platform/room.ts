@@ -1,0 +1,176 @@
+import type { Audit } from '../audit/audit.ts'
+import { clientOfAddress } from '../base/client.ts'
+import type { HashCost } from '../credentials/password-hash.ts'
+import type { ContinueTokens } from '../lists/continue-token.ts'
+import type { Room } from '../root/room.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import type { Database } from '../store/database.ts'
+import type { DiskReserve } from '../store/disk-reserve.ts'
+import type { Reader } from '../store/reader.ts'
+import type { AnonymousLog } from '../system/anonymous-log.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import type { CommandRunner } from '../system/runner.ts'
+import { createAudits } from './audits/audits.ts'
+import { auditRoutes } from './audits/routes.ts'
+import { createCloudParts } from './clouds/clouds.ts'
+import { createEdgeMachines } from './clouds/machines.ts'
+import { cloudConfigRoutes, cloudRoutes } from './clouds/routes.ts'
+import { createWantedIndex } from './clusters/downloads.ts'
+import { createClusterParts, type ClusterParts } from './clusters/reports.ts'
+import { clusterReportRoutes } from './clusters/routes-reports.ts'
+import { clusterRoutes } from './clusters/routes.ts'
+import { createClusterStore } from './clusters/store.ts'
+import type { CloudsSettings, PlatformSettings } from './config.ts'
+import { createEvents } from './events/events.ts'
+import { eventRoutes } from './events/routes.ts'
+import { createHostParts, type HostParts } from './hosts/hosts.ts'
+import { hostReportRoutes } from './hosts/routes-reports.ts'
+import { edgeHostRoutes } from './hosts/routes.ts'
+import { keptHosts } from './hosts/store.ts'
+import { createKeys, createKeyStore } from './keys/keys.ts'
+import { apiKeyRoutes } from './keys/routes.ts'
+import { createPackParts, type PackParts } from './packs/packs.ts'
+import { packRoutes } from './packs/routes.ts'
+import { profileRoutes } from './profiles/routes.ts'
+import { createProjects, createRequireProject } from './projects/projects.ts'
+import { projectRoutes } from './projects/routes.ts'
+import { createProjectStore } from './projects/store.ts'
+import type { CallerChanges } from './requests/changes.ts'
+import { createAuthorize, createIdentify } from './requests/identify.ts'
+import { registrationTokenRoutes } from './tokens/routes.ts'
+import { authRoutes } from './users/routes-sign-in.ts'
+import { userRoutes } from './users/routes.ts'
+import { createUserParts, type UserParts } from './users/users.ts'
+
+export interface PlatformRoomOptions {
+  readonly config: { readonly platform: PlatformSettings; readonly clouds: CloudsSettings }
+  readonly state: {
+    readonly directory: string
+    readonly database: Database
+    readonly read: Reader['read']
+    readonly secrets: Secrets
+    readonly reserve: DiskReserve
+  }
+  readonly tenantUid: string
+  readonly audit: Audit
+  readonly changes: CallerChanges
+  readonly listTokens: ContinueTokens
+  readonly runner: CommandRunner
+  readonly examineProgram: string
+  readonly passwordCost?: HashCost | undefined
+  /** The address of this platform, for links: `https://platform.example:5443`. */
+  readonly origin: () => string
+  /** @throws AppError where the disk has no space for what a host sends */
+  readonly requireSpace: () => void
+  readonly anonymousLog: AnonymousLog
+  /** Aborted when a stop of the daemon begins. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** The platform: users, projects, hosts, packs, profiles, clusters, clouds, and who may do what in which scope. */
+export interface PlatformRoom extends Room {
+  readonly people: UserParts
+  readonly hosts: HostParts
+  readonly packs: PackParts
+  readonly clusters: ClusterParts
+  readonly identify: ReturnType<typeof createIdentify>
+  readonly authorize: ReturnType<typeof createAuthorize>
+  readonly keptConnections: ReturnType<typeof keptHosts>
+}
+
+/** Builds the parts of the platform, each noun after those that it needs. */
+export async function createPlatformRoom(options: PlatformRoomOptions): Promise<PlatformRoom> {
+  const { config, tenantUid, audit, changes, listTokens, runner, stopping, clock, log } = options
+  const { directory: stateDirectory, database, read, secrets, reserve } = options.state
+  const people = await createUserParts({
+    ...{ guard: config.platform.guard, database, secrets, clientOf: clientOfAddress, changes },
+    ...{ origin: options.origin, passwordCost: options.passwordCost },
+    ...{ anonymousLog: options.anonymousLog, clock, log },
+  })
+  const projectStore = createProjectStore(database)
+  const requireProject = createRequireProject(projectStore)
+  const clusterStore = createClusterStore(database)
+  const index = createWantedIndex(clusterStore)
+  const hosts = await createHostParts({
+    ...{ database, read, secrets, tenantUid, findProject: projectStore.find, changes, clock, log },
+    ...{ clusterOn: index.clusterOn, requireSpace: options.requireSpace },
+  })
+  const packs = await createPackParts({
+    ...{ stateDirectory, settings: config.platform.packs, database, read, secrets },
+    completeUntil: audit.completeUntil,
+    ...{ worker: { runner, program: options.examineProgram, log }, usesOf: clusterStore.using },
+    madeOf: clusterStore.madeOf,
+    ...{ requireProject, stopping, clock, log },
+  })
+  const clusters = await createClusterParts({
+    ...{ stateDirectory, settings: config.platform.packs, store: clusterStore, index },
+    completeUntil: audit.completeUntil,
+    ...{ database, read, secrets, tenantUid, hosts, packs, clock, log },
+    hasSpace: () => reserve.admits(),
+  })
+  const clouds = await createCloudParts({
+    ...{ settings: config.clouds, database, read, secrets, requireProject, stopping, clock, log },
+  })
+  const events = createEvents({ database, read, clock })
+  const keys = createKeys({
+    ...{ store: createKeyStore(database), findUser: people.find, transaction: database.transaction },
+    ...{ changes, clock },
+  })
+  const audits = createAudits({
+    ...{
+      database,
+      read,
+      count: audit.count,
+      tenantUid,
+      findUser: people.find,
+      findProject: projectStore.find,
+    },
+  })
+  const projects = createProjects({
+    store: projectStore,
+    isUser: people.isUser,
+    roleOf: people.roleOf,
+    usesOf: (uid) => [
+      ...[...clusters.clusters.usesOfProject(uid), ...hosts.usesOf(uid), ...packs.usesOf(uid)],
+      ...clouds.usesOf(uid),
+    ],
+    ...{ transaction: database.transaction, changes, clock },
+  })
+
+  return {
+    ...{ people, hosts, packs, clusters },
+    identify: createIdentify({ ...people, keys, authenticateHost: hosts.authenticate }),
+    authorize: createAuthorize({ ...people, projects: projectStore }),
+    keptConnections: keptHosts(config.platform.keptConnections),
+    jobs: [...people.jobs, ...hosts.jobs, events.job],
+    async routes(app) {
+      await authRoutes(app, people)
+      await apiKeyRoutes(app, { keys, listTokens })
+      await registrationTokenRoutes(app, { tokens: hosts.tokens, listTokens })
+      await edgeHostRoutes(app, { ...clusters, hosts, listTokens })
+      await hostReportRoutes(app, { ...clusters, hosts })
+      await eventRoutes(app, { events, findHost: hosts.find, listTokens })
+      await packRoutes(app, { packs: packs.packs, listTokens })
+      await profileRoutes(app, { ...packs, listTokens })
+      await cloudConfigRoutes(app, {
+        ...{ clusters: clusters.clusters, edgeMachines: createEdgeMachines({ ...hosts, now: clock.now }) },
+        ...{ configs: clouds.configs, listTokens },
+      })
+      await cloudRoutes(app, { accounts: clouds.accounts, listTokens })
+      await clusterRoutes(app, { clusters: clusters.clusters, listTokens })
+      await clusterReportRoutes(app, clusters)
+      await auditRoutes(app, { audits, access: audit.access, listTokens, now: () => clock.now() })
+      await projectRoutes(app, { projects, listTokens, emailOf: (uid) => people.find(uid)?.email })
+      await userRoutes(app, { ...people, tenantUid, listTokens })
+    },
+    async stop() {
+      hosts.stop()
+      people.stop()
+      clouds.stop()
+      await packs.stop()
+    },
+  }
+}
