@@ -1,3 +1,9 @@
+// `sendEvents` (`api/event-stream.ts`) replies with server-sent events until its source ends. Heartbeats show that the connection has not stalled.
+// The stream ends with a last event `end` when the session of the caller ends or loses its role (`request.sessionEnd`), and when the daemon stops
+// (`app.stopping`, an option of `createServer`). The source gets the `Last-Event-ID` of the client. A source that replays stored events waits for
+// room after each event; a client that does not read loses its connection when more than 1 MiB waits for it. `GET /v1/edge-mgmt/events/stream` uses
+// it.
+
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { AppError } from '../errors/app-error.ts'

@@ -1,3 +1,14 @@
+// A route declares everything in `config`, which is read once, when the route is added; a route pays only for what it declares: `access` (its
+// users), `bypass` (requests without a session), `airgapOnly` (mode), `limited` and `bucket` (rate), `audit` (the trail), `lifecycle`, and on the
+// platform `scope`: where the role has to be. `test/platform/access-matrix.test.ts` tries every declared route with every kind of caller, and wants
+// an entry for a new one. Without `lifecycle` a route is in production; in the phase `sunset` it has a day and a successor; in the phase
+// `deprecated` a day since when it is deprecated. The version is the first part of the path. The phase sets the headers `Deprecation`, `Sunset` and
+// `Link` (`api/lifecycle.ts`) and the flag in the API document (`build/openapi.ts`). That file also adds the refusals of the room `api` to every
+// route, so that a room lists only its own.
+//
+// The examples in the document are replies from `test/api/examples.test.ts`; after a change of a reply run `vitest run --project unit
+// test/api/examples.test.ts -u` and `make docs`.
+
 import { decodePath } from './rate/rows.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Access } from './access.ts'

@@ -1,3 +1,58 @@
+// `GET /v1/edge-mgmt/edgehosts/current`:
+//
+// 1. systemd keeps port 5080 open and passes the socket to the daemon, so a restart refuses no connection.
+// 2. `api/connection/connections.ts` admits the connection; at a limit it closes an unauthenticated one for it, idle ones first. On the platform
+//    `api/connection/connections.ts` keeps those of hosts open between heartbeats, and closes the others after each reply;
+//    `api/connection/fed-server.ts` and `api/connection/https-server.ts` close connections that are too slow. The parser gets its bytes in pieces
+//    (ADR 33): `api/connection/fed-server.ts` hands each connection to Node's HTTP server as a `fed-socket.ts`, and `feeder.ts`, one for all
+//    servers of the process, says whose piece is parsed next.
+// 3. `api/connection/peer.ts` says who asks: the address of the connection, or behind a proxy of `api.trustedProxies` the one that
+//    `X-Forwarded-For` names (`api/connection/peer.ts`). `api/server.ts` gives the request an id, the client's own if that is valid
+//    (`api/replies.ts`). Every reply contains the id and the common header fields of the app (`api/replies.ts`, ADR 15).
+// 4. `api/rate/limit.ts` takes a token from the bucket of the client and the resource, or answers 429. On the platform the resource is the row of
+//    its table of rates (`api/rate/rows.ts`). A request with a known access token takes it from the bucket of its user (ADR 6, ADR 16). The limit
+//    comes before the guard, so that a flood without a token is limited too. A request that matches no route then gets 404 or 405
+//    (`api/errors.ts`), with its body unread.
+// 5. `api/guard.ts` asks `auth/sessions.ts` for the user of the token, before the body is read (`identify`; the platform also knows keys and the
+//    tokens of hosts, and decides with `authorize` by the project of the request). The signature of a token is checked once; after that the token
+//    is found in memory, and only its expiry is checked. It is removed when its session ends or loses its role. Then the guard checks the mode,
+//    since a route that declares `airgapOnly` is refused on a connected host, and then the role. From here on `api/guard.ts` tracks the request as
+//    one in flight: when the session ends or loses its role, the signal `request.sessionEnd` is aborted and a body that is still arriving is
+//    refused with 401; any other request or reply loses its connection when it has lasted a minute. The connection then counts as unauthenticated
+//    again. On the platform `platform/requests/changes.ts` is told when users, keys, tokens and hosts are gone, and when roles or projects have
+//    changed: then the guard asks `authorize` again for every request in flight. What a handler does for long has `api/request-end.ts`: the end of
+//    the session or the connection. `api/spelling.ts` then refuses misspelt query parameters and fields of bodies, and `dryRun` on a change that
+//    does not offer it.
+// 6. A JSON body is read into one buffer that grows with the received bytes (`api/json-body.ts`, ADR 17); one that nests too deep, has too many
+//    values or has half of a character is refused before it is parsed (`api/json-form.ts`). `api/compilers.ts` validates it against its schema;
+//    bodies are never coerced.
+// 7. `host/routes.ts` sends the text that `host/snapshot.ts` has prepared. No request waits for a subprocess.
+// 8. `api/errors.ts` writes a line: `debug` for a successful read, `info` and above for other requests. The line contains the pattern of the route
+//    and the UUIDs in the path, and nothing else from the client; `unknown` if no route matched.
+//
+// A refusal does not read the body of its request (`api/connection/waiting-replies.ts`). `100 Continue` is sent when a handler begins to read. If
+// no handler reads a body, up to 64 KiB of it are read and thrown away, and the connection stays open. If more may arrive, the reply says
+// `Connection: close`, and the connection is closed two seconds later or when the client has closed, so that no reset overtakes the reply.
+// `api/replies.ts` ends a body that is refused while a handler reads it.
+//
+// Requests of root on the host arrive over a Unix socket, at a second server for the same routes (`api/connection/local-server.ts`). That server
+// keeps a set of the connections it has accepted, and only this set makes a request local: the guard then sets the caller `root`, the rate limiter
+// does not apply, and `request.peer.address` is `local`. No header counts, nor a missing address, since a closed TCP connection has none either.
+// systemd keeps only the port open, not this socket: a client of the socket is root, and can send the request again after a restart.
+//
+// `POST /v1/users/default/login` continues from step 6: `credentials/guess-guard.ts` may refuse it without starting a program; `auth/pam-slots.ts` limits
+// the number of PAM checks at once and gives each client its turn; `auth/pam.ts` runs pamtester at nice 5, so that requests of logged-in users come
+// before a flood of logins; `auth/accounts.ts` finds the account and its groups, with `auth/accounts.ts`, which reads the local files each time;
+// `auth/sessions.ts` makes the tokens. `auth/login.ts` sends every refusal at the same time after the request, so that its reason cannot be
+// measured.
+//
+// A process may have several apps (`createServer` in `api/server.ts`). Each has its own reply headers and form of errors (`api/replies.ts`), its
+// own rate limits or none, its own routes with 404, 405 and counts, and its own path parameter that may contain slashes (`slashParameter`; the
+// router ends a parameter at a slash, so `api/route-table.ts` encodes the slashes before it). The rules for connections belong to the listener,
+// which `createHttpsServer` makes. The apps are the service API and the registry (`content/registry`), which is not in the API document; the import
+// law names the folders of apps, which may use `api`. `test/host/api/two-apps.test.ts` runs two apps side by side, and one below a path of a
+// listener.
+
 import {
   type FastifyInstance,
   type FastifyReply,

@@ -1,3 +1,14 @@
+// A route declares in its `config.audit` what its audit records say; a test fails for a route that changes something and does not. Its `changes`
+// gives what the resource is, before and after: `base/described-change.ts` says what differs. A request that only tries (`isTrial`) has neither
+// intent nor record. `api/audit-hook.ts` gives such a route two hooks. The last one before the handler commits an intent; if it cannot, it answers
+// 507 and nothing is changed. `onSend` has the record written and names it in the header `AuditUid` (ADR 8). Refusals beyond a budget share one
+// record a minute, and so do their lines in the journal (`audit/flood.ts`, ADR 18). The records of all requests that end in one turn of the event
+// loop are one commit (`audit/request-audit.ts`), and their replies wait for it. The intent of a login is committed while PAM checks the password.
+// Reads have no hook and cost nothing. `audit/trail.ts` chains the records: each contains the SHA-256 of the one before. Records of the platform
+// also have the uids of the user and of the project (`canonicalForm`, version 2). Triggers keep the daemon itself from altering or removing a
+// record; retention first writes a checkpoint into the chain. The daemon records its own actions with the actor `system`, never inside another
+// transaction, which could be rolled back.
+
 import { Readable } from 'node:stream'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { tarEnd, tarHeader, tarPadding } from '../archive/ustar.ts'

@@ -1,3 +1,10 @@
+// `backup` and `restore` of edgeplatformctl become `backup.cjs` (`src/edgeplatformd/backup.ts`), since they read and write files of the platform.
+// `backup/sealed-file.ts` is the format of the file: pieces, each with a tag, its number and whether it is the last one, so that no part can be
+// changed, moved or left out; `members.ts` is what is in it. `restore-backup.ts` reads the whole file once before it writes, writes beside, and
+// then renames. From before the first rename until all is in place there is a mark (`unfinished-restore.ts`), with which the daemon does not start.
+// The next restore leaves it until its own state is in place, and names the former state of the interrupted one as its own; so it never goes back.
+// A restore holds the lock of the state folder, which it makes if there is none, and that of the one that takes its place.
+
 import { createHash, randomBytes } from 'node:crypto'
 import { readdir, readFile, realpath, rm, stat, statfs } from 'node:fs/promises'
 import { hostname } from 'node:os'

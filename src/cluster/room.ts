@@ -1,3 +1,26 @@
+// `cluster/desired/creation.ts` accepts what is posted: it reads it (`configuration.ts`), has everything prepared (`prepare.ts`), makes all checks (`preflight.ts`), and only then keeps the prepared folder, `cluster/<uid>/<generation>` in the state folder, and stores the row: that transaction is
+// the acceptance. A folder without a row is removed at the start. Sensitive values are masked in what is stored, and sealed beside it
+// (`revisions.ts`); a body is recognised by its HMAC. Every event, reason and log line is masked with these values.
+//
+// `cluster/desired` accepts changes. `draft.ts` makes of a write the whole configuration that is wanted: the patch applied to what `GET` gives,
+// masks replaced by the stored values, refused what a cluster keeps for its life; a draft that differs in nothing ends there.
+// `change.ts` has it prepared and checked as a creation is, and stores it as a revision; creation, changes and upkeep have
+// one lock. `upkeep.ts` makes pins, folders of revisions and the copy for a lost database follow what is stored; each run does all of it, so a run
+// that was cut off loses nothing. A rollback is a write too: it is prepared anew from the definition of the old revision, so that it is checked as
+// any other. The loop makes one revision by itself, `cluster/loop/activation.ts`: the last good one with the Kubernetes that runs, where a pack
+// failed on a new version (ADR 27); it holds the same lock. JSON Patch is code of our own (`patches.ts`): 120 lines, which name the place of an
+// error and bound what copies of copies make; the libraries do neither.
+//
+// `reconcile.ts` is the loop. Each turn looks at the host (`looks.ts`, `observed.ts`), plans (`plan.ts`), tells what has changed (`seen.ts` makes
+// the events, `states.ts` the state), does one step (`step-work.ts`, `cluster/loop/step-runner.ts`), and looks again (ADR 26). While a step runs,
+// it looks every five seconds, so that the state is never old. `plan`, `seen` and `states` are pure. The parts are handed in: `engine` makes
+// Kubernetes, `host` records and restores this host and holds the virtual address, `packs` installs and watches, `events` keeps what happened.
+//
+// How the loop goes from one revision to the next: `activation.ts` begins the revision that waits when no step runs, and goes back to
+// the last good one; `verdict.ts` is pure: whether the revision that is being applied may still come, has to go, or waits for an operator.
+// `looks.ts` has the times that are compared with the limits of the configuration. `desired/diff.ts` is pure too: in what two
+// revisions differ, and what restarts for it.
+
 import type { SystemEntry } from '../audit/own-entries.ts'
 import type { ContentRoom } from '../content/room.ts'
 import type { Definitions } from '../definition/definitions.ts'

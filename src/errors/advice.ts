@@ -1,3 +1,8 @@
+// An error that ends a start and that an operator can repair is a `StartError`: one line with the problem and the command that helps, no stack.
+// `errors/advice.ts` turns errors of the system at the start into one. Log lines about problems that an operator can solve also end with a command.
+// The text of the console (`service/console.ts`) is on the disk before systemd is notified of the start, so that an
+// installation can print it.
+
 import { program } from '../base/program.ts'
 import { StartError } from './start-error.ts'
 

@@ -1,3 +1,7 @@
+// The daemon reads all files of the host through `system/regular-file.ts`: only regular files, opened without blocking, up to a size that the
+// caller sets. Anything else is `FileRefused`: a condition of a fact, a problem of the configuration, or a line at the start with advice. A disk
+// that hangs can still block a thread for ever, so a process ends by `program/end-sessions.ts`, which waits for no thread.
+
 import { readdirSync, readlinkSync } from 'node:fs'
 import { readdir, readlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'

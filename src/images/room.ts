@@ -1,3 +1,10 @@
+// `images` joins what the content has (`content/reads/stored-images.ts`, which the root hands in) with what the container runtimes have. A job
+// reads these every minute, within the sandbox of the unit: their sockets can be used on a /run that is read-only, and belong to root.
+// `runtimes/containerd.ts` asks over gRPC (`grpc.ts`, `wire.ts`; ADR 22), `docker.ts` over HTTP, `podman.ts` reads files, since the socket of
+// Podman belongs to systemd, and each request would start a service. Each has 5 seconds (`readings.ts`); what was read last stays. Descriptions of
+// images (size, platforms) do not change with the same digest, and are read once, within 4 seconds of each reading. `join.ts` makes one row for
+// each image, in slices, when a reading or the content has changed (`mark()`); a page then only filters and sorts.
+
 import { join } from 'node:path'
 import type { StoredImages } from '../content/reads/stored-images.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'

@@ -1,3 +1,9 @@
+// `inventory.cjs` (`src/inventory/program`) is the only program that loads systeminformation. It starts itself once for each call of the library,
+// also runs `lsblk`, `lscpu`, `smartctl` and `ethtool`, cleans their output by `src/inventory/rules`, and writes JSON. The daemon runs it as a
+// transient unit (`system/transient-unit.ts`) when it is due (`schedule.ts`), and stores the last reading in the database. The room `host` takes
+// facts that the files of the kernel lack from the inventory (`host/fact.ts`), and the route of the inventory shows the facts of the host where
+// these exist: docs/inventory.md.
+
 import type { HostFiles } from '../host/files.ts'
 import type { Host } from '../host/room.ts'
 import type { Supplement } from '../host/fact.ts'

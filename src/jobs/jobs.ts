@@ -1,3 +1,14 @@
+// Each room has its jobs: host facts every 5 seconds and every 5 minutes, accounts every minute (and at once when a local account file changes),
+// the certificate every hour, head and retention of the audit trail every hour. node-cron computes when each job is due next. The timer that starts
+// them is our own (`jobs/jobs.ts`): it plans every job from the current time again and again, so a change of the wall clock, as by the first answer
+// of NTP on a board without a clock, stops no job. The daemon notifies the watchdog of systemd, by `systemd-notify`, only while the event loop
+// turns and no job is stuck.
+//
+// `auth/account-watch.ts` checks accounts against the local files first, which starts no program and is all that happens before the port listens.
+// Only what these files do not contain is asked of NSS (`auth/accounts.ts`): accounts of a directory, and administrators by its groups, four at a
+// time and for less than a minute. A session stores where its account and its role came from, so that a removed local account is not mistaken for
+// one of a directory.
+
 import { createTask, type ScheduledTask } from 'node-cron'
 import type { Logger } from 'pino'
 import { inSeconds, sampleEach } from '../base/sample.ts'

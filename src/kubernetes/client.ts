@@ -1,3 +1,16 @@
+// `src/kubernetes` is a library that knows no cluster room: a client (`client.ts` is its contract, `create-client.ts` makes it, ADR 24), and what
+// is built on it.
+//
+// - **A request** (`request.ts`, `connection.ts`) has one time limit and a bounded reply, and throws `KubernetesError`. The kubeconfig is read at
+//   the first request, and again when the API server refuses the certificate or cannot be reached.
+// - **A watch** (`watch.ts`) is a picture of all objects of a kind. It continues from its last bookmark after the network or the API server was
+//   away, and begins with a new list after a refusal that says that its place is gone. `problem()` says why the picture may be old.
+// - **Readiness** (`readiness.ts`) is what kstatus says of one object, without I/O.
+// - **A set** (`apply-set.ts`) is what a pack has of objects. Each gets the label `edgehostd/pack`, and is in the inventory of the caller before it
+//   is in the cluster, so that a restart loses none. Definitions come first, webhook configurations last (`work-off.ts`); what passes by itself
+//   (`work-off.ts`) is tried again behind the others until nothing has moved for two minutes. What is in the inventory and not in the set any more
+//   is deleted, unless another pack has its label on it by now.
+
 /** A Kubernetes object as JSON, with the fields that all have. */
 export interface KubernetesObject {
   readonly apiVersion: string

@@ -1,3 +1,20 @@
+// A room declares its list once (`lists/resource.ts`): the indexed paths, the key, the order without `orderBy`. The route spreads `listParameters`
+// into its query, `parseListQuery` parses it, and `listInMemory` or `createSqlList` answers, both by the same rules; a test with random queries
+// compares the two while rows are added and removed.
+//
+// - A continue token contains the values of the last item, not a row number, and is signed together with its query, so it cannot be used with
+//   another query. A client sees an item exactly once if its order fields do not change.
+// - A page in the default order is read on the event loop, one of a list at a time, with as long a rest after a long one: the last page of a
+//   million rows takes as long as the first. Filters, other orders, far offsets and their counts may have to read every row; `store/reader.ts`
+//   reads them in a thread with a read-only connection. The thread starts with the first such query and ends a minute after the last. Eight queries
+//   may wait, on the platform 64, equal ones share one place; a query that waits or takes longer than 5 s gets a 503. SQLite cannot be interrupted
+//   from outside its thread: until an abandoned query has ended, the others wait or are refused.
+// - Parts of an item that may be long (`heavy` of the list) are removed by the statement (`json_remove`), unless `fields` asks for them: what a
+//   page leaves out is not parsed by the daemon. Of fifty hosts with 130 kB of facts each that takes a tenth of the time of their whole facts.
+// - The room of a table keeps its total count in memory. Lists of the platform are of one scope: triggers keep the count of each scope, and a
+//   condition says it (`SqlCondition`). A list may name its indexes (`SqlIndexes`): it counts up to 5,000 entries for each condition of a filter,
+//   where one is rare only a quarter of that for the next, uses the index of the rarest, and reads it on the event loop where there are fewer.
+
 import type { TSchema } from 'typebox'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'

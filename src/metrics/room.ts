@@ -1,3 +1,7 @@
+// A room declares its metrics in `about.ts` and returns their current values from `figures()`, which is called for each request for `/metrics`;
+// `metrics/exposition.ts` writes them. docs/metrics.md and the tests of dashboard and rules use the declarations. Only requests are counted as they
+// happen (`api/server.ts`): a row for each declared route and one for all other paths, so no client can create series (ADR 10).
+
 import { createHistogram, type HistogramFigures } from '../base/histogram.ts'
 import { metricName } from '../base/program.ts'
 import type { Clock } from '../system/clock.ts'

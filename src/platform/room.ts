@@ -1,3 +1,15 @@
+// The platform keeps packs and cluster profiles (ADR 30): `platform/examinations.ts` gives what users send to the program `examine.cjs`, which also
+// writes the replies about it; `platform/kept-folders.ts` keeps a folder for each pack (`packs/packs.ts`) and profile (`profiles/profiles.ts`),
+// which never changes and is named by a row of the database; `platform/packs/packs.ts` builds both. Each row of a project is written in a
+// transaction that finds the project (`RequireProject`) or another row of it, without which the project is not deleted. `Packs.folderOf` is what
+// `definition build` reads. `definition/read/choose-version.ts` says which pack a tag means, there and here.
+//
+// Clusters of the platform (ADR 31) are in `platform/clusters`. `wishes.ts` reads what a request asks for, `examine-wish.ts` has it checked and built
+// by `examine.cjs` (`definition/examination/examine-cluster.ts`), and `clusters.ts` writes it with the next number. `downloads.ts` keeps the header
+// of each heartbeat's reply in memory. `downloads.ts` gives the bytes around the definition and its file, which `api/send-file.ts` sends, as it
+// sends the blobs of the registry. `reports.ts` keeps what hosts say. `clouds/machines.ts` gives the machines of a pool: for hosts itself, `clouds/openstack` for a cloud (ADR 32): `keystone.ts` logs in and keeps tokens, `openstack.ts` reads lists page by page, and makes machines of them; `http.ts` bounds what a cloud may send. `platform/clouds/kept-pools.ts` keeps what was
+// read last of each pool, for all who ask, and how much memory that takes. `platform/clouds` has the accounts and the cloud configurations.
+
 import type { Audit } from '../audit/audit.ts'
 import { clientOfAddress } from '../base/client.ts'
 import type { HashCost } from '../credentials/password-hash.ts'

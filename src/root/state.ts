@@ -1,3 +1,17 @@
+// Schema changes are numbered migrations (`src/edgehostd/migrations.ts`, `src/edgeplatformd/migrations.ts`), applied in one transaction. Each start
+// checks the pages of the database and compares its structure (`store/structure.ts`: tables, columns, indexes, triggers, not the SQL text) with
+// what the migrations up to its number make in memory. What differs is damage: a host renames the file and creates a new one, since it must answer.
+// Damage that only a statement sees is noted beside the database (`.suspect`), and the next start reads every index too. A migration that fails on
+// an intact file is our fault: the start is refused and the file stays as it was, else one faulty migration would empty a fleet. A database of a
+// newer version is refused and not changed; it is newer only if every table that this version knows is there.
+//
+// `store/leftovers.ts` is the one place where folders that no row names are cleared away: it removes them only where the database is complete
+// (`audit.isComplete`: the head beside it was there, and the database is not behind it), and moves them aside otherwise. A platform gives
+// `openState` what tells a first start from a loss (`WholeState`, `platform/system/whole-state.ts`): it writes database, tenant, secret and trail
+// in this order, so that each one without what comes before it is a loss, and a kill between them is none. `backup/replace-state.ts` is `recover`
+// and `fresh-start`: they make a folder beside and exchange the two as a restore does; `salvage.ts` reads a damaged table from both ends and from
+// keys between. The lock of the state folder is compared each minute with the file of its name, by inode.
+
 import { access, constants, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SystemEntry } from '../audit/own-entries.ts'

@@ -1,3 +1,9 @@
+// `system` starts every program, in three forms. `runner.run` runs a program to its end and returns its output; `runner.stream` runs one to its end
+// and passes on its lines as they arrive; `follower.follow` keeps one running. All get a fixed environment, no shell, and secrets only by standard
+// input. What is not ours and reads what is not trusted (helm, kubeadm, kubectl) is run through `createBoundedRunner` (`bounded-memory.ts`), which
+// bounds its memory and says when it met the bound or was not begun: `ProgramUnusable` then, never a fault of the definition. execa limits time,
+// output and input. A second after a program was ended its pipes are closed, since a child of it may keep them open (`system/child.ts`).
+
 import { startChild, type ChildOptions } from './child.ts'
 import { createLineSplitter, createTail } from '../base/lines.ts'
 import type { Logger } from './log.ts'

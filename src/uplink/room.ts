@@ -1,3 +1,40 @@
+// In connected mode `uplink/link.ts` is the one loop that talks to the platform, and only outgoing calls are made. Each turn does what is due, in
+// order: registration (`session.ts`), login, heartbeat, facts, events. The first refusal ends the turn; it has a cause (`cause.ts`), which the
+// route, the document of the host, the console and the command line show, and the next attempt is up to a minute later (`client.ts`), later where
+// an operator has to decide. `client.ts` never rejects: each failure is a cause.
+//
+// - `link-store.ts` keeps the registration and the generation in a file beside the key (`host-key.ts`), not in the database: a host whose database
+//   was damaged would look like a second one. The generation is on the disk before the token is used.
+// - `facts.ts` is pure: what is reported, and the hash that decides whether. The reply to a login says which hash the platform knows, so a platform
+//   that was restored gets the facts again.
+// - `event-queue.ts` keeps events in the database until the platform has them, at most 10,000. The oldest `Normal` ones give way; the gap becomes
+//   an event itself. The cluster hands its events over in the transaction that stores them.
+// - The clock of the host plays no part: times between calls are of the monotonic clock.
+// - A stop ends each call and download at once, also one whose connection is still being made (`outgoing/exchange.ts`), and nothing is sent after
+//   it.
+// - What the platform says in a refusal is escaped and cut where the cause is made, and the secrets that it was told are masked there, in parts
+//   too: `cause.ts` keeps the last registration tokens, session tokens and keys of the kubeconfig in memory, since any later reply may repeat them.
+//
+// `uplink/wanted` is the cluster that the platform wants. The reply to a heartbeat says its number and ETag (`wanted-store.ts`, header
+// `Edgehost-Wanted`); `follow.ts` is a loop of its own, so that a download holds up no heartbeat.
+//
+// - `decide.ts` is pure: from what is announced, what is kept in `platform/wanted.json` (`wanted-store.ts`) and the cluster of this host to what is
+//   done. The number only rises: an older one, or the same with another ETag, is `NewerOnHost` and is not fetched. A change that was made on the
+//   host while it was disconnected counts as newer than all that was wanted by the first heartbeat after it. Numbers of another cluster begin anew:
+//   where the platform wants a lower one after a deletion, it is fetched once to see whether it is another cluster.
+// - `download.ts` fetches over a connection of its own (`uplink/fetch.ts`), into `platform/download`. A length and a sum that begins as the ETag
+//   does are required before the first byte is written. Every 16 MiB the bytes are on the disk and counted as kept; a cut or a restart continues
+//   from there with `Range` and `If-Range`. The whole has to have the sum of `Repr-Digest`, or is thrown away. The disk never has it readable,
+//   since it has secrets and may wait for content for days: it is encrypted on its way (`secrets/encrypted-file.ts`), with a key of its own that is
+//   sealed in `download.json`.
+// - `read-delivery.ts` takes a tar of `cluster.json` and the archive of the definition apart, and accepts nothing else.
+// - The root hands in `cluster/api/platform.ts`, which does what an administrator of the host would do: the definition is taken as an upload, into
+//   a slot of its own, `platform`, so that neither an uploaded definition nor the running cluster notices; then `creation`, `change` with the whole
+//   configuration, or the deletion. The revision has the number of the platform in its row, in the transaction that accepts it, so an order that
+//   comes again after a kill is known. Then `wanted.json` is written and the download removed; it stays only while content is missing.
+// - `reports.ts` sends heartbeat, conditions, packs and kubeconfig of the cluster at the end of a turn of the link, each when it has changed, the
+//   heartbeat each minute. A report that is refused or not known there ends no turn.
+
 import { type HostEvent, createEventQueue } from './event-queue.ts'
 import { type HostHealth, createLink, type Link } from './link.ts'
 import { rm } from 'node:fs/promises'

@@ -1,3 +1,30 @@
+// `POST …/actions/upload-clusterconfig`:
+//
+// 1. `upload/multipart.ts` parses the form part by part and limits the parts other than the file (ADR 13).
+// 2. `upload/receive.ts` writes the file into a staging folder, hashes it and checks its signature, while the upload has a place.
+//    `upload/running.ts` counts uploads by user and gives the places, which have the buffers, by turns: a body that is between two chunks when its
+//    turn is over is paused by back-pressure, and its buffers go with the place.
+// 3. `definition/examination` is a program, `examine.cjs`, that the daemon starts for each archive (ADR 14). While another one is examined so, it
+//    begins when the file is whole. It reads the part of the file that the daemon has written, unpacks the files that it has to read, checks all
+//    checksums of definition.yaml, checks form and content, and writes `details.json` (what the API shows, masked) and `profiles.json` (for the
+//    validation of variables). A refusal ends the upload at once. The program keeps the reserve of the disk: it checks free space and inodes before
+//    each MiB that it writes (`upload/disk-room.ts`).
+// 4. `definition/slots/definition-store.ts` renames the folder to its uid and then puts it into its slot, a row of the database: this transaction
+//    is the one step. At the start it removes staging and every folder that is in no slot.
+//
+// Details are sent from the disk to the connection as they are, with an ETag; the last requested ones stay in memory for a minute
+// (`definition/slots/slots.ts`). The examination counts the instructions of every pattern and refuses patterns that are too large; the counts are
+// in `profiles.json`. `definition/slots/examiner.ts` compiles a pattern when it is needed, and checks values on the event loop for at most 200,000
+// steps a request, some 20 ms. Checks that need more, and patterns that an older version stored without a count, go to the same program,
+// `examine.cjs`, one order after the other, with limits of time and memory (ADR 12). `definition/slots/embedded.ts` does the same with definitions
+// that come without an upload of their own: the file that the installer placed, whenever its size, times or inode change, and the definition in the
+// newest content bundle. They are examined where they lie; only the results of the examination are in the folder of the definition
+// (`slots/preparations.ts`). The root hands two functions of the room to `content`: `examineBundled`, before a bundle is published, and
+// `bundlesChanged`, when the store of the bundles was opened and after each change of it. A crash between the publication and `place` is healed by
+// the next `bundlesChanged`. Until the first call the definition of a bundle stays in its slot. The `source` of a slot says which file or bundle it
+// came from; `definition/slots/definition-store.ts` remembers until when bundles have been offered as an update, since a discarded update leaves no
+// row in the slot.
+
 import { constants } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
 import { refuseFull, refuseFullOf, storageFull } from '../errors/system-reason.ts'

@@ -29,7 +29,7 @@ interface Body {
 /**
  * Refuses requests whose body arrives below a rate, however long the whole body takes. While the handler does not read what
  * has arrived, the time does not count: then the host is slow, not the client.
- * The reader of the body is notified (`body-refusal.ts`) and replies; if nothing reads the body, this function replies 408.
+ * The reader of the body is notified (`replies.ts`) and replies; if nothing reads the body, this function replies 408.
  * @param replies form of that reply
  * @returns a function that stops watching
  */

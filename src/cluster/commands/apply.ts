@@ -1,3 +1,8 @@
+// `cluster diff` and `apply` make one write of all that is wanted, `PUT …/cluster/profiles` (`apply.ts`, `choose-definition.ts`): a dry run with
+// the ETag of what was read is shown, and the same write with the same ETag is sent, so that what is applied is what was shown
+// (`perform-change.ts`). The number of the new revision follows from that condition. `perform-change.ts` takes events as the cause to look, and
+// what the revisions say as the truth.
+
 import type { CommandLine } from '../../ctl/command.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { parsePointInTime, readGiven } from '../../ctl/given-values.ts'

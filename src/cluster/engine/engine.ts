@@ -1,3 +1,27 @@
+// `cluster/engine/engine.ts` is what the room `cluster` knows of Kubernetes on a host; `kubeadm.ts` is the one implementation (ADR 25).
+//
+// - `programs.ts` finds kubeadm, kubelet, kubectl, helm and etcdctl in the content, or in `cluster.programs.directory`, and lays them out as
+//   `cluster/programs/<name>/<version>` in the state folder; `current` leads to the one in use. Pre-flight uses them before there is a cluster.
+// - `pack-config.ts` and `kubeadm-config.ts` are pure: from `cluster.config` of the pack to the file for `kubeadm init`. `kubeadm-files.ts` asks
+//   kubeadm itself for the migration, its judgement and the list of images.
+// - The calls of `kubeadm.ts` change only the state folder: programs, the files of kubeadm, and `hosts.toml` with the password of the registry.
+// - `actions.ts` lists what runs outside of the sandbox: `start-containerd` (kernel modules, sysctls, CNI plugins, both units), `pull-images`,
+//   `kubeadm-init`, `kubeadm-clear`, `start-units`, `remove-kubernetes`. What is as it should be stays untouched, so each may be run again.
+// - `remove-kubernetes.ts` takes away what `kubeadm reset` leaves where containerd does not answer: shims, their sockets in the
+//   folder that all containerds share, scopes. The state of runc is in the folder of our containerd and goes with it.
+// - `observe.ts` reads `systemctl show` of both units, the notes in `cluster/kubeadm`, and asks the API server. `watch` reports changes of the
+//   units by inotify on `/run/systemd/units`, where systemd has a link for each unit that runs; no bus is needed.
+// - `upgrade/` takes Kubernetes to another version and back (ADR 27). `kubeadm.ts` is pure: from what is noted and wanted to the steps that are
+//   left. `check.ts`, `make-copy.ts`, `upgrade.ts` and `restore.ts` are its actions; `notes.ts` and `copy.ts` are the files by which
+//   the loop finds out where it is.
+// - `certificates.ts` reads the certificates of kubeadm and of the kubelet, `renew.ts` renews them. It reads a file again only when its state
+//   has changed, so a look at rest costs one `stat` a file. What is due is said without I/O. The life of a certificate begins when its file
+//   was written, since kubeadm may keep the date of issue; nothing is due while the clock is before the authorities. The action
+//   `certificates-renew` is done before the wait for the API server where a certificate has ended, since neither that nor the kubelet starts then.
+//   kubeadm writes in place, so `renewal-copy.ts` keeps a copy until the new files are on the disk. While a renewal waits for its next try, other
+//   steps continue (`isAside`).
+// - `step-lines.ts` turns lines of actions and of kubeadm into events; it is held to recorded output in `test/fixtures/kubeadm`.
+
 import type { CopyObserved, EngineObserved } from '../loop/observed.ts'
 import type { SeenCertificates } from './certificates.ts'
 import type { ReasonName } from '../events/reasons.ts'

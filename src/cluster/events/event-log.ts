@@ -1,3 +1,11 @@
+// `cluster/events/reasons.ts` is the table of all reasons: the type of condition of each, what it makes of it, and whether every cluster has it;
+// `expectedOrder` and docs/cluster-events.md are made from it, and a test fails for a reason that the daemon never gives. `add` stores an event and
+// its condition in the transaction of the caller, and wakes the readers of `follow`, who read the table from their last number on, so that a slow
+// reader, a reconnection and a new event are one case. Conditions are a table of their own, since they outlive the retention of events. The list
+// (`event-list.ts`) merges a page of the table with the events of Kubernetes, which are read for each request: within 5 s, at most 5,000.
+// `error-logs.ts` runs journalctl within the sandbox of the unit, where root may read the journal; kubelet and containerd write to standard error,
+// so their errors are found by their text.
+
 import { type ReasonName, conditionTypes, reasonOf, type ConditionType, expectedOrder } from './reasons.ts'
 import { createHideOf } from '../../definition/slots/secrets.ts'
 import type { Database } from '../../store/database.ts'

@@ -1,3 +1,22 @@
+// `cluster/host` is what a cluster does to its host beside Kubernetes. Its pure parts are held to a recorded host: before a real cluster, while it
+// ran, and after `kubeadm reset` (`test/fixtures/cluster/host`).
+//
+// - `cluster/host/read-state.ts` reads what Kubernetes and networks change (`host-state.ts` lists it). The action `record-host` does so before the
+//   first step and writes it down once: a second record would count what the cluster has made as the host's own.
+// - `cluster/host/plan-restore.ts` compares the record with the host: what came since is the cluster's (`ownership.ts`: names, comments, networks)
+//   or is named. The action `restore-host` makes the changes and looks again until none is left (`restore.ts`), since some go only after others:
+//   the end of a pod goes some time after its network namespace. It does not put back the text of `iptables-save`: rules that the owner of the host
+//   has added since would be lost.
+// - Ends of pods named `veth…` are not removed themselves, since those of podman have such names too.
+// - `address.ts` places the address of the control plane, asks the network for it, and writes the unit that holds it. The unit is a shell loop over
+//   `ip monitor`, since no daemon of ours may be needed for a running cluster.
+// - `cluster/host/host-facts.ts` reads this host within the sandbox, `judge-host.ts` judges it; pure. Limits of kubeadm are those of its programs,
+//   and an error is a warning where the pack has kubeadm ignore it.
+// - `settings.ts` gives the host the NTP servers and SSH keys of the cluster. A note in the folder of the cluster says what was placed, before it is
+//   placed. The daemon looks at the files of the time service itself; a home may be readable by its account only, so `look-at-ssh-keys` of
+//   `step.cjs` looks at the keys, once a minute and only where there are any. In a home all work is done with the rights of its account
+//   (`ssh-keys.ts`).
+
 import type { EngineEvent } from '../engine/engine.ts'
 import type { Observed } from '../loop/observed.ts'
 import type { PreflightProblem } from '../desired/preflight-codes.ts'

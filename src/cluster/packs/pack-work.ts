@@ -1,3 +1,37 @@
+// `cluster/packs` installs packs and looks at them; `pack-work.ts` is its contract. The daemon itself applies manifests; charts are installed by
+// helm, outside of the sandbox, so that an installation outlives the daemon.
+//
+// - `pack-steps.ts` is pure: the steps of a pack that are left. Namespaces come first, then the kinds that manifests define, since a chart may need
+//   them, then charts, then the other manifests, since these often configure what a chart installs; the last step waits for the workloads.
+//   `pack-store.ts` keeps which steps are done for which digest, and the objects of manifests and charts.
+// - `releases.ts` has the actions of helm; `helm.ts` says what unblocks a release that a killed helm left pending. Where a first installation failed
+//   before its hooks had succeeded, the release is uninstalled before the next try: that would be an upgrade, which leaves out hooks of the
+//   installation. helm itself says with `--debug` what it waits for, and `helm status --show-resources` lists the objects of the release as JSON,
+//   with the namespaces that its templates leave out. `test/host/cluster/packs/helm.real.test.ts` kills a real helm at every moment of an installation
+//   and an upgrade.
+// - Empty values would mean those of the last revision, so helm runs with `--reset-values`. There is no `--atomic`: a failed installation stays to
+//   be looked at.
+// - One field manager applies the namespaces of all packs, so each pack applies the labels that any pack gives a namespace. One that is an object
+//   of a manifest is applied as that, with the label of that pack, also by a pack that only needs it.
+// - `availability.ts` waits for the objects of a pack by `kubernetes/readiness.ts`; `objects.ts` says why the pods of a workload do not run.
+//   Services of type LoadBalancer are not waited for: on many hosts nothing gives them an address.
+// - `availability.ts` watches workloads once a pack is applied, one watch for each kind. What goes down after that is the health of the cluster.
+// - `cluster/packs/releases.ts` is pure: whether a release has a chart with its values already, or had them in a revision that helm still has. The
+//   digest of chart and values is the description of a revision, so it is in the cluster with the release, and right also after the cluster was
+//   restored.
+// - `drift.ts` holds the objects of packs that are available. It watches only metadata, for each kind by the label of our objects and by that
+//   of helm's, and asks for a watch of an hour: at rest a kind costs a request an hour and a bookmark a minute. An object whose generation, labels
+//   or annotations have changed is compared with what a dry-run of server-side apply would make of it (`put-right.ts`); only where these differ, it
+//   is applied. Replicas that a HorizontalPodAutoscaler decides are left alone (`put-right.ts`). What is being put right ends when another revision
+//   begins, since that may change the same object in the next moment; while a cluster is deleted nothing is put right. The wanted objects are read
+//   from the files when they are needed. For those of charts the action `helm` writes down the manifest of the release.
+// - `drain.ts` evicts pods before a change of their pack.
+// - `pack-steps.ts` is pure: the steps that take a pack away, in the opposite order of its installation. `noteBegun` stores the name of a release
+//   before helm begins, so that also a failed one is found. `create-pack-work.ts` stores which namespaces were missing before a pack was applied,
+//   and deletes these when they are empty. `create-pack-work.ts` keeps what a wanted pack has too. The record of the pack is removed last, so all
+//   of it is done again where it was cut off.
+// - `applications.ts` is pure: the reply of `GET /v1/edge-mgmt/cluster/applications`.
+
 import type { EngineEvent } from '../engine/engine.ts'
 import type { Observed, PackObserved } from '../loop/observed.ts'
 import type { Step, StepCalls } from '../loop/step.ts'

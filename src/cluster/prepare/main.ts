@@ -1,3 +1,20 @@
+// `cluster/prepare` makes of a definition in a slot and of the posted values what the cluster shall be: `Wanted`, in the folder
+// `cluster/<uid>/<generation>` of the state folder. `prepare.ts` copies the archive and the details of the slot into `cluster/staging`, and starts the program `prepare.cjs` (`cluster/prepare`), with limits of time and memory, since a definition may come from any author. `keep` syncs the
+// folder and renames it; a dry run and a refusal discard it.
+//
+// - `main.ts` unpacks texts and charts, and refuses an archive that is not the examined one. If packs need charts of the content, the program ends
+//   and says which; the daemon looks for them and starts it again with their files.
+// - `resolve.ts` has the macros resolved by the rules of the room `definition`. `packs.ts` reads the key `pack` of values, and has the order of installation.
+// - `charts.ts` and `helm.ts` find what helm itself finds only when it installs.
+// - `manifests.ts` and `charts.ts` render with helm, in the order of installation, since a chart may ask for kinds that an earlier pack adds.
+//   Manifests are stored as JSON, one object a line. `workspace.ts` reads YAML as helm does; a test compares it with what a real helm read.
+// - `judge.ts` judges the objects of all packs together, by what the API server and helm do: kinds, namespaces, names, and objects that are
+//   installed twice (`judge.ts`). What surely fails is an error. Where a role of the packs allows a program to make kinds or namespaces, as
+//   operators do, what is missing is a warning. `kubernetes/built-in-kinds.ts` is held to the discovery of real API servers. Of charts only the
+//   first fields of most documents are read (`charts.ts`).
+// - What is wrong is a `PreflightProblem` with the id of the pack, not an exception: all problems are told at once. `preflight.ts` looks for the
+//   images in the content.
+
 import { rm, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { WantedPack } from '../desired/wanted.ts'

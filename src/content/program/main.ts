@@ -1,3 +1,15 @@
+// `content.cjs` (`src/content/program`) works on bundles, for the same reasons as `examine.cjs`. `content-program.ts` starts it, with one order on
+// the first line of standard input; the answer is a finding, JSON.
+//
+// - `unpack`: the bytes of the archive follow the order, in pieces of 512 KiB (`content-program.ts`), so the archive itself is never on the disk. A
+//   thread decompresses the next piece and another one writes the last, while the main thread hashes. A blob is written to `parts` and renamed to
+//   `blobs` when its content has the digest in its name, so a kill leaves whole blobs only.
+// - `name` lists what one document of an upload blob by blob names, if that has more than 256 KiB; the daemon parses only smaller ones.
+// - `examine` reads index.json and the manifests, and writes the record.
+// - `publish` gives the store further names of the blobs of an upload (hard links). The upload keeps its own, so an interrupted publication loses
+//   nothing; it may be run again.
+// - `verify` reads blobs at a given rate, at nice 19. `ionice` is not used: the sandbox of the unit forbids it.
+
 import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { letBuffersGo } from '../../upload/buffer-garbage.ts'

@@ -1,3 +1,16 @@
+// `system/lasting` is for a command that outlives the daemon. `createLastingRuns` starts it under a name, finds it again by that name, reads its
+// lines since a cursor (bytes of the output file), waits for its end and stops it. A run is a folder:
+//
+// - `order.json`: program, arguments, time limit, the boot in which it was started
+// - `input`: standard input, mode 0600; removed by the keeper before the command is started
+// - `output`: output of the command, at most 64 MiB; only appended to
+// - `exit`: exit code or signal, and the cause of the end; renamed into place when `output` is complete
+// - `exit.reserved`: reserves disk space for `exit`
+// - `lock`: process id of the keeper
+//
+// The keeper, `keeper.cjs`, is the parent of the command: a transient unit `edgehostd-run-<name>`, or a session of its own where the daemon is not
+// a unit (ADR 19). A run without `exit` whose keeper no longer runs is `gone`.
+
 import { watch, existsSync } from 'node:fs'
 import { type FileHandle, readFile, mkdir, open, readdir, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
