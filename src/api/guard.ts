@@ -134,8 +134,13 @@ function addSessionRequests(app: FastifyInstance, longMs: number): SessionReques
     add(request, reply, caller) {
       const entries = connections.get(request.socket) ?? openConnection(request.socket)
       const entry: InFlight = {
-        ...{ request, reply, caller, since: performance.now() },
-        ...{ abort: undefined, ended: undefined, timer: undefined },
+        request,
+        reply,
+        caller,
+        since: performance.now(),
+        abort: undefined,
+        ended: undefined,
+        timer: undefined,
       }
       request.inFlight = entry
       entries.push(entry)

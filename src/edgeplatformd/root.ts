@@ -67,7 +67,11 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   // Twenty users who filter at once wait for each other, and none is refused.
   let begun: Tenant | undefined
   const state = await openState({
-    ...{ settings: config.state, migrations, maximumWaiting: 64, clock, log },
+    settings: config.state,
+    migrations,
+    maximumWaiting: 64,
+    clock,
+    log,
     whole: {
       hasFiles: hasKeptFolders,
       isBegun: hasTenant,
@@ -82,7 +86,13 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const tenant = begun ?? openTenant({ database, clock })
   const listTokens = createContinueTokens(secrets.derive('continue token'))
   const audit = createAudit({
-    ...{ settings: config.audit, database, read, edgeHostId: tenant.uid, listTokens, clock, log },
+    settings: config.audit,
+    database,
+    read,
+    edgeHostId: tenant.uid,
+    listTokens,
+    clock,
+    log,
     stateDirectory: state.directory,
     startMessage: `Start version ${version}`,
     onAnonymous: anonymousLog.reserve,
@@ -100,38 +110,54 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
 
   const names = createOwnNames({ hostName: config.platform.hostName })
   const certificate = await createCertificateRoom({
-    ...{ settings: config.api.tls, directory: join(state.directory, 'tls'), buildDate, names },
+    settings: config.api.tls,
+    directory: join(state.directory, 'tls'),
+    buildDate,
+    names,
     // Hosts that have pinned it would not connect any more.
     staysForAddresses: true,
-    ...{ record: audit.record, lastResource: audit.lastResource, clock, log },
+    record: audit.record,
+    lastResource: audit.lastResource,
+    clock,
+    log,
   })
   const port = config.api.port === 443 ? '' : `:${config.api.port}`
   const changes = createCallerChanges()
   const platform = await createPlatformRoom({
-    ...{ config, state, tenantUid: tenant.uid, audit, changes, listTokens, runner },
-    ...{ examineProgram: edges.examineProgram, passwordCost: edges.passwordCost },
+    config,
+    state,
+    tenantUid: tenant.uid,
+    audit,
+    changes,
+    listTokens,
+    runner,
+    examineProgram: edges.examineProgram,
+    passwordCost: edges.passwordCost,
     origin: () => `https://${names.hostName()}${port}`,
     requireSpace: () => requireSpace(state.reserve),
-    ...{ anonymousLog, stopping, clock, log },
+    anonymousLog,
+    stopping,
+    clock,
+    log,
   })
   const api = createApi({
-    ...{
-      settings: config.api,
-      mode: 'airgap',
-      material: certificate.material(),
-      audit: audit.requests,
-      disk: state.reserve,
-    },
-    ...{
-      identify: platform.identify,
-      authorize: platform.authorize,
-      holderOf: () => undefined,
-      isKnownClient: () => false,
-      rateRows,
-      commonParameters,
-      keptConnections: platform.keptConnections,
-    },
-    ...{ clientOf: clientOfAddress, anonymousLog, stopping, clock, log },
+    settings: config.api,
+    mode: 'airgap',
+    material: certificate.material(),
+    audit: audit.requests,
+    disk: state.reserve,
+    identify: platform.identify,
+    authorize: platform.authorize,
+    holderOf: () => undefined,
+    isKnownClient: () => false,
+    rateRows,
+    commonParameters,
+    keptConnections: platform.keptConnections,
+    clientOf: clientOfAddress,
+    anonymousLog,
+    stopping,
+    clock,
+    log,
   })
   changes.attach(api)
   certificate.onChange(() => api.useCertificate(certificate.material()))
@@ -147,12 +173,25 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   )
   const observed = [...working, jobs]
   const metrics = await createMetrics({
-    ...{ settings: config.metrics, families, build: { version }, clock, log },
+    settings: config.metrics,
+    families,
+    build: { version },
+    clock,
+    log,
     figures: observed.flatMap((room) => room.figures ?? []),
   })
   const service = createService({
-    ...{ version, listen: config.api, stateDirectory: state.directory, names, certificate, systemd, runner },
-    ...{ unwrittenAudits: audit.unwritten, stopping, clock, log },
+    version,
+    listen: config.api,
+    stateDirectory: state.directory,
+    names,
+    certificate,
+    systemd,
+    runner,
+    unwrittenAudits: audit.unwritten,
+    stopping,
+    clock,
+    log,
     addRoutes: async (app, { health, status }) => {
       await systemRoutes(app, { health, status })
     },

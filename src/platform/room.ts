@@ -29,7 +29,7 @@ import { createCloudParts } from './clouds/clouds.ts'
 import { createEdgeMachines } from './clouds/machines.ts'
 import { cloudConfigRoutes, cloudRoutes } from './clouds/routes.ts'
 import { createWantedIndex } from './clusters/downloads.ts'
-import { createClusterParts, type ClusterParts } from './clusters/reports.ts'
+import { createClusterParts, type ClusterParts } from './clusters/clusters.ts'
 import { clusterReportRoutes } from './clusters/routes-reports.ts'
 import { clusterRoutes } from './clusters/routes.ts'
 import { createClusterStore } from './clusters/store.ts'
@@ -39,7 +39,7 @@ import { eventRoutes } from './events/routes.ts'
 import { createHostParts, type HostParts } from './hosts/hosts.ts'
 import { hostReportRoutes } from './hosts/routes-reports.ts'
 import { edgeHostRoutes } from './hosts/routes.ts'
-import { keptHosts } from './hosts/store.ts'
+import { keptHosts } from './hosts/heartbeats.ts'
 import { createKeys, createKeyStore } from './keys/keys.ts'
 import { apiKeyRoutes } from './keys/routes.ts'
 import { createPackParts, type PackParts } from './packs/packs.ts'
@@ -98,48 +98,89 @@ export async function createPlatformRoom(options: PlatformRoomOptions): Promise<
   const { config, tenantUid, audit, changes, listTokens, runner, stopping, clock, log } = options
   const { directory: stateDirectory, database, read, secrets, reserve } = options.state
   const people = await createUserParts({
-    ...{ guard: config.platform.guard, database, secrets, clientOf: clientOfAddress, changes },
-    ...{ origin: options.origin, passwordCost: options.passwordCost },
-    ...{ anonymousLog: options.anonymousLog, clock, log },
+    guard: config.platform.guard,
+    database,
+    secrets,
+    clientOf: clientOfAddress,
+    changes,
+    origin: options.origin,
+    passwordCost: options.passwordCost,
+    anonymousLog: options.anonymousLog,
+    clock,
+    log,
   })
   const projectStore = createProjectStore(database)
   const requireProject = createRequireProject(projectStore)
   const clusterStore = createClusterStore(database)
   const index = createWantedIndex(clusterStore)
   const hosts = await createHostParts({
-    ...{ database, read, secrets, tenantUid, findProject: projectStore.find, changes, clock, log },
-    ...{ clusterOn: index.clusterOn, requireSpace: options.requireSpace },
+    database,
+    read,
+    secrets,
+    tenantUid,
+    findProject: projectStore.find,
+    changes,
+    clock,
+    log,
+    clusterOn: index.clusterOn,
+    requireSpace: options.requireSpace,
   })
   const packs = await createPackParts({
-    ...{ stateDirectory, settings: config.platform.packs, database, read, secrets },
+    stateDirectory,
+    settings: config.platform.packs,
+    database,
+    read,
+    secrets,
     completeUntil: audit.completeUntil,
-    ...{ worker: { runner, program: options.examineProgram, log }, usesOf: clusterStore.using },
+    worker: { runner, program: options.examineProgram, log },
+    usesOf: clusterStore.using,
     madeOf: clusterStore.madeOf,
-    ...{ requireProject, stopping, clock, log },
+    requireProject,
+    stopping,
+    clock,
+    log,
   })
   const clusters = await createClusterParts({
-    ...{ stateDirectory, settings: config.platform.packs, store: clusterStore, index },
+    stateDirectory,
+    settings: config.platform.packs,
+    store: clusterStore,
+    index,
     completeUntil: audit.completeUntil,
-    ...{ database, read, secrets, tenantUid, hosts, packs, clock, log },
+    database,
+    read,
+    secrets,
+    tenantUid,
+    hosts,
+    packs,
+    clock,
+    log,
     hasSpace: () => reserve.admits(),
   })
   const clouds = await createCloudParts({
-    ...{ settings: config.clouds, database, read, secrets, requireProject, stopping, clock, log },
+    settings: config.clouds,
+    database,
+    read,
+    secrets,
+    requireProject,
+    stopping,
+    clock,
+    log,
   })
   const events = createEvents({ database, read, clock })
   const keys = createKeys({
-    ...{ store: createKeyStore(database), findUser: people.find, transaction: database.transaction },
-    ...{ changes, clock },
+    store: createKeyStore(database),
+    findUser: people.find,
+    transaction: database.transaction,
+    changes,
+    clock,
   })
   const audits = createAudits({
-    ...{
-      database,
-      read,
-      count: audit.count,
-      tenantUid,
-      findUser: people.find,
-      findProject: projectStore.find,
-    },
+    database,
+    read,
+    count: audit.count,
+    tenantUid,
+    findUser: people.find,
+    findProject: projectStore.find,
   })
   const projects = createProjects({
     store: projectStore,
@@ -149,11 +190,16 @@ export async function createPlatformRoom(options: PlatformRoomOptions): Promise<
       ...[...clusters.clusters.usesOfProject(uid), ...hosts.usesOf(uid), ...packs.usesOf(uid)],
       ...clouds.usesOf(uid),
     ],
-    ...{ transaction: database.transaction, changes, clock },
+    transaction: database.transaction,
+    changes,
+    clock,
   })
 
   return {
-    ...{ people, hosts, packs, clusters },
+    people,
+    hosts,
+    packs,
+    clusters,
     identify: createIdentify({ ...people, keys, authenticateHost: hosts.authenticate }),
     authorize: createAuthorize({ ...people, projects: projectStore }),
     keptConnections: keptHosts(config.platform.keptConnections),
@@ -168,8 +214,10 @@ export async function createPlatformRoom(options: PlatformRoomOptions): Promise<
       await packRoutes(app, { packs: packs.packs, listTokens })
       await profileRoutes(app, { ...packs, listTokens })
       await cloudConfigRoutes(app, {
-        ...{ clusters: clusters.clusters, edgeMachines: createEdgeMachines({ ...hosts, now: clock.now }) },
-        ...{ configs: clouds.configs, listTokens },
+        clusters: clusters.clusters,
+        edgeMachines: createEdgeMachines({ ...hosts, now: clock.now }),
+        configs: clouds.configs,
+        listTokens,
       })
       await cloudRoutes(app, { accounts: clouds.accounts, listTokens })
       await clusterRoutes(app, { clusters: clusters.clusters, listTokens })

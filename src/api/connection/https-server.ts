@@ -106,8 +106,10 @@ export function watchBodyRate(
     const text = JSON.stringify(errorBody(error, id))
     response.writeHead(error.status, {
       ...headers,
-      ...{ 'content-type': errorType, 'content-length': Buffer.byteLength(text) },
-      ...{ 'x-request-id': id, connection: 'close' },
+      'content-type': errorType,
+      'content-length': Buffer.byteLength(text),
+      'x-request-id': id,
+      connection: 'close',
     })
     response.end(text)
   }

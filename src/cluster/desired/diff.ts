@@ -232,11 +232,7 @@ function chartChange({ before, after }: Pair<WantedChart>): ChartChange[] {
 }
 
 const isSameNamespace = (one: WantedNamespace, other: WantedNamespace) =>
-  spellWords(one.labels) === spellWords(other.labels) &&
-  spellWords(one.annotations) === spellWords(other.annotations)
-
-const spellWords = (words: Readonly<Record<string, string>>) =>
-  JSON.stringify(Object.entries(words).sort(([a], [b]) => (a < b ? -1 : 1)))
+  spell(one.labels) === spell(other.labels) && spell(one.annotations) === spell(other.annotations)
 
 interface Pair<Item> {
   readonly before: Item | undefined
