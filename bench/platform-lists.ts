@@ -35,9 +35,12 @@ export const measurePlatformLists: Measure = async (rig) => {
   const database = openDatabase(join(rig.folder, 'platform-hosts.db'), log, migrations)
   database.sql.exec(makeHosts)
   const reader = createReader(database.sql, { maximumWaiting: 64 })
-  const hosts = await createHostParts({
-    ...{ database, read: reader.read, secrets: createSecrets(randomBytes(32)), tenantUid: 'tenant' },
-    ...{ findProject: () => undefined, clusterOn: () => undefined, clock: systemClock, log },
+  const secrets = createSecrets(randomBytes(32))
+  const ground = { database, read: reader.read, secrets, clock: systemClock, log }
+  const hosts = await createHostParts(ground, {
+    tenantUid: 'tenant',
+    findProject: () => undefined,
+    clusterOn: () => undefined,
     changes: { gone: () => undefined },
     requireSpace: () => undefined,
   })

@@ -29,9 +29,12 @@ export const measurePlatformMachines: Measure = async (rig) => {
   const database = openDatabase(file, log, migrations)
   insertHosts(file, size, 'a'.repeat(43))
   const reader = createReader(database.sql, { maximumWaiting: 64 })
-  const hosts = await createHostParts({
-    ...{ database, read: reader.read, secrets: createSecrets(randomBytes(32)), tenantUid: 'tenant' },
-    ...{ findProject: () => undefined, clusterOn: () => undefined, clock: systemClock, log },
+  const secrets = createSecrets(randomBytes(32))
+  const ground = { database, read: reader.read, secrets, clock: systemClock, log }
+  const hosts = await createHostParts(ground, {
+    tenantUid: 'tenant',
+    findProject: () => undefined,
+    clusterOn: () => undefined,
     changes: { gone: () => undefined },
     requireSpace: () => undefined,
   })

@@ -4,10 +4,7 @@ import type { Mode } from '../base/role.ts'
 import type { Client, ClientOf } from '../base/client.ts'
 import { createNetworks } from '../base/networks.ts'
 import { sampleEach } from '../base/sample.ts'
-import type { FiguresOf, Room } from '../root/room.ts'
-import type { Clock } from '../system/clock.ts'
-import type { Logger } from '../system/log.ts'
-import type { Lines } from '../system/anonymous-log.ts'
+import type { FiguresOf, Ground, Room } from '../root/room.ts'
 import type { TlsMaterial } from '../system/tls-options.ts'
 import type { about } from './about.ts'
 import type { Authorize, Identify, IsGone } from './access.ts'
@@ -25,8 +22,7 @@ import type { RateRow } from './rate/rows.ts'
 import { createServer } from './server.ts'
 import { addSpelling } from './spelling.ts'
 
-export interface ApiOptions {
-  readonly settings: ApiSettings
+interface ApiOptions {
   readonly mode: Mode
   readonly material: TlsMaterial
   readonly audit: RequestAudit
@@ -47,12 +43,6 @@ export interface ApiOptions {
   readonly keptConnections?: KeptSettings | undefined
   /** The client that an address belongs to. */
   readonly clientOf: ClientOf
-  /** Aborted when a stop begins, which ends long replies. */
-  readonly stopping: AbortSignal
-  readonly clock: Clock
-  readonly log: Logger
-  /** Log for the lines that callers without a session cause. */
-  readonly anonymousLog: Lines
   /** How long a request may last after its session has ended, milliseconds. */
   readonly longRequestMs?: number | undefined
 }
@@ -81,16 +71,18 @@ export interface Api extends Room {
 const drainMs = 10_000
 
 /** Builds the port; it does not listen yet. */
-export function createApi(options: ApiOptions): Api {
-  const { settings, clientOf, log, anonymousLog, clock } = options
+export function createApi(ground: Ground<{ readonly api: ApiSettings }>, own: ApiOptions): Api {
+  const { stopping, clock, log, anonymousLog } = ground
+  const { clientOf } = own
+  const settings = ground.config.api
   const isProxy = createNetworks(settings.trustedProxies)
   const closed = createTally((counts) =>
     log.warn(counts, 'connections were closed: their clients did not read replies of megabytes that waited'),
   )
   const flow = createFlow(() => closed.add('unread'))
   const https = createHttpsServer({
-    ...{ ...settings, flow, material: options.material, clientOf, isProxy, log, anonymousLog },
-    connections: { ...settings.connections, kept: options.keptConnections },
+    ...{ ...settings, flow, material: own.material, clientOf, isProxy, log, anonymousLog },
+    connections: { ...settings.connections, kept: own.keptConnections },
   })
   const local = createLocalServer({ path: settings.socket.path, timeouts: settings.timeouts, flow, log })
   const { app, routes, requests, endRequests, recheckRequests, rateRefusals } = createServer({
@@ -100,25 +92,25 @@ export function createApi(options: ApiOptions): Api {
     serverFactory: https.serverFactory,
     rateLimits: {
       settings: settings.rateLimits,
-      rows: options.rateRows,
-      holderOf: options.holderOf,
-      isKnownClient: options.isKnownClient,
+      rows: own.rateRows,
+      holderOf: own.holderOf,
+      isKnownClient: own.isKnownClient,
       monotonic: () => clock.monotonic(),
     },
-    mode: options.mode,
-    audit: options.audit,
-    disk: options.disk,
-    identify: options.identify,
-    authorize: options.authorize,
+    mode: own.mode,
+    audit: own.audit,
+    disk: own.disk,
+    identify: own.identify,
+    authorize: own.authorize,
     clientOf,
     isProxy,
     onAuthenticated: (request, caller, reply) => https.markAuthenticated(request.socket, caller, reply.raw),
     isLocal: local.hasAccepted,
-    stopping: options.stopping,
-    ...(options.longRequestMs === undefined ? {} : { longRequestMs: options.longRequestMs }),
+    stopping,
+    ...(own.longRequestMs === undefined ? {} : { longRequestMs: own.longRequestMs }),
   })
 
-  addSpelling(app, options.commonParameters ?? [])
+  addSpelling(app, own.commonParameters ?? [])
 
   return {
     app,

@@ -1,17 +1,11 @@
-import type { SystemEntry, Audit } from '../audit/audit.ts'
+import type { SystemEntry } from '../audit/audit.ts'
 import { type SessionRecord, createSessionStore, endMarkFile } from './session-store.ts'
 import { join } from 'node:path'
-import type { ContinueTokens } from '../lists/continue-token.ts'
-import type { Database } from '../store/database.ts'
 import type { Client, ClientOf } from '../base/client.ts'
-import type { Clock } from '../system/clock.ts'
-import type { Logger } from '../system/log.ts'
-import type { Lines } from '../system/anonymous-log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { watchForSleep } from '../system/sleep-watch.ts'
 import { sampleEach } from '../base/sample.ts'
-import type { FiguresOf, Room } from '../root/room.ts'
-import type { Secrets } from '../secrets/secrets.ts'
+import type { FiguresOf, Ground, Room } from '../root/room.ts'
 import type { about } from './about.ts'
 import { createAccessTokens, deriveKeys } from './tokens.ts'
 import { createAccounts } from './accounts.ts'
@@ -43,24 +37,12 @@ function endEntry(sessions: readonly SessionRecord[], reason: string): SystemEnt
 }
 
 interface AuthOptions {
-  readonly settings: AuthSettings
-  readonly runner: CommandRunner
   /** Runs commands that write outside the unit's sandbox. */
   readonly privileged: CommandRunner
-  readonly database: Database
-  readonly stateDirectory: string
-  readonly secrets: Secrets
-  readonly listTokens: ContinueTokens
-  /** Records what the daemon does on its own. */
-  readonly record: Audit['record']
   /** Finds the client behind an address. */
   readonly clientOf: ClientOf
   /** Number of processor cores. */
   readonly cores: number
-  readonly clock: Clock
-  readonly log: Logger
-  /** Logs refusals; by default the log does. */
-  readonly anonymousLog?: Lines
   /** Folder of passwd, shadow and group. */
   readonly etc?: string | undefined
 }
@@ -80,27 +62,32 @@ export interface Auth extends Room {
 }
 
 /** Creates the parts of the room in the order of their dependencies. */
-export async function createAuth(options: AuthOptions): Promise<Auth> {
-  const { settings, runner, privileged, database, clientOf, clock, log } = options
-  const etc = options.etc === undefined ? {} : { etc: options.etc }
+export async function createAuth(
+  ground: Ground<{ readonly auth: AuthSettings }>,
+  own: AuthOptions,
+): Promise<Auth> {
+  const { runner, database, stateDirectory, secrets, listTokens, record, clock, log, anonymousLog } = ground
+  const { privileged, clientOf, cores } = own
+  const settings = ground.config.auth
+  const etc = own.etc === undefined ? {} : { etc: own.etc }
   const { adminGroups, allowAnyShell } = settings
-  const keys = deriveKeys(options.secrets)
+  const keys = deriveKeys(secrets)
   const listeners: ((isGone: IsCallerGone) => void)[] = []
   const accounts = createAccounts({ runner, adminGroups, allowAnyShell, markKey: keys.mark, ...etc })
   const sessions = createSessions({
-    store: createSessionStore(database, join(options.stateDirectory, endMarkFile)),
+    store: createSessionStore(database, join(stateDirectory, endMarkFile)),
     accessTokens: await createAccessTokens(keys.access),
     refreshKey: keys.refresh,
     clock,
     log,
     onCallersGone: (isGone) => listeners.forEach((tell) => tell(isGone)),
-    onEnded: (ended, reason) => options.record(endEntry(ended, reason)),
+    onEnded: (ended, reason) => record(endEntry(ended, reason)),
     ...settings.tokens,
   })
   const history = createLoginHistory(database)
   const pam = createPam({ runner, privileged, ...settings.pam })
   const onSleep = (pid: number, report: () => void) => watchForSleep({ pid, quietMs, onSleep: report })
-  const slots = createPamSlots({ cores: options.cores, onSleep, ...settings.pam })
+  const slots = createPamSlots({ cores, onSleep, ...settings.pam })
   const guard = createGuessGuard({
     ...{ clock, log, store: createGuessStore(database, settings.guard.trackedKeys), userKey: keys.guess },
     isKnown: history.isKnown,
@@ -118,7 +105,7 @@ export async function createAuth(options: AuthOptions): Promise<Auth> {
       transaction: database.transactionBeforeNext,
       clock,
       log,
-      anonymousLog: options.anonymousLog ?? log,
+      anonymousLog,
       refusalDelayMs: settings.refusalDelayMs,
     }),
   )
@@ -136,7 +123,7 @@ export async function createAuth(options: AuthOptions): Promise<Auth> {
         login,
         passwordChange: createPasswordChange({ login, pam, sessions, log }),
         sessions: createSessionAccess({ sessions, accounts, clock }),
-        listTokens: options.listTokens,
+        listTokens,
         isKnownUser: accounts.isLocal,
         monotonic: () => clock.monotonic(),
       })

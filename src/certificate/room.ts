@@ -1,17 +1,17 @@
 import { program } from '../base/program.ts'
-import type { SystemEntry } from '../audit/own-entries.ts'
-import type { FiguresOf, Room } from '../root/room.ts'
-import type { Clock } from '../system/clock.ts'
-import type { Logger } from '../system/log.ts'
+import { join } from 'node:path'
+import type { FiguresOf, Ground, Room } from '../root/room.ts'
 import type { about } from './about.ts'
 import { createCertificates, type Certificates } from './certificates.ts'
 import type { CertificateFiles } from './pair.ts'
 
-export interface CertificateRoomOptions {
-  /** An administrator's own pair; both or neither. */
-  readonly settings: Partial<CertificateFiles>
-  /** The folder of the daemon's own pair. */
-  readonly directory: string
+/** What the certificate needs of the ground; `api.tls` has an administrator's own pair, both files or neither. */
+type CertificateGround = Pick<
+  Ground<{ readonly api: { readonly tls: Partial<CertificateFiles> } }>,
+  'config' | 'stateDirectory' | 'record' | 'clock' | 'log'
+>
+
+interface CertificateRoomOptions {
   /** See `CertificatesOptions`. */
   readonly staysForAddresses?: boolean
   /** Milliseconds since 1970. */
@@ -22,11 +22,8 @@ export interface CertificateRoomOptions {
     addresses(): readonly string[]
     onNamesChange(listener: () => void): unknown
   }
-  readonly record: (entry: SystemEntry) => void
   /** The resource in the newest record of a kind and action. */
   readonly lastResource: (kind: string, action: 'create') => string | undefined
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 /** The key pair of this host and its renewal. */
@@ -40,15 +37,19 @@ export interface CertificateRoom
  * Creates the room; it has a certificate when the promise resolves.
  * @throws CertificateUnusable when an administrator's pair is bad
  */
-export async function createCertificateRoom(options: CertificateRoomOptions): Promise<CertificateRoom> {
-  const { settings, names, record, clock, log } = options
-  const { certificateFile, keyFile } = settings
+export async function createCertificateRoom(
+  ground: CertificateGround,
+  own: CertificateRoomOptions,
+): Promise<CertificateRoom> {
+  const { config, stateDirectory, record, clock, log } = ground
+  const { names, lastResource } = own
+  const { certificateFile, keyFile } = config.api.tls
   const listeners: (() => void)[] = []
   const certificates = createCertificates({
-    directory: options.directory,
-    staysForAddresses: options.staysForAddresses ?? false,
+    directory: join(stateDirectory, 'tls'),
+    staysForAddresses: own.staysForAddresses ?? false,
     own: certificateFile !== undefined && keyFile !== undefined ? { certificateFile, keyFile } : undefined,
-    buildDate: options.buildDate,
+    buildDate: own.buildDate,
     clock,
     log,
     names: () => ({ hostName: names.hostName(), addresses: names.addresses() }),
@@ -64,7 +65,7 @@ export async function createCertificateRoom(options: CertificateRoomOptions): Pr
 
   function recordUse(): void {
     const fingerprint = certificates.fingerprint()
-    if (options.lastResource('certificate', 'create') === fingerprint) return
+    if (lastResource('certificate', 'create') === fingerprint) return
     const notAfter = new Date(certificates.notAfter()).toISOString()
     record({
       ...{ action: 'create', kind: 'certificate', resourceUid: fingerprint },

@@ -21,22 +21,16 @@
 // `looks.ts` has the times that are compared with the limits of the configuration. `desired/diff.ts` is pure too: in what two
 // revisions differ, and what restarts for it.
 
-import type { SystemEntry } from '../audit/own-entries.ts'
 import type { ContentRoom } from '../content/room.ts'
 import type { Definitions } from '../definition/definitions.ts'
 import type { DefinitionSettings } from '../definition/config.ts'
 import type { HostFiles } from '../host/files.ts'
 import type { Host } from '../host/room.ts'
-import type { Secrets } from '../secrets/secrets.ts'
-import type { Database } from '../store/database.ts'
-import type { Clock } from '../system/clock.ts'
-import type { ContinueTokens } from '../lists/continue-token.ts'
-import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import type { ClusterSettings } from './config.ts'
 import { type ClusterEvent, createAddEvent, createEventLog, conditionsOf } from './events/event-log.ts'
 import { type Histogram, createHistogram } from '../base/histogram.ts'
-import type { FiguresOf, Room } from '../root/room.ts'
+import type { FiguresOf, Ground, Room } from '../root/room.ts'
 import type { about } from './about.ts'
 import type { Standing } from './loop/states.ts'
 import { readdir, rm } from 'node:fs/promises'
@@ -98,15 +92,6 @@ import type { Wanted } from './desired/wanted.ts'
 
 /** What the room of the cluster is made of. */
 interface ClusterOptions {
-  readonly settings: ClusterSettings
-  /** Limits of definitions. */
-  readonly definitionSettings: DefinitionSettings
-  readonly stateDirectory: string
-  readonly database: Database
-  /** See `LeftoverOptions`. */
-  readonly completeUntil: number
-  readonly secrets: Secrets
-  readonly listTokens: ContinueTokens
   /** Id of this host. */
   readonly hostId: string
   readonly host: Pick<Host, 'hostName' | 'addresses' | 'nics' | 'refresh'>
@@ -116,8 +101,6 @@ interface ClusterOptions {
   readonly definition: Pick<Definitions, 'archiveOf' | 'takeFromPlatform' | 'dropFromPlatform'>
   /** What is wrong with the form of a `ClusterConfiguration` that did not come over the API; undefined for nothing. */
   readonly problemOf: (configuration: unknown) => string | undefined
-  /** Writes an audit record for a change that no user made. */
-  readonly record: (entry: SystemEntry) => void
   readonly content: Pick<
     ContentRoom,
     'find' | 'findChart' | 'findProgram' | 'programVersions' | 'pin' | 'renewPins' | 'unpin' | 'registry'
@@ -127,17 +110,11 @@ interface ClusterOptions {
   /** As OCI names it. */
   readonly architecture: string
   readonly cores: number
-  readonly version: string
-  readonly runner: CommandRunner
   /** Runs programs outside of the sandbox of the daemon. */
   readonly privileged: CommandRunner
   /** Whether the daemon is a unit of systemd. */
   readonly asUnits: boolean
   readonly programs: { readonly step: string; readonly keeper: string; readonly prepare: string }
-  /** Aborted when a stop of the daemon begins. */
-  readonly stopping: AbortSignal
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 /** The metrics of the room. @param ends how many steps have ended, by how */
@@ -177,29 +154,34 @@ const longestWatchMs = 8_000
 const longestExplanationMs = 3_000
 
 /** Builds the room of the cluster of this host. */
-export async function createCluster(options: ClusterOptions): Promise<ClusterRoom> {
-  const { settings, stateDirectory, database, host, files, content, runner, stopping, clock, log } = options
-  const { architecture, hostId, completeUntil } = options
+export async function createCluster(
+  ground: Ground<{ readonly cluster: ClusterSettings; readonly definitions: DefinitionSettings }>,
+  own: ClusterOptions,
+): Promise<ClusterRoom> {
+  const { config, version, stateDirectory, database, secrets, completeUntil, listTokens } = ground
+  const { record: audit, runner, stopping, clock, log } = ground
+  const { hostId, host, files, definition, content, privileged, architecture, cores, programs } = own
+  const settings = config.cluster
   const isComplete = completeUntil > -Infinity
   const paths = clusterPaths(stateDirectory)
-  const sealed = createSealed(options.secrets)
+  const sealed = createSealed(secrets)
   const store = createClusterStore(database, sealed)
   const revisions = createRevisionStore(database, sealed)
   const steps = createStepStore(database)
   const events = createEventLog({
-    ...{ database, limits: settings.events, onStored: options.onEvent, clock, log },
+    ...{ database, limits: settings.events, onStored: own.onEvent, clock, log },
   })
 
   const addEvent = createAddEvent(events)
   const client = createKubernetesClient({ kubeconfig: readAdminKubeconfig })
   const engine = createKubeadmEngine({
     ...{ stateDirectory, settings, content, architecture, runner, log, client },
-    ...{ registry: content.registry.state, certificate: options.certificate, now: () => clock.now() },
+    ...{ registry: content.registry.state, certificate: own.certificate, now: () => clock.now() },
   })
   const clusterHost = createClusterHost({
-    ...{ stateDirectory, files, runner, privileged: options.privileged, architecture },
-    ...{ cores: options.cores, now: () => clock.now(), monotonic: () => clock.monotonic() },
-    ...{ sshAccount: settings.sshAccount, stepProgram: options.programs.step },
+    ...{ stateDirectory, files, runner, privileged, architecture },
+    ...{ cores, now: () => clock.now(), monotonic: () => clock.monotonic() },
+    ...{ sshAccount: settings.sshAccount, stepProgram: programs.step },
   })
   const packs = createPackWork({
     ...{ database, client, clock, helm: engine.programs.current('helm') },
@@ -224,8 +206,8 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
 
   const runsFolder = join(paths.folder, 'steps')
   const runs = createLastingRuns({
-    ...{ runner, folder: runsFolder, program: options.programs.keeper },
-    ...{ asUnits: options.asUnits, unitPrefix: 'edgehostd-step-' },
+    ...{ runner, folder: runsFolder, program: programs.keeper },
+    ...{ asUnits: own.asUnits, unitPrefix: 'edgehostd-step-' },
   })
   const durations = createHistogram(durationBounds)
   const ends = { done: 0, failed: 0, 'cut-off': 0 }
@@ -248,7 +230,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
       silentMs: settings.update.apiSilentSeconds * 1_000,
     },
     runner: createStepRunner({
-      ...{ runs, store: steps, calls: { ...engine.calls, ...packs.calls }, program: options.programs.step },
+      ...{ runs, store: steps, calls: { ...engine.calls, ...packs.calls }, program: programs.step },
       ...{ now: () => clock.now(), log },
     }),
     async observe(wanted, signal) {
@@ -282,10 +264,10 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
   })
 
   const prepare = await createPrepare({
-    ...{ folder: paths.folder, definitions: options.definition, content, runner, stopping, log },
-    ...{ limits: options.definitionSettings.archive, check: options.definitionSettings.check },
-    reserveBytes: options.definitionSettings.upload.reserveBytes,
-    program: options.programs.prepare,
+    ...{ folder: paths.folder, definitions: definition, content, runner, stopping, log },
+    ...{ limits: config.definitions.archive, check: config.definitions.check },
+    reserveBytes: config.definitions.upload.reserveBytes,
+    program: programs.prepare,
     async helm() {
       const found = await engine.programs.find('helm')
       return found.kind === 'missing' ? undefined : engine.programs.place('helm')
@@ -336,7 +318,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
   const reading = createReading({
     ...{ store, revisions, hostId, clock, standing: reconcile.standing, kubeconfig: engine.kubeconfig },
     details: createDetails({
-      ...{ hostId, architecture, version: options.version, clock, steps: steps.list },
+      ...{ hostId, architecture, version, clock, steps: steps.list },
       scheduleAt() {
         const pending = revisions.pending()
         return pending ? scheduleOf(pending) : null
@@ -406,7 +388,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
 
   const fromPlatform = createFromPlatform({
     ...{ store, revisions, creation, change, remove, log },
-    ...{ definitions: options.definition, problemOf: options.problemOf, record: options.record },
+    ...{ definitions: definition, problemOf: own.problemOf, record: audit },
   })
   const platformReport = createPlatformReport({
     ...{ store, standing: reconcile.standing, steps: steps.list, kubeconfig: engine.kubeconfig },
@@ -420,7 +402,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
 
   const { hostName } = host
   const eventList = createEventList({
-    ...{ database, events, hide, hostName, listTokens: options.listTokens },
+    ...{ database, events, hide, hostName, listTokens },
     client: () => ((reconcile.observed()?.engine.api ?? 'absent') === 'absent' ? undefined : client),
   })
   let unwatch: (() => void) | undefined
@@ -438,7 +420,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
       await app.register(changeRoutes, {
         change,
         reading,
-        withDefinition: withDefinition(options.definition),
+        withDefinition: withDefinition(definition),
       })
       await app.register(patchRoutes, { change, reading })
       await revisionRoutes(app, { reading })
@@ -469,7 +451,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
       if (record)
         events.add({
           ...{ clusterUid: record.uid, reason: 'DaemonStarted' },
-          message: `edgehostd ${options.version} was started`,
+          message: `edgehostd ${version} was started`,
         })
       unwatch = engine.watch(reconcile.wake)
       reconcile.start()

@@ -44,11 +44,7 @@ import { fingerprintOf, type SigningKey } from '../upload/signing.ts'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClientOf } from '../base/client.ts'
-import type { ContinueTokens } from '../lists/continue-token.ts'
-import type { FiguresOf, Room } from '../root/room.ts'
-import type { Lines } from '../system/anonymous-log.ts'
-import type { Logger } from '../system/log.ts'
-import type { CommandRunner } from '../system/runner.ts'
+import type { FiguresOf, Ground, Room } from '../root/room.ts'
 import type { about } from './about.ts'
 import { createBundles } from './bundles.ts'
 import type { ContentSettings } from './config.ts'
@@ -108,12 +104,8 @@ function noteSigningKey(
 }
 
 interface ContentOptions {
-  readonly settings: ContentSettings
-  readonly stateDirectory: string
-  readonly database: Database
   /** The public key that verifies uploads; undefined if they need no signature. */
   readonly signingKey: SigningKey | undefined
-  readonly runner: CommandRunner
   /** Path of `content.cjs`. */
   readonly program: string
   /** The slots for definitions in bundles. */
@@ -124,21 +116,12 @@ interface ContentOptions {
   readonly bootId: string
   /** Names what needs a bundle, beside pins; such a bundle is not deleted. */
   readonly holdersOf?: (bundle: IndexedBundle) => readonly string[]
-  /** Writes an audit record for a change that the daemon makes by itself. */
-  readonly record: (entry: SystemEntry) => void
-  readonly listTokens: ContinueTokens
   /** For a registry that other hosts may reach. */
   readonly certificate: RegistryCertificate
   /** The client that an address belongs to. */
   readonly clientOf: ClientOf
   /** That of all servers of this process; the default is one of the registry's own. */
   readonly flow?: RegistryOptions['flow']
-  /** Aborted when a stop of the daemon begins. */
-  readonly stopping: AbortSignal
-  readonly clock: Clock
-  readonly log: Logger
-  /** Log for the lines that callers without a password cause. */
-  readonly anonymousLog: Lines
 }
 
 /** The room, and what other rooms may ask of the content. */
@@ -148,12 +131,16 @@ export interface ContentRoom extends Room, ContentAccess {
 }
 
 /** Creates the room of the content of this host. */
-export function createContent(options: ContentOptions): ContentRoom {
-  const { settings, stateDirectory, signingKey: key, runner, definitions, listTokens, clock, log } = options
-  const { bootId, stopping } = options
-  const since = noteSigningKey(key, options)
+export function createContent(
+  ground: Ground<{ readonly content: ContentSettings }>,
+  own: ContentOptions,
+): ContentRoom {
+  const { stateDirectory, runner, listTokens, stopping, clock, log, anonymousLog } = ground
+  const { signingKey: key, definitions, architecture, bootId, certificate, clientOf, flow } = own
+  const settings = ground.config.content
+  const since = noteSigningKey(key, ground)
   const root = contentRoot(settings.directory, stateDirectory)
-  const program = createContentProgram({ runner, program: options.program, log })
+  const program = createContentProgram({ runner, program: own.program, log })
   const requirePlace = async () => {
     if (!settings.requireMount) return
     await mkdir(root, { recursive: true, mode: 0o700 })
@@ -170,7 +157,7 @@ export function createContent(options: ContentOptions): ContentRoom {
     log,
   })
   const bundles = createBundles({
-    ...{ store, architecture: options.architecture, holdersOf: options.holdersOf ?? (() => []) },
+    ...{ store, architecture, holdersOf: own.holdersOf ?? (() => []) },
   })
   const check = createBlobCheck({ store, program, settings: settings.check, clock })
   const uploads = createUploads({
@@ -194,8 +181,7 @@ export function createContent(options: ContentOptions): ContentRoom {
       store,
       program,
     },
-    ...{ certificate: options.certificate, clientOf: options.clientOf, stopping },
-    ...{ flow: options.flow, log, anonymousLog: options.anonymousLog },
+    ...{ certificate, clientOf, stopping, flow, log, anonymousLog },
   })
   // The store has logged why it could not be opened.
   const open = () => store.open().catch(() => undefined)
@@ -205,13 +191,13 @@ export function createContent(options: ContentOptions): ContentRoom {
     ...createContentAccess(store),
     registry,
     images: createStoredImages({
-      ...{ store, architecture: options.architecture, isServed: settings.registry.enabled },
+      ...{ store, architecture, isServed: settings.registry.enabled },
     }),
     async routes(app) {
       await signingKeyRoutes(app, { signing: key && { key, since: since ?? clock.now() } })
       await bundleRoutes(app, { bundles, listTokens })
       await registryRoutes(app, {
-        ...{ registry, store, certificate: () => options.certificate.material().cert },
+        ...{ registry, store, certificate: () => certificate.material().cert },
       })
       await uploads.routes(app)
     },

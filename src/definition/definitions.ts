@@ -1,14 +1,9 @@
 import { join } from 'node:path'
-import type { SystemEntry } from '../audit/own-entries.ts'
 import { uploadField, type UploadPart } from '../upload/receive.ts'
 import type { SigningKey } from '../upload/signing.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
-import type { Room } from '../root/room.ts'
-import type { Database } from '../store/database.ts'
-import type { Clock } from '../system/clock.ts'
-import type { Logger } from '../system/log.ts'
-import type { CommandRunner } from '../system/runner.ts'
+import type { Ground, Room } from '../root/room.ts'
 import type { DefinitionSettings } from './config.ts'
 import { definitionRoutes } from './routes.ts'
 import type { ClusterProfileDetail } from './schemas.ts'
@@ -19,26 +14,17 @@ import { createExaminer, createJudgeValues } from './slots/examiner.ts'
 import { createSlots, type Slots } from './slots/slots.ts'
 import { createUploads } from './slots/uploads.ts'
 
-export interface DefinitionsOptions {
-  readonly settings: DefinitionSettings
-  readonly stateDirectory: string
-  readonly database: Database
-  /** See `LeftoverOptions`. */
-  readonly completeUntil: number
-  readonly runner: CommandRunner
+interface DefinitionsOptions {
   /** Path of `examine.cjs`. */
   readonly program: string
   readonly signingKey: SigningKey | undefined
-  readonly hasCluster: () => boolean
+}
+
+/** What the slots ask of the cluster of this host. */
+export interface ClusterOfSlots {
+  hasCluster(): boolean
   /** Profiles of the cluster; undefined if there is no cluster. */
-  readonly running: () => Promise<readonly ClusterProfileDetail[] | undefined>
-  readonly version: string
-  /** Writes an audit record for a change that the daemon makes by itself. */
-  readonly record: (entry: SystemEntry) => void
-  /** Aborted when a stop of the daemon begins. */
-  readonly stopping: AbortSignal
-  readonly clock: Clock
-  readonly log: Logger
+  profiles(): Promise<readonly ClusterProfileDetail[] | undefined>
 }
 
 /** The room, and what the rooms of the content bundles and of the cluster need of it. */
@@ -63,6 +49,8 @@ export interface Definitions extends Room, Pick<Slots, 'archiveOf'> {
   takeFromPlatform(delivery: PlatformDelivery, signal: AbortSignal): Promise<string>
   /** Empties the slot `platform`. */
   dropFromPlatform(): Promise<void>
+  /** The cluster that definitions are for; without one, each upload goes into the slot of a first definition. */
+  attachCluster(cluster: ClusterOfSlots): void
 }
 
 /** The archive of a definition that came from the platform. */
@@ -97,24 +85,20 @@ export interface PreparedDefinition {
 }
 
 /** Opens the store, removes what a killed daemon left there, and builds the room on it. */
-export async function createDefinitions(options: DefinitionsOptions): Promise<Definitions> {
-  const {
-    settings,
-    database,
-    runner,
-    program,
-    signingKey,
-    hasCluster,
-    running,
-    version,
-    record,
-    clock,
-    log,
-  } = options
+export async function createDefinitions(
+  ground: Ground<{ readonly definitions: DefinitionSettings }>,
+  own: DefinitionsOptions,
+): Promise<Definitions> {
+  const { stateDirectory, database, completeUntil, version, runner, record, stopping, clock, log } = ground
+  const { program, signingKey } = own
+  const settings = ground.config.definitions
+  let cluster: ClusterOfSlots = { hasCluster: () => false, profiles: () => Promise.resolve(undefined) }
+  const hasCluster = () => cluster.hasCluster()
+  const running = () => cluster.profiles()
   const store = await openDefinitionStore({
-    folder: join(options.stateDirectory, 'definitions'),
+    folder: join(stateDirectory, 'definitions'),
     table: createDefinitionTable(database),
-    completeUntil: options.completeUntil,
+    completeUntil,
     log,
   })
   const examiner = createExaminer({ runner, program, settings: settings.check, log })
@@ -146,7 +130,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
   const stopUploads = async () => {
     await Promise.all([uploads.stop(), fromPlatform.stop()])
   }
-  options.stopping.addEventListener('abort', () => void (uploadsEnded = stopUploads()))
+  stopping.addEventListener('abort', () => void (uploadsEnded = stopUploads()))
   const slots = createSlots({ store, embedded, judgeValues: createJudgeValues({ store, examiner }), running })
   return {
     async routes(app) {
@@ -190,6 +174,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
     async dropFromPlatform() {
       await store.remove('platform')
     },
+    attachCluster: (attached) => void (cluster = attached),
     bundlesChanged: (bundled) => embedded.setBundles(bundled).catch(logFailure),
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import type { ClusterProfileDetail } from '../definition/schemas.ts'
+import type { ClusterOfSlots } from '../definition/definitions.ts'
 import { createHostFiles, type HostFiles } from '../host/files.ts'
 import type { Snapshot } from '../host/snapshot.ts'
 import { systemClock, type Clock } from '../system/clock.ts'
@@ -46,8 +46,8 @@ export interface Edges {
   readonly keeperProgram: string
   /** Folder below which container runtimes are looked for. */
   readonly runtimeRoot: string
-  /** Replaces the profiles of the cluster; they are `undefined` without a cluster. */
-  readonly running: (() => readonly ClusterProfileDetail[] | undefined) | undefined
+  /** Replaces what definitions ask of the cluster. */
+  readonly clusterOfSlots: ClusterOfSlots | undefined
   /** Replaces the calls to the platform; `undefined` is the network. */
   readonly platformClient: PlatformClient | undefined
   /** Replaces the time between these calls. */
@@ -86,7 +86,7 @@ export const hostEdges = (log: Logger): Edges => ({
   stepProgram: join(import.meta.dirname, 'step.cjs'),
   keeperProgram: join(import.meta.dirname, 'keeper.cjs'),
   runtimeRoot: '/',
-  running: undefined,
+  clusterOfSlots: undefined,
   platformClient: undefined,
   platformPause: undefined,
   longRequestMs: undefined,

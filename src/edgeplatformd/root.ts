@@ -22,7 +22,7 @@ import { recordChange, requireFinishedChange } from '../platform/system/secret.t
 import { createOwnNames, hasTenant, hasTrail, openTenant, type Tenant } from '../platform/system/tenant.ts'
 import { findLostKey, hasKeptFolders, notWhole, recordRecovery } from '../platform/system/whole-state.ts'
 import { createPhases } from '../root/phases.ts'
-import type { Room } from '../root/room.ts'
+import type { Ground, Room } from '../root/room.ts'
 import type { Daemon, DaemonOptions } from '../root/run-program.ts'
 import { createService } from '../service/room.ts'
 import { createServiceManager } from '../service/systemd.ts'
@@ -54,10 +54,9 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const edges = { ...platformEdges(log), ...options.edges }
   const { runner, clock, anonymousLog } = edges
   const stop = new AbortController()
-  const stopping = stop.signal
   const systemd = createServiceManager({ runner, environment: edges.environment, pid: process.pid })
 
-  // The state folder, the tenant, and the audit trail.
+  // The ground: the state folder, the tenant, and the audit trail.
   await requireFinishedRestore(config.state.directory)
   await requireFinishedChange(config.state.directory)
   if (config.api.tls.certificateFile === undefined) {
@@ -108,40 +107,44 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   await recordChange(state.directory, audit.record)
   await recordRecovery(state.directory, audit.record)
 
+  const ground: Ground<PlatformConfig> = {
+    config,
+    version,
+    stateDirectory: state.directory,
+    database,
+    read,
+    secrets,
+    record: audit.record,
+    completeUntil: audit.completeUntil,
+    listTokens,
+    runner,
+    stopping: stop.signal,
+    clock,
+    log,
+    anonymousLog,
+  }
+
   const names = createOwnNames({ hostName: config.platform.hostName })
-  const certificate = await createCertificateRoom({
-    settings: config.api.tls,
-    directory: join(state.directory, 'tls'),
+  const certificate = await createCertificateRoom(ground, {
     buildDate,
     names,
     // Hosts that have pinned it would not connect any more.
     staysForAddresses: true,
-    record: audit.record,
     lastResource: audit.lastResource,
-    clock,
-    log,
   })
   const port = config.api.port === 443 ? '' : `:${config.api.port}`
   const changes = createCallerChanges()
-  const platform = await createPlatformRoom({
-    config,
-    state,
+  const platform = await createPlatformRoom(ground, {
     tenantUid: tenant.uid,
     audit,
     changes,
-    listTokens,
-    runner,
+    hasSpace: () => state.reserve.admits(),
+    requireSpace: () => requireSpace(state.reserve),
     examineProgram: edges.examineProgram,
     passwordCost: edges.passwordCost,
     origin: () => `https://${names.hostName()}${port}`,
-    requireSpace: () => requireSpace(state.reserve),
-    anonymousLog,
-    stopping,
-    clock,
-    log,
   })
-  const api = createApi({
-    settings: config.api,
+  const api = createApi(ground, {
     mode: 'airgap',
     material: certificate.material(),
     audit: audit.requests,
@@ -154,10 +157,6 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     commonParameters,
     keptConnections: platform.keptConnections,
     clientOf: clientOfAddress,
-    anonymousLog,
-    stopping,
-    clock,
-    log,
   })
   changes.attach(api)
   certificate.onChange(() => api.useCertificate(certificate.material()))
@@ -172,30 +171,19 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     { log, monotonic: () => clock.monotonic() },
   )
   const observed = [...working, jobs]
-  const metrics = await createMetrics({
-    settings: config.metrics,
+  const metrics = await createMetrics(ground, {
     families,
-    build: { version },
-    clock,
-    log,
     figures: observed.flatMap((room) => room.figures ?? []),
   })
-  const service = createService({
-    version,
-    listen: config.api,
-    stateDirectory: state.directory,
+  const service = createService(ground, {
     names,
     certificate,
-    systemd,
-    runner,
+    checks: observed.flatMap((room) => room.checks ?? []),
     unwrittenAudits: audit.unwritten,
-    stopping,
-    clock,
-    log,
+    systemd,
     addRoutes: async (app, { health, status }) => {
       await systemRoutes(app, { health, status })
     },
-    checks: observed.flatMap((room) => room.checks ?? []),
   })
   const rooms: readonly Room[] = [...observed, metrics, service]
   for (const room of rooms) await room.routes?.(api.app)

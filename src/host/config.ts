@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { strict } from '../config/schema-parts.ts'
 
 const identitySources = [
@@ -59,3 +59,5 @@ export const Host = Type.Object(
   },
   strict,
 )
+
+export type HostSettings = Static<typeof Host>

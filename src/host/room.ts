@@ -1,15 +1,17 @@
 import { clientOf as clientAmong, type ClientOf } from '../base/client.ts'
 import { inSeconds, sampleEach } from '../base/sample.ts'
-import type { FiguresOf, Room } from '../root/room.ts'
+import type { FiguresOf, Ground, Room } from '../root/room.ts'
 import type { CommandFollower } from '../system/follower.ts'
 import type { about } from './about.ts'
+import type { HostSettings } from './config.ts'
 import { createChangeWatches } from './change-watch.ts'
+import { notApplicable, outOfCluster, type HostInCluster, type PlatformOfHostInfo } from './document.ts'
 import { createOwnAddresses } from './network/network.ts'
 import { hostRoutes } from './routes.ts'
 import { settingsOf } from './settings.ts'
 import { createSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.ts'
 
-export interface HostOptions extends SnapshotOptions {
+interface HostOptions extends Pick<SnapshotOptions, 'record' | 'files' | 'privileged' | 'supplement'> {
   readonly follower: CommandFollower
   /** Replaces parts of the snapshot, for tests that need fixed facts. */
   readonly facts?: Partial<Snapshot> | undefined
@@ -32,14 +34,35 @@ export interface Host
     > {
   /** Says which addresses count as one client, by the present addresses of this host. */
   readonly clientOf: ClientOf
+  /** From now on the document says what this host is in the cluster. */
+  attachCluster(cluster: { hostInCluster(): HostInCluster }): void
+  /** From now on the document says how the link to the platform is. */
+  attachPlatform(platform: { inHostInfo(): PlatformOfHostInfo }): void
 }
 
 /** Builds the room. Host name and addresses are known when it returns, the other facts after the first reading. */
-export async function createHost(options: HostOptions): Promise<Host> {
-  const { files, config, follower, log } = options
-  const own = createOwnAddresses(files)
-  await own.refresh()
-  const snapshot = { ...createSnapshot(options), ...options.facts }
+export async function createHost(
+  ground: Ground<{ readonly host: HostSettings }>,
+  own: HostOptions,
+): Promise<Host> {
+  const { version, log } = ground
+  const { files, follower, facts } = own
+  const config = ground.config.host
+  const ownAddresses = createOwnAddresses(files)
+  await ownAddresses.refresh()
+  let cluster: Parameters<Host['attachCluster']>[0] = { hostInCluster: () => outOfCluster }
+  let platform: Parameters<Host['attachPlatform']>[0] = { inHostInfo: () => notApplicable }
+  const snapshot = {
+    ...createSnapshot({
+      ...ground,
+      ...own,
+      config,
+      agentVersion: version,
+      cluster: () => cluster.hostInCluster(),
+      platform: () => platform.inHostInfo(),
+    }),
+    ...facts,
+  }
   await snapshot.refreshNames()
   const watches = createChangeWatches({ follower, log }, (part) => void snapshot.refresh(part))
 
@@ -52,7 +75,9 @@ export async function createHost(options: HostOptions): Promise<Host> {
     onNamesChange: snapshot.onNamesChange,
     hardware: snapshot.hardware,
     refresh: snapshot.refresh,
-    clientOf: (address) => clientAmong(address, own.current()),
+    attachCluster: (attached) => void (cluster = attached),
+    attachPlatform: (attached) => void (platform = attached),
+    clientOf: (address) => clientAmong(address, ownAddresses.current()),
     async routes(app) {
       await hostRoutes(app, { snapshot, settings: settingsOf(config.mode) })
     },
@@ -67,7 +92,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
         name: 'own addresses',
         schedule: '*/5 * * * * *',
         stuckAfterMs: 300_000,
-        run: () => own.refresh(),
+        run: () => ownAddresses.refresh(),
       },
       {
         name: 'host facts, minutes',

@@ -7,11 +7,7 @@
 
 import { join } from 'node:path'
 import type { StoredImages } from '../content/reads/stored-images.ts'
-import type { ContinueTokens } from '../lists/continue-token.ts'
-import type { Room } from '../root/room.ts'
-import type { Clock } from '../system/clock.ts'
-import type { Logger } from '../system/log.ts'
-import type { CommandRunner } from '../system/runner.ts'
+import type { Ground, Room } from '../root/room.ts'
 import { createImages } from './images.ts'
 import { createReadings } from './readings.ts'
 import { imageRoutes } from './routes.ts'
@@ -19,25 +15,19 @@ import { createContainerd } from './runtimes/containerd.ts'
 import { createDocker } from './runtimes/docker.ts'
 import { createPodman } from './runtimes/podman.ts'
 
-export interface ImagesRoomOptions {
+interface ImagesRoomOptions {
   /** The images of the content. */
   readonly stored: StoredImages
   /** Folder below which the runtimes are looked for; `/` but in tests. */
   readonly root: string
-  readonly runner: CommandRunner
-  readonly listTokens: ContinueTokens
-  /** Aborted when a stop of the daemon begins. */
-  readonly stopping: AbortSignal
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 /** All images of this host: those of the content, and those of its container runtimes, which a job reads. */
-export function createImagesRoom(options: ImagesRoomOptions): Room {
-  const { root, runner, stored, listTokens } = options
+export function createImagesRoom(ground: Ground, { stored, root }: ImagesRoomOptions): Room {
+  const { runner, listTokens } = ground
   const at = (path: string) => join(root, path)
   const readings = createReadings({
-    ...options,
+    ...ground,
     runtimes: [
       createContainerd({ socket: at('/run/containerd/containerd.sock'), unit: 'containerd' }),
       // That of the cluster of this host; the room cluster sets it up.

@@ -7,10 +7,7 @@
 import type { HostFiles } from '../host/files.ts'
 import type { Host } from '../host/room.ts'
 import type { Supplement } from '../host/fact.ts'
-import type { Room } from '../root/room.ts'
-import type { Database } from '../store/database.ts'
-import type { Clock } from '../system/clock.ts'
-import type { Logger } from '../system/log.ts'
+import type { Ground, Room } from '../root/room.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { listDevices, createReader } from './reader.ts'
 import { inventoryRoutes } from './routes.ts'
@@ -18,17 +15,12 @@ import { supplementOf } from './rules/agree.ts'
 import { createSchedule } from './schedule.ts'
 import { openStoredInventory } from './stored-inventory.ts'
 
-export interface InventoryOptions {
-  readonly database: Database
+interface InventoryOptions {
   /** Runs the program outside the sandbox of the daemon. */
-  readonly runner: CommandRunner
+  readonly outside: CommandRunner
   /** Path of `inventory.cjs`. */
   readonly program: string
   readonly files: HostFiles
-  /** Aborted when a stop of the daemon begins. */
-  readonly stopping: AbortSignal
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 /** Limits of the program: it parses data that devices supply, and yields to all other work on the host. */
@@ -60,13 +52,20 @@ export interface InventoryRoom {
 }
 
 /** What this machine is made of: read by a program of its own, kept in the database. */
-export function createInventory(options: InventoryOptions): InventoryRoom {
-  const { database, files, clock, log } = options
+export function createInventory(ground: Ground, own: InventoryOptions): InventoryRoom {
+  const { database, clock, log } = ground
+  const { outside, files } = own
   const stored = openStoredInventory(database, log)
   return {
     supplement: supplementOf(() => stored.current()?.hardware),
     with(host) {
-      const reader = createReader({ ...options, stored, onRead: () => host.refresh('seconds') })
+      const reader = createReader({
+        ...ground,
+        ...own,
+        runner: outside,
+        stored,
+        onRead: () => host.refresh('seconds'),
+      })
       const schedule = createSchedule({ clock, stored })
       const readIfDue = async () => {
         if (!reader.hasFailedLately() && schedule.isDue(await listDevices(files))) await reader.refresh()

@@ -4,10 +4,8 @@
 
 import { createHistogram, type HistogramFigures } from '../base/histogram.ts'
 import { metricName } from '../base/program.ts'
-import type { Clock } from '../system/clock.ts'
-import type { Logger } from '../system/log.ts'
 import { readProcessFigures } from '../system/process-figures.ts'
-import type { Family, FiguresOf, Room, Sampled } from '../root/room.ts'
+import type { Family, FiguresOf, Ground, Room, Sampled } from '../root/room.ts'
 import type { about } from './about.ts'
 import { metricsRoutes } from './routes.ts'
 import { readScrapeAccess } from './scrape-access.ts'
@@ -66,16 +64,18 @@ export function createEventLoop(monotonic: () => number): EventLoop {
   }
 }
 
+interface MetricsSettings {
+  readonly enabled: boolean
+  readonly tokenFile?: string
+}
+
 interface MetricsOptions {
-  readonly settings: { readonly enabled: boolean; readonly tokenFile?: string }
   /** The metrics of all rooms, in the order in which they are shown. */
   readonly families: Readonly<Record<string, Family>>
   /** The figures of each room. */
   readonly figures: readonly NonNullable<Room['figures']>[]
-  /** Labels of `edgehostd_build_info`. */
-  readonly build: { readonly version: string; readonly mode?: string }
-  readonly clock: Clock
-  readonly log: Logger
+  /** A label of `edgehostd_build_info`. */
+  readonly mode?: string
 }
 
 /**
@@ -83,9 +83,13 @@ interface MetricsOptions {
  * scrape nothing is measured, and the library is not even loaded.
  * @throws TokenFileUnusable
  */
-export async function createMetrics(options: MetricsOptions): Promise<Room> {
-  const { settings, families, clock, log } = options
-  const { version, mode } = options.build
+export async function createMetrics(
+  ground: Ground<{ readonly metrics: MetricsSettings }>,
+  own: MetricsOptions,
+): Promise<Room> {
+  const { version, clock, log } = ground
+  const { families, mode } = own
+  const settings = ground.config.metrics
   if (!settings.enabled) return {}
   const loop = createEventLoop(() => clock.monotonic())
   const scrapeAccess = await readScrapeAccess(settings.tokenFile, log)
@@ -114,7 +118,7 @@ export async function createMetrics(options: MetricsOptions): Promise<Room> {
         async read(format) {
           const { writeExposition } = await import('./exposition.ts')
           const figures: Record<string, Sampled> = {}
-          for (const ask of [...options.figures, ownFigures])
+          for (const ask of [...own.figures, ownFigures])
             for (const [name, sampled] of Object.entries(await ask())) figures[metricName(name)] = sampled
           return writeExposition(families, figures, format)
         },

@@ -11,18 +11,8 @@
 // read last of each pool, for all who ask, and how much memory that takes. `platform/clouds` has the accounts and the cloud configurations.
 
 import type { Audit } from '../audit/audit.ts'
-import { clientOfAddress } from '../base/client.ts'
 import type { HashCost } from '../credentials/password-hash.ts'
-import type { ContinueTokens } from '../lists/continue-token.ts'
-import type { Room } from '../root/room.ts'
-import type { Secrets } from '../secrets/secrets.ts'
-import type { Database } from '../store/database.ts'
-import type { DiskReserve } from '../store/disk-reserve.ts'
-import type { Reader } from '../store/reader.ts'
-import type { AnonymousLog } from '../system/anonymous-log.ts'
-import type { Clock } from '../system/clock.ts'
-import type { Logger } from '../system/log.ts'
-import type { CommandRunner } from '../system/runner.ts'
+import type { Ground, Room } from '../root/room.ts'
 import { createAudits } from './audits/audits.ts'
 import { auditRoutes } from './audits/routes.ts'
 import { createCloudParts } from './clouds/clouds.ts'
@@ -40,7 +30,7 @@ import { createHostParts, type HostParts } from './hosts/hosts.ts'
 import { hostReportRoutes } from './hosts/routes-reports.ts'
 import { edgeHostRoutes } from './hosts/routes.ts'
 import { keptHosts } from './hosts/heartbeats.ts'
-import { createKeys, createKeyStore } from './keys/keys.ts'
+import { createKeys } from './keys/keys.ts'
 import { apiKeyRoutes } from './keys/routes.ts'
 import { createPackParts, type PackParts } from './packs/packs.ts'
 import { packRoutes } from './packs/routes.ts'
@@ -55,31 +45,19 @@ import { authRoutes } from './users/routes-sign-in.ts'
 import { userRoutes } from './users/routes.ts'
 import { createUserParts, type UserParts } from './users/users.ts'
 
-export interface PlatformRoomOptions {
-  readonly config: { readonly platform: PlatformSettings; readonly clouds: CloudsSettings }
-  readonly state: {
-    readonly directory: string
-    readonly database: Database
-    readonly read: Reader['read']
-    readonly secrets: Secrets
-    readonly reserve: DiskReserve
-  }
+interface PlatformRoomOptions {
   readonly tenantUid: string
-  readonly audit: Audit
+  readonly audit: Pick<Audit, 'access' | 'count'>
   readonly changes: CallerChanges
-  readonly listTokens: ContinueTokens
-  readonly runner: CommandRunner
+  /** Whether the disk has space for what could also come later. */
+  readonly hasSpace: () => boolean
+  /** @throws AppError where the disk has no space for what a host sends */
+  readonly requireSpace: () => void
+  /** Path of `examine.cjs`. */
   readonly examineProgram: string
   readonly passwordCost?: HashCost | undefined
   /** The address of this platform, for links: `https://platform.example:5443`. */
   readonly origin: () => string
-  /** @throws AppError where the disk has no space for what a host sends */
-  readonly requireSpace: () => void
-  readonly anonymousLog: AnonymousLog
-  /** Aborted when a stop of the daemon begins. */
-  readonly stopping: AbortSignal
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 /** The platform: users, projects, hosts, packs, profiles, clusters, clouds, and who may do what in which scope. */
@@ -94,105 +72,58 @@ export interface PlatformRoom extends Room {
 }
 
 /** Builds the parts of the platform, each noun after those that it needs. */
-export async function createPlatformRoom(options: PlatformRoomOptions): Promise<PlatformRoom> {
-  const { config, tenantUid, audit, changes, listTokens, runner, stopping, clock, log } = options
-  const { directory: stateDirectory, database, read, secrets, reserve } = options.state
-  const people = await createUserParts({
-    guard: config.platform.guard,
-    database,
-    secrets,
-    clientOf: clientOfAddress,
-    changes,
-    origin: options.origin,
-    passwordCost: options.passwordCost,
-    anonymousLog: options.anonymousLog,
-    clock,
-    log,
-  })
+export async function createPlatformRoom(
+  ground: Ground<{ readonly platform: PlatformSettings; readonly clouds: CloudsSettings }>,
+  own: PlatformRoomOptions,
+): Promise<PlatformRoom> {
+  const { config, database, listTokens, clock } = ground
+  const { tenantUid, audit, changes, hasSpace, requireSpace, examineProgram, passwordCost, origin } = own
+  const people = await createUserParts(ground, { origin, passwordCost, changes })
   const projectStore = createProjectStore(database)
   const requireProject = createRequireProject(projectStore)
   const clusterStore = createClusterStore(database)
   const index = createWantedIndex(clusterStore)
-  const hosts = await createHostParts({
-    database,
-    read,
-    secrets,
+  const hosts = await createHostParts(ground, {
     tenantUid,
     findProject: projectStore.find,
-    changes,
-    clock,
-    log,
     clusterOn: index.clusterOn,
-    requireSpace: options.requireSpace,
+    changes,
+    requireSpace,
   })
-  const packs = await createPackParts({
-    stateDirectory,
-    settings: config.platform.packs,
-    database,
-    read,
-    secrets,
-    completeUntil: audit.completeUntil,
-    worker: { runner, program: options.examineProgram, log },
+  const packs = await createPackParts(ground, {
+    requireProject,
+    program: examineProgram,
     usesOf: clusterStore.using,
     madeOf: clusterStore.madeOf,
-    requireProject,
-    stopping,
-    clock,
-    log,
   })
-  const clusters = await createClusterParts({
-    stateDirectory,
-    settings: config.platform.packs,
+  const clusters = await createClusterParts(ground, {
     store: clusterStore,
     index,
-    completeUntil: audit.completeUntil,
-    database,
-    read,
-    secrets,
     tenantUid,
     hosts,
     packs,
-    clock,
-    log,
-    hasSpace: () => reserve.admits(),
+    hasSpace,
   })
-  const clouds = await createCloudParts({
-    settings: config.clouds,
-    database,
-    read,
-    secrets,
-    requireProject,
-    stopping,
-    clock,
-    log,
-  })
-  const events = createEvents({ database, read, clock })
-  const keys = createKeys({
-    store: createKeyStore(database),
-    findUser: people.find,
-    transaction: database.transaction,
-    changes,
-    clock,
-  })
-  const audits = createAudits({
-    database,
-    read,
+  const clouds = await createCloudParts(ground, { requireProject })
+  const events = createEvents(ground)
+  const keys = createKeys(ground, { findUser: people.find, changes })
+  const audits = createAudits(ground, {
     count: audit.count,
     tenantUid,
     findUser: people.find,
     findProject: projectStore.find,
   })
-  const projects = createProjects({
+  const projects = createProjects(ground, {
     store: projectStore,
     isUser: people.isUser,
     roleOf: people.roleOf,
     usesOf: (uid) => [
-      ...[...clusters.clusters.usesOfProject(uid), ...hosts.usesOf(uid), ...packs.usesOf(uid)],
+      ...clusters.clusters.usesOfProject(uid),
+      ...hosts.usesOf(uid),
+      ...packs.usesOf(uid),
       ...clouds.usesOf(uid),
     ],
-    transaction: database.transaction,
     changes,
-    clock,
   })
 
   return {

@@ -4,7 +4,10 @@ import type { Sample } from '../base/sample.ts'
 import type { SystemEntry } from '../audit/own-entries.ts'
 import type { ErrorTable } from '../errors/define-errors.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
+import type { Secrets } from '../secrets/secrets.ts'
 import type { Database } from '../store/database.ts'
+import type { Reader } from '../store/reader.ts'
+import type { AnonymousLog } from '../system/anonymous-log.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
@@ -103,20 +106,31 @@ export interface SupportSource {
   readonly mayBeAbsent?: boolean
 }
 
-/** The common options of the factories of rooms. A room that calls no other room needs only these. */
+/**
+ * What every room is built on: `createX(ground, own)`, where `own` is what this room alone gets. The root builds it once the
+ * state folder is open and the trail can be written.
+ */
 export interface Ground<Sections = unknown> {
-  /** The effective configuration; a room reads only its own sections. */
+  /** The effective configuration; a room names the sections that it reads. */
   readonly config: Sections
+  readonly version: string
   readonly stateDirectory: string
   readonly database: Database
+  /** Runs a query in another thread. */
+  readonly read: Reader['read']
+  readonly secrets: Secrets
   /** Adds an audit record of something that the daemon does by itself. */
   readonly record: (entry: SystemEntry) => void
+  /** See `LeftoverOptions`. */
+  readonly completeUntil: number
   readonly listTokens: ContinueTokens
   readonly runner: CommandRunner
   /** Aborted when a stop of the daemon begins. */
   readonly stopping: AbortSignal
   readonly clock: Clock
   readonly log: Logger
+  /** Log for the lines that callers without a session cause; it bounds their number. */
+  readonly anonymousLog: AnonymousLog
 }
 
 /** The schema of a section of the configuration, or a function that makes it from what all rooms declare. */
@@ -127,8 +141,6 @@ export type Section = TSchema | ((all: { readonly limited: readonly string[] }) 
  * the support program and the metrics are made from the sum of all declarations (`root/declarations.ts`).
  */
 export interface Declaration {
-  /** Builds a room that needs only the ground and that no other room calls; the root of the program builds the others. */
-  readonly create?: (ground: Ground<never>) => Promise<Room>
   readonly errors?: ErrorTable
   /** Sections of the configuration by their names. */
   readonly config?: Readonly<Record<string, Section>>

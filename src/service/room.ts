@@ -7,9 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { reachableBy } from '../base/address.ts'
 import type { Mode } from '../base/role.ts'
 import type { CertificateRoom } from '../certificate/room.ts'
-import type { Check, OpenPort, Room } from '../root/room.ts'
-import type { Logger } from '../system/log.ts'
-import type { CommandRunner } from '../system/runner.ts'
+import type { Check, Ground, OpenPort, Room } from '../root/room.ts'
 import { createConsole, consoleText } from './console.ts'
 import { createHealth, type Health } from './health.ts'
 import type { ServiceManager } from './systemd.ts'
@@ -56,6 +54,12 @@ function createServiceStatus(options: ServiceStatusOptions): () => Promise<Progr
   }
 }
 
+/** Address and port of the configuration; `start` gets those on which the daemon really listens. */
+interface Listen {
+  readonly address: string
+  readonly port: number
+}
+
 interface ServiceOptions {
   /** The file that the console shows; without it there is no console. */
   readonly console?: {
@@ -65,11 +69,7 @@ interface ServiceOptions {
   }
   /** Adds the routes. */
   readonly addRoutes: (app: FastifyInstance, service: ServiceState) => Promise<void>
-  readonly version: string
   readonly mode?: Mode
-  /** Address and port of the configuration; `start` gets those on which the daemon really listens. */
-  readonly listen: { readonly address: string; readonly port: number }
-  readonly stateDirectory: string
   readonly names: { addresses(): readonly string[]; onNamesChange(listener: () => void): unknown }
   readonly certificate: Pick<CertificateRoom, 'fingerprint' | 'notAfter' | 'isSelfSigned' | 'onChange'>
   /** The checks of all rooms. */
@@ -77,11 +77,6 @@ interface ServiceOptions {
   /** Audit records that only the journal has. */
   readonly unwrittenAudits: () => number
   readonly systemd: ServiceManager
-  readonly runner: CommandRunner
-  /** Aborted when a stop of the daemon begins. */
-  readonly stopping: AbortSignal
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 /** What the routes of a program report of it. */
@@ -91,18 +86,23 @@ interface ServiceState {
 }
 
 /** Reports the state of the daemon to clients, to the console and to systemd. */
-export function createService(options: ServiceOptions): Room {
-  const { version, mode, listen, names, certificate, systemd, runner, clock, log } = options
-  const health = createHealth({ checks: options.checks, log })
+export function createService(ground: Ground<{ readonly api: Listen }>, own: ServiceOptions): Room {
+  const { version, stateDirectory, runner, stopping, clock, log } = ground
+  const { mode, names, certificate, systemd } = own
+  const listen = ground.config.api
+  const health = createHealth({ checks: own.checks, log })
   const status = createServiceStatus({
-    ...{ version, port: listen.port, stateDirectory: options.stateDirectory, clock },
+    version,
+    port: listen.port,
+    stateDirectory,
+    clock,
     addresses: () => reachableBy(listen.address, names.addresses()),
     certificates: certificate,
     failing: health.failing,
     notes: health.notes,
-    unwrittenAudits: options.unwrittenAudits,
+    unwrittenAudits: own.unwrittenAudits,
   })
-  const { console: shown } = options
+  const { console: shown } = own
   const console = shown && createConsole({ file: shown.issueFile, runner, log })
   let bound: OpenPort | undefined
   const show = async () => {
@@ -114,7 +114,7 @@ export function createService(options: ServiceOptions): Room {
   names.onNamesChange(() => void show())
   certificate.onChange(() => void show())
   shown?.platform.onChange(() => void show())
-  options.stopping.addEventListener('abort', () => {
+  stopping.addEventListener('abort', () => {
     // Not awaited: requests in flight matter more than this notification.
     systemd
       .notify('STOPPING=1')
@@ -128,7 +128,7 @@ export function createService(options: ServiceOptions): Room {
 
   return {
     async routes(app) {
-      await options.addRoutes(app, { health, status })
+      await own.addRoutes(app, { health, status })
     },
     async start({ address, port }) {
       bound = { address, port }

@@ -40,7 +40,6 @@ import { type HostHealth, createLink, type Link } from './link.ts'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { SystemEntry } from '../audit/own-entries.ts'
 import type { Mode } from '../base/role.ts'
 import { inSeconds } from '../base/sample.ts'
 import { formatTime } from '../base/time.ts'
@@ -49,11 +48,8 @@ import { notApplicable, type PlatformOfHostInfo } from '../host/document.ts'
 import type { Host } from '../host/room.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
 import { readAuthorities } from '../outgoing/authorities.ts'
-import type { FiguresOf, Room } from '../root/room.ts'
-import type { Database } from '../store/database.ts'
-import type { Secrets } from '../secrets/secrets.ts'
+import type { Check, FiguresOf, Ground, Room } from '../root/room.ts'
 import type { Clock } from '../system/clock.ts'
-import type { Logger } from '../system/log.ts'
 import type { about } from './about.ts'
 import { causeInWords, type Cause, createOwnSecrets, secretsOfKubeconfig } from './cause.ts'
 import { createPlatformClient, type PlatformClient, type PlatformClientOptions } from './client.ts'
@@ -94,22 +90,18 @@ function createHostHealth(
   }
 }
 
-export interface UplinkOptions {
-  readonly settings: PlatformOfHost
-  readonly mode: Mode
-  readonly stateDirectory: string
-  readonly secrets: Secrets
-  readonly database: Database
+/** What the link needs of the ground. */
+export type UplinkGround = Pick<
+  Ground<{
+    readonly platform: PlatformOfHost
+    readonly host: { readonly mode: Mode; readonly name?: string }
+  }>,
+  'config' | 'version' | 'stateDirectory' | 'secrets' | 'database' | 'record' | 'stopping' | 'clock' | 'log'
+>
+
+interface UplinkOptions {
   readonly hostId: string
-  /** `host.name` of the configuration. */
-  readonly configuredName: string | undefined
   readonly host: Pick<Host, 'current' | 'firstReading' | 'hostName' | 'refresh'>
-  readonly agentVersion: string
-  /** Names of the checks of this host that fail. */
-  readonly failing: () => readonly string[]
-  readonly record: (entry: SystemEntry) => void
-  /** The cluster of this host, and what the platform is told of it; undefined without one. */
-  readonly cluster: ClusterToFollow & { readonly report: () => Promise<ClusterReport | undefined> }
   /** Limits of what is downloaded. */
   readonly limits: {
     /** Bytes of a definition. */
@@ -123,10 +115,11 @@ export interface UplinkOptions {
   readonly fetch?: Fetch | undefined
   /** Replaces the time that passes between calls, in tests. */
   readonly pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined
-  /** Aborted when a stop of the daemon begins. */
-  readonly stopping: AbortSignal
-  readonly clock: Clock
-  readonly log: Logger
+}
+
+/** The cluster of this host: what the platform wants of it, and what it hears of it; no report without a cluster. */
+export interface LinkedCluster extends ClusterToFollow {
+  report(): Promise<ClusterReport | undefined>
 }
 
 /** The link of this host to its platform, and what other rooms tell it and ask of it. */
@@ -142,12 +135,19 @@ export interface Uplink extends Room {
   onChange(listener: () => void): void
   /** Content has come or gone: what was missing for the cluster may be there. */
   contentChanged(): void
+  /** The cluster that follows the platform; before the start. */
+  attachCluster(cluster: LinkedCluster): void
+  /** The checks of all rooms, whose failures the platform is told of; before the start. */
+  attachChecks(checks: readonly Check[]): void
 }
 
 /** Builds the room. In airgap mode it has nothing but its route. */
-export async function createUplink(options: UplinkOptions): Promise<Uplink> {
-  const { settings, mode, host, hostId, agentVersion, stopping, clock, log } = options
-  const downloads = join(options.stateDirectory, platformFolder, 'download')
+export async function createUplink(ground: UplinkGround, own: UplinkOptions): Promise<Uplink> {
+  const { config, version, stateDirectory, stopping, clock, log } = ground
+  const { host, hostId } = own
+  const settings = config.platform
+  const { mode } = config.host
+  const downloads = join(stateDirectory, platformFolder, 'download')
   if (mode === 'airgap') {
     // Of a platform that this host has left: up to a definition, which no platform asks for now.
     await rm(downloads, { recursive: true, force: true }).catch((error: unknown) =>
@@ -156,9 +156,9 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
     return airgapped()
   }
   const { url } = settings
-  const store = await openLinkStore(options.stateDirectory, log)
-  const wantedStore = await openWantedStore(options.stateDirectory, log)
-  const queue = createEventQueue({ ...options, onEvent: () => link?.wake() })
+  const store = await openLinkStore(stateDirectory, log)
+  const wantedStore = await openWantedStore(stateDirectory, log)
+  const queue = createEventQueue({ ...ground, onEvent: () => link?.wake() })
   const listeners: (() => void)[] = []
   let link: Link | undefined
   let follow: Follow | undefined
@@ -169,7 +169,9 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
   let running: Promise<void> | undefined
   let hasStarted = false
   const ownSecrets = createOwnSecrets()
-  const wait = options.pause ?? pause
+  const wait = own.pause ?? pause
+  let checks: readonly Check[] = []
+  let cluster: LinkedCluster = noCluster
   const changed = () => listeners.forEach((listener) => listener())
   // A platform that does not answer does not hold up a stop.
   stopping.addEventListener('abort', () => client?.close(), { once: true })
@@ -195,21 +197,21 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
   async function begin(address: string): Promise<void> {
     client?.close()
     const way = { ...(await readTrust(address, settings, store, clock)), ownSecrets }
-    client = options.client ?? createPlatformClient(way)
-    const key = await openHostKey(options.stateDirectory)
+    client = own.client ?? createPlatformClient(way)
+    const key = await openHostKey(stateDirectory)
     const onRegistered = ({ edgeHostUid }: Pick<Registration, 'edgeHostUid'>) =>
-      options.record({
+      ground.record({
         ...{ action: 'create', kind: 'platformRegistration', resourceUid: edgeHostUid },
         message: `Register this host on the platform ${address}`,
       })
     const { readToken, removeToken } = createTokenFile(settings.registrationTokenFile, log)
-    const { definitionBytes, reserveBytes } = options.limits
+    const { definitionBytes, reserveBytes } = own.limits
     const followed = createFollow({
-      ...{ store: wantedStore, cluster: options.cluster, limitBytes: definitionBytes },
+      ...{ store: wantedStore, cluster, limitBytes: definitionBytes },
       download: createDownload({
-        fetch: options.fetch ?? createFetch(way),
+        fetch: own.fetch ?? createFetch(way),
         folder: downloads,
-        key: options.secrets.derive('downloads from the platform'),
+        key: ground.secrets.derive('downloads from the platform'),
         ...{ limitBytes: definitionBytes + largestDescription + tarOverhead, reserveBytes },
       }),
       path() {
@@ -230,7 +232,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
       ...{
         read: readReport,
         wanted: followed.status,
-        agentVersion,
+        agentVersion: version,
         random: Math.random,
         clock,
         log,
@@ -238,12 +240,12 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
     })
     reportsOf = reports
     link = createLink({
-      ...{ client, store, queue, hostId, agentVersion, random: Math.random, stopping, clock, log },
+      ...{ client, store, queue, hostId, agentVersion: version, random: Math.random, stopping, clock, log },
       ...{ onWanted: followed.announce, reports },
       handshake: createHandshake({ client, key, store, hostId, onRegistered }),
-      name: () => registeredName(options.configuredName ?? hostId, host.hostName(), hostId),
+      name: () => registeredName(config.host.name ?? hostId, host.hostName(), hostId),
       facts: createFactsReader(host),
-      health: createHostHealth(options.failing, queue.add),
+      health: createHostHealth(failing, queue.add),
       async readToken() {
         const token = await readToken()
         if (token !== undefined) ownSecrets.add('registrationToken', token)
@@ -266,17 +268,19 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
     if (!hasStarted)
       queue.add({
         ...{ severity: 'Normal', reason: 'HostStarted', component: 'edgehostd' },
-        message: `edgehostd ${agentVersion} has started`,
+        message: `edgehostd ${version} has started`,
       })
     hasStarted = true
     await Promise.all([link.run(), followed.run()])
   }
 
   async function readReport(): Promise<ClusterReport | undefined> {
-    const report = await options.cluster.report()
+    const report = await cluster.report()
     for (const secret of secretsOfKubeconfig(report?.kubeconfig ?? '')) ownSecrets.add('kubeconfig', secret)
     return report
   }
+
+  const failing = () => checks.filter(({ holds }) => !holds()).map(({ name }) => name)
 
   const cause = () => unusable ?? link?.state().cause
   const status = () => statusOf(store.current(), hostId, cause())
@@ -330,6 +334,8 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
       follow?.wake()
     },
     contentChanged: () => follow?.contentChanged(),
+    attachCluster: (attached) => void (cluster = attached),
+    attachChecks: (attached) => void (checks = attached),
     inHostInfo() {
       const found = cause()
       return {
@@ -376,6 +382,12 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
   }
 }
 
+const noCluster: LinkedCluster = {
+  current: () => undefined,
+  apply: () => Promise.resolve({ kind: 'refused', message: 'this host has no clusters' }),
+  report: () => Promise.resolve(undefined),
+}
+
 const noLink = (): PlatformLink => ({
   mode: 'airgap',
   registrationStatus: 'not applicable',
@@ -387,6 +399,8 @@ const airgapped = (): Uplink => ({
   link: noLink,
   report: () => undefined,
   contentChanged: () => undefined,
+  attachCluster: () => undefined,
+  attachChecks: () => undefined,
   inHostInfo: () => notApplicable,
   consoleLine: () => undefined,
   onChange: () => undefined,

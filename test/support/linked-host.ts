@@ -8,7 +8,7 @@ import { createSecrets } from '../../src/secrets/secrets.ts'
 import { causeOfError, causeOfReply } from '../../src/uplink/cause.ts'
 import type { Answer, Call } from '../../src/uplink/client.ts'
 import type { FetchOrder, Fetched } from '../../src/uplink/fetch.ts'
-import { createUplink, type UplinkOptions } from '../../src/uplink/room.ts'
+import { createUplink, type LinkedCluster } from '../../src/uplink/room.ts'
 import { captureLog } from './https-server.ts'
 import { hostBody } from './host-body.ts'
 import { openDatabase } from './open-database.ts'
@@ -29,7 +29,7 @@ export interface LinkedHostOptions {
   readonly token?: string
   readonly clock?: TurningClock
   /** The room of the cluster; by default there is none. */
-  readonly cluster?: UplinkOptions['cluster']
+  readonly cluster?: LinkedCluster
 }
 
 /** A call that a host has made, and what became of it. */
@@ -54,7 +54,6 @@ export async function startLinkedHost(platform: TestPlatform, options: LinkedHos
   const calls: SeenCall[] = []
   const body = await hostBody()
   let facts = JSON.parse(body) as EdgeHostInfo
-  let failing: readonly string[] = []
   let reachable = platform
   /** What happens to the calls, for example a cut of the network. */
   let network: (call: Call, pass: () => Promise<Answer>) => Promise<Answer> = (_, pass) => pass()
@@ -105,36 +104,34 @@ export async function startLinkedHost(platform: TestPlatform, options: LinkedHos
     await mkdir(join(stateDirectory, 'platform'), { recursive: true, mode: 0o700 })
     await writeFile(tokenFile, `${options.token}\n`, { mode: 0o600 })
   }
-  const uplink = await createUplink({
-    ...{
-      mode: 'connected',
-      stateDirectory,
-      secrets: createSecrets(Buffer.alloc(32)),
-      database,
-      agentVersion: '1.2.3',
-      stopping: stop.signal,
-      clock,
-      log,
+  const ground = {
+    config: {
+      platform: { url: 'https://platform.example', registrationTokenFile: tokenFile },
+      host: { mode: 'connected', name: options.name ?? 'press-1' },
     },
-    ...{ hostId: options.hostId ?? 'edge-1', configuredName: options.name ?? 'press-1', pause },
-    settings: { url: 'https://platform.example', registrationTokenFile: tokenFile },
+    version: '1.2.3',
+    stateDirectory,
+    secrets: createSecrets(Buffer.alloc(32)),
+    database,
+    record: (entry: SystemEntry) => entries.push(entry),
+    stopping: stop.signal,
+    clock,
+    log,
+  } as const
+  const uplink = await createUplink(ground, {
+    hostId: options.hostId ?? 'edge-1',
+    pause,
     host: {
       current: () => ({ body: JSON.stringify(facts), etag: JSON.stringify(facts) }),
       firstReading: () => Promise.resolve(),
       hostName: () => options.name ?? 'press-1',
       refresh: () => Promise.resolve(),
     },
-    failing: () => failing,
-    record: (entry) => entries.push(entry),
-    cluster: options.cluster ?? {
-      current: () => undefined,
-      apply: async () => ({ kind: 'refused', message: 'there is no room of the cluster' }),
-      report: async () => undefined,
-    },
     limits: { definitionBytes: 10_000_000, reserveBytes: 0 },
     fetch: { fetch: (order, signal, use) => fetchFrom(reachable, order, use, signal) },
     client: { call: (call) => network(call, () => pass(call)), close: () => undefined },
   })
+  if (options.cluster) uplink.attachCluster(options.cluster)
   uplink.background?.()
 
   /** Lets the time pass to the end of the pause. */
@@ -165,7 +162,8 @@ export async function startLinkedHost(platform: TestPlatform, options: LinkedHos
       }
     },
     change: (next: (facts: EdgeHostInfo) => EdgeHostInfo) => void (facts = next(facts)),
-    fail: (...names: readonly string[]) => void (failing = names),
+    fail: (...names: readonly string[]) =>
+      uplink.attachChecks(names.map((name) => ({ name, kind: 'ready', holds: () => false }))),
     use: (next: TestPlatform) => void (reachable = next),
     through: (next: typeof network) => void (network = next),
     cut: () =>

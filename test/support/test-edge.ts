@@ -139,7 +139,10 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       inventoryProgram: options.inventoryProgram ?? '/nowhere/inventory.cjs',
       stepProgram: '/nowhere/step.cjs',
       keeperProgram: '/nowhere/keeper.cjs',
-      running: options.running,
+      clusterOfSlots: options.running && {
+        hasCluster: () => options.running?.() !== undefined,
+        profiles: () => Promise.resolve(options.running?.()),
+      },
       longRequestMs: options.longRequestMs,
     },
   })

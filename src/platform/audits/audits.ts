@@ -1,11 +1,11 @@
+import type { Ground } from '../../root/room.ts'
 import { formatTime } from '../../base/time.ts'
 import { allOf, auditListOf, listColumns, selectBy } from '../../audit/search.ts'
 import type { AuditRecord } from '../../audit/record.ts'
 import type { Page } from '../../lists/page.ts'
 import type { ListQuery } from '../../lists/query.ts'
-import { createSqlList, type SqlListOptions } from '../../lists/sql-list.ts'
+import { createSqlList } from '../../lists/sql-list.ts'
 import type { SqlText } from '../../lists/sql.ts'
-import type { Database } from '../../store/database.ts'
 import { Audit, type AuditsQuery } from './schemas.ts'
 import type { ProjectRecord } from '../projects/store.ts'
 import type { UserRecord } from '../users/store.ts'
@@ -58,8 +58,6 @@ export const auditTables = `
 `
 
 interface AuditsOptions {
-  readonly database: Database
-  readonly read: SqlListOptions<Audit>['read']
   /** How many records there are. */
   readonly count: () => number
   readonly tenantUid: string
@@ -73,8 +71,9 @@ export interface Audits {
   page(query: ListQuery, wanted: AuditsQuery): Promise<Page<Audit>>
 }
 
-export function createAudits(options: AuditsOptions): Audits {
-  const { database, read, count, tenantUid, findUser, findProject } = options
+export function createAudits(ground: Ground, own: AuditsOptions): Audits {
+  const { database, read } = ground
+  const { count, tenantUid, findUser, findProject } = own
   const list = createSqlList<Audit>({
     ...{ resource: auditList, table: 'audit', columns: listColumns, count, sql: database.sql, read },
     toItem: (row) => toAudit(row as unknown as AuditRecord),

@@ -1,10 +1,6 @@
+import type { Ground } from '../../root/room.ts'
 import { scopeCountsOf } from '../scope-counts.ts'
 import { AppError } from '../../errors/app-error.ts'
-import type { Secrets } from '../../secrets/secrets.ts'
-import type { Database } from '../../store/database.ts'
-import type { Reader } from '../../store/reader.ts'
-import type { Clock } from '../../system/clock.ts'
-import type { Logger } from '../../system/log.ts'
 import { platformErrors } from '../codes.ts'
 import type { CloudsSettings } from '../config.ts'
 import { createKeptPools } from './kept-pools.ts'
@@ -44,15 +40,7 @@ export const cloudTables = `
 `
 
 interface CloudPartsOptions {
-  readonly settings: CloudsSettings
-  readonly database: Database
-  readonly read: Reader['read']
-  readonly secrets: Secrets
   readonly requireProject: RequireProject
-  /** Ends what the cloud is asked. */
-  readonly stopping: AbortSignal
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 /** Accounts of a cloud, and pools of its servers. */
@@ -65,9 +53,12 @@ interface CloudParts {
 }
 
 /** @throws Error for a file of authorities that cannot be read */
-export async function createCloudParts(options: CloudPartsOptions): Promise<CloudParts> {
-  const { settings, database, read, secrets, requireProject, stopping, clock, log } = options
-  const openStack = await createOpenStack(settings.vendor, clock)
+export async function createCloudParts(
+  ground: Ground<{ readonly clouds: CloudsSettings }>,
+  { requireProject }: CloudPartsOptions,
+): Promise<CloudParts> {
+  const { config, database, read, secrets, stopping, clock, log } = ground
+  const openStack = await createOpenStack(config.clouds.vendor, clock)
   const provider = () => {
     if (openStack) return openStack
     throw new AppError(

@@ -1,3 +1,4 @@
+import type { Ground } from '../../root/room.ts'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { wantedFrame } from '../../definition/examination/protocol.ts'
@@ -16,8 +17,6 @@ import type { Asker } from '../examinations.ts'
 import { silenceOf } from '../hosts/heartbeats.ts'
 import type { HostRecord } from '../hosts/store.ts'
 import { openKeptFolders, type KeptFolders } from '../kept-folders.ts'
-import type { Secrets } from '../../secrets/secrets.ts'
-import type { Logger } from '../../system/log.ts'
 import type { PlatformSettings } from '../config.ts'
 import type { HostParts } from '../hosts/hosts.ts'
 import { sealedColumns, sealOf } from '../system/secret.ts'
@@ -472,22 +471,13 @@ type MadeFields =
   | 'modifiedAt'
 
 interface ClusterPartsOptions {
-  readonly stateDirectory: string
-  readonly settings: PlatformSettings['packs']
   readonly store: ClusterStore
   readonly index: WantedIndex
-  readonly database: Database
-  /** See `LeftoverOptions`. */
-  readonly completeUntil: number
-  readonly read: Reader['read']
-  readonly secrets: Secrets
   readonly tenantUid: string
   readonly hosts: Pick<HostParts, 'find' | 'findByOwnId'>
   readonly packs: Pick<PackParts, 'packs' | 'profiles' | 'examinations'>
   /** Whether the disk has space for what could also come later. */
   readonly hasSpace: () => boolean
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 /** Clusters on hosts: what is wanted, what their hosts download of it, and what they report. */
@@ -499,13 +489,15 @@ export interface ClusterParts {
 }
 
 /** Creates the parts in the order of their dependencies, and removes what a killed daemon left. */
-export async function createClusterParts(options: ClusterPartsOptions): Promise<ClusterParts> {
-  const { stateDirectory, settings, store, index, database, read, secrets, hosts, packs, clock, log } =
-    options
-  const { tenantUid } = options
+export async function createClusterParts(
+  ground: Ground<{ readonly platform: Pick<PlatformSettings, 'packs'> }>,
+  { store, index, tenantUid, hosts, packs, hasSpace }: ClusterPartsOptions,
+): Promise<ClusterParts> {
+  const { stateDirectory, database, completeUntil, read, secrets, clock, log } = ground
+  const settings = ground.config.platform.packs
   const present = store.all()
   const folders = await openKeptFolders({
-    completeUntil: options.completeUntil,
+    completeUntil,
     log,
     folder: join(stateDirectory, 'clusters'),
     named: present.flatMap(({ filesUid }) => (filesUid === '' ? [] : [filesUid])),
@@ -520,7 +512,7 @@ export async function createClusterParts(options: ClusterPartsOptions): Promise<
   })
   const headSeal = sealOf(secrets, sealedColumns.clusterDescriptions)
   const { takeHeartbeat, ...reports } = createClusterReports({
-    ...{ store, hasSpace: options.hasSpace, clock, seal: sealOf(secrets, sealedColumns.kubeconfigs) },
+    ...{ store, hasSpace, clock, seal: sealOf(secrets, sealedColumns.kubeconfigs) },
   })
   const { profiles } = packs
   const clusters = createClusters({

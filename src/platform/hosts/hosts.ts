@@ -1,14 +1,10 @@
+import type { Ground } from '../../root/room.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { changedAnnotations, type CallerChanges, requireUnchanged } from '../requests/changes.ts'
 import { formatTime } from '../../base/time.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import { createSqlList, type SqlCondition, type SqlList } from '../../lists/sql-list.ts'
-import type { Secrets } from '../../secrets/secrets.ts'
-import type { Database } from '../../store/database.ts'
-import type { Reader } from '../../store/reader.ts'
-import type { Clock } from '../../system/clock.ts'
-import type { Logger } from '../../system/log.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 import { platformErrors } from '../codes.ts'
 import type { WantedIndex } from '../clusters/downloads.ts'
@@ -31,18 +27,13 @@ import { createHostLogin, type HostLogin, createHostTokens, createNonces } from 
 import { createRegistration, type Registration } from './registration.ts'
 import { createRegistrationTokens, type RegistrationTokens, createTokenStore } from '../tokens/tokens.ts'
 
-export interface HostPartsOptions {
-  readonly database: Database
-  readonly read: Reader['read']
-  readonly secrets: Secrets
+interface HostPartsOptions {
   readonly tenantUid: string
   readonly findProject: (uid: string) => ProjectRecord | undefined
   readonly clusterOn: WantedIndex['clusterOn']
   readonly changes: Pick<CallerChanges, 'gone'>
   /** @throws AppError InsufficientStorage where the disk has space for no more than its reserve serves */
   readonly requireSpace: () => void
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 /** Edge hosts: their registration, their logins, and what is known of them. */
@@ -89,9 +80,12 @@ export interface HostParts {
 }
 
 /** Creates the parts in the order of their dependencies. */
-export async function createHostParts(options: HostPartsOptions): Promise<HostParts> {
-  const { database, read, secrets, tenantUid, findProject, clusterOn, changes, requireSpace, clock, log } =
-    options
+export async function createHostParts(
+  ground: Pick<Ground, 'database' | 'read' | 'secrets' | 'clock' | 'log'>,
+  own: HostPartsOptions,
+): Promise<HostParts> {
+  const { database, read, secrets, clock, log } = ground
+  const { tenantUid, findProject, clusterOn, changes, requireSpace } = own
   const { sql, transaction } = database
   const store = createHostStore(database)
   const tokenStore = createTokenStore(database)

@@ -1,3 +1,4 @@
+import type { Ground } from '../../root/room.ts'
 import type { Database } from '../../store/database.ts'
 import { createSecretStore, type SecretRecord, type SecretStore, expiryOf } from '../secret-store.ts'
 import { changedAnnotations, type CallerChanges, requireUnchanged } from '../requests/changes.ts'
@@ -10,7 +11,6 @@ import { refusedField } from '../../errors/refused-field.ts'
 import type { MemoryField } from '../../lists/memory.ts'
 import type { ListResource } from '../../lists/resource.ts'
 import { isDatabaseError } from '../../store/unwritable.ts'
-import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
 import { ApiKey, type ApiKeyEntity, type ApiKeyUpdate } from './schemas.ts'
 import type { UserRecord } from '../users/store.ts'
@@ -47,7 +47,7 @@ interface KeyStore extends SecretStore<KeyRecord> {
   noteUse(uid: string, now: number): void
 }
 
-export function createKeyStore(database: Database): KeyStore {
+function createKeyStore(database: Database): KeyStore {
   const noteUse = database.sql.prepare('UPDATE api_key SET last_used_at = ? WHERE uid = ?')
   const store = createSecretStore<'userUid' | 'lastUsedAt', KeyRecord>(database, {
     table: 'api_key',
@@ -58,11 +58,8 @@ export function createKeyStore(database: Database): KeyStore {
 }
 
 interface KeysOptions {
-  readonly store: KeyStore
   readonly findUser: (uid: string) => UserRecord | undefined
-  readonly transaction: <T>(work: () => T) => T
   readonly changes: Pick<CallerChanges, 'gone'>
-  readonly clock: Clock
 }
 
 /** The API keys of users. */
@@ -86,7 +83,11 @@ export interface Keys {
 const minuteMs = 60_000
 const hashOf = (apiKey: string) => hash('sha256', apiKey, 'hex')
 
-export function createKeys({ store, findUser, transaction, changes, clock }: KeysOptions): Keys {
+export function createKeys(ground: Ground, { findUser, changes }: KeysOptions): Keys {
+  const { database, clock } = ground
+  const { transaction } = database
+  const store = createKeyStore(database)
+
   function get(uid: string): KeyRecord {
     const found = store.find(uid)
     if (!found) throw new AppError(generalErrors.NotFound, 'there is no API key with this uid')

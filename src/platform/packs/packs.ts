@@ -1,3 +1,4 @@
+import type { Ground } from '../../root/room.ts'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -29,9 +30,6 @@ import {
   type PackStore,
   createPackStore,
 } from './store.ts'
-import type { Secrets } from '../../secrets/secrets.ts'
-import type { Logger } from '../../system/log.ts'
-import type { WorkerOptions } from '../../program/run-worker.ts'
 import { createProfiles, type Profiles } from '../profiles/profiles.ts'
 import { type UsingCluster, createProfileStore } from '../profiles/store.ts'
 import { sealedColumns, sealOf } from '../system/secret.ts'
@@ -176,24 +174,13 @@ function createPacks(options: PacksOptions): Packs {
 }
 
 interface PackPartsOptions {
-  readonly stateDirectory: string
-  readonly settings: PlatformSettings['packs']
-  readonly database: Database
-  /** See `LeftoverOptions`. */
-  readonly completeUntil: number
-  readonly read: Reader['read']
-  readonly secrets: Secrets
   readonly requireProject: RequireProject
-  /** Of `examine.cjs`. */
-  readonly worker: WorkerOptions
+  /** Path of `examine.cjs`. */
+  readonly program: string
   /** The clusters that use a profile. */
   readonly usesOf: (profileUid: string) => readonly UsingCluster[]
   /** The clusters that were made of a pack. */
   readonly madeOf: (packUid: string) => readonly UsingCluster[]
-  /** Ends what is being received. */
-  readonly stopping: AbortSignal
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 /** Packs, and the profiles that are made of them. */
@@ -207,10 +194,13 @@ export interface PackParts {
 }
 
 /** Creates the parts in the order of their dependencies, and removes what a killed daemon left. */
-export async function createPackParts(options: PackPartsOptions): Promise<PackParts> {
-  const { stateDirectory, settings, database, read, secrets, requireProject, worker } = options
-  const { usesOf, madeOf, stopping, clock, log } = options
-  const examinations = createExaminations(worker)
+export async function createPackParts(
+  ground: Ground<{ readonly platform: Pick<PlatformSettings, 'packs'> }>,
+  { requireProject, program, usesOf, madeOf }: PackPartsOptions,
+): Promise<PackParts> {
+  const { stateDirectory, database, completeUntil, read, secrets, runner, stopping, clock, log } = ground
+  const settings = ground.config.platform.packs
+  const examinations = createExaminations({ runner, program, log })
   const { maximum, maximumPerUser: ofUser, waitSeconds } = settings
   const uploads = createRunningUploads({
     ...{ what: 'packs and cluster profiles', field: uploadField, maximum, ofUser, ofAll: mostUploads },
@@ -219,7 +209,7 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
   const packStore = createPackStore(database)
   const profileStore = createProfileStore(database)
   const profileFolders = await openKeptFolders({
-    completeUntil: options.completeUntil,
+    completeUntil,
     log,
     folder: join(stateDirectory, 'profiles'),
     named: profileStore.filesUids().map(({ filesUid }) => filesUid),
@@ -231,7 +221,7 @@ export async function createPackParts(options: PackPartsOptions): Promise<PackPa
     },
   })
   const packFolders = await openKeptFolders({
-    completeUntil: options.completeUntil,
+    completeUntil,
     log,
     folder: join(stateDirectory, 'packs'),
     named: packStore.uids(),

@@ -1,3 +1,4 @@
+import type { Ground } from '../../root/room.ts'
 import { changedAnnotations, type CallerChanges, requireUnchanged } from '../requests/changes.ts'
 import type { Role } from '../../base/role.ts'
 import { uuidAt } from '../../base/uid.ts'
@@ -6,7 +7,6 @@ import { AppError } from '../../errors/app-error.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 import type { MemoryField } from '../../lists/memory.ts'
 import type { ListResource } from '../../lists/resource.ts'
-import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
 import { requireBelowMost } from '../scope-counts.ts'
 import { Project, type ProjectEntity } from './schemas.ts'
@@ -19,9 +19,7 @@ export interface ProjectsOptions {
   readonly roleOf: (userUid: string) => Role | undefined
   /** What is still in a project, in words. */
   readonly usesOf: (uid: string) => readonly string[]
-  readonly transaction: <T>(work: () => T) => T
   readonly changes: Pick<CallerChanges, 'rightsChanged'>
-  readonly clock: Clock
 }
 
 /** Who asks: a user by its uid, or root on the local socket without one. */
@@ -60,8 +58,10 @@ export const createRequireProject =
     if (projectUid !== '' && !has(projectUid)) throw projectNotFound()
   }
 
-export function createProjects(options: ProjectsOptions): Projects {
-  const { store, isUser, roleOf, usesOf, transaction, changes, clock } = options
+export function createProjects(ground: Ground, own: ProjectsOptions): Projects {
+  const { database, clock } = ground
+  const { transaction } = database
+  const { store, isUser, roleOf, usesOf, changes } = own
 
   const isOfTenant = ({ uid }: ProjectReader) => uid === undefined || roleOf(uid) !== undefined
 

@@ -1,3 +1,5 @@
+import { clientOfAddress } from '../../base/client.ts'
+import type { Ground } from '../../root/room.ts'
 import { type Role, isAtLeast } from '../../base/role.ts'
 import { formatTime } from '../../base/time.ts'
 import { uuidAt } from '../../base/uid.ts'
@@ -17,16 +19,11 @@ import {
 } from './sign-in.ts'
 import { type UserRecord, type UserStore, createUserStore } from './store.ts'
 import { createSecretKey } from 'node:crypto'
-import type { ClientOf } from '../../base/client.ts'
 import type { GuessLimits } from '../../credentials/config.ts'
 import { createGuessGuard } from '../../credentials/guess-guard.ts'
 import { createGuessStore } from '../../credentials/guess-store.ts'
 import { createPasswordHashes, type HashCost } from '../../credentials/password-hash.ts'
 import type { Job } from '../../root/room.ts'
-import type { Secrets } from '../../secrets/secrets.ts'
-import type { Database } from '../../store/database.ts'
-import type { Lines } from '../../system/anonymous-log.ts'
-import type { Logger } from '../../system/log.ts'
 
 interface UsersOptions {
   readonly store: UserStore
@@ -138,18 +135,11 @@ export const toUser = (user: UserRecord, activationLink?: string): User => ({
 })
 
 interface UserPartsOptions {
-  readonly guard: GuessLimits
-  readonly database: Database
-  readonly secrets: Secrets
-  readonly clientOf: ClientOf
   /** The beginning of a link: `https://platform.plant.example`. */
   readonly origin: () => string
   /** The default is that of `PasswordHashesOptions`. */
   readonly passwordCost: HashCost | undefined
   readonly changes: CallerChanges
-  readonly clock: Clock
-  readonly log: Logger
-  readonly anonymousLog: Lines
 }
 
 /** A user behind a token. */
@@ -178,14 +168,20 @@ export interface UserParts {
 }
 
 /** Creates the parts in the order of their dependencies. */
-export async function createUserParts(options: UserPartsOptions): Promise<UserParts> {
-  const { database, secrets, clientOf, changes, clock, log, anonymousLog } = options
+export async function createUserParts(
+  ground: Ground<{ readonly platform: { readonly guard: GuessLimits } }>,
+  { origin, passwordCost, changes }: UserPartsOptions,
+): Promise<UserParts> {
+  const { database, secrets, clock, log, anonymousLog } = ground
+  const limits = ground.config.platform.guard
   const store = createUserStore(database)
-  const links = createPasswordLinks({ store, clock, origin: options.origin })
+  const links = createPasswordLinks({ store, clock, origin })
   const tokens = await createUserTokens({ key: secrets.derive('token of a user'), database, clock })
   const guard = createGuessGuard({
-    ...options.guard,
-    ...{ clock, log, store: createGuessStore(database, options.guard.trackedKeys) },
+    ...limits,
+    clock,
+    log,
+    store: createGuessStore(database, limits.trackedKeys),
     userKey: createSecretKey(secrets.derive('guessed user')),
     // Users come from changing addresses, so no address vouches for one.
     isKnown: () => false,
@@ -197,12 +193,12 @@ export async function createUserParts(options: UserPartsOptions): Promise<UserPa
       ...{
         store,
         links,
-        hashes: createPasswordHashes(options.passwordCost && { cost: options.passwordCost }),
+        hashes: createPasswordHashes(passwordCost && { cost: passwordCost }),
         guard,
         tokens,
         changes,
       },
-      ...{ clientOf, clock, anonymousLog },
+      ...{ clientOf: clientOfAddress, clock, anonymousLog },
     }),
     authenticate(token) {
       const claims = tokens.read(token)

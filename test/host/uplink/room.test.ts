@@ -56,44 +56,47 @@ async function start() {
   const stop = new AbortController()
   const facts = await hostBody()
   const clock = createTurningClock()
-  const uplink = await createUplink({
-    ...{ mode: 'connected', stateDirectory, database, agentVersion: '1.2.3', hostId: 'edge-1' },
-    ...{
-      secrets: createSecrets(Buffer.alloc(32)),
-      configuredName: 'press-1',
-      stopping: stop.signal,
-      clock,
-      log,
+  const ground = {
+    config: {
+      platform: { url: platform.url, caFile, registrationTokenFile: tokenFile },
+      host: { mode: 'connected', name: 'press-1' },
     },
-    settings: { url: platform.url, caFile, registrationTokenFile: tokenFile },
+    version: '1.2.3',
+    stateDirectory,
+    secrets: createSecrets(Buffer.alloc(32)),
+    database,
+    record: () => undefined,
+    stopping: stop.signal,
+    clock,
+    log,
+  } as const
+  const uplink = await createUplink(ground, {
+    hostId: 'edge-1',
     host: {
       current: () => ({ body: facts, etag: 'a' }),
       firstReading: () => Promise.resolve(),
       hostName: () => 'press-1',
       refresh: () => Promise.resolve(),
     },
-    ...{ failing: () => [], record: () => undefined },
-    cluster: {
-      current: () => undefined,
-      apply: async () => ({ kind: 'applied', revision: 1 }),
-      report: async () => ({
-        ...{
-          uid: clusterUid,
-          state: 'Running',
-          revision: 1,
-          message: '',
-          steps: [],
-          conditions: [],
-          packs: [],
-        },
-        kubeconfig: `users:\n- user:\n    client-key-data: ${key}\n`,
-      }),
-    },
     limits: { definitionBytes: 10_000_000, reserveBytes: 0 },
     async pause(ms) {
       clock.turn(Math.ceil(ms))
       await sleep(5)
     },
+  })
+  uplink.attachCluster({
+    current: () => undefined,
+    apply: async () => ({ kind: 'applied', revision: 1 }),
+    report: async () => ({
+      uid: clusterUid,
+      state: 'Running',
+      revision: 1,
+      message: '',
+      steps: [],
+      conditions: [],
+      packs: [],
+      kubeconfig: `users:\n- user:\n    client-key-data: ${key}\n`,
+    }),
   })
   uplink.background?.()
   let hasEnded = false
