@@ -1,5 +1,5 @@
 import { diffClusters, type DiffSide } from '../src/cluster/desired/diff.ts'
-import type { WantedPack } from '../src/cluster/desired/wanted.ts'
+import type { DesiredPack } from '../src/cluster/desired/desired-state.ts'
 import type { ClusterProfileDetail } from '../src/definition/schemas.ts'
 import { wantedCluster, wantedPack } from '../test/support/cluster-parts.ts'
 import type { Measure } from './figure.ts'
@@ -34,14 +34,14 @@ export const measureClusterDiff: Measure = ({ isQuick }) => {
 function sideOf(mark: string): DiffSide {
   const packs = Array.from({ length: packCount }, (_each, index) => packOf(index, mark))
   return {
-    wanted: wantedCluster({ packs }),
+    desired: wantedCluster({ packs }),
     definition: { name: 'shop', version: mark, sha256: mark },
     profiles: [profileOf(packs, mark)],
     given: packs.map(({ name }) => ({ name: `${name}-given`, value: mark })),
   }
 }
 
-function packOf(index: number, mark: string): WantedPack {
+function packOf(index: number, mark: string): DesiredPack {
   const name = `pack-${index}`
   const pack = wantedPack(name, Math.floor(index / 5))
   return {
@@ -55,7 +55,7 @@ function packOf(index: number, mark: string): WantedPack {
   }
 }
 
-const profileOf = (packs: readonly WantedPack[], mark: string): ClusterProfileDetail => ({
+const profileOf = (packs: readonly DesiredPack[], mark: string): ClusterProfileDetail => ({
   ...{ profileUid: 'p1', profileName: 'shop', profileVersion: mark, profileType: 'cluster' },
   ...{ profileDescription: '', profileTags: '' },
   packs: packs.map(({ name, version }) => ({

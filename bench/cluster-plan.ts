@@ -4,7 +4,7 @@ import { createClusterHost } from '../src/cluster/host/create-cluster-host.ts'
 import { emptyHost, type Observed } from '../src/cluster/loop/observed.ts'
 import { packSteps } from '../src/cluster/packs/pack-steps.ts'
 import { plan, type PlanParts } from '../src/cluster/loop/plan.ts'
-import type { Wanted, WantedPack } from '../src/cluster/desired/wanted.ts'
+import type { DesiredState, DesiredPack } from '../src/cluster/desired/desired-state.ts'
 import { runningHost, wantedCluster, wantedPack } from '../test/support/cluster-parts.ts'
 import type { Measure } from './figure.ts'
 import { spread } from './numbers.ts'
@@ -18,7 +18,7 @@ export const measureClusterPlan: Measure = async (rig) => {
   const wanted = wantedOf(rig.folder)
   const parts = partsOf(rig)
   const before = {
-    wanted,
+    desired: wanted,
     observed: emptyHost,
     isDeleting: false,
     isRenewalAskedFor: false,
@@ -29,7 +29,14 @@ export const measureClusterPlan: Measure = async (rig) => {
   const times = (observed: Observed, hasRun: boolean) =>
     Array.from({ length: rounds }, () => {
       const startedAt = performance.now()
-      plan(parts, { wanted, observed, isDeleting: false, isRenewalAskedFor: false, isUpdate: false, hasRun })
+      plan(parts, {
+        desired: wanted,
+        observed,
+        isDeleting: false,
+        isRenewalAskedFor: false,
+        isUpdate: false,
+        hasRun,
+      })
       return performance.now() - startedAt
     })
   return [
@@ -73,14 +80,14 @@ function partsOf({ folder }: Rig): PlanParts {
 }
 
 /** Packs of every kind: each with a namespace of its own and one that all share, two charts and three manifests; forty orders. */
-const wantedOf = (folder: string): Wanted =>
+const wantedOf = (folder: string): DesiredState =>
   wantedCluster({
     folder,
     kubernetes: { pack: 'edge-k8s', version: '1.34.4', config: 'clusterConfiguration: {}\n', stages: [] },
     packs: Array.from({ length: packCount }, (_each, index) => packOf(index)),
   })
 
-function packOf(index: number): WantedPack {
+function packOf(index: number): DesiredPack {
   const name = `pack-${index}`
   const given = { labels: { pack: name }, annotations: {} }
   return {

@@ -78,10 +78,10 @@ export interface RequestAudit {
   begin(request: AuditedRequest): string | undefined
   /**
    * Records how a request ended.
-   * @param begun what `begin` returned
+   * @param started what `begin` returned
    * @returns uid of the record, for the header `AuditUid`, as soon as the record is on the disk
    */
-  end(request: AuditedRequest, status: number, begun: string | undefined): Promise<string>
+  end(request: AuditedRequest, status: number, started: string | undefined): Promise<string>
 }
 
 declare module 'fastify' {
@@ -103,7 +103,7 @@ declare module 'fastify' {
     /** For a handler that waits for its turn: reads anew what there is, so that its record has none of the changes that came between. */
     readBefore: () => void
     /** What `begin` returned; empty before. */
-    auditBegun: string
+    auditStarted: string
     /** Writes the intent to the disk, on a route with `bestEffort`; for a handler that waits for something else anyway. */
     noteAudit: () => void
     /** The password was right: the request gets a record of its own, however it ends. */
@@ -143,13 +143,13 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
   /** Decided once, by the first call. */
   const isCounted = (request: FastifyRequest): boolean => {
     // Once the intent of a logged-in user is on the disk, the change may have been made in part.
-    const isAlone = request.isProven || (request.caller && request.auditBegun)
+    const isAlone = request.isProven || (request.caller && request.auditStarted)
     return (request.isCounted ??= !isAlone && !audit.admit(Boolean(request.caller)))
   }
   app.decorateRequest('noteAudit', function () {
     const { config, schema, url = '' } = this.routeOptions
     if (!config.audit || config.audit.bestEffort !== true) return
-    this.auditBegun = audit.begin(describe(this, config.audit, subjectOf(schema, url))) ?? ''
+    this.auditStarted = audit.begin(describe(this, config.audit, subjectOf(schema, url))) ?? ''
   })
   app.addHook('onRoute', (route) => {
     if (route.config?.audit === false) return
@@ -180,9 +180,9 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
             done()
             return
           }
-          const begun = audit.begin(describe(request, words, what))
-          request.auditBegun = begun ?? ''
-          done(begun === undefined ? unwritable() : undefined)
+          const started = audit.begin(describe(request, words, what))
+          request.auditStarted = started ?? ''
+          done(started === undefined ? unwritable() : undefined)
         },
       ]
     }
@@ -190,10 +190,10 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
       ...[route.onSend ?? []].flat(),
       async (request, reply) => {
         if (words.isTrial?.(request) === true || words.when?.(request) === false) return
-        const begun = request.auditBegun || undefined
+        const started = request.auditStarted || undefined
         if (reply.statusCode >= 400) isCounted(request)
         else if (look) noteChange(request, look)
-        name(reply, await audit.end(describe(request, words, what), reply.statusCode, begun))
+        name(reply, await audit.end(describe(request, words, what), reply.statusCode, started))
       },
     ]
   })

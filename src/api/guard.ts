@@ -123,10 +123,10 @@ function addSessionRequests(app: FastifyInstance, longMs: number): SessionReques
     const { raw } = request
     entry.ended = refusal
     entry.abort?.abort(refusal)
-    const hasBegun = reply.raw.headersSent
-    if (!raw.complete && !hasBegun) refuseBody(raw, reply.raw, refusal)
+    const hasStarted = reply.raw.headersSent
+    if (!raw.complete && !hasStarted) refuseBody(raw, reply.raw, refusal)
     const leftMs = longMs - (performance.now() - since)
-    const isCutOff = hasBegun && !entry.abort
+    const isCutOff = hasStarted && !entry.abort
     entry.timer = setTimeout(() => raw.socket.destroy(), Math.max(leftMs, isCutOff ? 0 : answerMs)).unref()
   }
 

@@ -70,7 +70,7 @@ export function createRefusalSum(callers: string): RefusalSum {
 }
 
 /** The entry for the intent of a sum, whose count is not known yet. */
-const begunEntry = (callers: string): AuditEntry =>
+const startedEntry = (callers: string): AuditEntry =>
   sumEntry(`an unknown number of more requests ${callers} were refused`)
 
 const sumEntry = (message: string): AuditEntry => ({
@@ -139,7 +139,7 @@ export function createFlood({ trail, callers, monotonic, onAdmitted }: FloodOpti
   let counting: Counting | undefined
 
   function begin(): Counting {
-    const noted = trail.begin(begunEntry(callers))
+    const noted = trail.begin(startedEntry(callers))
     const minutes = Math.max(1, Math.ceil(sumAllowance.waitMs() / minuteMs))
     sumAllowance.take()
     return {

@@ -74,10 +74,10 @@ export interface RequestAudit {
   begin(request: AuditedRequest): string | undefined
   /**
    * Records the outcome: in a record of its own, or in the sum of counted refusals, whose intents are then removed.
-   * @param begun the return value of `begin`, if it was called
+   * @param started the return value of `begin`, if it was called
    * @returns uid of the record, as soon as the record is on the disk; for a sum, as soon as its intent is
    */
-  end(request: AuditedRequest, status: number, begun: string | undefined): Promise<string>
+  end(request: AuditedRequest, status: number, started: string | undefined): Promise<string>
 }
 
 interface RequestAuditOptions {
@@ -94,14 +94,14 @@ export function createRequestAudit({ trail, batch, anonymous, users }: RequestAu
   return {
     admit: (hasSession) => (hasSession ? users : anonymous).admit(),
     begin: (request) => trail.begin(toEntry(request, null)),
-    async end(request, status, begun) {
+    async end(request, status, started) {
       if (request.isCounted) {
         const uid = (request.hasSession ? users : anonymous).count(addressGroup(request.address), status)
-        if (begun !== undefined) await batch.add({ entry: undefined, uid: begun, isIntent: true })
+        if (started !== undefined) await batch.add({ entry: undefined, uid: started, isIntent: true })
         return uid
       }
-      const uid = begun ?? trail.newUid()
-      await batch.add({ entry: toEntry(request, status), uid, isIntent: begun !== undefined })
+      const uid = started ?? trail.newUid()
+      await batch.add({ entry: toEntry(request, status), uid, isIntent: started !== undefined })
       return uid
     },
   }

@@ -207,9 +207,9 @@ export function createTrail({ store, database, clock, log, headFile }: TrailOpti
     headFile?.sync()
   }
 
-  const begun = store.intents()
-  for (const { uid, entry } of begun) unrecorded.set(uid, { ...entry, outcome: 'unknown', status: null })
-  if (begun.length > 0) write([])
+  const started = store.intents()
+  for (const { uid, entry } of started) unrecorded.set(uid, { ...entry, outcome: 'unknown', status: null })
+  if (started.length > 0) write([])
 
   return {
     append(entry, uid = newUid(), also) {

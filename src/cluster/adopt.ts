@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path'
 import { uidOf } from '../base/uid.ts'
 import { replaceFile } from '../system/files.ts'
 import type { ClusterRecord, NewCluster, ClusterStore } from './cluster-store.ts'
-import { preparedFiles, readWanted } from './desired/prepared.ts'
+import { preparedFiles, readDesired } from './desired/prepared.ts'
 import type { Sealed, RevisionStore } from './desired/revisions.ts'
-import type { ClusterSummary, Wanted } from './desired/wanted.ts'
+import type { ClusterSummary, DesiredState } from './desired/desired-state.ts'
 import { existsSync } from 'node:fs'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
@@ -111,13 +111,13 @@ async function readCopy(folder: string, sealed: Sealed): Promise<FoundCopy | und
 async function readBare(folder: string): Promise<FoundCopy | undefined> {
   const generations = (await readdir(folder)).filter((name) => /^\d+$/.test(name))
   const newest = Math.max(...generations.map(Number))
-  const wanted = await readJson<Wanted>(join(folder, String(newest), preparedFiles.wanted))
-  if (!wanted) return undefined
-  const { uid, name, generation, kubernetes, node } = wanted
+  const desired = await readJson<DesiredState>(join(folder, String(newest), preparedFiles.desired))
+  if (!desired) return undefined
+  const { uid, name, generation, kubernetes, node } = desired
   return {
     plain: undefined,
     cluster: {
-      ...{ uid, name, generation, folder: wanted.folder },
+      ...{ uid, name, generation, folder: desired.folder },
       summary: {
         kubernetes: { pack: kubernetes.pack, version: kubernetes.version },
         ...{ node, definition: { name: 'unknown', version: 'unknown', sha256: '' } },
@@ -176,14 +176,14 @@ export async function adopt(options: AdoptionOptions): Promise<boolean> {
   }
   const { cluster, plain, losses } = found
   const { uid, name, folder: generation } = cluster
-  const wanted = await readWanted({ ...cluster, deleteRequestedAt: 0 })
-  const begun: { readonly step: Step; readonly run: LastingRun }[] = []
-  for (const step of everyStep(parts, wanted)) {
+  const desired = await readDesired({ ...cluster, deleteRequestedAt: 0 })
+  const started: { readonly step: Step; readonly run: LastingRun }[] = []
+  for (const step of everyStep(parts, desired)) {
     const run = step.work.kind === 'action' ? await runs.find(runNameOf(step.key)) : undefined
-    if (run) begun.push({ step, run })
+    if (run) started.push({ step, run })
   }
   // Their files stay until the deletion has ended.
-  const isDeleting = begun.some(({ step }) => step.isDeletion)
+  const isDeleting = started.some(({ step }) => step.isDeletion)
   const message = [
     `the database was lost; the cluster ${name} is taken over from ${generation}${isDeleting ? ', and its deletion continues' : ', and its packs are applied again'}`,
     ...losses,
@@ -196,7 +196,7 @@ export async function adopt(options: AdoptionOptions): Promise<boolean> {
     })
     if (isDeleting) store.requestDeletion(clock.now())
     // Their programs may still run, and no other step may begin beside them.
-    for (const { step, run } of begun) if (!run.end) steps.begin(step, run.startedAt)
+    for (const { step, run } of started) if (!run.end) steps.begin(step, run.startedAt)
     events.add({ clusterUid: uid, reason: 'Adopted', message })
   })
   return true

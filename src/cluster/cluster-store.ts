@@ -2,8 +2,8 @@ import type { Database } from '../store/database.ts'
 import type { ClusterConfiguration } from './schemas.ts'
 import type { NewRevision, Sealed } from './desired/revisions.ts'
 import type { Seen } from './loop/seen.ts'
-import { begun, pending, type Standing } from './loop/states.ts'
-import type { ClusterSummary } from './desired/wanted.ts'
+import { started, pending, type ClusterStatus } from './loop/status.ts'
+import type { ClusterSummary } from './desired/desired-state.ts'
 
 /** A renewal of the certificates that an administrator has asked for. */
 export interface Renewal {
@@ -41,7 +41,7 @@ export interface ClusterRecord {
   /** The last revision with which it was Running; 0 before. */
   readonly goodGeneration: number
   /** As it was said last. */
-  readonly standing: Standing
+  readonly status: ClusterStatus
   /** What events were made of. */
   readonly seen: Seen
   /** The last renewal of its certificates that was asked for. */
@@ -73,7 +73,7 @@ export interface ClusterStore {
   requestDeletion(at: number): void
   /** It is Running with this generation, which is good by that. */
   noteRan(generation: number): void
-  noteStanding(standing: Standing): void
+  noteStatus(status: ClusterStatus): void
   noteSeen(seen: Seen): void
   noteRenewal(renewal: Renewal): void
   /** The certificates are renewed; without a renewal that was asked for: nothing. */
@@ -133,11 +133,11 @@ export function createClusterStore({ sql }: Database, sealed: Sealed): ClusterSt
         `UPDATE cluster SET generation = ?, folder = ?, summary = ?, posted = ?, sealed = ?, mark = ?, modified_at = ?,
         ran_generation = 0, standing = ?`,
         ...[generation, folder, JSON.stringify(summary), JSON.stringify(posted)],
-        ...[sealed.seal(JSON.stringify(sensitive)), mark, at, JSON.stringify(begun)],
+        ...[sealed.seal(JSON.stringify(sensitive)), mark, at, JSON.stringify(started)],
       ),
     noteRan: (generation) =>
       change('UPDATE cluster SET ran_generation = ?1, good_generation = ?1', generation),
-    noteStanding: (standing) => change('UPDATE cluster SET standing = ?', JSON.stringify(standing)),
+    noteStatus: (status) => change('UPDATE cluster SET standing = ?', JSON.stringify(status)),
     noteSeen: (seen) => change('UPDATE cluster SET seen = ?', JSON.stringify(seen)),
     noteRenewal: (renewal) => change('UPDATE cluster SET renewal = ?', JSON.stringify(renewal)),
     endRenewal: (at) =>
@@ -161,7 +161,7 @@ function recordOf(row: Row, sealed: Sealed): ClusterRecord {
     deleteRequestedAt: row.delete_requested_at,
     ranGeneration: row.ran_generation,
     goodGeneration: row.good_generation,
-    standing: JSON.parse(row.standing) as Standing,
+    status: JSON.parse(row.standing) as ClusterStatus,
     seen: JSON.parse(row.seen) as Seen,
     renewal: JSON.parse(row.renewal ?? 'null') as Renewal | null,
   }

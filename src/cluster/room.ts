@@ -5,20 +5,20 @@
 // `cluster/desired` accepts changes. `draft.ts` makes of a write the whole configuration that is wanted: the patch applied to what `GET` gives,
 // masks replaced by the stored values, refused what a cluster keeps for its life; a draft that differs in nothing ends there.
 // `change.ts` has it prepared and checked as a creation is, and stores it as a revision; creation, changes and upkeep have
-// one lock. `upkeep.ts` makes pins, folders of revisions and the copy for a lost database follow what is stored; each run does all of it, so a run
+// one lock. `file-sync.ts` makes pins, folders of revisions and the copy for a lost database follow what is stored; each run does all of it, so a run
 // that was cut off loses nothing. A rollback is a write too: it is prepared anew from the definition of the old revision, so that it is checked as
 // any other. The loop makes one revision by itself, `cluster/loop/activation.ts`: the last good one with the Kubernetes that runs, where a pack
 // failed on a new version (ADR 27); it holds the same lock. JSON Patch is code of our own (`patches.ts`): 120 lines, which name the place of an
 // error and bound what copies of copies make; the libraries do neither.
 //
-// `reconcile.ts` is the loop. Each turn looks at the host (`looks.ts`, `observed.ts`), plans (`plan.ts`), tells what has changed (`seen.ts` makes
-// the events, `states.ts` the state), does one step (`step-work.ts`, `cluster/loop/step-runner.ts`), and looks again (ADR 26). While a step runs,
+// `reconcile.ts` is the loop. Each turn looks at the host (`observer.ts`, `observed.ts`), plans (`plan.ts`), tells what has changed (`seen.ts` makes
+// the events, `status.ts` the state), does one step (`step-work.ts`, `cluster/loop/step-runner.ts`), and looks again (ADR 26). While a step runs,
 // it looks every five seconds, so that the state is never old. `plan`, `seen` and `states` are pure. The parts are handed in: `engine` makes
 // Kubernetes, `host` records and restores this host and holds the virtual address, `packs` installs and watches, `events` keeps what happened.
 //
 // How the loop goes from one revision to the next: `activation.ts` begins the revision that waits when no step runs, and goes back to
 // the last good one; `verdict.ts` is pure: whether the revision that is being applied may still come, has to go, or waits for an operator.
-// `looks.ts` has the times that are compared with the limits of the configuration. `desired/diff.ts` is pure too: in what two
+// `observer.ts` has the times that are compared with the limits of the configuration. `desired/diff.ts` is pure too: in what two
 // revisions differ, and what restarts for it.
 
 import type { ContentRoom } from '../content/room.ts'
@@ -32,7 +32,7 @@ import { type ClusterEvent, createAddEvent, createEventLog, conditionsOf } from 
 import { type Histogram, createHistogram } from '../base/histogram.ts'
 import type { FiguresOf, Ground, Room } from '../root/room.ts'
 import type { about } from './about.ts'
-import type { Standing } from './loop/states.ts'
+import type { ClusterStatus } from './loop/status.ts'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createLock } from '../base/lock.ts'
@@ -48,7 +48,7 @@ import { adopt, followCopy, writeCopy } from './adopt.ts'
 import { createCertificates } from './api/certificates.ts'
 import { createChange } from './desired/change.ts'
 import { withDefinition } from './desired/edits.ts'
-import { createUpkeep } from './desired/upkeep.ts'
+import { createFileSync } from './desired/file-sync.ts'
 import { createClusterStore } from './cluster-store.ts'
 import { givenIn } from './desired/configuration.ts'
 import { createCreation, pinHolder, createExamine, createRequestStore } from './desired/creation.ts'
@@ -71,7 +71,7 @@ import {
 } from './api/platform.ts'
 import { createPreflight, createContentPreflight } from './desired/preflight.ts'
 import { createPrepare } from './desired/prepare.ts'
-import { readProfiles, readWanted } from './desired/prepared.ts'
+import { readProfiles, readDesired } from './desired/prepared.ts'
 import { createReading, noCluster } from './api/reading.ts'
 import { createReconcile } from './loop/reconcile.ts'
 import {
@@ -88,7 +88,7 @@ import { createRevisionStore, createSealed } from './desired/revisions.ts'
 import { createStepRunner } from './loop/step-runner.ts'
 import { createStepStore } from './loop/step-store.ts'
 import { createCopies } from './loop/activation.ts'
-import type { Wanted } from './desired/wanted.ts'
+import type { DesiredState } from './desired/desired-state.ts'
 
 /** What the room of the cluster is made of. */
 interface ClusterOptions {
@@ -119,12 +119,12 @@ interface ClusterOptions {
 
 /** The metrics of the room. @param ends how many steps have ended, by how */
 const clusterFigures = (
-  standing: Standing | undefined,
+  status: ClusterStatus | undefined,
   ends: Readonly<Record<string, number>>,
   durations: Pick<Histogram, 'figures'>,
 ): FiguresOf<typeof about.families> => ({
-  edgehostd_cluster_phase: standing && [{ labels: { phase: standing.phase }, value: 1 }],
-  edgehostd_cluster_healthy: standing && Number(standing.health.status === 'Healthy'),
+  edgehostd_cluster_phase: status && [{ labels: { phase: status.phase }, value: 1 }],
+  edgehostd_cluster_healthy: status && Number(status.health.status === 'Healthy'),
   edgehostd_cluster_steps_total: Object.entries(ends).map(([result, value]) => ({
     labels: { result },
     value,
@@ -196,10 +196,10 @@ export async function createCluster(
   })
   const parts = { host: clusterHost, engine, packs }
   /** Looks at what the packs stand on. */
-  async function observeBase(wanted: Wanted, signal: AbortSignal): Promise<Omit<Observed, 'packs'>> {
+  async function observeBase(desired: DesiredState, signal: AbortSignal): Promise<Omit<Observed, 'packs'>> {
     const [ofHost, ofEngine] = await Promise.all([
-      clusterHost.observe(wanted, signal),
-      engine.observe(wanted, signal),
+      clusterHost.observe(desired, signal),
+      engine.observe(desired, signal),
     ])
     return { ...ofHost, engine: ofEngine }
   }
@@ -233,14 +233,17 @@ export async function createCluster(
       ...{ runs, store: steps, calls: { ...engine.calls, ...packs.calls }, program: programs.step },
       ...{ now: () => clock.now(), log },
     }),
-    async observe(wanted, signal) {
+    async observe(desired, signal) {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(longestWatchMs)])
-      const [rest, ofPacks] = await Promise.all([observeBase(wanted, signal), packs.observe(wanted, limited)])
+      const [rest, ofPacks] = await Promise.all([
+        observeBase(desired, signal),
+        packs.observe(desired, limited),
+      ])
       return withoutSecrets({ ...rest, packs: ofPacks }, hide())
     },
     eventOf: (step, line) =>
       engine.eventOf(step, line) ?? packs.eventOf(step, line) ?? clusterHost.eventOf(step, line),
-    readWanted,
+    readDesired,
     // What is left pinned of content that cannot be used now, a job lets go.
     release: () =>
       content
@@ -254,11 +257,11 @@ export async function createCluster(
       ends[end] += 1
       if (end === 'done') durations.observe(durationMs / 1_000)
     },
-    onStanding() {
+    onStatus() {
       void host.refresh()
       // Another revision may be active.
       const active = store.current()?.generation
-      if (active !== undefined && active !== keptUp) void upkeep.run()
+      if (active !== undefined && active !== keptUp) void fileSync.run()
       keptUp = active
     },
   })
@@ -296,7 +299,7 @@ export async function createCluster(
     requests: createRequestStore(database),
   })
   const { copies, copyTime } = createCopies(engine, revisions)
-  const upkeep = createUpkeep({
+  const fileSync = createFileSync({
     ...{ store, revisions, content, inTurn, log },
     isComplete: () => isComplete && isKnown,
     followCopy: (record) => followCopy(record, revisions.find(record.generation)?.plain, sealed),
@@ -305,18 +308,18 @@ export async function createCluster(
   const change = createChange({
     ...{ database, store, revisions, sealed, inTurn, examine, facts, content, parts, clock },
     add: addEvent,
-    observe: async (wanted, signal) => ({
-      ...(await observeBase(wanted, signal)),
+    observe: async (desired, signal) => ({
+      ...(await observeBase(desired, signal)),
       packs: reconcile.observed()?.packs ?? new Map(),
     }),
     ...{ copies, copyTime },
     onAccepted() {
       onAccepted()
-      void upkeep.run()
+      void fileSync.run()
     },
   })
   const reading = createReading({
-    ...{ store, revisions, hostId, clock, standing: reconcile.standing, kubeconfig: engine.kubeconfig },
+    ...{ store, revisions, hostId, clock, status: reconcile.status, kubeconfig: engine.kubeconfig },
     details: createDetails({
       ...{ hostId, architecture, version, clock, steps: steps.list },
       scheduleAt() {
@@ -374,14 +377,14 @@ export async function createCluster(
     const record = store.current()
     if (!record) throw noCluster()
     const seen = reconcile.observed()
-    const [profiles, wanted, explained] = await Promise.all([
+    const [profiles, desired, explained] = await Promise.all([
       readProfiles(record),
-      readWanted(record),
+      readDesired(record),
       seen && explain ? packs.explain(seen.packs, AbortSignal.timeout(longestExplanationMs)) : seen?.packs,
     ])
     const observed = seen && explained && withoutSecrets({ ...seen, packs: explained }, hide())
     return applicationsOf({
-      ...{ profiles, wanted, observed, records: packs.records(), steps: steps.list(), hide: hide() },
+      ...{ profiles, desired, observed, records: packs.records(), steps: steps.list(), hide: hide() },
       given: givenIn(record.posted.spec ?? {}),
     })
   }
@@ -391,7 +394,7 @@ export async function createCluster(
     ...{ definitions: definition, problemOf: own.problemOf, record: audit },
   })
   const platformReport = createPlatformReport({
-    ...{ store, standing: reconcile.standing, steps: steps.list, kubeconfig: engine.kubeconfig },
+    ...{ store, status: reconcile.status, steps: steps.list, kubeconfig: engine.kubeconfig },
     conditions: () => conditionsOf(events, 'cluster'),
     applications: () => applications(false),
   })
@@ -435,9 +438,9 @@ export async function createCluster(
     jobs: [
       { name: 'cluster-events', schedule: '41 * * * *', stuckAfterMs: 3_600_000, run: () => events.retain() },
       // Another disk may be mounted for the content, or its pins be lost.
-      { name: 'cluster-content', schedule: '*/5 * * * *', stuckAfterMs: 3_600_000, run: upkeep.run },
+      { name: 'cluster-content', schedule: '*/5 * * * *', stuckAfterMs: 3_600_000, run: fileSync.run },
     ],
-    figures: () => clusterFigures(reconcile.standing(), ends, durations),
+    figures: () => clusterFigures(reconcile.status(), ends, durations),
     // Before a request may create a cluster.
     async prepare() {
       const { folder, hostRecord } = paths
@@ -455,7 +458,7 @@ export async function createCluster(
         })
       unwatch = engine.watch(reconcile.wake)
       reconcile.start()
-      void upkeep.run()
+      void fileSync.run()
     },
     async stop() {
       unwatch?.()

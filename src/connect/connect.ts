@@ -6,14 +6,14 @@ import type { EdgeHostRegistration } from '../platform/hosts/schemas.ts'
 import { reportedFacts, toRegistration } from '../uplink/facts.ts'
 import { passingHostKey, readHostKey, registeredName } from '../uplink/host-key.ts'
 import type { PlatformLink } from '../uplink/schemas.ts'
-import { readWanted, type KeptWanted } from '../uplink/wanted/wanted-store.ts'
+import { readKeptOrder, type KeptOrder } from '../uplink/desired/desired-store.ts'
 import { checkPlatform, command } from './checks.ts'
 import { dropInText, requireEffective, type PlatformSettings } from './drop-in.ts'
 import { discardStaged, inTurn, requireReplaceable, staged, stageFiles } from './files.ts'
 import { effectiveOf, readClusterUid, readHost, readLink, restartDaemon, type ThisHost } from './host.ts'
 
 /** What the operator has given. */
-export interface Wish {
+export interface ConnectRequest {
   /** `https://name:port`. */
   readonly url: string
   /** Empty where none is given: then the platform has to know the host by its key. */
@@ -26,7 +26,7 @@ export interface Wish {
 }
 
 export interface ConnectOptions extends ThisHost {
-  readonly wish: Wish
+  readonly request: ConnectRequest
   readonly now: () => number
   /** For each step of the checks. */
   readonly timeoutMs?: number
@@ -47,8 +47,8 @@ export const connectHost = (options: ConnectOptions): Promise<PlatformLink> =>
   inTurn(options.places, () => connect(options))
 
 async function connect(options: ConnectOptions): Promise<PlatformLink> {
-  const { wish, places, client, load, say } = options
-  const { url, authorities, fingerprint, proxy } = wish
+  const { request: request, places, client, load, say } = options
+  const { url, authorities, fingerprint, proxy } = request
   await requireReplaceable(places)
   const host = await readHost(client)
   const { isConnected, made } = await requireConnectable(options)
@@ -79,7 +79,7 @@ async function connect(options: ConnectOptions): Promise<PlatformLink> {
     )
   if (made) say(`cluster: ${made.name} was made by this platform, which takes it back`)
 
-  const files = await stageFiles(places, { token: wish.token, authorities, dropIn: text })
+  const files = await stageFiles(places, { token: request.token, authorities, dropIn: text })
   try {
     const asStaged = {
       ...settings,
@@ -103,12 +103,12 @@ interface Connectable {
   /** Whether the host is connected to this platform already. */
   readonly isConnected: boolean
   /** The cluster of this host, where a platform has made it; which one is known only after the checks. */
-  readonly made?: Pick<KeptWanted, 'tenantUid' | 'name'>
+  readonly made?: Pick<KeptOrder, 'tenantUid' | 'name'>
 }
 
 /** Requires that nothing stands against a connection. @throws Failure */
 async function requireConnectable({
-  wish,
+  request: request,
   client,
   load,
   stateDirectory,
@@ -116,7 +116,7 @@ async function requireConnectable({
   const effective = effectiveOf(await load(undefined, false))
   const present = effective('platform.url')?.value
   if (effective('host.mode')?.value === 'connected' && typeof present === 'string') {
-    if (URL.parse(present)?.origin === wish.url) return { isConnected: true }
+    if (URL.parse(present)?.origin === request.url) return { isConnected: true }
     throw new Failure(
       'failed',
       `this host is connected to ${oneLine(present)}; first: ${command('platform disconnect')}. Nothing was changed`,
@@ -124,8 +124,8 @@ async function requireConnectable({
   }
   const cluster = await readClusterUid(client)
   if (cluster === undefined) return { isConnected: false }
-  const wanted = await readWanted(stateDirectory)
-  if (wanted?.uid === cluster) return { isConnected: false, made: wanted }
+  const kept = await readKeptOrder(stateDirectory)
+  if (kept?.uid === cluster) return { isConnected: false, made: kept }
   throw new Failure(
     'failed',
     `this host has a cluster that was made here, and a platform does not take over such clusters; delete it first: ${command('cluster delete --wait')}. Nothing was changed`,
@@ -135,7 +135,7 @@ async function requireConnectable({
 /** What the host will register with. */
 async function registrationOf(
   host: EdgeHostInfo,
-  { wish: { token }, stateDirectory }: ConnectOptions,
+  { request: { token }, stateDirectory }: ConnectOptions,
 ): Promise<EdgeHostRegistration> {
   const { publicKey } = (await readHostKey(stateDirectory)) ?? passingHostKey()
   const { id, name: given } = host.metadata

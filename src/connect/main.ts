@@ -69,7 +69,7 @@ async function main(): Promise<void> {
     const link = await connectHost({
       ...host,
       now: () => Date.now(),
-      wish: {
+      request: {
         ...{ url: parsePlatformUrl(url), token: tokenFile === undefined ? '' : readToken(tokenFile) },
         ...(caFile === undefined ? {} : { authorities: readAuthorities(caFile) }),
         ...(fingerprint === undefined ? {} : { fingerprint: parseFingerprint(fingerprint) }),

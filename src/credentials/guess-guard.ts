@@ -139,9 +139,9 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
     perKey: options.userFailuresPerHour,
     windowMs: hourMs,
   })
-  const begun = clock.monotonic()
+  const startedAt = clock.monotonic()
   const kept = store.read()
-  const nowMs = () => Math.floor(kept.now + clock.monotonic() - begun)
+  const nowMs = () => Math.floor(kept.now + clock.monotonic() - startedAt)
   kept.kept.forEach(restore)
   let isBehind = false
 

@@ -12,7 +12,7 @@ import type { Event } from '../cluster/events/schemas.ts'
 export const clusterPath = '/v1/edge-mgmt/cluster'
 export const hostPath = '/v1/edge-mgmt/edgehosts/current'
 
-interface DetailsWish {
+interface DetailsRequest {
   /** Its delivery is audited. */
   readonly withKubeconfig?: boolean
 }
@@ -20,7 +20,7 @@ interface DetailsWish {
 /** The cluster; undefined where there is none. @throws Failure */
 export async function readDetails(
   { client }: Pick<Context, 'client'>,
-  { withKubeconfig = false }: DetailsWish = {},
+  { withKubeconfig = false }: DetailsRequest = {},
 ): Promise<ClusterDetails | undefined> {
   const path = `${clusterPath}/details${withKubeconfig ? '' : '?kubeconfig=false'}`
   const reply = await client.ask({ method: 'GET', path })
@@ -32,9 +32,9 @@ export async function readDetails(
 /** The cluster. @throws Failure, also where there is none */
 export async function requireDetails(
   context: Pick<Context, 'client'>,
-  wish?: DetailsWish,
+  request?: DetailsRequest,
 ): Promise<ClusterDetails> {
-  const details = await readDetails(context, wish)
+  const details = await readDetails(context, request)
   if (details === undefined) throw noCluster()
   return details
 }
@@ -113,7 +113,7 @@ export function createEventScreen(
     async show(event) {
       const { step = '', reason, message, metadata } = event
       const at = Date.parse(metadata.creationTimestamp)
-      const begun = running.get(step)
+      const started = running.get(step)
       if (beginReasons.includes(reason)) running.set(step, { title: oneLine(message), since: at })
       if (endReasons.includes(reason)) running.delete(step)
       line.clear()
@@ -122,7 +122,9 @@ export function createEventScreen(
         output.write(Buffer.from('---\n'))
         await output.show(event, () => '')
       } else
-        output.write(Buffer.from(`${renderEvent(event, output.paper.columns, begun && at - begun.since)}\n`))
+        output.write(
+          Buffer.from(`${renderEvent(event, output.paper.columns, started && at - started.since)}\n`),
+        )
       draw()
     },
     end() {

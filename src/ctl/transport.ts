@@ -96,7 +96,7 @@ If they match, remove the old key and connect again: ${program.ctl} forget ${nam
  * Accepts the key of an unknown host and stores it, if the fingerprint is the given one or the user confirms it.
  * @throws Failure untrusted
  */
-function meetHost(certificate: X509Certificate, { target, expected, ask, say }: TrustOptions): void {
+function trustNewHost(certificate: X509Certificate, { target, expected, ask, say }: TrustOptions): void {
   const { fingerprint256: fingerprint } = certificate
   if (expected !== undefined) {
     if (bare(expected) !== bare(fingerprint))
@@ -275,7 +275,7 @@ async function openTrusted(target: HostTarget, trust: TrustOptions, signal: Abor
     socket.destroy()
     if (known) throw changedKey(target, known, certificate)
     // The server would not wait for the user's answer, so the next round opens a new connection.
-    meetHost(certificate, trust)
+    trustNewHost(certificate, trust)
   }
 }
 

@@ -64,7 +64,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     if (damaged !== undefined) throw notWhole(damaged)
   }
   // Twenty users who filter at once wait for each other, and none is refused.
-  let begun: Tenant | undefined
+  let firstTenant: Tenant | undefined
   const state = await openState({
     settings: config.state,
     migrations,
@@ -73,16 +73,16 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     log,
     whole: {
       hasFiles: hasKeptFolders,
-      isBegun: hasTenant,
+      hasStarted: hasTenant,
       isUsed: hasTrail,
       begin(opened) {
-        begun = openTenant({ database: opened, clock })
+        firstTenant = openTenant({ database: opened, clock })
       },
       refuse: notWhole,
     },
   })
   const { database, read, secrets } = state
-  const tenant = begun ?? openTenant({ database, clock })
+  const tenant = firstTenant ?? openTenant({ database, clock })
   const listTokens = createContinueTokens(secrets.derive('continue token'))
   const audit = createAudit({
     settings: config.audit,

@@ -90,11 +90,11 @@ export function createFact<T>(options: FactOptions<T>): Fact<T> {
   const failed = (error: unknown) => note([error instanceof Error ? error.message : String(error)], error)
 
   const readings = createSharedRun(async () => {
-    const begunAt = monotonic()
+    const startedAt = monotonic()
     try {
       await read().then(succeeded, failed)
     } finally {
-      durationMs = monotonic() - begunAt
+      durationMs = monotonic() - startedAt
       isLate = false
     }
   })

@@ -62,7 +62,7 @@ export function createJobs(
 ): Jobs {
   const runningSince = new Map<string, number>()
   // Of any job; undefined while none is scheduled.
-  let lastBegunAt: number | undefined
+  let lastStartedAt: number | undefined
   let plans: Plan[] = []
   let timer: NodeJS.Timeout | undefined
   const counts = new Map<string, Count>(
@@ -70,9 +70,9 @@ export function createJobs(
   )
 
   async function runOnce(job: Job): Promise<void> {
-    const begunAt = monotonic()
-    lastBegunAt = begunAt
-    runningSince.set(job.name, begunAt)
+    const startedAt = monotonic()
+    lastStartedAt = startedAt
+    runningSince.set(job.name, startedAt)
     const count = counts.get(job.name)
     try {
       await job.run()
@@ -84,7 +84,7 @@ export function createJobs(
       runningSince.delete(job.name)
       if (count) {
         count.runs += 1
-        count.durationMs = monotonic() - begunAt
+        count.durationMs = monotonic() - startedAt
       }
     }
   }
@@ -116,14 +116,14 @@ export function createJobs(
   }
 
   const isAlive = () =>
-    monotonic() - (lastBegunAt ?? monotonic()) <= longestPauseMs &&
+    monotonic() - (lastStartedAt ?? monotonic()) <= longestPauseMs &&
     table.every(
       ({ name, stuckAfterMs }) => monotonic() - (runningSince.get(name) ?? monotonic()) <= stuckAfterMs,
     )
 
   return {
     background() {
-      lastBegunAt = monotonic()
+      lastStartedAt = monotonic()
       plans = table.map((job) => {
         const task = createTask(job.schedule, () => runOnce(job), { name: job.name })
         return { job, task, at: nextRun(task) }
@@ -134,7 +134,7 @@ export function createJobs(
       clearTimeout(timer)
       for (const { task } of plans) void task.destroy()
       plans = []
-      lastBegunAt = undefined
+      lastStartedAt = undefined
     },
     isAlive,
     checks: [{ name: 'jobs', kind: 'alive', holds: isAlive }],

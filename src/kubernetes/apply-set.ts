@@ -82,7 +82,7 @@ interface ApplySetOptions {
 interface Located {
   readonly resource: Resource
   /** As it is applied. */
-  readonly wanted: KubernetesObject
+  readonly desired: KubernetesObject
   readonly entry: InventoryEntry
 }
 
@@ -107,8 +107,8 @@ export function createApplySet(options: ApplySetOptions): ApplySet {
     }
   }
 
-  async function applyOne({ resource, wanted }: Located, signal: AbortSignal): Promise<void> {
-    const stored = await client.apply(resource, wanted, signal)
+  async function applyOne({ resource, desired: desired }: Located, signal: AbortSignal): Promise<void> {
+    const stored = await client.apply(resource, desired, signal)
     // It would be gone a moment later.
     if (stored.metadata.deletionTimestamp !== undefined)
       throw new KubernetesError(409, 'Conflict', 'an object of this name is still being deleted')
@@ -201,9 +201,9 @@ export function createApplySet(options: ApplySetOptions): ApplySet {
           unlocated.set(each, resource)
           continue
         }
-        const wanted = prepared(each.object, resource.isNamespaced ? each.namespace : undefined, owner)
-        const entry = entryOf(wanted)
-        located.set(each, { resource, wanted, entry })
+        const desired = prepared(each.object, resource.isNamespaced ? each.namespace : undefined, owner)
+        const entry = entryOf(desired)
+        located.set(each, { resource, desired, entry })
         if (!known.has(keyOf(entry))) known.set(keyOf(entry), entry)
       }
       if (known.size > knownBefore) onInventory([...known.values()])

@@ -21,35 +21,35 @@ const failed = (message: string): Readiness => ({ status: 'Failed', message })
 
 /** What is first not as wanted: a number of objects, how many are wanted, and what they are. */
 function firstTooFew(counts: readonly (readonly [is: number, wanted: number, what: string])[]) {
-  const found = counts.find(([is, wanted]) => is < wanted)
+  const found = counts.find(([is, desired]) => is < desired)
   return found && inProgress(`${found[0]} of ${found[1]} ${found[2]}`)
 }
 
 const counter = (object: KubernetesObject) => ({
   status: (name: string) => numberAt(object, ['status', name]) ?? 0,
-  wanted: numberAt(object, ['spec', 'replicas']) ?? 1,
+  desired: numberAt(object, ['spec', 'replicas']) ?? 1,
 })
 
-const tooMany = (is: number, wanted: number) =>
-  is > wanted ? inProgress(`${is - wanted} pods more than wanted have to end`) : undefined
+const tooMany = (is: number, desired: number) =>
+  is > desired ? inProgress(`${is - desired} pods more than wanted have to end`) : undefined
 
 const statefulSet: Rule = (object) => {
   // The operator of the cluster deletes its pods.
   if (textAt(object, ['spec', 'updateStrategy', 'type']) === 'OnDelete') return current()
-  const { status, wanted } = counter(object)
+  const { status, desired: desired } = counter(object)
   const early =
     firstTooFew([
-      [status('replicas'), wanted, 'pods exist'],
-      [status('readyReplicas'), wanted, 'pods are ready'],
-    ]) ?? tooMany(status('replicas'), wanted)
+      [status('replicas'), desired, 'pods exist'],
+      [status('readyReplicas'), desired, 'pods are ready'],
+    ]) ?? tooMany(status('replicas'), desired)
   if (early !== undefined) return early
   const partition = numberAt(object, ['spec', 'updateStrategy', 'rollingUpdate', 'partition'])
   if (partition !== undefined)
     return (
-      firstTooFew([[status('updatedReplicas'), wanted - partition, 'pods are of the new version']]) ??
+      firstTooFew([[status('updatedReplicas'), desired - partition, 'pods are of the new version']]) ??
       current()
     )
-  const late = firstTooFew([[status('currentReplicas'), wanted, 'pods are of the current version']])
+  const late = firstTooFew([[status('currentReplicas'), desired, 'pods are of the current version']])
   if (late !== undefined) return late
   const revision = (name: string) => textAt(object, ['status', name])
   return revision('currentRevision') === revision('updateRevision')
@@ -64,16 +64,16 @@ const deployment: Rule = (object) => {
   const progressing = conditionOf(object, 'Progressing')
   if (progressing?.reason === 'ProgressDeadlineExceeded')
     return failed(progressing.message || 'its progress deadline is exceeded')
-  const { status, wanted } = counter(object)
+  const { status, desired: desired } = counter(object)
   const early =
     firstTooFew([
-      [status('replicas'), wanted, 'pods exist'],
-      [status('updatedReplicas'), wanted, 'pods are of the new version'],
+      [status('replicas'), desired, 'pods exist'],
+      [status('updatedReplicas'), desired, 'pods are of the new version'],
     ]) ??
-    tooMany(status('replicas'), wanted) ??
+    tooMany(status('replicas'), desired) ??
     firstTooFew([
       [status('availableReplicas'), status('updatedReplicas'), 'pods are available'],
-      [status('readyReplicas'), wanted, 'pods are ready'],
+      [status('readyReplicas'), desired, 'pods are ready'],
     ])
   if (early !== undefined) return early
   const deadline = numberAt(object, ['spec', 'progressDeadlineSeconds']) ?? noDeadline
@@ -87,30 +87,30 @@ const deployment: Rule = (object) => {
 const replicaSet: Rule = (object) => {
   const failure = conditionOf(object, 'ReplicaFailure')
   if (failure && isTrue(failure.status)) return inProgress(failure.message || 'its pods cannot be made')
-  const { status, wanted } = counter(object)
+  const { status, desired: desired } = counter(object)
   return (
     firstTooFew([
-      [status('fullyLabeledReplicas'), wanted, 'pods are labelled'],
-      [status('availableReplicas'), wanted, 'pods are available'],
-      [status('readyReplicas'), wanted, 'pods are ready'],
+      [status('fullyLabeledReplicas'), desired, 'pods are labelled'],
+      [status('availableReplicas'), desired, 'pods are available'],
+      [status('readyReplicas'), desired, 'pods are ready'],
     ]) ??
-    tooMany(status('replicas'), wanted) ??
+    tooMany(status('replicas'), desired) ??
     current()
   )
 }
 
 const daemonSet: Rule = (object) => {
-  const wanted = numberAt(object, ['status', 'desiredNumberScheduled'])
+  const desired = numberAt(object, ['status', 'desiredNumberScheduled'])
   const isSeen = numberAt(object, ['status', 'observedGeneration']) !== undefined
-  if (object.metadata.generation === undefined || !isSeen || wanted === undefined)
+  if (object.metadata.generation === undefined || !isSeen || desired === undefined)
     return inProgress('its controller has not seen it yet')
   const { status } = counter(object)
   return (
     firstTooFew([
-      [status('currentNumberScheduled'), wanted, 'pods exist'],
-      [status('updatedNumberScheduled'), wanted, 'pods are of the new version'],
-      [status('numberAvailable'), wanted, 'pods are available'],
-      [status('numberReady'), wanted, 'pods are ready'],
+      [status('currentNumberScheduled'), desired, 'pods exist'],
+      [status('updatedNumberScheduled'), desired, 'pods are of the new version'],
+      [status('numberAvailable'), desired, 'pods are available'],
+      [status('numberReady'), desired, 'pods are ready'],
     ]) ?? current()
   )
 }

@@ -92,7 +92,7 @@ export async function workOff<Item>(queue: Queue<Item>): Promise<void> {
   let pending = queue.items
   let pauseMs = firstPauseMs
   let movedAt = performance.now()
-  let told = ''
+  let reported = ''
   for (;;) {
     const { late, reason } = await workOnce(queue, pending)
     if (late.length === 0) return
@@ -103,7 +103,7 @@ export async function workOff<Item>(queue: Queue<Item>): Promise<void> {
     const waitedMs = performance.now() - movedAt
     if (waitedMs >= patienceMs)
       throw new ApplyFailed(`${reason}; it was tried again for ${Math.round(waitedMs / 1_000)} s`)
-    if (waitedMs >= quietMs && told !== reason) onLine(`waits: ${(told = reason)}`)
+    if (waitedMs >= quietMs && reported !== reason) onLine(`waits: ${(reported = reason)}`)
     pending = late
     await sleep(pauseMs, undefined, { signal })
     pauseMs = Math.min(pauseMs * 2, longestPauseMs)

@@ -18,9 +18,9 @@ export const pemBlocks = (text: string): readonly string[] => text.match(block) 
  */
 export function certificatesIn(pem: string): readonly X509Certificate[] {
   const blocks = pemBlocks(pem)
-  const begun = pem.match(beginning)?.length ?? 0
-  if (begun > blocks.length)
-    throw new Error(`${begun} certificates begin in it, and ${blocks.length} of them are whole`)
+  const certificates = pem.match(beginning)?.length ?? 0
+  if (certificates > blocks.length)
+    throw new Error(`${certificates} certificates begin in it, and ${blocks.length} of them are whole`)
   if (blocks.length === 0) throw new Error('it has no certificate in PEM, -----BEGIN CERTIFICATE-----')
   return blocks.map((each, index) => {
     try {

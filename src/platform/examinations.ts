@@ -19,7 +19,7 @@ import { CommandFailed } from '../system/runner.ts'
 import { platformErrors } from './codes.ts'
 
 /** On whose behalf something is examined. */
-export interface Asker {
+export interface ExaminationCaller {
   /** Projects take turns, and their askers within them, so that many requests of one do not keep the others waiting. */
   readonly projectUid: string
   readonly name: string
@@ -32,14 +32,22 @@ export type ProfileText = Buffer | AsyncIterable<Buffer>
 /** Examines what users send, and builds definitions, in a process of its own: `examine.cjs`, src/definition/examination. */
 export interface Examinations {
   /** @throws AppError why the pack is refused; NotReady if too many wait */
-  pack(order: PackOrder['pack'], asker: Asker): Promise<ExaminedPack>
+  pack(order: PackOrder['pack'], caller: ExaminationCaller): Promise<ExaminedPack>
   /** @param text the profile as it was sent, whole or in pieces. @throws AppError why it is refused; NotReady if too many wait */
-  profile(order: ExportOrder['profile'], text: ProfileText, asker: Asker): Promise<ExaminedExport>
+  profile(
+    order: ExportOrder['profile'],
+    text: ProfileText,
+    caller: ExaminationCaller,
+  ): Promise<ExaminedExport>
   /**
    * @param requireSame called when its turn has come; throws if what the order names has changed since
    * @throws AppError of the disk; NotReady if too many wait
    */
-  cluster(order: ClusterOrder['cluster'], asker: Asker, requireSame: () => void): Promise<ExaminedCluster>
+  cluster(
+    order: ClusterOrder['cluster'],
+    caller: ExaminationCaller,
+    requireSame: () => void,
+  ): Promise<ExaminedCluster>
   /** Ends all; resolves when no process writes any more. */
   stop(): Promise<void>
 }
@@ -69,11 +77,11 @@ export function createExaminations(worker: WorkerOptions): Examinations {
 
   async function run(
     input: AsyncIterable<string>,
-    asker: Asker,
+    caller: ExaminationCaller,
     refuseCost: (reason: Cost, what: string) => AppError,
     onTurn?: () => void,
   ): Promise<Finding> {
-    const signal = AbortSignal.any([asker.signal, stopping.signal])
+    const signal = AbortSignal.any([caller.signal, stopping.signal])
     const work = async () => {
       signal.throwIfAborted()
       onTurn?.()
@@ -92,24 +100,24 @@ export function createExaminations(worker: WorkerOptions): Examinations {
       return finding
     }
     // An examination whose client is gone keeps no place in the queue.
-    return turns.run({ group: asker.projectUid, member: asker.name }, work, signal)
+    return turns.run({ group: caller.projectUid, member: caller.name }, work, signal)
   }
 
   return {
-    async pack(order, asker) {
-      const finding = await run(lines({ pack: order }), asker, (reason, what) =>
+    async pack(order, caller) {
+      const finding = await run(lines({ pack: order }), caller, (reason, what) =>
         refuse(reason, undefined, what),
       )
       if ('pack' in finding) return finding.pack
       throw otherOrder()
     },
-    async profile(order, text, asker) {
-      const finding = await run(lines({ profile: order }, text), asker, refuseProfile)
+    async profile(order, text, caller) {
+      const finding = await run(lines({ profile: order }, text), caller, refuseProfile)
       if ('profile' in finding) return finding.profile
       throw otherOrder()
     },
-    async cluster(order, asker, requireSame) {
-      const finding = await run(lines({ cluster: order }), asker, refuseCluster, requireSame)
+    async cluster(order, caller, requireSame) {
+      const finding = await run(lines({ cluster: order }), caller, refuseCluster, requireSame)
       if ('cluster' in finding) return finding.cluster
       throw otherOrder()
     },

@@ -4,7 +4,7 @@
 // transaction that finds the project (`RequireProject`) or another row of it, without which the project is not deleted. `Packs.folderOf` is what
 // `definition build` reads. `definition/read/choose-version.ts` says which pack a tag means, there and here.
 //
-// Clusters of the platform (ADR 31) are in `platform/clusters`. `wishes.ts` reads what a request asks for, `examine-wish.ts` has it checked and built
+// Clusters of the platform (ADR 31) are in `platform/clusters`. `requests.ts` reads what a request asks for, `examine-request.ts` has it checked and built
 // by `examine.cjs` (`definition/examination/examine-cluster.ts`), and `clusters.ts` writes it with the next number. `downloads.ts` keeps the header
 // of each heartbeat's reply in memory. `downloads.ts` gives the bytes around the definition and its file, which `api/send-file.ts` sends, as it
 // sends the blobs of the registry. `reports.ts` keeps what hosts say. `clouds/machines.ts` gives the machines of a pool: for hosts itself, `clouds/openstack` for a cloud (ADR 32): `keystone.ts` logs in and keeps tokens, `openstack.ts` reads lists page by page, and makes machines of them; `http.ts` bounds what a cloud may send. `platform/clouds/kept-pools.ts` keeps what was
@@ -18,7 +18,7 @@ import { auditRoutes } from './audits/routes.ts'
 import { createCloudParts } from './clouds/clouds.ts'
 import { createEdgeMachines } from './clouds/machines.ts'
 import { cloudConfigRoutes, cloudRoutes } from './clouds/routes.ts'
-import { createWantedIndex } from './clusters/downloads.ts'
+import { createDesiredIndex } from './clusters/downloads.ts'
 import { createClusterParts, type ClusterParts } from './clusters/clusters.ts'
 import { clusterReportRoutes } from './clusters/routes-reports.ts'
 import { clusterRoutes } from './clusters/routes.ts'
@@ -82,7 +82,7 @@ export async function createPlatformRoom(
   const projectStore = createProjectStore(database)
   const requireProject = createRequireProject(projectStore)
   const clusterStore = createClusterStore(database)
-  const index = createWantedIndex(clusterStore)
+  const index = createDesiredIndex(clusterStore)
   const hosts = await createHostParts(ground, {
     tenantUid,
     findProject: projectStore.find,

@@ -47,7 +47,7 @@ export interface WholeState {
   /** Whether there are files that were named by a database. */
   hasFiles(stateDirectory: string): Promise<boolean>
   /** Whether the database has the row that the first start writes. */
-  isBegun(database: Database): boolean
+  hasStarted(database: Database): boolean
   /** Whether the database has what is written only once there is a secret. */
   isUsed(database: Database): boolean
   /** Writes that row, unless it is there: the last step of a first start before the secret is made. */
@@ -166,7 +166,7 @@ export async function openState({
         beside: [join(directory, headName)],
         ...(whole ? { onDamage: 'refuse' } : {}),
       })
-      if (!whole || !hadState || whole.isBegun(opened)) return opened
+      if (!whole || !hadState || whole.hasStarted(opened)) return opened
     } catch (error) {
       lock.release()
       if (!whole || !(error instanceof DatabaseDamaged)) throw error

@@ -38,7 +38,7 @@ export function createDiskReserve(directory: string, log: Logger): DiskReserve {
   let given = 0
   // Said once.
   let isGone = false
-  let hasBegun = false
+  let hasStarted = false
 
   /** The free space, and the size that the reserve has on this disk; undefined where there is none. */
   function look(): { readonly freeBytes: number; readonly wholeBytes: number } | undefined {
@@ -85,7 +85,7 @@ export function createDiskReserve(directory: string, log: Logger): DiskReserve {
   }
 
   async function fill(): Promise<void> {
-    hasBegun = true
+    hasStarted = true
     const found = look()
     if (!found || heldBytes() >= found.wholeBytes) return
     // Half of it stays free beside it. Where there is less, a part is written: another program would take it otherwise.
@@ -116,7 +116,7 @@ export function createDiskReserve(directory: string, log: Logger): DiskReserve {
     admits,
     makeRoom,
     fill,
-    isHeld: () => !hasBegun || look() === undefined || heldBytes() > 0,
+    isHeld: () => !hasStarted || look() === undefined || heldBytes() > 0,
     job: {
       name: 'disk reserve',
       schedule: '*/10 * * * * *',

@@ -93,12 +93,12 @@ export interface Cause {
 }
 
 // What an operator has to decide; all else may pass by itself.
-const standing: ReadonlySet<CauseKind> = new Set([
+const lasting: ReadonlySet<CauseKind> = new Set([
   ...['settings', 'tokenRefused', 'alreadyRegistered', 'unknownHost', 'removed', 'existsTwice'],
 ] as const)
 
 /** Whether a cause may pass without an operator. */
-export const isPassing = ({ kind }: Cause): boolean => !standing.has(kind)
+export const isPassing = ({ kind }: Cause): boolean => !lasting.has(kind)
 
 const words: Readonly<Record<CauseKind, string>> = {
   name: 'its name cannot be resolved',

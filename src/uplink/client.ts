@@ -3,7 +3,7 @@ import { createAgent, type Trust, type Way } from '../outgoing/connection.ts'
 import { exchange } from '../outgoing/exchange.ts'
 import { ForeignReply } from '../outgoing/failures.ts'
 import { causeOfError, causeOfReply, type Cause, createOwnSecrets, type OwnSecrets } from './cause.ts'
-import { wantedHeader } from './wanted/wanted-store.ts'
+import { wantedHeader } from './desired/desired-store.ts'
 
 const firstMs = 1_000
 const minuteMs = 60_000

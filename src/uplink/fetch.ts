@@ -65,7 +65,7 @@ export function createFetch(options: FetchOptions): Fetch {
     const agent = createAgent(options, options, timeoutMs)
     const ended = new AbortController()
     const whole = AbortSignal.any([signal, ended.signal])
-    const begun = setTimeout(() => ended.abort(new NoReply('no reply in time')), timeoutMs)
+    const timer = setTimeout(() => ended.abort(new NoReply('no reply in time')), timeoutMs)
     try {
       whole.throwIfAborted()
       const sent = request(new URL(path, url), {
@@ -79,13 +79,13 @@ export function createFetch(options: FetchOptions): Fetch {
       const reply = await replyTo(sent, whole).catch((error: unknown) => {
         throw reasonOf(whole, error as Error)
       })
-      clearTimeout(begun)
+      clearTimeout(timer)
       const { statusCode: status = 0 } = reply
       if (status === 200 || status === 206)
         return { done: await use({ status, headers: reply.headers, body: bytesOf(reply, whole) }) }
       return await refusalOf(reply, status)
     } finally {
-      clearTimeout(begun)
+      clearTimeout(timer)
       agent.destroy()
       ended.abort(new Error('the reply is not wanted any more'))
     }

@@ -9,8 +9,8 @@ import type { EventQueue, QueuedEvent } from './event-queue.ts'
 import { toEdgeHostFacts, type ReportedFacts } from './facts.ts'
 import type { LinkStore } from './link-store.ts'
 import type { Handshake, Session } from './session.ts'
-import { parseAnnouncement, type Announcement } from './wanted/wanted-store.ts'
-import type { Reports } from './wanted/reports.ts'
+import { parseAnnouncement, type Announcement } from './desired/desired-store.ts'
+import type { Reports } from './desired/reports.ts'
 
 /** How the link to the platform is. Times are milliseconds since 1970. */
 export interface LinkState {
@@ -46,7 +46,7 @@ export interface LinkOptions {
   readonly readToken: () => Promise<string | undefined>
   readonly removeToken: () => Promise<void>
   /** Told of each reply to a heartbeat: what the platform wants of the cluster of this host; undefined for nothing. */
-  readonly onWanted: (wanted: Announcement | undefined) => void
+  readonly onDesired: (announced: Announcement | undefined) => void
   readonly reports: Reports
   /** Called after each change of the state. */
   readonly onChange: () => void
@@ -109,13 +109,13 @@ export function createLink(options: LinkOptions): Link {
   let deferrals = 0
   /** Events that were refused since the last line about them. */
   let refusedEvents = 0
-  let refusedToldAt = -Infinity
+  let refusalLoggedAt = -Infinity
   let failures = 0
   /** When the platform answered a heartbeat last; both sides count the silence from it. */
   let contact = { at: clock.monotonic(), since: clock.now() }
   /** The last contact before the connection was lost. */
   let lost = contact
-  let told: { readonly kind: Cause['kind']; readonly at: number } | undefined
+  let logged: { readonly kind: Cause['kind']; readonly at: number } | undefined
   let wasConnected = false
   /** A token of which the file could not be removed. */
   let usedToken: string | undefined
@@ -172,7 +172,7 @@ export function createLink(options: LinkOptions): Link {
     beatDueAt = next > now ? next : now + (beatDueAt === -Infinity ? beatMs * random() : beatMs)
     contact = { at: now, since: clock.now() }
     state = { ...state, lastContactAt: contact.since }
-    options.onWanted(parseAnnouncement(answer.wanted))
+    options.onDesired(parseAnnouncement(answer.wanted))
     reports.beat()
     return undefined
   }
@@ -242,12 +242,12 @@ export function createLink(options: LinkOptions): Link {
   function tellRefused(reason: string | undefined, cause: Cause | undefined): void {
     refusedEvents++
     const now = clock.monotonic()
-    if (now - refusedToldAt < logAgainMs) return
+    if (now - refusalLoggedAt < logAgainMs) return
     log.error(
       { reason, cause: cause?.message, events: refusedEvents },
       'the platform refused events; they are dropped',
     )
-    refusedToldAt = now
+    refusalLoggedAt = now
     refusedEvents = 0
   }
 
@@ -284,14 +284,14 @@ export function createLink(options: LinkOptions): Link {
         ...{ isConnected: true, since: clock.now(), lastContactAt: before.lastContactAt },
         ...{ nextAttemptAt: undefined, cause: undefined },
       }
-      if (told || !wasConnected) log.info('connected to the platform')
+      if (logged || !wasConnected) log.info('connected to the platform')
       const silentMs = clock.monotonic() - lost.at
       if (wasConnected && silentMs >= silenceMs)
         queue.add({
           ...{ severity: 'Warning', reason: 'PlatformUnreachable', component: 'platform' },
           message: `this host did not reach the platform for ${Math.round(silentMs / 60_000)} minutes, from ${formatTime(lost.since)} by its clock: ${before.cause?.message ?? ''}`,
         })
-      told = undefined
+      logged = undefined
       wasConnected = true
       options.onChange()
     }
@@ -325,8 +325,8 @@ export function createLink(options: LinkOptions): Link {
   function tell(cause: Cause): void {
     const now = clock.monotonic()
     if (isPassing(cause) && now - lost.at < silenceMs) return
-    if (told && (told.kind === cause.kind || now - told.at < logAgainMs)) return
-    told = { kind: cause.kind, at: now }
+    if (logged && (logged.kind === cause.kind || now - logged.at < logAgainMs)) return
+    logged = { kind: cause.kind, at: now }
     log.warn({ cause: cause.kind }, `not connected to the platform: ${cause.message}`)
   }
 

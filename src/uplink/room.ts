@@ -15,10 +15,10 @@
 // - What the platform says in a refusal is escaped and cut where the cause is made, and the secrets that it was told are masked there, in parts
 //   too: `cause.ts` keeps the last registration tokens, session tokens and keys of the kubeconfig in memory, since any later reply may repeat them.
 //
-// `uplink/wanted` is the cluster that the platform wants. The reply to a heartbeat says its number and ETag (`wanted-store.ts`, header
+// `uplink/desired` is the cluster that the platform wants. The reply to a heartbeat says its number and ETag (`desired-store.ts`, header
 // `Edgehost-Wanted`); `follow.ts` is a loop of its own, so that a download holds up no heartbeat.
 //
-// - `decide.ts` is pure: from what is announced, what is kept in `platform/wanted.json` (`wanted-store.ts`) and the cluster of this host to what is
+// - `decide.ts` is pure: from what is announced, what is kept in `platform/wanted.json` (`desired-store.ts`) and the cluster of this host to what is
 //   done. The number only rises: an older one, or the same with another ETag, is `NewerOnHost` and is not fetched. A change that was made on the
 //   host while it was disconnected counts as newer than all that was wanted by the first heartbeat after it. Numbers of another cluster begin anew:
 //   where the platform wants a lower one after a deletion, it is fetched once to see whether it is another cluster.
@@ -61,12 +61,12 @@ import { openLinkStore, type LinkStore, type Registration } from './link-store.t
 import { platformLinkRoutes } from './routes.ts'
 import type { PlatformLink, RegistrationStatus } from './schemas.ts'
 import { createHandshake } from './session.ts'
-import { wantedInWords } from './wanted/decide.ts'
-import { createDownload } from './wanted/download.ts'
-import { createFollow, type ClusterToFollow, type Follow } from './wanted/follow.ts'
-import { tarOverhead } from './wanted/read-delivery.ts'
-import { createReports, type ClusterReport, type Reports } from './wanted/reports.ts'
-import { openWantedStore } from './wanted/wanted-store.ts'
+import { conditionInWords } from './desired/decide.ts'
+import { createDownload } from './desired/download.ts'
+import { createFollow, type ClusterToFollow, type Follow } from './desired/follow.ts'
+import { tarOverhead } from './desired/read-delivery.ts'
+import { createReports, type ClusterReport, type Reports } from './desired/reports.ts'
+import { openDesiredStore } from './desired/desired-store.ts'
 
 /** Says how this host is, and reports an event when that changes. */
 function createHostHealth(
@@ -157,7 +157,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
   }
   const { url } = settings
   const store = await openLinkStore(stateDirectory, log)
-  const wantedStore = await openWantedStore(stateDirectory, log)
+  const desiredStore = await openDesiredStore(stateDirectory, log)
   const queue = createEventQueue({ ...ground, onEvent: () => link?.wake() })
   const listeners: (() => void)[] = []
   let link: Link | undefined
@@ -207,7 +207,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
     const { readToken, removeToken } = createTokenFile(settings.registrationTokenFile, log)
     const { definitionBytes, reserveBytes } = own.limits
     const followed = createFollow({
-      ...{ store: wantedStore, cluster, limitBytes: definitionBytes },
+      ...{ store: desiredStore, cluster, limitBytes: definitionBytes },
       download: createDownload({
         fetch: own.fetch ?? createFetch(way),
         folder: downloads,
@@ -231,7 +231,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
     const reports = createReports({
       ...{
         read: readReport,
-        wanted: followed.status,
+        desired: followed.status,
         agentVersion: version,
         random: Math.random,
         clock,
@@ -241,7 +241,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
     reportsOf = reports
     link = createLink({
       ...{ client, store, queue, hostId, agentVersion: version, random: Math.random, stopping, clock, log },
-      ...{ onWanted: followed.announce, reports },
+      ...{ onDesired: followed.announce, reports },
       handshake: createHandshake({ client, key, store, hostId, onRegistered }),
       name: () => registeredName(config.host.name ?? hostId, host.hostName(), hostId),
       facts: createFactsReader(host),
@@ -307,11 +307,11 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
       ...time('lastContactTimestamp', lastContactAt),
       ...time('nextAttemptTimestamp', nextAttemptAt),
       ...(found && { cause: { ...found } }),
-      ...wantedInReply(),
+      ...desiredInReply(),
     }
   }
 
-  function wantedInReply(): Pick<PlatformLink, 'wanted'> {
+  function desiredInReply(): Pick<PlatformLink, 'wanted'> {
     const { uid, name, number, accepted, condition, download } = { ...follow?.status() }
     if (number === undefined && condition === undefined) return {}
     return {
@@ -353,8 +353,8 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
       const found = cause()
       const how =
         link?.state().isConnected === true ? 'connected' : found ? causeInWords(found) : 'connecting'
-      const wanted = follow?.status().condition
-      return `${url ?? 'no URL'}: ${how}${wanted === undefined ? '' : `, ${wantedInWords(wanted)}`}`
+      const condition = follow?.status().condition
+      return `${url ?? 'no URL'}: ${how}${condition === undefined ? '' : `, ${conditionInWords(condition)}`}`
     },
     onChange: (listener) => void listeners.push(listener),
     link: inReply,

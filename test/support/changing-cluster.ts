@@ -5,7 +5,7 @@ import { onTestFinished, expect } from 'vitest'
 import { createLock } from '../../src/base/lock.ts'
 import { createAddEvent } from '../../src/cluster/events/event-log.ts'
 import { createChange } from '../../src/cluster/desired/change.ts'
-import { createUpkeep } from '../../src/cluster/desired/upkeep.ts'
+import { createFileSync } from '../../src/cluster/desired/file-sync.ts'
 import { createClusterStore, type NewCluster } from '../../src/cluster/cluster-store.ts'
 import { createExamine } from '../../src/cluster/desired/creation.ts'
 import { emptyHost } from '../../src/cluster/loop/observed.ts'
@@ -15,7 +15,7 @@ import { documentOf, shownRevision } from '../../src/cluster/desired/revision-do
 import { makeWayBack } from '../../src/cluster/loop/activation.ts'
 import { createRevisionStore, createSealed } from '../../src/cluster/desired/revisions.ts'
 import type { ClusterConfiguration } from '../../src/cluster/schemas.ts'
-import type { Wanted } from '../../src/cluster/desired/wanted.ts'
+import type { DesiredState } from '../../src/cluster/desired/desired-state.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { openDatabase } from './open-database.ts'
 import { planParts, runningHost, wantedCluster, wantedPack } from './cluster-parts.ts'
@@ -37,9 +37,9 @@ export const posted: ClusterConfiguration = {
 }
 
 interface WorldOptions {
-  readonly kubernetes?: Partial<Wanted['kubernetes']>
+  readonly kubernetes?: Partial<DesiredState['kubernetes']>
   readonly copiedAt?: number
-  readonly packs?: Wanted['packs']
+  readonly packs?: DesiredState['packs']
 }
 
 /** A cluster that runs with its first revision, and the writes of it; what prepares and checks is played. */
@@ -63,7 +63,7 @@ export function createChangingCluster({
   const ofPack = wantedCluster().kubernetes
   const first = wantedCluster({ packs, kubernetes: { ...ofPack, ...kubernetes } })
   const folderOf = (generation: number) => join(folder, first.uid, String(generation))
-  const place = (wanted: Wanted) => {
+  const place = (wanted: DesiredState) => {
     mkdirSync(wanted.folder, { recursive: true })
     writeFileSync(join(wanted.folder, 'wanted.json'), JSON.stringify(wanted))
     writeFileSync(join(wanted.folder, 'details.json'), '[]')
@@ -114,7 +114,7 @@ export function createChangingCluster({
     }
     return {
       ...{
-        wanted: prepared,
+        desired: prepared,
         problems: [],
         profiles: [],
         images: [],
@@ -158,7 +158,7 @@ export function createChangingCluster({
     add: createAddEvent({ add: ({ reason, message }) => void events.push(`${reason}: ${message}`) }),
     onAccepted: () => void done.push('accepted'),
   })
-  const upkeep = createUpkeep({
+  const upkeep = createFileSync({
     isComplete: () => true,
     ...{ store, revisions, content, inTurn, log },
     ...{ followCopy: async () => undefined, copies: async () => [] },

@@ -6,14 +6,14 @@ import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
 import { createLock } from '../../src/base/lock.ts'
 import { isOlder } from '../../src/cluster/desired/version.ts'
-import { readWanted } from '../../src/cluster/desired/prepared.ts'
+import { readDesired } from '../../src/cluster/desired/prepared.ts'
 import { renewalStep, type Step, type StepCalls } from '../../src/cluster/loop/step.ts'
 import { createClusterStore } from '../../src/cluster/cluster-store.ts'
 import { createEventLog, createEventStore } from '../../src/cluster/events/event-log.ts'
 import type { Observed } from '../../src/cluster/loop/observed.ts'
 import { createReconcile } from '../../src/cluster/loop/reconcile.ts'
 import { type NewRevision, createRevisionStore, createSealed } from '../../src/cluster/desired/revisions.ts'
-import type { Wanted, WantedPack } from '../../src/cluster/desired/wanted.ts'
+import type { DesiredState, DesiredPack } from '../../src/cluster/desired/desired-state.ts'
 import { createStepRunner } from '../../src/cluster/loop/step-runner.ts'
 import { createStepStore } from '../../src/cluster/loop/step-store.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
@@ -52,7 +52,7 @@ export async function createLoopWorld(packs = [wantedPack('web')], { asProcesses
   }
   writeFileSync(file('step.cjs'), loopStepProgram(folder))
   await mkdir(file('state'))
-  const place = (generation: number, more: Partial<Wanted>): Wanted => {
+  const place = (generation: number, more: Partial<DesiredState>): DesiredState => {
     const placed = wantedCluster({ ...more, generation, folder: file(`cluster/${generation}`) })
     mkdirSync(placed.folder, { recursive: true })
     writeFileSync(join(placed.folder, 'wanted.json'), JSON.stringify(placed))
@@ -200,7 +200,7 @@ export async function createLoopWorld(packs = [wantedPack('web')], { asProcesses
               },
             })),
           removeSteps: () => [],
-          noteBegun: () => undefined,
+          noteStarted: () => undefined,
           noteDone: ({ id }, { key }) => put(`noted-${id.replace('/', '-')}-${key.split(' ')[1]}`),
           doubt: () => put('doubted'),
           forget: () => put('forgotten'),
@@ -210,7 +210,7 @@ export async function createLoopWorld(packs = [wantedPack('web')], { asProcesses
       observe: async () => observed(),
       eventOf: ({ key }, line) =>
         key === 'init' && line.startsWith('[') ? { reason: 'StepProgress', message: line } : undefined,
-      readWanted,
+      readDesired,
       inTurn: createLock(),
       release: async ({ name }) => void released.push(name),
       removeFiles: async () => put('removed'),
@@ -233,7 +233,7 @@ export async function createLoopWorld(packs = [wantedPack('web')], { asProcesses
       /** Accepts a revision with other packs. */
       revise(
         generation: number,
-        packsOfIt: readonly WantedPack[],
+        packsOfIt: readonly DesiredPack[],
         { version, ...more }: Partial<NewRevision> & { readonly version?: string } = {},
       ) {
         const kubernetes = { ...wanted.kubernetes, ...(version === undefined ? {} : { version }) }
@@ -261,7 +261,7 @@ export async function createLoopWorld(packs = [wantedPack('web')], { asProcesses
   }
 }
 
-const revisionOf = (wanted: Wanted, more: Partial<NewRevision>): NewRevision => ({
+const revisionOf = (wanted: DesiredState, more: Partial<NewRevision>): NewRevision => ({
   ...{ generation: wanted.generation, at: Date.now(), by: 'ada', origin: 'update', outcome: 'waiting' },
   ...{ posted: { metadata: { name: wanted.name } }, plain: { metadata: { name: wanted.name } } },
   summary: {

@@ -1,7 +1,7 @@
 import { emptyHost, noSetting, type Observed, type PackObserved } from '../../src/cluster/loop/observed.ts'
 import type { PlanParts } from '../../src/cluster/loop/plan.ts'
 import type { Step } from '../../src/cluster/loop/step.ts'
-import type { Wanted, WantedPack } from '../../src/cluster/desired/wanted.ts'
+import type { DesiredState, DesiredPack } from '../../src/cluster/desired/desired-state.ts'
 
 /** A step that the daemon itself does. */
 export const callStep = (key: string, more: Partial<Step> = {}): Step => ({
@@ -10,12 +10,12 @@ export const callStep = (key: string, more: Partial<Step> = {}): Step => ({
 })
 
 /** A pack with two steps: `apply` and `wait`. */
-export const wantedPack = (name: string, order = 0): WantedPack => ({
+export const wantedPack = (name: string, order = 0): DesiredPack => ({
   ...{ id: `p1/${name}`, profileUid: 'p1', name, displayName: '', version: '1.0.0', layer: 'addon', order },
   ...{ digest: `digest of ${name}`, namespaces: [], manifests: [], charts: [], images: [] },
 })
 
-export const wantedCluster = (more: Partial<Wanted> = {}): Wanted => ({
+export const wantedCluster = (more: Partial<DesiredState> = {}): DesiredState => ({
   ...{ uid: '0199d7a0-0000-7000-8000-000000000001', name: 'edge-1', generation: 1, folder: '/nowhere' },
   kubernetes: { pack: 'edge-k8s', version: '1.34.4', config: '', stages: [] },
   node: {
@@ -29,7 +29,7 @@ export const wantedCluster = (more: Partial<Wanted> = {}): Wanted => ({
 
 export { emptyHost, noSetting }
 
-export const appliedPack = (pack: WantedPack, isAvailable: boolean): PackObserved => ({
+export const appliedPack = (pack: DesiredPack, isAvailable: boolean): PackObserved => ({
   ...{
     appliedDigest: pack.digest,
     partDigest: pack.digest,
@@ -43,7 +43,7 @@ export const appliedPack = (pack: WantedPack, isAvailable: boolean): PackObserve
 })
 
 /** A host with a Running cluster. */
-export const runningHost = (wanted: Wanted): Observed => ({
+export const runningHost = (wanted: DesiredState): Observed => ({
   isHostRecorded: true,
   isAddressHeld: true,
   engine: {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadConfig, parseCommandLine } from '../../src/edgehostd/declarations.ts'
-import { connectHost, type Wish } from '../../src/connect/connect.ts'
+import { connectHost, type ConnectRequest } from '../../src/connect/connect.ts'
 import { disconnectHost } from '../../src/connect/disconnect.ts'
 import { placesOf } from '../../src/connect/files.ts'
 import type { ThisHost } from '../../src/connect/host.ts'
@@ -138,8 +138,10 @@ export async function createConnectingHost(hostId = 'press-3') {
 
   return {
     ...{ host, places, played, said, folder, path, stopDaemon, configFile },
-    connect: (wish: Wish, options: { readonly now?: () => number; readonly timeoutMs?: number } = {}) =>
-      connectHost({ ...host, wish, now: () => Date.now(), waitMs: 0, ...options }),
+    connect: (
+      wish: ConnectRequest,
+      options: { readonly now?: () => number; readonly timeoutMs?: number } = {},
+    ) => connectHost({ ...host, request: wish, now: () => Date.now(), waitMs: 0, ...options }),
     disconnect: (confirm: (what: string) => void = () => undefined) => disconnectHost({ ...host, confirm }),
     writeDropIn: (name: string, text: string) => writeFileSync(join(folder, 'etc', 'config.d', name), text),
     /** Files of a connection that are there. */

@@ -7,7 +7,7 @@ import { createReleaseAction, createUninstallAction } from '../../src/cluster/pa
 import { createPackWork } from '../../src/cluster/packs/create-pack-work.ts'
 import type { DriftEvent } from '../../src/cluster/packs/drift.ts'
 import type { Step } from '../../src/cluster/loop/step.ts'
-import type { Wanted, WantedChart, WantedPack } from '../../src/cluster/desired/wanted.ts'
+import type { DesiredState, DesiredChart, DesiredPack } from '../../src/cluster/desired/desired-state.ts'
 import { createKubernetesClient } from '../../src/kubernetes/create-client.ts'
 import { openDatabase, type Database } from './open-database.ts'
 import { systemClock } from '../../src/system/clock.ts'
@@ -71,7 +71,7 @@ async function startPackWorld() {
   const ended = new AbortController()
 
   /** A cluster with one pack, whose name is that of its namespace too. */
-  async function createCluster(name: string, more: Partial<WantedPack> = {}) {
+  async function createCluster(name: string, more: Partial<DesiredPack> = {}) {
     const home = await mkdtemp(join(folder, `${name}-`))
     const changes = { count: 0 }
     const hold = { isHeld: true }
@@ -94,16 +94,16 @@ async function startPackWorld() {
       namespaces: [{ name, labels: { team: 'a' }, annotations: {} }],
       ...more,
     }
-    const others: WantedPack[] = []
+    const others: DesiredPack[] = []
     let isWanted = true
     const generation = join(home, '1')
-    const wanted = (): Wanted =>
+    const wanted = (): DesiredState =>
       wantedCluster({ folder: generation, packs: isWanted ? [pack, ...others] : others })
     const lines: string[] = []
     const observe = async () => (await work.observe(wanted(), ended.signal)).get(pack.id)
     async function run(step: Step, signal = ended.signal) {
       const { work: what } = step
-      if (isWanted) work.noteBegun(pack, step)
+      if (isWanted) work.noteStarted(pack, step)
       const print = (line: string) => void lines.push(line)
       if (what.kind === 'action' && what.action === 'helm-uninstall')
         await createUninstallAction(createRunner())(what.order, print)
@@ -121,7 +121,7 @@ async function startPackWorld() {
         await writeFile(path, objects.map((object) => `${JSON.stringify(object)}\n`).join(''))
         return { name: file, namespace: name, file }
       },
-      async chart(values: object): Promise<WantedChart> {
+      async chart(values: object): Promise<DesiredChart> {
         await mkdir(generation, { recursive: true })
         await writeFile(join(generation, 'values.yaml'), JSON.stringify(values), { mode: 0o600 })
         await writeFile(join(generation, 'web.tgz'), await readFile(chart))
@@ -133,7 +133,7 @@ async function startPackWorld() {
           valuesSum: JSON.stringify(values),
         }
       },
-      change: (changed: Partial<WantedPack>) => void (pack = { ...pack, ...changed }),
+      change: (changed: Partial<DesiredPack>) => void (pack = { ...pack, ...changed }),
       steps: async () => work.steps(wanted(), pack, await observe()),
       async runAll() {
         for (const step of work.steps(wanted(), pack, await observe())) await run(step)

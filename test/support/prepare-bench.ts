@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach } from 'vitest'
 import { createPrepare, type PrepareOptions } from '../../src/cluster/desired/prepare.ts'
 import type { Prepared, PrepareRequest } from '../../src/cluster/desired/prepared.ts'
-import type { Wanted } from '../../src/cluster/desired/wanted.ts'
+import type { DesiredState } from '../../src/cluster/desired/desired-state.ts'
 import type { Variable } from '../../src/definition/definition.ts'
 import type { SlotDefinition } from '../../src/definition/slots/definition-store.ts'
 import { createRunner } from '../../src/system/runner.ts'
@@ -88,7 +88,7 @@ export const toldProblems = ({ problems }: Prepared): string[] =>
   problems.map(({ code, severity, message }) => `${severity} ${code} ${message}`)
 
 /** The objects of the manifests of a pack, after it was kept. */
-export function objectsOf({ folder, packs }: Wanted, name: string): unknown[] {
+export function objectsOf({ folder, packs }: DesiredState, name: string): unknown[] {
   const pack = packs.find((each) => each.name === name)
   return (pack?.manifests ?? []).flatMap(({ file }) =>
     readFileSync(join(folder, file), 'utf8')

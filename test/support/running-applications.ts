@@ -25,7 +25,7 @@ const pack = (name: string, version: string, layer: string, values: string) => (
 
 /** A reply of `GET /v1/edge-mgmt/cluster/applications`. */
 export const runningApplications = applicationsOf({
-  wanted: {
+  desired: {
     ...wanted,
     packTypes: { 'p1/edge-native-byoi': 'spectro', 'p1/edge-k8s': 'spectro', 'p1/web': 'spectro' },
   },

@@ -65,7 +65,7 @@ export class FedSocket extends Duplex implements Fed {
   private hasWaited = false
   private late: Late | undefined
   /** Requests of the piece that is parsed. */
-  private begun = 0
+  private started = 0
   private isDense = true
 
   constructor(outer: Socket, feeder: Feeder, turnName: string, waiting = createWaitingReplies()) {
@@ -106,7 +106,7 @@ export class FedSocket extends Duplex implements Fed {
   /** Called for each request before its handler. */
   owe(request: IncomingMessage, response: ServerResponse): void {
     this.owed.add(response)
-    this.begun += 1
+    this.started += 1
     this.forgetLate()
     if (response instanceof CountedResponse) response.countIn(this.waiting, this.turnName)
     this.body = bodyOf(request)
@@ -151,11 +151,11 @@ export class FedSocket extends Duplex implements Fed {
       return
     }
     const length = Math.min(held.length, this.nextLength())
-    this.begun = 0
+    this.started = 0
     this.held = length < held.length ? held.subarray(length) : undefined
     this.push(length < held.length ? held.subarray(0, length) : held)
     // Of a piece within header fields or a body, nothing is known.
-    if (this.begun > 0) this.isDense = this.begun > fewRequests
+    if (this.started > 0) this.isDense = this.started > fewRequests
     this.noteWait()
     if (this.held !== undefined) return
     this.startLate()

@@ -242,7 +242,7 @@ export class CountedResponse<
   /** For whom it counts: a user, a host, or the client of an address. */
   callerName = ''
   private waiting: WaitingReplies | undefined
-  private isBegun = false
+  private isStarted = false
   private isCounted = false
 
   /** Called for each request before its handler. */
@@ -255,7 +255,7 @@ export class CountedResponse<
 
   override write(...given: unknown[]): boolean {
     this.isCounted ||= !this.isPieceOfStream(given[0])
-    this.isBegun = true
+    this.isStarted = true
     const hasRoom = super.write(...(given as [unknown]))
     if (this.isCounted) this.waiting?.grown(this)
     return hasRoom
@@ -263,7 +263,7 @@ export class CountedResponse<
 
   override end(...given: unknown[]): this {
     const [chunk] = given
-    if (isBytes(chunk)) this.isCounted ||= !this.isBegun || !this.isPieceOfStream(chunk)
+    if (isBytes(chunk)) this.isCounted ||= !this.isStarted || !this.isPieceOfStream(chunk)
     super.end(...given)
     if (this.isCounted) this.waiting?.grown(this)
     return this

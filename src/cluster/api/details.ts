@@ -7,7 +7,7 @@ import type { Nic } from '../../host/schemas.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { SettingsObserved } from '../loop/observed.ts'
 import type { ClusterDetails, ClusterNodes } from '../schemas.ts'
-import type { Standing } from '../loop/states.ts'
+import type { ClusterStatus } from '../loop/status.ts'
 import type { StepRecord } from '../loop/step-store.ts'
 
 const units = [
@@ -63,10 +63,10 @@ interface DetailsOptions {
 
 /** The cluster, for the API, with its sensitive values masked: Kubernetes quotes them, and names may be made of them. */
 export interface Details {
-  /** @param standing is asked last: while the API server is asked, which may take seconds, it may change */
+  /** @param status is asked last: while the API server is asked, which may take seconds, it may change */
   details(
     record: ClusterRecord,
-    standing: () => Standing,
+    status: () => ClusterStatus,
     kubeconfig: string | undefined,
   ): Promise<ClusterDetails>
   nodes(record: ClusterRecord): Promise<ClusterNodes>
@@ -117,7 +117,7 @@ export function createDetails(options: DetailsOptions): Details {
 
   return {
     nodes: async (record) => ({ nodes: await nodes(record) }),
-    async details(record, standing, kubeconfig) {
+    async details(record, status, kubeconfig) {
       const { uid, name, generation, posted, summary, sensitive, createdAt, modifiedAt } = record
       const scheduleAt = options.scheduleAt()
       const hide = createHideOf(sensitive)
@@ -132,7 +132,7 @@ export function createDetails(options: DetailsOptions): Details {
         nic: [...options.nics()],
       }
       const [found, services] = await Promise.all([nodes(record), list(serviceResource)])
-      const stands = standing()
+      const stands = status()
       const settings = options.settings()
       const { state, phase, reason, health } = stands
       return {
@@ -210,7 +210,7 @@ function nodeOf(object: KubernetesObject, now: number, hide: Hide): Node {
 
 type PoolNode = ClusterDetails['status']['nodePools'][number]['nodes'][number]
 
-function poolNodeOf(node: Node, { state }: Standing): PoolNode {
+function poolNodeOf(node: Node, { state }: ClusterStatus): PoolNode {
   const { nodeName, ipv4, architecture, kubeletVersion, age, nodeStatus } = node
   const isReady = nodeStatus.status === 'True'
   return {

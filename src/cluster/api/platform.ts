@@ -3,7 +3,7 @@ import { isDeleting, type ClusterStore, type ClusterRecord } from '../cluster-st
 import { stepOf } from './details.ts'
 import type { PackInfo, ClusterCurrentApplications } from '../packs/schemas.ts'
 import type { ClusterDetails, ClusterConfiguration } from '../schemas.ts'
-import type { Standing } from '../loop/states.ts'
+import type { ClusterStatus } from '../loop/status.ts'
 import type { StepRecord } from '../loop/step-store.ts'
 import type { SystemEntry } from '../../audit/own-entries.ts'
 import type { Definitions, PlatformDelivery } from '../../definition/definitions.ts'
@@ -41,7 +41,7 @@ export interface PlatformReport {
 
 interface PlatformReportOptions {
   readonly store: Pick<ClusterStore, 'current'>
-  readonly standing: () => Standing | undefined
+  readonly status: () => ClusterStatus | undefined
   readonly steps: () => readonly StepRecord[]
   readonly conditions: () => ClusterDetails['status']['clusterConditions']
   /** Without what only the API of Kubernetes could explain. */
@@ -58,7 +58,7 @@ export function createPlatformReport(
     const record = options.store.current()
     if (!record) return undefined
     const hide = createHideOf(record.sensitive)
-    const { state, reason } = options.standing() ?? record.standing
+    const { state, reason } = options.status() ?? record.status
     const [{ clusterProfileTemplates: profiles }, kubeconfig] = await Promise.all([
       options.applications(),
       isDeleting(record) ? undefined : options.kubeconfig().catch(() => undefined),
@@ -254,7 +254,7 @@ export function createFromPlatform(options: FromPlatformOptions): FromPlatform {
     current() {
       const record = store.current()
       // A cluster of a version without revisions has one since then.
-      const newest = record && revisions.newestWanted()
+      const newest = record && revisions.newestDesired()
       const active = record && revisions.find(record.generation)
       if (!newest || !active) return undefined
       const { generation, platformNumber, outcome, reason } = newest

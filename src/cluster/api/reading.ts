@@ -6,17 +6,15 @@ import type { Clock } from '../../system/clock.ts'
 import type { ClusterRevisions } from '../desired/schemas.ts'
 import type { ClusterRecord, ClusterStore } from '../cluster-store.ts'
 import type { Details } from './details.ts'
-import { comparedConfiguration, documentOf, etagOf } from '../desired/revision-document.ts'
-import type { Revision } from '../desired/revisions.ts'
-import type { RevisionStore } from '../desired/revisions.ts'
-import { shownRevision } from '../desired/revision-document.ts'
+import { comparedConfiguration, documentOf, etagOf, shownRevision } from '../desired/revision-document.ts'
+import type { Revision, RevisionStore } from '../desired/revisions.ts'
 import type { ClusterConfiguration, ClusterDetails, ClusterNodes, MachinePools } from '../schemas.ts'
-import type { Standing } from '../loop/states.ts'
+import type { ClusterStatus } from '../loop/status.ts'
 
 export interface ReadingOptions {
   readonly store: ClusterStore
   readonly revisions: RevisionStore
-  readonly standing: () => Standing | undefined
+  readonly status: () => ClusterStatus | undefined
   readonly details: Details
   /** The kubeconfig of the administrator. @throws Error while there is none */
   readonly kubeconfig: () => Promise<string>
@@ -84,9 +82,9 @@ export function createReading(options: ReadingOptions): Reading {
     },
     async details(receiver) {
       const record = current()
-      const standing = () => options.standing() ?? record.standing
+      const status = () => options.status() ?? record.status
       const config = receiver && (await options.kubeconfig().catch(() => undefined))
-      const document = await details.details(record, standing, config)
+      const document = await details.details(record, status, config)
       if (config === undefined) return { details: document, isFirstDelivery: false }
       const session = receiver?.sessionUid ?? `local ${Math.floor(clock.monotonic() / hourMs)}`
       return { details: document, isFirstDelivery: isFirst(`${record.uid} ${session}`) }

@@ -91,9 +91,9 @@ function verbsOf(change: Change, given: Write): Verbs {
   const write: Write = {
     ...given,
     async edit(shown, revision) {
-      const wanted = await given.edit(shown, revision)
-      refuseEntered(wanted, shown)
-      return wanted
+      const desired = await given.edit(shown, revision)
+      refuseEntered(desired, shown)
+      return desired
     },
   }
   return {
@@ -117,8 +117,8 @@ const strict = createValidatorCompiler()({
 type Problem = Parameters<typeof describeProblem>[0]
 
 /** @throws AppError BadRequest that names a refused field whose value is not what is stored */
-function refuseEntered(wanted: unknown, stored: unknown): void {
-  const rest: unknown = structuredClone(wanted)
+function refuseEntered(desired: unknown, stored: unknown): void {
+  const rest: unknown = structuredClone(desired)
   for (;;) {
     const [problem] = strict(rest) ? [] : (strict.errors ?? [])
     // The form was checked before.

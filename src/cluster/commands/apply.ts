@@ -25,9 +25,9 @@ import { requireDetails } from '../../ctl/cluster.ts'
 import { printable } from '../../base/printable.ts'
 
 /** Options of `cluster diff` and `cluster apply` that say what is wanted. */
-export type WishOption = 'file' | 'signature' | 'update' | 'set' | 'set-file'
+export type RequestOption = 'file' | 'signature' | 'update' | 'set' | 'set-file'
 
-export interface ReadWish {
+export interface ReadRequest {
   readonly hasValues: boolean
   /** When the change is to be begun, RFC 3339; undefined: at once. */
   readonly scheduleAt: string | undefined
@@ -36,7 +36,7 @@ export interface ReadWish {
 }
 
 /** What a command line wants of the definition and its values. @throws Failure usage */
-export function readWish(line: CommandLine<WishOption>, now = Date.now()): ReadWish {
+export function readRequest(line: CommandLine<RequestOption>, now = Date.now()): ReadRequest {
   const { lists = {} } = line
   const settings = { set: lists.set ?? [], setFile: lists['set-file'] ?? [] }
   const hasValues = settings.set.length + settings.setFile.length > 0
@@ -66,10 +66,10 @@ export function readWish(line: CommandLine<WishOption>, now = Date.now()): ReadW
 
 /** `edgehostctl cluster apply`. */
 export async function applyChange(
-  context: Context<WishOption | 'schedule-at' | 'yes' | 'no-wait'>,
+  context: Context<RequestOption | 'schedule-at' | 'yes' | 'no-wait'>,
 ): Promise<'failed' | undefined> {
   const { line } = context
-  const { hasValues, scheduleAt, orderOf } = readWish(line)
+  const { hasValues, scheduleAt, orderOf } = readRequest(line)
   requireYes(context)
   const present = await readPresent(context)
   const chosen = await chooseDefinition(context, present, hasValues)
@@ -86,10 +86,10 @@ export async function applyChange(
 }
 
 /** `edgehostctl cluster diff`. */
-export async function diffCluster(context: Context<WishOption | 'yes'>): Promise<'failed' | undefined> {
+export async function diffCluster(context: Context<RequestOption | 'yes'>): Promise<'failed' | undefined> {
   const { line, output } = context
   const present = await readPresent(context)
-  const { hasValues, orderOf } = readWish(line)
+  const { hasValues, orderOf } = readRequest(line)
   const chosen = await chooseDefinition(context, present, hasValues)
   const found = await tryChange(context, await orderOf(chosen), present.etag)
   const hints = [...placeHints(present, found), ...chosen.hints]
@@ -173,10 +173,10 @@ export async function rollBackCluster(
   const mayDiscard = line.options['discard-changes'] !== undefined
   requireYes(context)
   const present = await readPresent(context)
-  const orderOf = (wanted: number | undefined, discardChanges: boolean): Order => ({
+  const orderOf = (desired: number | undefined, discardChanges: boolean): Order => ({
     ...{ method: 'POST', path: '/rollback' },
     body: {
-      ...(wanted === undefined ? {} : { revision: wanted }),
+      ...(desired === undefined ? {} : { revision: desired }),
       ...(discardChanges ? { discardChanges } : {}),
     },
   })

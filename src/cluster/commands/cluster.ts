@@ -21,7 +21,7 @@ const certificateCommands: Noun = [
 ]
 
 /** What `cluster diff` and `cluster apply` are about. */
-const wish = {
+const request = {
   file: {
     value: 'DEFINITION',
     summary:
@@ -61,7 +61,7 @@ const changeCommands: Noun = [
     details:
       'Compares what the host runs with DEFINITION, or with the definition in its slot update, or with the change that waits; with --set alone, with other values of the present definition. Asks before it replaces a definition that waits in the slot. The exit code is 1 if the change is not possible.',
     options: {
-      ...wish,
+      ...request,
       yes: { summary: 'Do not ask before a waiting definition is replaced.', isOfCommand: true },
     },
     load: onHost(async () => (await import('./apply.ts')).diffCluster),
@@ -72,7 +72,7 @@ const changeCommands: Noun = [
     details:
       'Takes the same as cluster diff. What is applied is what was shown: it is refused if another change came between. The host makes the change by itself, also after Ctrl-C, and takes it back if the cluster does not run with it; the exit code is 1 then.',
     options: {
-      ...wish,
+      ...request,
       'schedule-at': {
         value: 'TIME',
         summary: 'When the change is begun: RFC 3339, "2026-01-31 02:00" or +6h; it is not waited for.',

@@ -283,7 +283,7 @@ function valueOf(change: VariableChange, side: 'from' | 'to'): string | undefine
 type PerformContext = Context<'yes' | 'no-wait'>
 
 /** What is asked before a change is sent. */
-interface Wish {
+interface ChangeRequest {
   readonly order: Order
   readonly found: ClusterChangeDryRun
   /** What takes the place of what; lines for people. */
@@ -352,7 +352,7 @@ export function placeHints(
 export async function performChange(
   context: PerformContext,
   present: Present,
-  { order, found, hints, what, scheduleAt, isBack }: Wish,
+  { order, found, hints, what, scheduleAt, isBack }: ChangeRequest,
 ): Promise<'failed' | undefined> {
   const { line, output, terminal } = context
   const { yes, 'no-wait': noWait } = line.options

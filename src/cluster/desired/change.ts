@@ -1,5 +1,5 @@
 import { masked } from '../../base/mask.ts'
-import { type PreparedVariable, preparedFiles, readProfiles, readWanted, readWantedOf } from './prepared.ts'
+import { type PreparedVariable, preparedFiles, readProfiles, readDesired, readDesiredOf } from './prepared.ts'
 import {
   type Stored,
   currentFor,
@@ -41,9 +41,9 @@ import { plan, type PlanParts } from '../loop/plan.ts'
 import type { PreflightProblem } from './preflight-codes.ts'
 import { lineOf, documentOf, etagOf } from './revision-document.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
-import type { Wanted, WantedKubernetes } from './wanted.ts'
+import type { DesiredState, DesiredKubernetes } from './desired-state.ts'
 import type { ClusterChangeDryRun } from './schemas.ts'
-import { neededContent } from './upkeep.ts'
+import { neededContent } from './file-sync.ts'
 
 /**
  * What was masked stays masked: another definition may declare a variable that is not sensitive any more, and a mask that is sent back
@@ -119,14 +119,14 @@ function targetOf(
   revisions: RevisionStore,
   { generation, goodGeneration }: ClusterRecord,
   shown: Revision,
-  wanted: number | undefined,
+  desired: number | undefined,
 ): Revision {
   const all = revisions.list()
   const listed = 'GET /v1/edge-mgmt/cluster/revisions lists them'
-  if (wanted !== undefined) {
-    const found = all.find((each) => each.generation === wanted)
+  if (desired !== undefined) {
+    const found = all.find((each) => each.generation === desired)
     if (found) return found
-    throw refuse(`${wanted} is not kept; ${listed}`)
+    throw refuse(`${desired} is not kept; ${listed}`)
   }
   const before = all.find((each) =>
     // While a revision is being applied, waits or is held, the last good one is the one before it.
@@ -150,7 +150,7 @@ interface ChangeOptions extends DraftOptions {
   readonly content: Pick<ContentAccess, 'pin' | 'renewPins'>
   readonly parts: PlanParts
   /** Looks at the host for what shall be, and changes nothing. */
-  readonly observe: (wanted: Wanted, signal: AbortSignal) => Promise<Observed>
+  readonly observe: (desired: DesiredState, signal: AbortSignal) => Promise<Observed>
   readonly copyTime: CopyTime
   /** Generations to which a copy of Kubernetes can go back. */
   readonly copies: () => Promise<readonly number[]>
@@ -198,11 +198,11 @@ export function createChange(options: ChangeOptions): Change {
     const { record, shown, plain, copyOf, hasCopy } = draft
     const { uid, name, summary } = record
     const read = readConfiguration(plain, options.facts())
-    const [running, runningProfiles] = await Promise.all([readWanted(record), readProfiles(record)])
+    const [running, runningProfiles] = await Promise.all([readDesired(record), readProfiles(record)])
     const active = revisions.find(record.generation)
     const kept = await keptKubernetes(record, copyOf)
     const before: DiffSide = {
-      ...{ wanted: running, definition: summary.definition, profiles: runningProfiles },
+      ...{ desired: running, definition: summary.definition, profiles: runningProfiles },
       given: givenIn((active?.plain ?? record.posted).spec ?? {}),
     }
     // Where this host is in the cluster stays as it was, whatever addresses it has got since.
@@ -219,17 +219,17 @@ export function createChange(options: ChangeOptions): Change {
       const prepared = { ...found, variables: keepSensitive(found.variables, stored) }
       // What is said of a change quotes also what runs.
       const hide = createHideOf([...record.sensitive, ...sensitiveValues(prepared)])
-      const fixed = judgeFixed(prepared.wanted, running, hasCopy)
+      const fixed = judgeFixed(prepared.desired, running, hasCopy)
       const said = takenValues(shown, prepared.variables)
       const all = [...fixed, ...report.problems].map((each) => ({
         ...each,
         message: hide(said(each.message)),
       }))
       const isPossible = report.isPossible && fixed.length === 0
-      const { wanted, definition, profiles } = prepared
+      const { desired, definition, profiles } = prepared
       return use(
         { prepared, report: { ...report, problems: all, isPossible }, hide },
-        { before, after: { wanted, definition, profiles, given: read.variables } },
+        { before, after: { desired, definition, profiles, given: read.variables } },
       )
     })
   }
@@ -243,8 +243,8 @@ export function createChange(options: ChangeOptions): Change {
   ): Promise<Revision> {
     const { record, plain, origin, scheduleAt, copyOf } = draft
     const { kubernetesOf } = copyOf?.summary ?? {}
-    const { wanted, variables, definition } = prepared
-    const { kubernetes, node, folder, generation } = wanted
+    const { desired, variables, definition } = prepared
+    const { kubernetes, node, folder, generation } = desired
     const outcome = report.isPossible ? 'waiting' : 'held'
     const reason = report.isPossible ? '' : summaryOf('values are missing', report.problems)
     const revision: NewRevision = {
@@ -362,8 +362,8 @@ export function createChange(options: ChangeOptions): Change {
         const isWaiting = !isPossible && isHeld(examined)
         const stages = isPossible
           ? plan(parts, {
-              ...{ wanted: prepared.wanted, isDeleting: false, hasRun: false, isRenewalAskedFor: false },
-              ...{ isUpdate: isUpdate(record), observed: await options.observe(prepared.wanted, signal) },
+              ...{ desired: prepared.desired, isDeleting: false, hasRun: false, isRenewalAskedFor: false },
+              ...{ isUpdate: isUpdate(record), observed: await options.observe(prepared.desired, signal) },
             })
           : []
         return {
@@ -393,9 +393,9 @@ const sourceOf = ({ folder, summary: { definition } }: Revision) => ({
 async function keptKubernetes(
   record: ClusterRecord,
   copyOf: Revision | undefined,
-): Promise<WantedKubernetes | undefined> {
+): Promise<DesiredKubernetes | undefined> {
   if (copyOf?.summary.kubernetesOf === undefined) return undefined
-  return (await readWantedOf(record, copyOf)).kubernetes
+  return (await readDesiredOf(record, copyOf)).kubernetes
 }
 
 /** Whether values of required variables are all that is missing: the revision waits for a write that has them. */

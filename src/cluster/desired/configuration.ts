@@ -7,7 +7,7 @@ import { isDnsLabel, isDnsSubdomain, isLabelValue, isQualifiedName } from '../..
 import { clusterErrors } from '../codes.ts'
 import type { PreflightProblem } from './preflight-codes.ts'
 import type { ClusterConfiguration, EdgeMachinePoolConfig } from '../schemas.ts'
-import type { Taint, WantedNode, WantedSettings } from './wanted.ts'
+import type { Taint, DesiredNode, DesiredSettings } from './desired-state.ts'
 import { prefixLengthOf } from '../host/subnet.ts'
 import { readHostSettings } from './host-settings.ts'
 import { masked } from '../../base/mask.ts'
@@ -70,10 +70,10 @@ interface ReadConfiguration {
   readonly name: string
   readonly archiveUploadPath: string
   readonly variables: readonly GivenVariable[]
-  readonly node: Omit<WantedNode, 'endpoint' | 'virtualAddress'>
+  readonly node: Omit<DesiredNode, 'endpoint' | 'virtualAddress'>
   /** Address of the control plane as it was posted; empty: that of this host. */
   readonly endpoint: string
-  readonly settings: WantedSettings
+  readonly settings: DesiredSettings
   /** What a pre-flight reports of it. */
   readonly problems: readonly PreflightProblem[]
 }
@@ -171,7 +171,7 @@ function refuseOtherHost(
 function nodeOf(
   pool: EdgeMachinePoolConfig,
   facts: HostFacts,
-): Omit<WantedNode, 'address' | 'endpoint' | 'virtualAddress'> {
+): Omit<DesiredNode, 'address' | 'endpoint' | 'virtualAddress'> {
   const { name: poolName = '', additionalLabels = {}, machinePoolProperties = {} } = pool
   if (pool.isControlPlane === false)
     throw refusedField(`${poolPath}.isControlPlane`, 'must be true: the only pool is the control plane')

@@ -10,7 +10,7 @@ import {
 import type { Preflight } from './preflight.ts'
 import type { Prepare, Prepared, PrepareRequest } from './prepared.ts'
 import type { PreflightProblem } from './preflight-codes.ts'
-import type { Wanted, WantedSettings } from './wanted.ts'
+import type { DesiredState, DesiredSettings } from './desired-state.ts'
 import { type Stage, plan, type PlanParts } from '../loop/plan.ts'
 import type { ClusterDryRun, ClusterConfiguration, ClusterCreated } from '../schemas.ts'
 import { uuidAt } from '../../base/uid.ts'
@@ -74,7 +74,7 @@ interface ExamineOptions {
     prepared: Prepared,
     posted: readonly PreflightProblem[],
     signal: AbortSignal,
-    running?: Wanted,
+    running?: DesiredState,
   ) => Promise<Preflight>
 }
 
@@ -93,7 +93,7 @@ export type Examine = <T>(
     /** Findings of what was posted. */
     readonly problems: readonly PreflightProblem[]
     /** What runs on this host, for a change of it. */
-    readonly running?: Wanted
+    readonly running?: DesiredState
   },
   signal: AbortSignal,
   /** The staged files are removed after it, unless it has kept them. */
@@ -255,11 +255,11 @@ export function createCreation(options: CreationOptions): Creation {
     report: Preflight,
     { posted, mark, key, by, platformNumber }: Accepted,
   ): Promise<void> {
-    const { wanted, variables, definition } = prepared
-    const { uid, name, kubernetes, node } = wanted
+    const { desired, variables, definition } = prepared
+    const { uid, name, kubernetes, node } = desired
     const at = clock.now()
     const cluster: NewCluster = {
-      ...{ uid, name, generation: wanted.generation, folder: wanted.folder, mark, at },
+      ...{ uid, name, generation: desired.generation, folder: desired.folder, mark, at },
       posted: maskConfiguration(posted, variables),
       sensitive: sensitiveValues(prepared),
       summary: {
@@ -320,7 +320,7 @@ export function createCreation(options: CreationOptions): Creation {
           signal.throwIfAborted()
           await accept(prepared, report, { ...creator, posted, mark })
           options.onAccepted()
-          const { uid, name } = prepared.wanted
+          const { uid, name } = prepared.desired
           return { uid, name, isRepeated: false, problems: [...report.problems] }
         }
         return examine(posted, signal, use, creator.uid)
@@ -329,14 +329,14 @@ export function createCreation(options: CreationOptions): Creation {
       inTurn(async () => {
         const current = store.current()
         if (current) refuseSecond(current)
-        return examine(posted, signal, async ({ wanted }, { isPossible, problems }, hide) => {
+        return examine(posted, signal, async ({ desired }, { isPossible, problems }, hide) => {
           const stages = isPossible
             ? plan(options.parts, {
-                ...{ wanted, isDeleting: false, hasRun: false, isUpdate: false, isRenewalAskedFor: false },
+                ...{ desired, isDeleting: false, hasRun: false, isUpdate: false, isRenewalAskedFor: false },
                 observed: {
                   ...emptyHost,
-                  isAddressHeld: wanted.node.virtualAddress === undefined,
-                  settings: settingsOf(wanted.settings, problems),
+                  isAddressHeld: desired.node.virtualAddress === undefined,
+                  settings: settingsOf(desired.settings, problems),
                 },
               })
             : []
@@ -350,13 +350,13 @@ export function createCreation(options: CreationOptions): Creation {
 }
 
 /** The settings of a host that has none of a cluster yet. */
-function settingsOf(wanted: WantedSettings, problems: readonly PreflightProblem[]): SettingsObserved {
-  const of = (name: keyof WantedSettings): SettingObserved => {
+function settingsOf(desired: DesiredSettings, problems: readonly PreflightProblem[]): SettingsObserved {
+  const of = (name: keyof DesiredSettings): SettingObserved => {
     const problem = problems.find(
       ({ code, path = '' }) => code === 'SettingNotApplied' && path.endsWith(name),
     )
-    const isDue = wanted[name].length > 0 && problem === undefined
-    return { ...noSetting, isApplied: wanted[name].length === 0, isDue, problem: problem?.message ?? '' }
+    const isDue = desired[name].length > 0 && problem === undefined
+    return { ...noSetting, isApplied: desired[name].length === 0, isDue, problem: problem?.message ?? '' }
   }
   return { ntpServers: of('ntpServers'), sshKeys: of('sshKeys') }
 }

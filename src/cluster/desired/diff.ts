@@ -2,14 +2,14 @@ import { type GivenVariable, createGivenTo } from '../../definition/rules/variab
 import type { ClusterProfileDetail, Variable } from '../../definition/schemas.ts'
 import type { PreparedDefinition } from './prepared.ts'
 import {
-  type Wanted,
+  type DesiredState,
   packIdOf,
-  type WantedChart,
-  type WantedNamespace,
-  type WantedPack,
+  type DesiredChart,
+  type DesiredNamespace,
+  type DesiredPack,
   shownPack,
-  type WantedNode,
-} from './wanted.ts'
+  type DesiredNode,
+} from './desired-state.ts'
 import type {
   LineChange,
   ChartChange,
@@ -22,7 +22,7 @@ import type {
 
 /** A cluster as it is or as it would be; one revision of it. */
 export interface DiffSide {
-  readonly wanted: Wanted
+  readonly desired: DesiredState
   readonly definition: PreparedDefinition
   /** `details.json` of the revision: defaults of sensitive variables are masked. */
   readonly profiles: readonly ClusterProfileDetail[]
@@ -93,7 +93,7 @@ function between(was: readonly string[], is: readonly string[]): LineChange[] {
   return found
 }
 
-type PackSide = Pick<DiffSide, 'wanted' | 'profiles'>
+type PackSide = Pick<DiffSide, 'desired' | 'profiles'>
 
 /** A pack of a definition; `wanted` is undefined where nothing of it is installed by this host. */
 interface PackView {
@@ -103,7 +103,7 @@ interface PackView {
   readonly version: string
   /** As the profile has them, with macros. */
   readonly values: string
-  readonly wanted: WantedPack | undefined
+  readonly desired: DesiredPack | undefined
 }
 
 /** Masks sensitive values in a text. */
@@ -121,18 +121,18 @@ function diffPacks(before: PackSide, after: PackSide, hide: Hide): PackChange[] 
 }
 
 /** The installed packs in their order, then those of which nothing is installed. */
-function viewsOf({ wanted, profiles }: PackSide): ReadonlyMap<string, PackView> {
+function viewsOf({ desired: desired, profiles }: PackSide): ReadonlyMap<string, PackView> {
   const shown = new Map(
     profiles.flatMap(({ profileUid, packs }) =>
       packs.map(({ name, displayName = '', version, values }): [string, PackView] => {
         const id = packIdOf(profileUid, name, displayName)
-        return [id, { id, name, displayName, version, values, wanted: undefined }]
+        return [id, { id, name, displayName, version, values, desired: undefined }]
       }),
     ),
   )
-  const installed = wanted.packs.map((pack): [string, PackView] => {
+  const installed = desired.packs.map((pack): [string, PackView] => {
     const { id, name, displayName, version } = pack
-    return [id, { id, name, displayName, version, values: shown.get(id)?.values ?? '', wanted: pack }]
+    return [id, { id, name, displayName, version, values: shown.get(id)?.values ?? '', desired: pack }]
   })
   const ids = new Set(installed.map(([id]) => id))
   return new Map([...installed, ...[...shown].filter(([id]) => !ids.has(id))])
@@ -144,25 +144,25 @@ const named = ({ id, name, displayName }: PackView) => ({
 })
 
 function wholly(change: 'added' | 'removed', view: PackView): PackChange {
-  const { version, wanted } = view
+  const { version, desired: desired } = view
   return {
     ...{ ...named(view), change },
     ...(change === 'added' ? { toVersion: version } : { fromVersion: version }),
     fields: [],
-    ...partsOf(change === 'added' ? undefined : wanted, change === 'added' ? wanted : undefined),
-    isApplied: wanted !== undefined,
+    ...partsOf(change === 'added' ? undefined : desired, change === 'added' ? desired : undefined),
+    isApplied: desired !== undefined,
     isDrained: false,
   }
 }
 
 function changed(was: PackView, is: PackView, hide: Hide): PackChange[] {
-  const isApplied = was.wanted?.digest !== is.wanted?.digest
-  const parts = partsOf(was.wanted, is.wanted)
+  const isApplied = was.desired?.digest !== is.desired?.digest
+  const parts = partsOf(was.desired, is.desired)
   const { manifests, charts, namespaces } = parts
   const differs: Readonly<Record<PackChange['fields'][number], boolean>> = {
     version: was.version !== is.version,
     values: was.values !== is.values || charts.some(({ valuesChanged }) => valuesChanged),
-    order: was.wanted !== undefined && is.wanted !== undefined && was.wanted.order !== is.wanted.order,
+    order: was.desired !== undefined && is.desired !== undefined && was.desired.order !== is.desired.order,
     manifests: manifests.length > 0,
     charts: charts.length > 0,
     namespaces: namespaces.length > 0,
@@ -175,7 +175,7 @@ function changed(was: PackView, is: PackView, hide: Hide): PackChange[] {
     {
       ...{ ...named(is), change: 'changed', fromVersion: was.version, toVersion: is.version },
       ...(was.values === is.values ? {} : changedValues(was, is, hide)),
-      ...{ fields, ...parts, isApplied, isDrained: isApplied && is.wanted?.drain !== undefined },
+      ...{ fields, ...parts, isApplied, isDrained: isApplied && is.desired?.drain !== undefined },
     },
   ]
 }
@@ -192,7 +192,7 @@ function changedValues(
 
 type Parts = Pick<PackChange, 'manifests' | 'charts' | 'namespaces'>
 
-const partsOf = (was: WantedPack | undefined, is: WantedPack | undefined): Parts => ({
+const partsOf = (was: DesiredPack | undefined, is: DesiredPack | undefined): Parts => ({
   manifests: pairs(was?.manifests ?? [], is?.manifests ?? [], ({ name }) => name).flatMap(
     ({ before, after }): NamedChange[] => {
       const isSame = isSameSum(before?.sum, after?.sum) && before?.namespace === after?.namespace
@@ -213,9 +213,9 @@ const partsOf = (was: WantedPack | undefined, is: WantedPack | undefined): Parts
 const isSameSum = (one: string | undefined, other: string | undefined) =>
   one === undefined || other === undefined || one === other
 
-const releaseOf = ({ namespace, release }: WantedChart) => `${namespace}/${release}`
+const releaseOf = ({ namespace, release }: DesiredChart) => `${namespace}/${release}`
 
-function chartChange({ before, after }: Pair<WantedChart>): ChartChange[] {
+function chartChange({ before, after }: Pair<DesiredChart>): ChartChange[] {
   const shown = after ?? before
   if (!shown) return []
   const { name, namespace, release } = shown
@@ -231,7 +231,7 @@ function chartChange({ before, after }: Pair<WantedChart>): ChartChange[] {
   ]
 }
 
-const isSameNamespace = (one: WantedNamespace, other: WantedNamespace) =>
+const isSameNamespace = (one: DesiredNamespace, other: DesiredNamespace) =>
   spell(one.labels) === spell(other.labels) && spell(one.annotations) === spell(other.annotations)
 
 interface Pair<Item> {
@@ -397,7 +397,7 @@ const count = (items: readonly unknown[], noun: string) =>
  * @param hide masks the sensitive values of both in the values of packs, before these are compared line by line; names are for `maskDiff`
  */
 export function diffClusters(before: DiffSide, after: DiffSide, hide: Hide = (text) => text): ClusterDiff {
-  const [was, is] = [before.wanted, after.wanted]
+  const [was, is] = [before.desired, after.desired]
   const nodeFields = differingFields(was.node, is.node)
   const ntpServers = listChange(was.settings.ntpServers, is.settings.ntpServers)
   const sshKeys = listChange(was.settings.sshKeys, is.settings.sshKeys)
@@ -425,8 +425,8 @@ function definitionOf(
 }
 
 function kubernetesOf(
-  { kubernetes: before }: Wanted,
-  { kubernetes: after }: Wanted,
+  { kubernetes: before }: DesiredState,
+  { kubernetes: after }: DesiredState,
 ): Pick<ClusterDiff, 'kubernetes'> {
   const configurationChanged = before.config !== after.config
   if (before.version === after.version && !configurationChanged) return {}
@@ -435,7 +435,7 @@ function kubernetesOf(
 
 const nodeFields = ['name', 'address', 'endpoint', 'virtualAddress', 'poolName', 'labels', 'taints'] as const
 
-const differingFields = (before: WantedNode, after: WantedNode) =>
+const differingFields = (before: DesiredNode, after: DesiredNode) =>
   nodeFields.filter((name) => !isEqual(before[name], after[name]))
 
 function listChange(from: readonly string[], to: readonly string[]) {

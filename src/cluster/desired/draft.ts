@@ -7,7 +7,7 @@ import { AppError } from '../../errors/app-error.ts'
 import { clusterErrors } from '../codes.ts'
 import { changedFixedSettings, saidOfFixed } from '../engine/fixed-settings.ts'
 import type { PreflightProblem } from './preflight-codes.ts'
-import type { Wanted, WantedNode } from './wanted.ts'
+import type { DesiredState, DesiredNode } from './desired-state.ts'
 import { isOlder, skewOf } from './version.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import type { Clock } from '../../system/clock.ts'
@@ -100,7 +100,7 @@ const poolPath = `${cloudPath}.machinePoolConfig[0]`
 function refuseFixed(
   next: ClusterConfiguration & { readonly status?: unknown },
   shown: ClusterConfiguration,
-  node: WantedNode,
+  node: DesiredNode,
 ): void {
   const { metadata = {} } = next
   const stays = (field: string, given: string | undefined, present: string | undefined) => {
@@ -143,7 +143,11 @@ const refuse = (field: string, reason: string) =>
  * What of another definition, or of other values of its packs, a cluster cannot take; pure.
  * @param hasCopy whether a copy of the wanted version of Kubernetes is kept, and may be restored
  */
-export function judgeFixed(next: Wanted, present: Wanted, hasCopy: boolean): readonly PreflightProblem[] {
+export function judgeFixed(
+  next: DesiredState,
+  present: DesiredState,
+  hasCopy: boolean,
+): readonly PreflightProblem[] {
   const found: PreflightProblem[] = []
   const add = (
     message: string,
@@ -162,7 +166,7 @@ export function judgeFixed(next: Wanted, present: Wanted, hasCopy: boolean): rea
   const isRestored = hasCopy && isOlder(version, now)
   const skew = version === '' || isRestored ? undefined : skewOf(now, version)
   if (skew !== undefined) add(skew, pack, undefined, 'VersionSkew')
-  const networkPack = ({ packs }: Wanted) => packs.find(({ layer }) => layer === 'cni')?.name
+  const networkPack = ({ packs }: DesiredState) => packs.find(({ layer }) => layer === 'cni')?.name
   const [was, is] = [networkPack(present), networkPack(next)]
   if (was !== undefined && is !== undefined && was !== is)
     add(`the network of the cluster is made by the pack ${was}, not by ${is}; take a definition with it`, is)
@@ -267,17 +271,17 @@ export async function draftOf(options: DraftOptions, write: Write): Promise<Draf
   const edited = await write.edit(document, shown)
   refuseFixed(edited, document, summary.node)
   const scheduleAt = parseSchedule(edited.spec?.scheduleAt ?? '', options.clock.now(), shown.scheduleAt)
-  const wanted = storedForm({ ...edited, metadata: { ...edited.metadata, name } })
+  const desired = storedForm({ ...edited, metadata: { ...edited.metadata, name } })
   const isKept = scheduleAt === scheduleOf(shown)
   // Before masks are replaced: what is masked may not be readable any more.
   const isSame = (next: ClusterConfiguration, present: ClusterConfiguration | undefined) =>
     isKept && present !== undefined && canonicalText(next) === canonicalText(storedForm(present))
-  const plain = isSame(wanted, shown.posted) ? undefined : storedForm(unmask(wanted, shown))
+  const plain = isSame(desired, shown.posted) ? undefined : storedForm(unmask(desired, shown))
   const path = (configuration: ClusterConfiguration) => configuration.spec?.archiveUploadPath
   return {
     ...{ record, shown, origin: 'update', scheduleAt },
     plain: plain && isSame(plain, shown.plain) ? undefined : plain,
-    copyOf: path(wanted) === path(shown.posted) ? shown : undefined,
+    copyOf: path(desired) === path(shown.posted) ? shown : undefined,
     hasCopy: false,
   }
 }

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { refusedField } from '../../errors/refused-field.ts'
-import type { WantedSettings } from './wanted.ts'
+import type { DesiredSettings } from './desired-state.ts'
 
 /** How many texts and numbers, each with its length before it, follow the name of the algorithm in the data of a public key (RFC 4253, 4.2, and 6.6). */
 const algorithms: Readonly<Record<string, number>> = {
@@ -83,7 +83,7 @@ const longestKey = 8_192
  * @param path of both lists, with a dot at its end; empty where they are not within anything
  * @throws AppError BadRequest that names the entry
  */
-export function readHostSettings({ ntpServers = [], sshKeys = [] }: Given, path: string): WantedSettings {
+export function readHostSettings({ ntpServers = [], sshKeys = [] }: Given, path: string): DesiredSettings {
   return {
     ntpServers: read(ntpServers, `${path}ntpServers`, mostServers, problemOfServer),
     sshKeys: read(sshKeys, `${path}sshKeys`, mostKeys, (key) =>

@@ -6,7 +6,7 @@ import { sensitiveValues } from './configuration.ts'
 import { unknownPack } from './version.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { ClusterHost } from '../host/cluster-host.ts'
-import { type Wanted, shownPack } from './wanted.ts'
+import { type DesiredState, shownPack } from './desired-state.ts'
 import type { ContentAccess } from '../../content/store/find.ts'
 
 /** What a cluster needs of the content. */
@@ -50,10 +50,10 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
    * @param running what runs on this host, for a change of it
    */
   return async function collect(
-    { wanted, variables, derived, problems: prepared, images, chartDigests }: Prepared,
+    { desired, variables, derived, problems: prepared, images, chartDigests }: Prepared,
     posted: readonly PreflightProblem[],
     signal: AbortSignal,
-    running?: Wanted,
+    running?: DesiredState,
   ): Promise<Preflight> {
     const hide = createHideOf(sensitiveValues({ variables, derived }))
     /** A check that cannot be made is a finding too. */
@@ -74,7 +74,7 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
       }
     }
     const isWhole = !prepared.some(isError)
-    const { pack } = wanted.kubernetes
+    const { pack } = desired.kubernetes
     if (isWhole && !engine.packs.includes(pack))
       return reportOf([
         ...prepared,
@@ -85,11 +85,11 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
         },
       ])
     let kubernetesImages: readonly string[] = []
-    const ofHost = check('this host', () => host.preflight(wanted, signal, running))
+    const ofHost = check('this host', () => host.preflight(desired, signal, running))
     const [ofEngine, ofImageList] = await Promise.all([
-      check('Kubernetes', () => engine.preflight(wanted, signal)),
+      check('Kubernetes', () => engine.preflight(desired, signal)),
       check('the images of Kubernetes', async () => {
-        kubernetesImages = await engine.images(wanted, signal)
+        kubernetesImages = await engine.images(desired, signal)
         return []
       }),
     ])
@@ -98,7 +98,7 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
     let digests: readonly string[] = []
     const ofContent = await check('the content', async () => {
       const found = await content.check({ packs: images, kubernetesImages })
-      digests = [...found.digests, ...chartDigests, ...(await engine.contentOf(wanted))]
+      digests = [...found.digests, ...chartDigests, ...(await engine.contentOf(desired))]
       return found.problems
     })
     // What is not wholly prepared makes these checks fail for a reason that is reported already.

@@ -1,7 +1,7 @@
 import type { GivenVariable } from '../../definition/rules/variables.ts'
 import type { ClusterProfileDetail } from '../../definition/schemas.ts'
 import type { PreflightProblem } from './preflight-codes.ts'
-import type { Wanted, WantedKubernetes, WantedNode, WantedSettings } from './wanted.ts'
+import type { DesiredState, DesiredKubernetes, DesiredNode, DesiredSettings } from './desired-state.ts'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClusterRecord } from '../cluster-store.ts'
@@ -19,10 +19,10 @@ export interface PrepareRequest {
   readonly uid: string
   readonly name: string
   readonly generation: number
-  readonly node: WantedNode
-  readonly settings: WantedSettings
+  readonly node: DesiredNode
+  readonly settings: DesiredSettings
   /** Kubernetes as it stays, where that is not what the definition has. */
-  readonly kubernetes?: WantedKubernetes
+  readonly kubernetes?: DesiredKubernetes
 }
 
 /** An examined definition. */
@@ -55,7 +55,7 @@ export interface PackImages {
 /** A cluster, ready to be accepted: its files are in a staging folder. */
 export interface Prepared {
   /** Its `folder` is the one to which `keep` moves the files. It is not complete if a problem is an error. */
-  readonly wanted: Wanted
+  readonly desired: DesiredState
   /** Errors and warnings of variables, values, manifests and charts. */
   readonly problems: readonly PreflightProblem[]
   /** What the API shows of the definition, without values of this cluster; defaults of sensitive variables are masked. Also in `details.json`. */
@@ -99,20 +99,20 @@ export const preparedFiles = {
   /** The archive of the definition. */
   definition: 'definition.spc',
   /** `Wanted` */
-  wanted: 'wanted.json',
+  desired: 'wanted.json',
   /** `ClusterProfileDetail[]` */
   details: 'details.json',
 } as const
 
 /** Reads what is wanted from the folder of the cluster. @throws Error with a reason for operators */
-export async function readWanted(
+export async function readDesired(
   record: Pick<ClusterRecord, 'uid' | 'name' | 'generation' | 'folder' | 'summary' | 'deleteRequestedAt'>,
-): Promise<Wanted> {
-  const file = join(record.folder, preparedFiles.wanted)
+): Promise<DesiredState> {
+  const file = join(record.folder, preparedFiles.desired)
   try {
-    const wanted = JSON.parse(await readFile(file, 'utf8')) as Wanted
+    const desired = JSON.parse(await readFile(file, 'utf8')) as DesiredState
     // A cluster that was created by 0.1.0 or before has none.
-    return { ...wanted, settings: (wanted as Partial<Wanted>).settings ?? noSettings }
+    return { ...desired, settings: (desired as Partial<DesiredState>).settings ?? noSettings }
   } catch (error) {
     const { uid, name, generation, folder, summary, deleteRequestedAt } = record
     // A deletion needs no more than this.
@@ -130,12 +130,12 @@ export async function readWanted(
 }
 
 /** Reads what a revision of the cluster wants. @throws Error with a reason for operators */
-export const readWantedOf = (
+export const readDesiredOf = (
   { uid, name }: Pick<ClusterRecord, 'uid' | 'name'>,
   { generation, folder, summary }: Pick<Revision, 'generation' | 'folder' | 'summary'>,
-): Promise<Wanted> => readWanted({ uid, name, generation, folder, summary, deleteRequestedAt: null })
+): Promise<DesiredState> => readDesired({ uid, name, generation, folder, summary, deleteRequestedAt: null })
 
-const noSettings: WantedSettings = { ntpServers: [], sshKeys: [] }
+const noSettings: DesiredSettings = { ntpServers: [], sshKeys: [] }
 
 /** Reads the profiles of a revision of the cluster, with sensitive values masked. */
 export const readProfiles = async ({ folder }: Pick<ClusterRecord, 'folder'>) =>

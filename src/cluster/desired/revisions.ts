@@ -3,7 +3,7 @@ import { createSeal, type Seal } from '../../secrets/seal.ts'
 import type { Secrets } from '../../secrets/secrets.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 import type { Origin, Outcome } from './schemas.ts'
-import type { ClusterSummary } from './wanted.ts'
+import type { ClusterSummary } from './desired-state.ts'
 import type { Database } from '../../store/database.ts'
 
 /** Encrypts what a database may hold of a cluster's secrets, with keys that only this host has. */
@@ -65,7 +65,7 @@ export interface RevisionStore {
   /** The one with the highest number. */
   newest(): Revision | undefined
   /** The one with the highest number that was wanted, and not made by the host to go back. */
-  newestWanted(): Revision | undefined
+  newestDesired(): Revision | undefined
   /** The one that waits or is held. */
   pending(): Revision | undefined
   /** Adds one; the one that waits or is held is superseded by it, unless it is a way back. */
@@ -110,7 +110,7 @@ export function createRevisionStore({ sql }: Database, sealed: Sealed): Revision
       ),
     find: (generation) => one('WHERE generation = ?', generation),
     newest: () => one('ORDER BY generation DESC LIMIT 1'),
-    newestWanted: () => one("WHERE origin <> 'goingBack' ORDER BY generation DESC LIMIT 1"),
+    newestDesired: () => one("WHERE origin <> 'goingBack' ORDER BY generation DESC LIMIT 1"),
     pending: () => one("WHERE outcome IN ('waiting', 'held')"),
     add({ plain, sensitive, reason = '', ...rest }) {
       if (rest.origin !== 'goingBack')

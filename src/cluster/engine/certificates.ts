@@ -274,7 +274,7 @@ interface CertificateReaderOptions {
 export type ReadCertificates = () => Promise<SeenCertificates>
 
 /** What a file says, or what is wrong with it; undefined where it is not there. */
-type Told<T> = { readonly value: T; readonly writtenAt: number } | { readonly problem: string } | undefined
+type Reading<T> = { readonly value: T; readonly writtenAt: number } | { readonly problem: string } | undefined
 
 export function createCertificateReader({
   kubeadmConfig,
@@ -283,9 +283,9 @@ export function createCertificateReader({
   readText = (path) => readFile(path, 'utf8'),
 }: CertificateReaderOptions): ReadCertificates {
   /** By path: what was made of the file, and the state of the file then. */
-  const known = new Map<string, { readonly mark: string; readonly told: Told<never> }>()
+  const known = new Map<string, { readonly mark: string; readonly reading: Reading<never> }>()
 
-  async function read<T>(path: string, parse: (text: string) => T | Promise<T>): Promise<Told<T>> {
+  async function read<T>(path: string, parse: (text: string) => T | Promise<T>): Promise<Reading<T>> {
     let mark: string
     let writtenAt: number
     try {
@@ -298,25 +298,28 @@ export function createCertificateReader({
       return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : { problem: `${path}: ${message}` }
     }
     const before = known.get(path)
-    if (before?.mark === mark) return before.told
-    let told: Told<T>
+    if (before?.mark === mark) return before.reading
+    let reading: Reading<T>
     try {
-      told = { value: await parse(await readText(path)), writtenAt }
+      reading = { value: await parse(await readText(path)), writtenAt }
     } catch (error) {
-      told = { problem: `${path} cannot be used: ${(error as Error).message}` }
+      reading = { problem: `${path} cannot be used: ${(error as Error).message}` }
     }
-    known.set(path, { mark, told: told as Told<never> })
-    return told
+    known.set(path, { mark, reading: reading as Reading<never> })
+    return reading
   }
 
   return async () => {
     const given = await read(kubeadmConfig, certificatesFolderIn)
     const folder = given && 'value' in given ? given.value : await certificatesFolderIn('')
     const unreadable: string[] = []
-    const keep = <T, S>(told: Told<T>, make: (value: T, writtenAt: number) => readonly S[]): readonly S[] => {
-      if (!told) return []
-      if ('value' in told) return make(told.value, told.writtenAt)
-      unreadable.push(told.problem)
+    const keep = <T, S>(
+      reading: Reading<T>,
+      make: (value: T, writtenAt: number) => readonly S[],
+    ): readonly S[] => {
+      if (!reading) return []
+      if ('value' in reading) return make(reading.value, reading.writtenAt)
+      unreadable.push(reading.problem)
       return []
     }
 

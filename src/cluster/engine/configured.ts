@@ -3,7 +3,7 @@ import { kubernetesFiles, type ClusterPaths } from './paths.ts'
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { replaceFile } from '../../system/files.ts'
-import type { Taint, Wanted } from '../desired/wanted.ts'
+import type { Taint, DesiredState } from '../desired/desired-state.ts'
 import { readNote } from './notes.ts'
 
 /** A file that kubeadm makes of its configuration. */
@@ -53,7 +53,7 @@ export function configurationDigest({
   name,
   kubernetes,
   node,
-}: Pick<Wanted, 'name' | 'kubernetes' | 'node'>) {
+}: Pick<DesiredState, 'name' | 'kubernetes' | 'node'>) {
   const { config } = kubernetes
   const { address, endpoint, labels, taints, runsWorkloads } = node
   return sha256(JSON.stringify([name, config, node.name, address, endpoint, labels, taints, runsWorkloads]))
@@ -72,7 +72,7 @@ export const writeConfigured = (paths: Pick<ClusterPaths, 'configured'>, configu
 export async function noteConfigured(
   paths: Pick<ClusterPaths, 'configured'>,
   digest: string,
-  { labels, taints }: { readonly labels: Wanted['node']['labels']; readonly taints: readonly Taint[] },
+  { labels, taints }: { readonly labels: DesiredState['node']['labels']; readonly taints: readonly Taint[] },
 ): Promise<void> {
   await writeConfigured(paths, {
     ...{ digest, files: await digestsOfFiles(), labels: Object.keys(labels), unproved: [] },

@@ -27,7 +27,7 @@ import type { SeenCertificates } from './certificates.ts'
 import type { ReasonName } from '../events/reasons.ts'
 import type { PreflightProblem } from '../desired/preflight-codes.ts'
 import type { Step, StepCalls } from '../loop/step.ts'
-import type { Wanted } from '../desired/wanted.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 
 /** What makes Kubernetes of a host. Plans are pure: they do no input or output. */
 export interface Engine {
@@ -36,29 +36,29 @@ export interface Engine {
   /** The `call` steps of this part. */
   readonly calls: StepCalls
   /** What is missing or wrong for this engine, without a change of the host. */
-  preflight(wanted: Wanted, signal: AbortSignal): Promise<readonly PreflightProblem[]>
+  preflight(desired: DesiredState, signal: AbortSignal): Promise<readonly PreflightProblem[]>
   /** Images that Kubernetes itself needs. @throws Error why its programs cannot say */
-  images(wanted: Wanted, signal: AbortSignal): Promise<readonly string[]>
+  images(desired: DesiredState, signal: AbortSignal): Promise<readonly string[]>
   /** Digests of the programs in the content that it uses, as far as they are there: for `content.pin`. */
-  contentOf(wanted: Wanted): Promise<readonly string[]>
+  contentOf(desired: DesiredState): Promise<readonly string[]>
   /** Steps until containerd runs, the programs are in place and the images are pulled; empty when that is so. */
-  prepare(wanted: Wanted, observed: EngineObserved): readonly Step[]
+  prepare(desired: DesiredState, observed: EngineObserved): readonly Step[]
   /** Steps until the API server answers and the kubelet runs; empty when that is so. */
-  init(wanted: Wanted, observed: EngineObserved): readonly Step[]
+  init(desired: DesiredState, observed: EngineObserved): readonly Step[]
   /**
    * Steps from the control plane that is set up to the one that is wanted: another configuration, a newer version, or the copy of the
    * version before; empty where it is that, or where none is set up.
    */
-  change(wanted: Wanted, observed: EngineObserved): readonly Step[]
+  change(desired: DesiredState, observed: EngineObserved): readonly Step[]
   /** Steps that renew the certificates of the control plane; empty where that is neither due nor asked for. */
-  renew(wanted: Wanted, observed: EngineObserved, isAskedFor: boolean): readonly Step[]
+  renew(desired: DesiredState, observed: EngineObserved, isAskedFor: boolean): readonly Step[]
   /** Copies of Kubernetes that are kept, to which it can go back, the newest first. */
   copies(): Promise<readonly CopyObserved[]>
   /** The certificates of Kubernetes on this host, with those of the kubelet; none where there is no control plane. */
   certificates(): Promise<SeenCertificates>
-  observe(wanted: Wanted, signal: AbortSignal): Promise<EngineObserved>
+  observe(desired: DesiredState, signal: AbortSignal): Promise<EngineObserved>
   /** Steps that take Kubernetes from the host, whatever of it is there; the record of the host is restored after them. */
-  reset(wanted: Wanted, observed: EngineObserved): readonly Step[]
+  reset(desired: DesiredState, observed: EngineObserved): readonly Step[]
   /** The kubeconfig of the administrator. @throws Error while there is none */
   kubeconfig(): Promise<string>
   /**

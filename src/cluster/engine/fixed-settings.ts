@@ -1,4 +1,4 @@
-import type { WantedKubernetes } from '../desired/wanted.ts'
+import type { DesiredKubernetes } from '../desired/desired-state.ts'
 import { apiPort, mapAt, parsePackConfig, type PackConfig } from './pack-config.ts'
 import { kubernetesFiles } from './paths.ts'
 
@@ -48,8 +48,8 @@ export function certificatesFolder({
  * @throws Error that names the part of one that cannot be read
  */
 export const changedFixedSettings = (
-  before: Pick<WantedKubernetes, 'config'>,
-  after: Pick<WantedKubernetes, 'config'>,
+  before: Pick<DesiredKubernetes, 'config'>,
+  after: Pick<DesiredKubernetes, 'config'>,
 ): readonly FixedSetting[] => fixedSettingsBetween(parsePackConfig(before), parsePackConfig(after))
 
 /** The same of what is read already. Pure. */

@@ -7,7 +7,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { readInitialisation, writeInitialisation, writeVersion } from './notes.ts'
 import { kubectl } from './kubectl.ts'
 import { noteConfigured } from './configured.ts'
-import type { Taint } from '../desired/wanted.ts'
+import type { Taint } from '../desired/desired-state.ts'
 
 /** Pulls the images of Kubernetes from the registry of this host, and notes that the preparation is done. */
 export const pullImages: StepAction = async (order, print) => {

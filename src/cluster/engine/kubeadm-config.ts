@@ -1,5 +1,5 @@
 import { isRecord, jsonForYaml } from '../../base/json.ts'
-import type { Wanted } from '../desired/wanted.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 import { criSocket } from './paths.ts'
 import { controlPlaneEndpoint, documentsOf, mapAt, type PackConfig, type YamlMap } from './pack-config.ts'
 
@@ -7,7 +7,7 @@ import { controlPlaneEndpoint, documentsOf, mapAt, type PackConfig, type YamlMap
 const kubeadmGroup = 'kubeadm.k8s.io'
 
 /** What kubeadm is told of a cluster. */
-export type KubeadmWanted = Pick<Wanted, 'name' | 'kubernetes' | 'node'>
+export type DesiredKubeadm = Pick<DesiredState, 'name' | 'kubernetes' | 'node'>
 
 /** An argument in the form v1beta4. */
 interface Argument {
@@ -19,7 +19,7 @@ interface Argument {
  * The text that `kubeadm config migrate` has to turn into v1beta4; undefined where the pack brings that form. It has what kubeadm would
  * otherwise look for on the host.
  */
-export function configToMigrate(wanted: KubeadmWanted, config: PackConfig): string | undefined {
+export function configToMigrate(desired: DesiredKubeadm, config: PackConfig): string | undefined {
   if (!config.isV1beta3) return undefined
   const version = { apiVersion: `${kubeadmGroup}/v1beta3` }
   return documents([
@@ -27,17 +27,17 @@ export function configToMigrate(wanted: KubeadmWanted, config: PackConfig): stri
       ...config.initConfiguration,
       ...version,
       kind: 'InitConfiguration',
-      localAPIEndpoint: endpointOf(wanted, config.initConfiguration),
+      localAPIEndpoint: endpointOf(desired, config.initConfiguration),
       nodeRegistration: {
         ...mapAt(config.initConfiguration, 'nodeRegistration'),
-        ...{ name: wanted.node.name, criSocket },
+        ...{ name: desired.node.name, criSocket },
       },
     },
     {
       ...config.clusterConfiguration,
       ...version,
       kind: 'ClusterConfiguration',
-      kubernetesVersion: `v${wanted.kubernetes.version}`,
+      kubernetesVersion: `v${desired.kubernetes.version}`,
     },
   ])
 }
@@ -47,11 +47,11 @@ export function configToMigrate(wanted: KubeadmWanted, config: PackConfig): stri
  * pack.
  * @param migrated what `kubeadm config migrate` made of `configToMigrate`
  */
-export function kubeadmConfig(wanted: KubeadmWanted, config: PackConfig, migrated?: string): string {
+export function kubeadmConfig(desired: DesiredKubeadm, config: PackConfig, migrated?: string): string {
   const { initConfiguration: init, clusterConfiguration: cluster } =
     migrated === undefined ? config : parseMigrated(migrated, config)
   const version = { apiVersion: `${kubeadmGroup}/v1beta4` }
-  const { node } = wanted
+  const { node } = desired
   const registration = mapAt(init, 'nodeRegistration')
   const apiServer = mapAt(cluster, 'apiServer')
   const names = Array.isArray(apiServer.certSANs) ? apiServer.certSANs.map(String) : []
@@ -63,10 +63,10 @@ export function kubeadmConfig(wanted: KubeadmWanted, config: PackConfig, migrate
       ...init,
       ...version,
       kind: 'InitConfiguration',
-      localAPIEndpoint: endpointOf(wanted, init),
+      localAPIEndpoint: endpointOf(desired, init),
       nodeRegistration: {
         ...registration,
-        ...{ name: node.name, criSocket, taints: taintsOf(wanted) },
+        ...{ name: node.name, criSocket, taints: taintsOf(desired) },
         kubeletExtraArgs: [
           ...argumentsWithout(registration.kubeletExtraArgs, [
             'hostname-override',
@@ -82,9 +82,9 @@ export function kubeadmConfig(wanted: KubeadmWanted, config: PackConfig, migrate
       ...cluster,
       ...version,
       kind: 'ClusterConfiguration',
-      clusterName: wanted.name,
-      kubernetesVersion: `v${wanted.kubernetes.version}`,
-      controlPlaneEndpoint: controlPlaneEndpoint(wanted, config),
+      clusterName: desired.name,
+      kubernetesVersion: `v${desired.kubernetes.version}`,
+      controlPlaneEndpoint: controlPlaneEndpoint(desired, config),
       apiServer: {
         ...apiServer,
         certSANs: [...new Set([...names, node.endpoint, node.address, node.name])],
@@ -131,11 +131,11 @@ export function usesIPv6(text: string): boolean {
 const documents = (values: readonly YamlMap[]) =>
   values.map((value) => `${jsonForYaml(value, 2)}\n`).join('---\n')
 
-function endpointOf({ node }: KubeadmWanted, init: YamlMap): YamlMap {
+function endpointOf({ node }: DesiredKubeadm, init: YamlMap): YamlMap {
   return { ...mapAt(init, 'localAPIEndpoint'), advertiseAddress: node.address }
 }
 
-function taintsOf({ node }: KubeadmWanted): readonly YamlMap[] {
+function taintsOf({ node }: DesiredKubeadm): readonly YamlMap[] {
   const controlPlane = { key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }
   const own = node.taints.map(({ key, value, effect }) => ({ key, ...(value ? { value } : {}), effect }))
   return node.runsWorkloads ? own : [controlPlane, ...own]

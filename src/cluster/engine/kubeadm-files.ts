@@ -3,7 +3,7 @@ import { mkdtemp, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createBoundedRunner } from '../../system/bounded-memory.ts'
 import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
-import type { KubeadmWanted } from './kubeadm-config.ts'
+import type { DesiredKubeadm } from './kubeadm-config.ts'
 import { kubeadmFailure } from './run-kubeadm.ts'
 
 const timeoutMs = 30_000
@@ -30,7 +30,7 @@ export interface KubeadmFiles {
    * @param kubeadm path of the program
    * @throws Error what is wrong with `cluster.config` of the pack
    */
-  make(kubeadm: string, wanted: KubeadmWanted, signal?: AbortSignal): Promise<string>
+  make(kubeadm: string, desired: DesiredKubeadm, signal?: AbortSignal): Promise<string>
   /** Has kubeadm judge a file. @throws Error what is wrong with it */
   validate(kubeadm: string, text: string, signal?: AbortSignal): Promise<void>
   /** Images that Kubernetes needs. @throws Error why kubeadm cannot say */
@@ -91,15 +91,15 @@ export function createKubeadmFiles({ folder, runner }: KubeadmFilesOptions): Kub
   }
 
   return {
-    async make(kubeadm, wanted, signal) {
+    async make(kubeadm, desired, signal) {
       // Loaded with the first cluster: a start does not need yaml.
       const { parsePackConfig } = await import('./pack-config.ts')
       const { configToMigrate, kubeadmConfig } = await import('./kubeadm-config.ts')
-      const config = parsePackConfig(wanted.kubernetes)
-      const old = configToMigrate(wanted, config)
+      const config = parsePackConfig(desired.kubernetes)
+      const old = configToMigrate(desired, config)
       const args = ['config', 'migrate', '--old-config', 'GIVEN', '--new-config', 'MADE']
       const migrated = old === undefined ? undefined : await ask(kubeadm, args, old, signal)
-      return kubeadmConfig(wanted, config, migrated)
+      return kubeadmConfig(desired, config, migrated)
     },
     async validate(kubeadm, text, signal) {
       await ask(kubeadm, ['config', 'validate', '--config', 'GIVEN'], text, signal)

@@ -1,13 +1,13 @@
 import { isOlder, kubernetesPacks } from '../desired/version.ts'
 import type { EngineObserved } from '../loop/observed.ts'
 import { type Step, type StepOrder, StepFailed, type StepCalls, renewalStep } from '../loop/step.ts'
-import type { Wanted } from '../desired/wanted.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { KubernetesClient } from '../../kubernetes/client.ts'
 import { replaceFile } from '../../system/files.ts'
-import type { KubeadmWanted } from './kubeadm-config.ts'
+import type { DesiredKubeadm } from './kubeadm-config.ts'
 import { type KubeadmFiles, createKubeadmFiles } from './kubeadm-files.ts'
 import { type ClusterPaths, clusterPaths, kubernetesFiles } from './paths.ts'
 import { kubernetesPrograms, tools, type Programs, readNextPrograms, createPrograms } from './programs.ts'
@@ -31,11 +31,11 @@ import { listCopies } from './upgrade/copy.ts'
 interface StepMaker {
   action(key: string, title: string, minutes: number, order?: StepOrder): Step
   /** A call of the daemon with what kubeadm is told of the wanted cluster. */
-  call(key: string, title: string, minutes: number, wanted: Wanted): Step
+  call(key: string, title: string, minutes: number, desired: DesiredState): Step
   /** Steps that prepare what is wanted in the place of what runs. */
-  prepare(wanted: Wanted): readonly Step[]
+  prepare(desired: DesiredState): readonly Step[]
   /** The step that applies the wanted configuration to the control plane that runs. */
-  reconfigure(wanted: Wanted): Step
+  reconfigure(desired: DesiredState): Step
 }
 
 /**
@@ -49,9 +49,9 @@ interface StepMaker {
  * | any of them | another one | restore |
  * | restoring | any | restore |
  */
-function versionSteps(make: StepMaker, wanted: Wanted, observed: EngineObserved): readonly Step[] {
+function versionSteps(make: StepMaker, desired: DesiredState, observed: EngineObserved): readonly Step[] {
   const { change, version, isPrepared, isConfigured } = observed
-  const { generation, node, kubernetes } = wanted
+  const { generation, node, kubernetes } = desired
   const restoreTo = (to: string): Step => ({
     ...make.action('kubernetes-restore', `Restore Kubernetes ${to}`, 20, { version: to }),
     isRestoration: true,
@@ -68,8 +68,8 @@ function versionSteps(make: StepMaker, wanted: Wanted, observed: EngineObserved)
   return [
     ...(phase === 'none'
       ? [
-          make.call('place-next-programs', `Place the programs of Kubernetes ${to}`, 10, wanted),
-          make.call('write-next-files', `Write the files of kubeadm ${to}`, 2, wanted),
+          make.call('place-next-programs', `Place the programs of Kubernetes ${to}`, 10, desired),
+          make.call('write-next-files', `Write the files of kubeadm ${to}`, 2, desired),
           action('pull-next-images', `Pull the images of Kubernetes ${to}`, 30),
           action('kubernetes-check', 'Check the upgrade of Kubernetes', 15),
         ]
@@ -78,7 +78,9 @@ function versionSteps(make: StepMaker, wanted: Wanted, observed: EngineObserved)
       ? [action('kubernetes-copy', `Copy Kubernetes ${from} to go back to`, 60)]
       : []),
     ...(isUpgraded ? [] : [action('kubernetes-upgrade', `Upgrade Kubernetes from ${from} to ${to}`, 60)]),
-    ...(isUpgraded && isPrepared && isConfigured ? [] : [...make.prepare(wanted), make.reconfigure(wanted)]),
+    ...(isUpgraded && isPrepared && isConfigured
+      ? []
+      : [...make.prepare(desired), make.reconfigure(desired)]),
     action('kubernetes-settle', `Wait until Kubernetes ${to} is good`, 20),
   ]
 }
@@ -98,7 +100,7 @@ function createEngineCalls(options: EngineCallsOptions): StepCalls {
   const { paths, programs, files, registryFiles, client } = options
   return {
     async 'place-programs'(order, { onLine }) {
-      const { kubernetes } = order as unknown as KubeadmWanted
+      const { kubernetes } = order as unknown as DesiredKubeadm
       const placed: string[] = []
       for (const name of kubernetesPrograms) placed.push(await programs.use(name, kubernetes.version))
       // Pre-flight asks for helm where a pack needs it; etcdctl is for administrators.
@@ -107,11 +109,11 @@ function createEngineCalls(options: EngineCallsOptions): StepCalls {
       onLine(`[programs] ${placed.join(', ')}`)
     },
     async 'write-engine-files'(order, { signal }) {
-      const wanted = order as unknown as KubeadmWanted
+      const desired = order as unknown as DesiredKubeadm
       const registry = registryFiles()
       if (registry.problem !== undefined) throw new StepFailed(registry.problem)
       const kubeadm = programs.current('kubeadm')
-      const config = await files.make(kubeadm, wanted, signal).catch(failed)
+      const config = await files.make(kubeadm, desired, signal).catch(failed)
       const images = await files.images(kubeadm, config, signal).catch(failed)
       const texts = [
         ...registry.files,
@@ -124,7 +126,7 @@ function createEngineCalls(options: EngineCallsOptions): StepCalls {
       }
     },
     async 'place-next-programs'(order, { onLine }) {
-      const { version } = (order as unknown as KubeadmWanted).kubernetes
+      const { version } = (order as unknown as DesiredKubeadm).kubernetes
       const folders: Partial<Record<(typeof kubernetesPrograms)[number], string>> = {}
       for (const name of kubernetesPrograms) folders[name] = dirname(await programs.place(name, version))
       await mkdir(paths.next.folder, { recursive: true, mode: 0o700 })
@@ -132,10 +134,10 @@ function createEngineCalls(options: EngineCallsOptions): StepCalls {
       onLine(`[programs] ${kubernetesPrograms.map((name) => `${name} ${version}`).join(', ')}`)
     },
     async 'write-next-files'(order, { signal }) {
-      const wanted = order as unknown as KubeadmWanted
-      const { version } = wanted.kubernetes
+      const desired = order as unknown as DesiredKubeadm
+      const { version } = desired.kubernetes
       const { program } = kubeadmIn((await readNextPrograms(paths, version)).folders)
-      const config = await files.make(program, wanted, signal).catch(failed)
+      const config = await files.make(program, desired, signal).catch(failed)
       await replaceFile(paths.next.kubeadmConfig, config, 0o600)
     },
     async 'wait-for-api'(_order, { signal }) {
@@ -200,41 +202,41 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
     ...{ key, title, timeoutMs: minutes * minute },
     work: { kind: 'action', action: key, order: { stateDirectory, ...order } },
   })
-  const call = (key: string, title: string, minutes: number, order: KubeadmWanted): Step => ({
+  const call = (key: string, title: string, minutes: number, order: DesiredKubeadm): Step => ({
     ...{ key, title, timeoutMs: minutes * minute },
     work: { kind: 'call', call: key, order: { ...order } },
   })
 
   const startContainerd = action('start-containerd', 'Start the container runtime', 5)
-  const prepareSteps = (wanted: Wanted): readonly Step[] => {
-    const order = wantedOf(wanted)
+  const prepareSteps = (desired: DesiredState): readonly Step[] => {
+    const order = desiredOf(desired)
     return [
       call('place-programs', 'Place the programs of Kubernetes', 10, order),
       call('write-engine-files', 'Write the files of kubeadm', 2, order),
       startContainerd,
-      action('pull-images', 'Pull the images of Kubernetes', 30, { digest: digestOf(wanted) }),
+      action('pull-images', 'Pull the images of Kubernetes', 30, { digest: digestOf(desired) }),
     ]
   }
 
-  const reconfigure = (wanted: Wanted) =>
-    action('reconfigure', 'Apply the configuration of Kubernetes', 15, configurationOf(wanted))
+  const reconfigure = (desired: DesiredState) =>
+    action('reconfigure', 'Apply the configuration of Kubernetes', 15, configurationOf(desired))
   const stepMaker: StepMaker = {
     ...{ action, reconfigure, prepare: prepareSteps },
-    call: (key, title, minutes, wanted) => call(key, title, minutes, wantedOf(wanted)),
+    call: (key, title, minutes, desired) => call(key, title, minutes, desiredOf(desired)),
   }
 
   return {
     packs: kubernetesPacks,
     programs,
     calls: createEngineCalls({ paths, programs, files, registryFiles, client }),
-    async preflight(wanted, signal) {
+    async preflight(desired, signal) {
       // Loaded with the first cluster: a start does not need yaml.
       const { createEnginePreflight } = await import('./preflight.ts')
-      return createEnginePreflight({ programs, files, registryFiles, containerdVersion })(wanted, signal)
+      return createEnginePreflight({ programs, files, registryFiles, containerdVersion })(desired, signal)
     },
-    async images(wanted, signal) {
-      const kubeadm = await programs.place('kubeadm', wanted.kubernetes.version)
-      return files.images(kubeadm, await files.make(kubeadm, wanted, signal), signal)
+    async images(desired, signal) {
+      const kubeadm = await programs.place('kubeadm', desired.kubernetes.version)
+      return files.images(kubeadm, await files.make(kubeadm, desired, signal), signal)
     },
     async contentOf({ kubernetes }) {
       const sources = await Promise.all([
@@ -243,15 +245,15 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
       ])
       return sources.flatMap((each) => (each.kind === 'content' ? [each.found.entryDigest] : []))
     },
-    prepare(wanted, observed) {
-      if (isToBeChanged(wanted, observed)) return []
+    prepare(desired, observed) {
+      if (isToBeChanged(desired, observed)) return []
       if (observed.isPrepared) return observed.containerd === 'running' ? [] : [startContainerd]
-      return prepareSteps(wanted)
+      return prepareSteps(desired)
     },
-    init(wanted, observed) {
-      if (isToBeChanged(wanted, observed)) return []
+    init(desired, observed) {
+      if (isToBeChanged(desired, observed)) return []
       const initialise = action('kubeadm-init', 'Set up the control plane', 15, {
-        ...{ uid: wanted.uid, version: wanted.kubernetes.version, ...configurationOf(wanted) },
+        ...{ uid: desired.uid, version: desired.kubernetes.version, ...configurationOf(desired) },
       })
       switch (observed.controlPlane) {
         case 'absent':
@@ -266,25 +268,25 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
               ? []
               : [
                   action(nodeNameStep, 'Give the kubelet the name of the node', 5, {
-                    node: wanted.node.name,
+                    node: desired.node.name,
                   }),
                 ]),
             ...(observed.kubelet === 'running' ? [] : [action('start-units', 'Start the kubelet', 5)]),
             ...(observed.api === 'answers'
               ? []
-              : [call('wait-for-api', 'Wait for the API server', 5, wantedOf(wanted))]),
+              : [call('wait-for-api', 'Wait for the API server', 5, desiredOf(desired))]),
           ]
       }
     },
-    change(wanted, observed) {
-      if (!isToBeChanged(wanted, observed)) return []
-      if (observed.change || observed.version !== wanted.kubernetes.version)
-        return versionSteps(stepMaker, wanted, observed)
-      return [...prepareSteps(wanted), reconfigure(wanted)]
+    change(desired, observed) {
+      if (!isToBeChanged(desired, observed)) return []
+      if (observed.change || observed.version !== desired.kubernetes.version)
+        return versionSteps(stepMaker, desired, observed)
+      return [...prepareSteps(desired), reconfigure(desired)]
     },
-    renew(wanted, observed, isAskedFor) {
+    renew(desired, observed, isAskedFor) {
       // A change makes certificates anew itself, and comes first.
-      if (observed.controlPlane !== 'complete' || isToBeChanged(wanted, observed)) return []
+      if (observed.controlPlane !== 'complete' || isToBeChanged(desired, observed)) return []
       if (!observed.isRenewalDue && !isAskedFor) return []
       const step = action(renewalStep, 'Renew the certificates of the control plane', 15)
       return [observed.isRenewalOverdue ? step : { ...step, isAside: true }]
@@ -292,7 +294,7 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
     certificates,
     copies: () => listCopies(paths),
     observe: observer,
-    reset: (_wanted, observed) =>
+    reset: (_desired, observed) =>
       observed.isPresent ? [action('remove-kubernetes', 'Remove Kubernetes', 30)] : [],
     kubeconfig: readAdminKubeconfig,
     watch: (onChange) => watchUnits({ onChange, log }),
@@ -304,21 +306,21 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
  * Whether the control plane that is set up is to become another one, which `change` does: nothing may be prepared before in place of what
  * runs, and the API server need not answer.
  */
-const isToBeChanged = ({ kubernetes }: Wanted, observed: EngineObserved): boolean =>
+const isToBeChanged = ({ kubernetes }: DesiredState, observed: EngineObserved): boolean =>
   observed.controlPlane === 'complete' &&
   (observed.change !== undefined || observed.version !== kubernetes.version || !observed.isConfigured)
 
 /** What the configuration of the node and of the control plane is noted by. */
-const configurationOf = (wanted: Wanted) => ({
-  ...{ node: wanted.node.name, labels: wanted.node.labels, taints: wanted.node.taints },
-  digest: configurationDigest(wanted),
+const configurationOf = (desired: DesiredState) => ({
+  ...{ node: desired.node.name, labels: desired.node.labels, taints: desired.node.taints },
+  digest: configurationDigest(desired),
 })
 
 /** What the preparation depends on. */
-function digestOf(wanted: Wanted): string {
+function digestOf(desired: DesiredState): string {
   return createHash('sha256')
-    .update(JSON.stringify(wantedOf(wanted)))
+    .update(JSON.stringify(desiredOf(desired)))
     .digest('hex')
 }
 
-const wantedOf = ({ name, kubernetes, node }: Wanted): KubeadmWanted => ({ name, kubernetes, node })
+const desiredOf = ({ name, kubernetes, node }: DesiredState): DesiredKubeadm => ({ name, kubernetes, node })

@@ -2,7 +2,7 @@ import type { KubernetesClient, Resource, KubernetesObject } from '../../kuberne
 import { nameOf } from '../../kubernetes/inventory.ts'
 import { readiness } from '../../kubernetes/readiness.ts'
 import { troubleOfPod } from '../packs/objects.ts'
-import type { Wanted } from '../desired/wanted.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 import type { UnitObserved, EngineObserved, NodeObserved } from '../loop/observed.ts'
 import { watchFolders } from '../../system/folder-watch.ts'
 import type { Logger } from '../../system/log.ts'
@@ -43,9 +43,9 @@ type Addon = (typeof addons)[number]
  * @returns what does not and why, in one line; empty if both do
  * @throws KubernetesError where the API server does not say
  */
-async function lookAtAddons(
+async function observeAddons(
   client: Pick<KubernetesClient, 'get' | 'list'>,
-  { config }: Pick<Wanted['kubernetes'], 'config'>,
+  { config }: Pick<DesiredState['kubernetes'], 'config'>,
   signal: AbortSignal,
 ): Promise<string> {
   const found = await Promise.all(addons.map((addon) => lookAt(client, addon, config, signal)))
@@ -111,7 +111,7 @@ interface ObserverOptions {
   readonly registryFiles: () => RegistryFiles
   readonly programs: Pick<Programs, 'hasCurrent'>
   /** What the preparation depends on. */
-  readonly digestOf: (wanted: Wanted) => string
+  readonly digestOf: (desired: DesiredState) => string
   readonly certificates: ReadCertificates
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -138,9 +138,9 @@ const nodes: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node
 export function createObserver(options: ObserverOptions) {
   const { paths, runner, client, programs } = options
 
-  async function isPrepared(wanted: Wanted): Promise<boolean> {
+  async function isPrepared(desired: DesiredState): Promise<boolean> {
     const noted = await readFile(paths.prepared, 'utf8').catch(() => undefined)
-    if (noted !== JSON.stringify({ digest: options.digestOf(wanted) })) return false
+    if (noted !== JSON.stringify({ digest: options.digestOf(desired) })) return false
     return (await programs.hasCurrent('kubelet')) && hasRegistryFiles()
   }
   /** The password of the registry and the certificate of the host change. While the registry has a problem of its own, old files stay. */
@@ -175,7 +175,7 @@ export function createObserver(options: ObserverOptions) {
   }
   /** One request says both: whether the API server works, with its database, and how the node is. */
   async function api(
-    { node: { name }, kubernetes }: Wanted,
+    { node: { name }, kubernetes }: DesiredState,
     signal: AbortSignal,
   ): Promise<Pick<EngineObserved, 'api' | 'node' | 'addonTrouble'>> {
     if (!existsSync(options.adminConfig ?? kubernetesFiles.adminConfig)) return { api: 'absent' }
@@ -183,7 +183,7 @@ export function createObserver(options: ObserverOptions) {
     try {
       const object = await client.get(nodes, { name }, limited)
       // What the API server does not say for a moment is no fault of them.
-      const trouble = await lookAtAddons(client, kubernetes, limited).catch(() => '')
+      const trouble = await observeAddons(client, kubernetes, limited).catch(() => '')
       return {
         ...{ api: 'answers', ...(object ? { node: nodeOf(object) } : {}) },
         ...(trouble === '' ? {} : { addonTrouble: trouble }),
@@ -197,13 +197,13 @@ export function createObserver(options: ObserverOptions) {
   /** At rest the state of each file is asked for, and none is read. */
   async function certificates(plane: EngineObserved['controlPlane']): Promise<CertificateState> {
     if (plane !== 'complete') return stateOf(noCertificates, options.now())
-    const [seen, begun] = await Promise.all([options.certificates(), readRenewal(paths)])
+    const [seen, started] = await Promise.all([options.certificates(), readRenewal(paths)])
     const state = stateOf(seen, options.now())
-    return begun ? { ...state, isRenewalDue: true, isRenewalOverdue: true } : state
+    return started ? { ...state, isRenewalDue: true, isRenewalOverdue: true } : state
   }
 
-  async function kubernetesOf(wanted: Wanted, signal: AbortSignal) {
-    const { uid, kubernetes } = wanted
+  async function kubernetesOf(desired: DesiredState, signal: AbortSignal) {
+    const { uid, kubernetes } = desired
     const plane = await controlPlane(uid)
     const [noted, version] = await Promise.all([readChange(paths), readVersion(paths)])
     return {
@@ -213,7 +213,7 @@ export function createObserver(options: ObserverOptions) {
       ...(plane === 'complete' && noted !== undefined && noted !== 'damaged'
         ? { change: changeOf(noted) }
         : {}),
-      isConfigured: plane !== 'complete' || (await isConfigured(paths, configurationDigest(wanted))),
+      isConfigured: plane !== 'complete' || (await isConfigured(paths, configurationDigest(desired))),
       ...(await certificates(plane)),
       ...(plane === 'complete' && !(await isNameFixed({ unit: options.kubeletUnit ?? usualUnit }))
         ? {
@@ -222,17 +222,17 @@ export function createObserver(options: ObserverOptions) {
             ),
           }
         : {}),
-      ...(plane === 'complete' ? await api(wanted, signal) : ({ api: 'absent' } as const)),
+      ...(plane === 'complete' ? await api(desired, signal) : ({ api: 'absent' } as const)),
     }
   }
 
-  return async (wanted: Wanted, signal: AbortSignal): Promise<EngineObserved> => {
+  return async (desired: DesiredState, signal: AbortSignal): Promise<EngineObserved> => {
     const args = ['show', '--property=Id,LoadState,ActiveState', ...Object.values(units)]
     const [shown, prepared, unread, ofKubernetes] = await Promise.all([
       runner.run('systemctl', args, { timeoutMs, signal }),
-      isPrepared(wanted),
+      isPrepared(desired),
       damaged(),
-      kubernetesOf(wanted, signal),
+      kubernetesOf(desired, signal),
     ])
     const states = parseUnitStates(shown.stdout)
     return {

@@ -1,7 +1,7 @@
 import { addressWithPort } from '../../base/address.ts'
 import { isRecord } from '../../base/json.ts'
 import { readPlain } from '../../definition/rules/plain-values.ts'
-import type { Wanted, WantedKubernetes } from '../desired/wanted.ts'
+import type { DesiredState, DesiredKubernetes } from '../desired/desired-state.ts'
 
 export type YamlMap = Readonly<Record<string, unknown>>
 
@@ -40,7 +40,7 @@ export const documentsOf = (text: string): readonly YamlMap[] =>
  * Reads it as kubeadm and the kubelet do: `no` and `off` are false, `0x1A2B` is 6699.
  * @throws Error that names the part and says what is wrong with it
  */
-export function parsePackConfig({ config }: Pick<WantedKubernetes, 'config'>): PackConfig {
+export function parsePackConfig({ config }: Pick<DesiredKubernetes, 'config'>): PackConfig {
   const { documents, problems } = readPlain(config)
   const [problem] = problems
   if (problem !== undefined) throw new Error(`it ${problem}`)
@@ -89,5 +89,5 @@ export function apiPort({ initConfiguration }: PackConfig): number {
 }
 
 /** `controlPlaneEndpoint` of kubeadm. */
-export const controlPlaneEndpoint = ({ node }: Pick<Wanted, 'node'>, config: PackConfig): string =>
+export const controlPlaneEndpoint = ({ node }: Pick<DesiredState, 'node'>, config: PackConfig): string =>
   addressWithPort(node.endpoint, apiPort(config))

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import type { PreflightCodeName, PreflightProblem } from '../desired/preflight-codes.ts'
 import { CommandFailed } from '../../system/runner.ts'
 import { unsupportedIn } from '../desired/version.ts'
-import type { Wanted } from '../desired/wanted.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 import type { KubeadmFiles } from './kubeadm-files.ts'
 import { kubernetesPrograms, type Programs } from './programs.ts'
 import type { RegistryFiles } from './containerd.ts'
@@ -86,8 +86,8 @@ const lastWithContainerd1 = 35
 export function createEnginePreflight(options: EnginePreflightOptions) {
   const { programs, files, registryFiles, exists = existsSync } = options
 
-  return async (wanted: Wanted, signal: AbortSignal): Promise<readonly PreflightProblem[]> => {
-    const { kubernetes } = wanted
+  return async (desired: DesiredState, signal: AbortSignal): Promise<readonly PreflightProblem[]> => {
+    const { kubernetes } = desired
     // A program, which runs beside the other checks.
     const runtime = options.containerdVersion()
     const found: PreflightProblem[] = []
@@ -127,7 +127,7 @@ export function createEnginePreflight(options: EnginePreflightOptions) {
       config = parsePackConfig(kubernetes)
       if (hasKubeadm) {
         const kubeadm = await programs.place('kubeadm', kubernetes.version)
-        await files.validate(kubeadm, await files.make(kubeadm, wanted, signal), signal)
+        await files.validate(kubeadm, await files.make(kubeadm, desired, signal), signal)
       }
     } catch (error) {
       invalid(error)

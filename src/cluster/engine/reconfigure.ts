@@ -1,4 +1,4 @@
-import type { Taint } from '../desired/wanted.ts'
+import type { Taint } from '../desired/desired-state.ts'
 import {
   type Configured,
   noteConfigured,
@@ -31,7 +31,7 @@ interface NodeTaint {
   readonly effect: string
 }
 
-interface NodeWanted {
+interface DesiredLabels {
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
 }
@@ -42,7 +42,7 @@ interface NodeWanted {
  */
 export function nodePatch(
   { metadata, spec }: NodeObject,
-  { labels, taints }: NodeWanted,
+  { labels, taints }: DesiredLabels,
   before: Pick<Configured, 'labels' | 'taints'>,
 ): object | undefined {
   const present = metadata.labels ?? {}
@@ -93,7 +93,7 @@ export const reconfigure: StepAction = async (given, print) => {
   const order = given as unknown as ReconfigureOrder
   const paths = clusterPaths(order.stateDirectory)
   const before = await readConfigured(paths)
-  const begun: Configured = {
+  const started: Configured = {
     ...{ digest: '', files: {}, unproved: before.unproved },
     labels: [...new Set([...before.labels, ...Object.keys(order.labels)])],
     taints: allTaints(before.taints, order.taints),
@@ -101,7 +101,7 @@ export const reconfigure: StepAction = async (given, print) => {
   const changed = await changedFiles(paths, print)
   const pods = staticPods.filter((name) => changed.some(({ of }) => of === name))
   const unproved = [...new Set([...before.unproved, ...pods])]
-  await writeConfigured(paths, { ...begun, unproved })
+  await writeConfigured(paths, { ...started, unproved })
   const old = await runningContainers(pods)
   await renewNames(paths, print)
   await place(paths, changed)
@@ -118,7 +118,7 @@ export const reconfigure: StepAction = async (given, print) => {
   // Loaded here: the other actions start without yaml.
   const { applyProxy, isProxyOther } = await import('./proxy.ts')
   if (before.unproved.includes(proxy) || (await isProxyOther(paths))) {
-    await writeConfigured(paths, { ...begun, unproved: [proxy] })
+    await writeConfigured(paths, { ...started, unproved: [proxy] })
     await applyProxy(paths, print)
     print('[configuration] kube-proxy runs with its new configuration')
   }
@@ -129,9 +129,9 @@ export const reconfigure: StepAction = async (given, print) => {
 }
 
 /** A configuration that is cut off has set some of its taints. */
-const allTaints = (before: Configured['taints'], wanted: Configured['taints']): Configured['taints'] => [
+const allTaints = (before: Configured['taints'], desired: Configured['taints']): Configured['taints'] => [
   ...new Map(
-    [...before, ...wanted].map(({ key, effect }) => [`${key}:${effect}`, { key, effect }] as const),
+    [...before, ...desired].map(({ key, effect }) => [`${key}:${effect}`, { key, effect }] as const),
   ).values(),
 ]
 

@@ -56,9 +56,9 @@ export const renewCertificates: StepAction = async (order, print) => {
   const at = next === undefined ? '' : `; they are renewed again at ${new Date(next).toISOString()}`
   print(`[renewed] the certificates of the control plane are renewed, and its parts run with them${at}`)
 
-  /** @param begun one that was cut off */
-  async function renewFiles(begun: Renewal | undefined): Promise<Renewal> {
-    if (begun) {
+  /** @param started one that was cut off */
+  async function renewFiles(started: Renewal | undefined): Promise<Renewal> {
+    if (started) {
       const back = await putBackDamaged(paths, files)
       for (const name of back)
         print(`[certificates] ${name} was cut off while it was written, and is put back`)
@@ -66,11 +66,11 @@ export const renewCertificates: StepAction = async (order, print) => {
     const isClientDue = dueCertificates(await read(), Date.now()).some(
       ({ name }) => name === kubeletNames.client,
     )
-    const withKubelet = isClientDue || begun?.withKubelet === true
+    const withKubelet = isClientDue || started?.withKubelet === true
     // Also those that were started since the first try: they may have read what was there before.
     const running = (await runningContainers(podsHere())).map(({ id }) => id)
-    const old = [...new Set([...(begun?.old ?? []), ...running])]
-    if (!begun) await copyForRenewal(paths, files)
+    const old = [...new Set([...(started?.old ?? []), ...running])]
+    if (!started) await copyForRenewal(paths, files)
     await noteRenewal(paths, { phase: 'copied', old, withKubelet })
     const args = ['certs', 'renew', 'all', '--config', paths.kubeadmConfig]
     const failed = await runKubeadm(paths, args, print)

@@ -9,7 +9,7 @@ import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
 import { StepFailed } from '../loop/step.ts'
 import { addressUnit, createOwnAddresses, dotted, isUsable } from '../../host/network/network.ts'
 import { kernelTableBytes, type HostFiles } from '../../host/files.ts'
-import type { WantedNode } from '../desired/wanted.ts'
+import type { DesiredNode } from '../desired/desired-state.ts'
 import type { PreflightProblem } from '../desired/preflight-codes.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -128,7 +128,7 @@ export async function readHostNetworks(files: HostFiles): Promise<HostNetworks> 
  * @returns with the next command; undefined where it has all
  */
 export function missingAddress(
-  { address, endpoint, virtualAddress }: Pick<WantedNode, 'address' | 'endpoint' | 'virtualAddress'>,
+  { address, endpoint, virtualAddress }: Pick<DesiredNode, 'address' | 'endpoint' | 'virtualAddress'>,
   { addresses, routes }: HostNetworks,
 ): string | undefined {
   const needed = [address, ...(virtualAddress ? [] : [endpoint])].map(canonicalAddress)

@@ -12,7 +12,7 @@ import { varLib } from './judge-host.ts'
 import { judgeFolder, probeFolder } from './probe-folder.ts'
 import { createHostSettings } from './settings.ts'
 import type { Step } from '../loop/step.ts'
-import type { WantedNode } from '../desired/wanted.ts'
+import type { DesiredNode } from '../desired/desired-state.ts'
 
 export interface ClusterHostOptions extends Omit<HostFactsOptions, 'folders'> {
   /** Folder of the state. */
@@ -36,7 +36,7 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
     ...{ notes, account: options.sshAccount },
   })
 
-  async function isHeld({ virtualAddress }: WantedNode): Promise<boolean> {
+  async function isHeld({ virtualAddress }: DesiredNode): Promise<boolean> {
     if (!virtualAddress) return true
     const own = createOwnAddresses(files)
     const [unit, enabled] = await Promise.all([
@@ -67,24 +67,24 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
   })
 
   return {
-    async preflight(wanted, signal, running) {
+    async preflight(desired, signal, running) {
       const found = await Promise.all([
-        preflight(wanted, signal, running),
-        settings.preflight(wanted.settings),
+        preflight(desired, signal, running),
+        settings.preflight(desired.settings),
         // It has the programs of the cluster and the layers of its containers.
         probeFolder(options.privileged, stateDirectory).then(judgeFolder),
       ])
       return found.flat()
     },
     placeEndpoint: async (host) => placeEndpoint(host, await readHostNetworks(files)),
-    async observe({ node, settings: wanted }) {
+    async observe({ node, settings: desired }) {
       // Its text, all rules and files of the host, is of use to the restore alone.
       const missing = missingAddress(node, await readHostNetworks(files))
       const isHostRecorded = (await files.names(dirname(record))).includes(basename(record))
       return {
         ...{ isHostRecorded, isAddressHeld: await isHeld(node) },
         ...(missing === undefined ? {} : { missingAddress: missing }),
-        settings: await settings.observe(wanted),
+        settings: await settings.observe(desired),
       }
     },
     recordSteps: ({ isHostRecorded }) =>
@@ -113,7 +113,7 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
               work: { kind: 'action', action: 'hold-address', order: { ...virtualAddress } },
             },
           ],
-    settingsSteps: (wanted, observed) => settings.steps(wanted.settings, observed.settings),
+    settingsSteps: (desired, observed) => settings.steps(desired.settings, observed.settings),
     restoreSteps: ({ kubernetes }, { isHostRecorded, settings: seen }) => [
       ...settings.restoreSteps(seen),
       ...(isHostRecorded ? recordedSteps(kubernetes.config, record) : []),

@@ -7,7 +7,7 @@ import { isServiceRunning } from '../../host/services.ts'
 import type { PreflightProblem } from '../desired/preflight-codes.ts'
 import type { KubernetesSettings } from './kubernetes-settings.ts'
 import { isInSubnet } from './subnet.ts'
-import type { Wanted } from '../desired/wanted.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 import { findAnsweringDevice, endpointPath } from './address.ts'
 import { readHostFacts, type HostFactsOptions } from './host-facts.ts'
 import { judgeHost, judgeHostOfChange } from './judge-host.ts'
@@ -147,9 +147,9 @@ function saidOf(server: string): string {
 /** The checks of this host before a cluster; all at once, and nothing is changed. */
 export function createHostPreflight(options: HostFactsOptions) {
   return async (
-    wanted: Wanted,
+    desired: DesiredState,
     signal: AbortSignal,
-    running?: Wanted,
+    running?: DesiredState,
   ): Promise<readonly PreflightProblem[]> => {
     const attempt = async (what: string, check: () => Promise<readonly PreflightProblem[]>) => {
       try {
@@ -164,26 +164,28 @@ export function createHostPreflight(options: HostFactsOptions) {
       attempt('this host', async () => {
         // Loaded with the first cluster: a start does not need yaml.
         const { kubernetesSettings } = await import('./kubernetes-settings.ts')
-        const settings = kubernetesSettings(wanted.kubernetes.config)
+        const settings = kubernetesSettings(desired.kubernetes.config)
         const [facts, resolver] = await Promise.all([
           readHostFacts(options),
           readResolver(options.files, settings),
         ])
         const ofResolver = judgeResolver(resolver, settings)
-        if (!running) return [...judgeHost(facts, wanted, settings), ...ofResolver]
+        if (!running) return [...judgeHost(facts, desired, settings), ...ofResolver]
         // A cluster that runs has to be changed also where its names are not resolved.
         const warnings = ofResolver.map((each) => ({ ...each, severity: 'warning' as const }))
-        return [...judgeHostOfChange(facts, wanted, running, settings), ...warnings]
+        return [...judgeHostOfChange(facts, desired, running, settings), ...warnings]
       }),
       // The cluster itself has it already.
-      running ? [] : attempt('the address of the control plane', () => judgeAddress(wanted, options, signal)),
+      running
+        ? []
+        : attempt('the address of the control plane', () => judgeAddress(desired, options, signal)),
     ])
     return found.flat()
   }
 }
 
 async function judgeAddress(
-  { node: { virtualAddress } }: Wanted,
+  { node: { virtualAddress } }: DesiredState,
   options: HostFactsOptions,
   signal: AbortSignal,
 ): Promise<readonly PreflightProblem[]> {

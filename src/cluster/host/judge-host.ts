@@ -1,6 +1,5 @@
-import type { PreflightCodeName } from '../desired/preflight-codes.ts'
-import type { PreflightProblem } from '../desired/preflight-codes.ts'
-import type { Wanted } from '../desired/wanted.ts'
+import type { PreflightCodeName, PreflightProblem } from '../desired/preflight-codes.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 import { protectedSysctls, type KubernetesSettings } from './kubernetes-settings.ts'
 import { familyOf, isInSubnet, overlap, spellSubnet } from './subnet.ts'
 import type { HostFacts } from './host-facts.ts'
@@ -27,7 +26,7 @@ const oldestTime = Date.parse('2024-08-01T00:00:00Z')
 /** Judges this host for a cluster; pure. */
 export function judgeHost(
   facts: HostFacts,
-  { kubernetes, node }: Pick<Wanted, 'kubernetes' | 'node'>,
+  { kubernetes, node }: Pick<DesiredState, 'kubernetes' | 'node'>,
   settings: KubernetesSettings,
 ): readonly PreflightProblem[] {
   const minor = Number(/^1\.(\d+)/.exec(kubernetes.version)?.[1] ?? 0)
@@ -61,8 +60,8 @@ const toProblem = ([code, severity, message]: Found): PreflightProblem => ({ cod
  */
 export function judgeHostOfChange(
   facts: HostFacts,
-  { kubernetes }: Pick<Wanted, 'kubernetes'>,
-  running: Pick<Wanted, 'kubernetes'>,
+  { kubernetes }: Pick<DesiredState, 'kubernetes'>,
+  running: Pick<DesiredState, 'kubernetes'>,
   settings: KubernetesSettings,
 ): readonly PreflightProblem[] {
   const { version } = kubernetes

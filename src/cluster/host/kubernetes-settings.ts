@@ -89,11 +89,11 @@ function booleanOf(given: unknown): boolean | undefined {
 }
 
 /** The value of an argument of the kubelet: v1beta4 has a list of arguments, v1beta3 a map. */
-function kubeletArgument({ initConfiguration }: PackConfig, wanted: string): unknown {
+function kubeletArgument({ initConfiguration }: PackConfig, desired: string): unknown {
   const given = mapAt(initConfiguration, 'nodeRegistration').kubeletExtraArgs
-  if (isRecord(given)) return given[wanted]
+  if (isRecord(given)) return given[desired]
   const list: readonly unknown[] = Array.isArray(given) ? given : []
-  return list.filter(isRecord).findLast(({ name }) => name === wanted)?.value
+  return list.filter(isRecord).findLast(({ name }) => name === desired)?.value
 }
 
 function parsed(config: string): PackConfig {

@@ -5,7 +5,7 @@ import { placeNtpServers, observeNtpServers } from './ntp-servers.ts'
 import { observeSshKeys, placeSshKeys } from './ssh-keys.ts'
 import type { SettingObserved, SettingsObserved } from '../loop/observed.ts'
 import type { PreflightProblem } from '../desired/preflight-codes.ts'
-import type { WantedSettings } from '../desired/wanted.ts'
+import type { DesiredSettings } from '../desired/desired-state.ts'
 
 /** Order of `ntp-servers`; without servers what was placed is taken away. */
 interface NtpOrder extends StepOrder {
@@ -42,7 +42,7 @@ export const settingsActions: StepActions = {
   },
 }
 
-interface KeysLookOptions {
+interface KeysObserverOptions {
   readonly files: HostFiles
   /** Runs programs outside of the sandbox of the daemon. */
   readonly privileged: CommandRunner
@@ -57,19 +57,19 @@ interface KeysLookOptions {
 
 // The look is a process of its own; a file that was changed by hand is put right within this time.
 const keptMs = 60_000
-const lookTimeoutMs = 20_000
+const observationTimeoutMs = 20_000
 
 /** Looks at the keys file, at most once a minute while nothing is to be done. Without keys that are wanted or placed no process is started. */
-function createKeysLook(options: KeysLookOptions) {
+function createKeysObserver(options: KeysObserverOptions) {
   const { files, privileged, program, note, account, monotonic } = options
   let last: { readonly of: string; readonly at: number; readonly found: SettingObserved } | undefined
 
-  async function look(keys: readonly string[]): Promise<SettingObserved> {
+  async function observe(keys: readonly string[]): Promise<SettingObserved> {
     const order: KeysOrder = { note, account, keys }
     const args = [program, 'look-at-ssh-keys']
     try {
       const ended = await privileged.run(process.execPath, args, {
-        timeoutMs: lookTimeoutMs,
+        timeoutMs: observationTimeoutMs,
         input: JSON.stringify(order),
       })
       if (ended.exitCode === 0) return JSON.parse(ended.stdout) as SettingObserved
@@ -85,7 +85,7 @@ function createKeysLook(options: KeysLookOptions) {
     if (keys.length === 0) return { isApplied: !isPlaced, isDue: isPlaced, isPlaced, problem: '' }
     const of = JSON.stringify([keys, noted])
     if (last?.of === of && monotonic() - last.at < keptMs) return last.found
-    const found = { ...(await look(keys)), isPlaced }
+    const found = { ...(await observe(keys)), isPlaced }
     // What is due is done at once, and then looked at again.
     last = found.isDue ? undefined : { of, at: monotonic(), found }
     return found
@@ -97,7 +97,7 @@ const unknown = (reason: string): SettingObserved => ({
   problem: `the keys file cannot be looked at (${reason}); see: journalctl -u edgehostd`,
 })
 
-interface HostSettingsOptions extends Omit<KeysLookOptions, 'note'> {
+interface HostSettingsOptions extends Omit<KeysObserverOptions, 'note'> {
   /** Files of the notes of what was placed. */
   readonly notes: { readonly ntpServers: string; readonly sshKeys: string }
 }
@@ -108,12 +108,12 @@ const clusterPath = 'spec.cloudConfig.spec.clusterConfig'
 /** NTP servers and SSH keys that this host gets from its cluster. */
 export function createHostSettings(options: HostSettingsOptions) {
   const { files, notes, account } = options
-  const lookAtKeys = createKeysLook({ ...options, note: notes.sshKeys })
+  const observeKeys = createKeysObserver({ ...options, note: notes.sshKeys })
 
-  async function observe({ ntpServers, sshKeys }: WantedSettings): Promise<SettingsObserved> {
+  async function observe({ ntpServers, sshKeys }: DesiredSettings): Promise<SettingsObserved> {
     const [ofServers, ofKeys] = await Promise.all([
       observeNtpServers({ files, note: notes.ntpServers }, ntpServers),
-      lookAtKeys(sshKeys),
+      observeKeys(sshKeys),
     ])
     return { ntpServers: ofServers, sshKeys: ofKeys }
   }
@@ -138,10 +138,10 @@ export function createHostSettings(options: HostSettingsOptions) {
   return {
     observe,
     /** What of the settings this host cannot have; the cluster comes without it. */
-    async preflight(wanted: WantedSettings): Promise<readonly PreflightProblem[]> {
-      const seen = await observe(wanted)
+    async preflight(desired: DesiredSettings): Promise<readonly PreflightProblem[]> {
+      const seen = await observe(desired)
       return (['ntpServers', 'sshKeys'] as const).flatMap((name): PreflightProblem[] =>
-        wanted[name].length === 0 || seen[name].problem === ''
+        desired[name].length === 0 || seen[name].problem === ''
           ? []
           : [
               {
@@ -152,7 +152,7 @@ export function createHostSettings(options: HostSettingsOptions) {
       )
     },
     /** Steps that give this host the settings, and take away those that are not wanted any more. */
-    steps: ({ ntpServers, sshKeys }: WantedSettings, seen: SettingsObserved): readonly Step[] => [
+    steps: ({ ntpServers, sshKeys }: DesiredSettings, seen: SettingsObserved): readonly Step[] => [
       ...(seen.ntpServers.isDue
         ? [ntpStep('ntp-servers', 'Give the host the NTP servers of the cluster', ntpServers)]
         : []),

@@ -145,7 +145,7 @@ export async function observeSshKeys(work: KeysWork): Promise<SettingObserved> {
   if ('problem' in found) return { isApplied: false, isDue: false, isPlaced, problem: found.problem }
   const { path } = found
   const isOnly = placed.length === 1 && placed[0]?.path === path && placed[0].uid === found.account.uid
-  const isApplied = isOnly && (await asAccount(found.account, () => isAsWanted(found, keys)))
+  const isApplied = isOnly && (await asAccount(found.account, () => isAsDesired(found, keys)))
   return { isApplied, isDue: !isApplied, isPlaced, problem: '' }
 }
 
@@ -250,7 +250,7 @@ async function problemOf(path: string, { uid }: HostAccount, isNoted: boolean): 
 /** The text of the file: a key each line, as in sshd(8), "AUTHORIZED_KEYS FILE FORMAT". */
 const keysText = (keys: readonly string[]): string => `${[ownMark, ...keys].join('\n')}\n`
 
-async function isAsWanted({ path, account }: KeysPlace, keys: readonly string[]): Promise<boolean> {
+async function isAsDesired({ path, account }: KeysPlace, keys: readonly string[]): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined)
   if (!found?.isFile() || found.uid !== account.uid || (found.mode & 0o777) !== 0o600) return false
   return (await textOf(path).catch(() => '')) === keysText(keys)

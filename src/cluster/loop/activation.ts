@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path'
 import type { ClusterProfileDetail } from '../../definition/schemas.ts'
 import { syncFolder, syncTree } from '../../system/files.ts'
 import type { ClusterRecord, ClusterStore } from '../cluster-store.ts'
-import { preparedFiles, readProfiles, readWantedOf } from '../desired/prepared.ts'
+import { preparedFiles, readProfiles, readDesiredOf } from '../desired/prepared.ts'
 import type { NewRevision, Revision, RevisionStore } from '../desired/revisions.ts'
-import type { Wanted } from '../desired/wanted.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 import type { Lock } from '../../base/lock.ts'
 import type { Database } from '../../store/database.ts'
 import type { Clock } from '../../system/clock.ts'
@@ -32,14 +32,17 @@ function broughtBy(
   version: string,
 ): Revision | undefined {
   const having = revisions.filter(({ summary }) => summary.kubernetes.version === version)
-  return having.find((each) => each.generation === generation) ?? having.find(wasBegun)
+  return having.find((each) => each.generation === generation) ?? having.find(wasStarted)
 }
 
-const wasBegun = ({ outcome, endedAt }: Revision) =>
+const wasStarted = ({ outcome, endedAt }: Revision) =>
   outcome !== 'waiting' && outcome !== 'held' && endedAt !== null
 
 /** What is wanted of the good revision, with the Kubernetes of another; pure. */
-const withKubernetes = (good: Wanted, { kubernetes }: Pick<Wanted, 'kubernetes'>): Wanted => ({
+const withKubernetes = (
+  good: DesiredState,
+  { kubernetes }: Pick<DesiredState, 'kubernetes'>,
+): DesiredState => ({
   ...good,
   kubernetes,
 })
@@ -68,15 +71,15 @@ export async function makeWayBack(
   { good, kept, generation, at }: WayBackParts & { readonly generation: number; readonly at: number },
 ): Promise<NewRevision> {
   const folder = join(dirname(good.folder), String(generation))
-  const [ofGood, ofKept] = await Promise.all([readWantedOf(record, good), readWantedOf(record, kept)])
-  const wanted = { ...withKubernetes(ofGood, ofKept), generation, folder }
+  const [ofGood, ofKept] = await Promise.all([readDesiredOf(record, good), readDesiredOf(record, kept)])
+  const desired = { ...withKubernetes(ofGood, ofKept), generation, folder }
   const profiles = withKubernetesPack(await readProfiles(good), await readProfiles(kept))
   const staging = `${folder}.tmp`
   // What a daemon left that was killed.
   for (const each of [staging, folder]) await rm(each, { recursive: true, force: true })
-  const own: readonly string[] = [preparedFiles.wanted, preparedFiles.details]
+  const own: readonly string[] = [preparedFiles.desired, preparedFiles.details]
   await linkTree(good.folder, staging, own)
-  await writeFile(join(staging, preparedFiles.wanted), JSON.stringify(wanted), { mode: 0o600 })
+  await writeFile(join(staging, preparedFiles.desired), JSON.stringify(desired), { mode: 0o600 })
   await writeFile(join(staging, preparedFiles.details), JSON.stringify(profiles), { mode: 0o600 })
   await syncTree(staging)
   await rename(staging, folder)

@@ -3,7 +3,7 @@ import type { Engine } from '../engine/engine.ts'
 import { emptyHost, type EngineObserved, type Observed, type SettingObserved } from './observed.ts'
 import type { PackWork } from '../packs/pack-work.ts'
 import type { Step } from './step.ts'
-import type { Wanted, WantedPack } from '../desired/wanted.ts'
+import type { DesiredState, DesiredPack } from '../desired/desired-state.ts'
 
 /** The parts whose steps a plan consists of; they plan without input or output. */
 export interface PlanParts {
@@ -19,7 +19,7 @@ export interface PlanParts {
 export type Stage = readonly Step[]
 
 export interface PlanInput {
-  readonly wanted: Wanted
+  readonly desired: DesiredState
   readonly observed: Observed
   /** The cluster is to be deleted. */
   readonly isDeleting: boolean
@@ -34,38 +34,38 @@ export interface PlanInput {
 /** What is left to do, in order; empty if everything is as it shall be. Pure. */
 export function plan(
   parts: PlanParts,
-  { wanted, observed, isDeleting, isRenewalAskedFor, hasRun, isUpdate }: PlanInput,
+  { desired: desired, observed, isDeleting, isRenewalAskedFor, hasRun, isUpdate }: PlanInput,
 ): readonly Stage[] {
   const { host, engine, packs } = parts
   if (isDeleting)
-    return nonEmpty([engine.reset(wanted, observed.engine), host.restoreSteps(wanted, observed)]).map(
+    return nonEmpty([engine.reset(desired, observed.engine), host.restoreSteps(desired, observed)]).map(
       (stage) => stage.map((step) => ({ ...step, isDeletion: true })),
     )
-  const left = (pack: WantedPack) => {
+  const left = (pack: DesiredPack) => {
     const seen = observed.packs.get(pack.id)
     const isWatched = hasRun || (isUpdate && seen?.wasAvailable === true)
-    return isWatched && seen?.appliedDigest === pack.digest ? [] : packs.steps(wanted, pack, seen)
+    return isWatched && seen?.appliedDigest === pack.digest ? [] : packs.steps(desired, pack, seen)
   }
   return nonEmpty([
     host.recordSteps(observed),
-    host.addressSteps(wanted, observed),
-    engine.prepare(wanted, observed.engine),
-    engine.init(wanted, observed.engine),
-    engine.change(wanted, observed.engine),
-    engine.renew(wanted, observed.engine, isRenewalAskedFor),
-    ...notWanted(wanted, observed).map(([id, seen]) => packs.removeSteps(wanted, id, seen)),
-    ...byOrder(wanted.packs).map((same) => waitsLast(same.map(left))),
+    host.addressSteps(desired, observed),
+    engine.prepare(desired, observed.engine),
+    engine.init(desired, observed.engine),
+    engine.change(desired, observed.engine),
+    engine.renew(desired, observed.engine, isRenewalAskedFor),
+    ...notDesired(desired, observed).map(([id, seen]) => packs.removeSteps(desired, id, seen)),
+    ...byOrder(desired.packs).map((same) => waitsLast(same.map(left))),
     // Last: what is wrong with them does not keep a workload from running.
-    host.settingsSteps(wanted, observed),
+    host.settingsSteps(desired, observed),
   ])
 }
 
 /** Every step that a cluster may have, whatever is observed; each once. Pure. */
-export function everyStep(parts: PlanParts, wanted: Wanted): readonly Step[] {
+export function everyStep(parts: PlanParts, desired: DesiredState): readonly Step[] {
   const { engine } = emptyHost
   const setting: SettingObserved = { isApplied: false, isDue: true, isPlaced: true, problem: '' }
   const settings = { ntpServers: setting, sshKeys: setting }
-  const complete = { ...engine, controlPlane: 'complete', version: wanted.kubernetes.version } as const
+  const complete = { ...engine, controlPlane: 'complete', version: desired.kubernetes.version } as const
   const engines: readonly EngineObserved[] = [
     engine,
     { ...engine, controlPlane: 'partial' },
@@ -75,12 +75,12 @@ export function everyStep(parts: PlanParts, wanted: Wanted): readonly Step[] {
   ]
   const making = engines.flatMap((each) =>
     plan(parts, {
-      ...{ wanted, observed: { ...emptyHost, isAddressHeld: false, engine: each, settings } },
+      ...{ desired, observed: { ...emptyHost, isAddressHeld: false, engine: each, settings } },
       ...{ isDeleting: false, hasRun: false, isUpdate: false, isRenewalAskedFor: true },
     }),
   )
   const deleting = plan(parts, {
-    wanted,
+    desired,
     observed: { ...emptyHost, isHostRecorded: true, engine: { ...engine, isPresent: true }, settings },
     ...{ isDeleting: true, hasRun: false, isUpdate: false, isRenewalAskedFor: false },
   })
@@ -102,13 +102,13 @@ function versionChanges(complete: EngineObserved): readonly EngineObserved[] {
 const nonEmpty = (stages: readonly Stage[]) => stages.filter(({ length }) => length > 0)
 
 /** Packs that are there and not wanted any more; they go before what may take their place, as their ports. */
-const notWanted = ({ packs }: Wanted, observed: Observed) => {
+const notDesired = ({ packs }: DesiredState, observed: Observed) => {
   const ids = new Set(packs.map(({ id }) => id))
   return [...observed.packs].filter(([id]) => !ids.has(id))
 }
 
 /** Packs of one order are independent; the next order begins when those before are available. */
-const byOrder = (packs: readonly WantedPack[]): readonly (readonly WantedPack[])[] =>
+const byOrder = (packs: readonly DesiredPack[]): readonly (readonly DesiredPack[])[] =>
   [...Map.groupBy(packs, ({ order }) => order)]
     .sort(([one], [other]) => one - other)
     .map(([, group]) => group)

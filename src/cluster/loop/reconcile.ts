@@ -4,27 +4,24 @@ import type { Database } from '../../store/database.ts'
 import { isUnwritable } from '../../store/unwritable.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
-import { createAddEvent } from '../events/event-log.ts'
+import { createAddEvent, type EventLog } from '../events/event-log.ts'
 import { createAlarm } from '../../base/alarm.ts'
 import type { Lock } from '../../base/lock.ts'
 import { isDeleting, type ClusterRecord, type ClusterStore } from '../cluster-store.ts'
 import type { EngineEvent } from '../engine/engine.ts'
-import type { EventLog } from '../events/event-log.ts'
-import { createLooks, type Look } from './looks.ts'
+import { createObserver, type Observation } from './observer.ts'
 import type { Observed } from './observed.ts'
 import type { RevisionStore } from '../desired/revisions.ts'
-import { begun, type Standing } from './states.ts'
+import { started, type ClusterStatus } from './status.ts'
 import { createActivation } from './activation.ts'
-import type { UpdateLimits } from './verdict.ts'
-import { whyLate } from './verdict.ts'
+import { type UpdateLimits, whyLate } from './verdict.ts'
 import type { PackWork } from '../packs/pack-work.ts'
 import { nextOf, withoutAside, type PlanParts } from './plan.ts'
 import type { Step } from './step.ts'
-import { createStepWork } from './step-work.ts'
-import { createStepMemory, endedInVain } from './step-work.ts'
+import { createStepWork, createStepMemory, endedInVain } from './step-work.ts'
 import type { StepRunner } from './step-runner.ts'
 import type { StepStore } from './step-store.ts'
-import type { Wanted } from '../desired/wanted.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 
 export interface ReconcileOptions {
   readonly database: Database
@@ -34,16 +31,16 @@ export interface ReconcileOptions {
   readonly steps: StepStore
   readonly runner: StepRunner
   readonly parts: PlanParts & {
-    readonly packs: Pick<PackWork, 'steps' | 'noteBegun' | 'noteDone' | 'doubt' | 'forget' | 'whyNot'>
+    readonly packs: Pick<PackWork, 'steps' | 'noteStarted' | 'noteDone' | 'doubt' | 'forget' | 'whyNot'>
   }
-  readonly observe: (wanted: Wanted, signal: AbortSignal) => Promise<Observed>
+  readonly observe: (desired: DesiredState, signal: AbortSignal) => Promise<Observed>
   /** The event that a line of a step is; undefined for any other line. */
   readonly eventOf: (step: Pick<Step, 'key'>, line: string) => EngineEvent | undefined
   readonly events: Pick<EventLog, 'add'>
   /** One write at a time, also of those that the API accepts. */
   readonly inTurn: Lock
   /** Reads what is wanted from the folder of the cluster. @throws Error with a reason for operators */
-  readonly readWanted: (record: ClusterRecord) => Promise<Wanted>
+  readonly readDesired: (record: ClusterRecord) => Promise<DesiredState>
   /** Lets go what the cluster kept, as content; before it is forgotten. */
   readonly release: (record: ClusterRecord) => Promise<void>
   /** Removes the files of a cluster that is forgotten. */
@@ -51,7 +48,7 @@ export interface ReconcileOptions {
   /** A step has ended, for the metrics. */
   readonly onEnd?: (end: 'done' | 'failed' | 'cut-off', durationMs: number) => void
   /** What the cluster is said to be has changed. */
-  readonly onStanding?: () => void
+  readonly onStatus?: () => void
   /** 0 to 1. */
   readonly random?: () => number
   readonly pauses?: Partial<Pauses>
@@ -79,7 +76,7 @@ export interface Reconcile {
   /** What is stored or observed may have changed. A deletion ends the running step. */
   wake(): void
   /** How the cluster stands; undefined without a cluster. */
-  standing(): Standing | undefined
+  status(): ClusterStatus | undefined
   /** What was seen last; undefined before the first look at this cluster. */
   observed(): Observed | undefined
   /** Ends with the signal `stopping`. */
@@ -92,34 +89,34 @@ const pausesByDefault: Pauses = { healthy: 30_000, moving: 5_000, failed: 15_000
 
 export function createReconcile(options: ReconcileOptions): Reconcile {
   const { database, store, revisions, limits, steps, runner, parts, stopping, clock, log } = options
-  const { random = Math.random, onEnd = () => undefined, onStanding = () => undefined } = options
+  const { random = Math.random, onEnd = () => undefined, onStatus: onStatus = () => undefined } = options
   const pauses = { ...pausesByDefault, ...options.pauses }
   const add = createAddEvent(options.events)
   const memory = createStepMemory(clock)
   const activation = createActivation({
     ...{ database, store, revisions, steps, runner, add, clock, inTurn: options.inTurn },
   })
-  const looks = createLooks({
-    ...{ database, store, steps, parts, add, onStanding, limits, stopping, clock, log },
+  const observer = createObserver({
+    ...{ database, store, steps, parts, add, onStatus: onStatus, limits, stopping, clock, log },
     ...{ observe: options.observe, pauseMs: pauses.moving, noteGood: activation.noteGood },
     isGoingBack: activation.isGoingBack,
     // The step that runs is one of a revision that has failed.
-    onLook({ verdict }) {
+    onObservation({ verdict }) {
       if (verdict.kind === 'back') work.makeWay()
     },
   })
   const work = createStepWork({
-    ...{ database, store, steps, runner, looks, memory, add, onEnd, random, stopping, clock, log },
-    ...{ packs: parts.packs, eventOf: options.eventOf, readWanted: options.readWanted },
+    ...{ database, store, steps, runner, observer, memory, add, onEnd, random, stopping, clock, log },
+    ...{ packs: parts.packs, eventOf: options.eventOf, readDesired: options.readDesired },
   })
   let knownUid = ''
 
   /** Begins with another cluster, or after a start: what is remembered in memory is made anew. */
-  function meet(record: ClusterRecord): void {
+  function reset(record: ClusterRecord): void {
     if (knownUid === record.uid) return
     knownUid = record.uid
-    looks.meet(record)
-    memory.meet(steps.list())
+    observer.reset(record)
+    memory.reset(steps.list())
   }
 
   async function finish(record: ClusterRecord): Promise<void> {
@@ -132,19 +129,19 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
       revisions.clear()
       add(record, { reason: 'Deleted', message: `the cluster ${record.name} is deleted` })
     })
-    looks.forget()
+    observer.forget()
     knownUid = ''
-    onStanding()
+    onStatus()
     await options.removeFiles(record)
   }
 
   /** Begins another revision, where one waits or the present one has failed. @returns whether it did */
-  async function turnTo(record: ClusterRecord, look: Look): Promise<boolean> {
-    const { verdict, observed } = look
+  async function turnTo(record: ClusterRecord, observation: Observation): Promise<boolean> {
+    const { verdict, observed } = observation
     const { engine } = observed
     if (verdict.kind === 'back') {
       const version = engine.change?.from ?? engine.version
-      await activation.goBack(record, await whyBack(record, verdict.reason, look), version)
+      await activation.goBack(record, await whyBack(record, verdict.reason, observation), version)
     } else {
       const revision = activation.next()
       // A change of the version of Kubernetes is good, or taken back, before the next revision; what cannot be taken back blocks none.
@@ -152,18 +149,18 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
       await activation.begin(record, revision)
     }
     knownUid = ''
-    onStanding()
+    onStatus()
     return true
   }
 
   async function whyBack(
     { sensitive }: ClusterRecord,
     reason: string,
-    { wanted, observed, stages }: Look,
+    { desired: desired, observed, stages }: Observation,
   ): Promise<string> {
     const planned = new Set(stages.flat().map(({ key }) => key))
     const why = await whyLate({
-      ...{ reason, wanted, observed, whyNot: parts.packs.whyNot },
+      ...{ reason, desired: desired, observed, whyNot: parts.packs.whyNot },
       steps: steps.list().filter(({ key }) => planned.has(key)),
       signal: AbortSignal.any([stopping, AbortSignal.timeout(longestWhyMs)]),
     })
@@ -174,24 +171,24 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
   async function turn(): Promise<number> {
     const record = store.current()
     if (!record) return Infinity
-    meet(record)
+    reset(record)
     if (await work.resume(record)) return 0
-    const wanted = await options.readWanted(record)
-    const look = await looks.look(wanted)
+    const desired = await options.readDesired(record)
+    const observation = await observer.observe(desired)
     const now = store.current()
     // A deletion may have been asked for since the plan was made.
-    if (!look || now?.deleteRequestedAt !== record.deleteRequestedAt) return 0
-    const { stages } = look
+    if (!observation || now?.deleteRequestedAt !== record.deleteRequestedAt) return 0
+    const { stages } = observation
     if (isDeleting(now)) {
       if (stages.length === 0) {
         await finish(now)
         return 0
       }
-    } else if (await turnTo(now, look)) return 0
+    } else if (await turnTo(now, observation)) return 0
     const { stages: open, asideMs } = withoutAside(stages, memory.waitMs)
     const next = nextOf(open, memory.of(open[0], steps.list()))
     if (next && 'step' in next) {
-      await work.run(now, wanted, next.step)
+      await work.run(now, desired, next.step)
       return 0
     }
     if (next && 'again' in next) {
@@ -199,7 +196,7 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
       if (memory.again(next.again.key)) work.fail(now, next.again, endedInVain)
       return pauses.moving
     }
-    const { phase, health } = looks.standing(now)
+    const { phase, health } = observer.status(now)
     const isCalm = phase === 'Running' && health.status === 'Healthy'
     const pauseMs = isCalm ? pauses.healthy : phase === 'Failed' ? pauses.failed : pauses.moving
     return Math.min(next?.waitMs ?? Infinity, asideMs, pauseMs, activation.waitMs())
@@ -225,7 +222,7 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
         if (isStopping()) return
         errors += 1
         // A look may fail once, as on a busy host.
-        if (errors > 1) looks.fail(reasonOf(error, database))
+        if (errors > 1) observer.fail(reasonOf(error, database))
         log.error({ err: error }, 'the cluster cannot be worked on; it is tried again in a moment')
         pauseMs = errors > 1 ? pauses.failed : pauses.moving
       }
@@ -237,13 +234,13 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
   return {
     start: () => void (running ??= loop()),
     wake,
-    standing() {
+    status() {
       const record = store.current()
-      const standing = record && looks.standing(record)
+      const status = record && observer.status(record)
       // A write that was accepted is not done yet: a client that waits for Running must not be told that of before.
-      return standing?.state === 'Running' && activation.next() ? begun : standing
+      return status?.state === 'Running' && activation.next() ? started : status
     },
-    observed: () => looks.last(store.current()?.uid)?.observed,
+    observed: () => observer.last(store.current()?.uid)?.observed,
     stopped: async () => running,
   }
 }

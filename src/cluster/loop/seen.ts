@@ -1,7 +1,7 @@
 import type { NewClusterEvent } from '../events/event-log.ts'
 import type { Observed, SettingObserved } from './observed.ts'
-import { troubleOf, type Standing } from './states.ts'
-import type { Wanted } from '../desired/wanted.ts'
+import { troubleOf, type ClusterStatus } from './status.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 
 /** What of the observed was told in events; stored, so that a restart tells nothing twice. */
 export interface Seen {
@@ -36,15 +36,15 @@ export type SeenEvent = Pick<NewClusterEvent, 'reason' | 'message' | 'object'>
 export function tell(
   before: Seen,
   {
-    wanted,
+    desired,
     observed,
-    standing,
+    status: status,
     isDeleting,
     stuck,
   }: {
-    readonly wanted: Wanted
+    readonly desired: DesiredState
     readonly observed: Observed
-    readonly standing: Standing
+    readonly status: ClusterStatus
     readonly isDeleting: boolean
     /** Why it cannot be taken back to its last good revision; empty unless that is so. */
     readonly stuck: string
@@ -54,7 +54,7 @@ export function tell(
   const say = (reason: SeenEvent['reason'], message: string, object?: SeenEvent['object']) =>
     void events.push({ reason, message, ...(object ? { object } : {}) })
   const { engine, packs } = observed
-  const { phase, reason, health } = standing
+  const { phase, reason, health } = status
   const seen = {
     ...before,
     isHostRecorded: observed.isHostRecorded,
@@ -73,34 +73,34 @@ export function tell(
     return { events, seen: { ...seen, isRemoved } }
   }
 
-  const { address } = wanted.node.virtualAddress ?? {}
+  const { address } = desired.node.virtualAddress ?? {}
   const isHeld = address !== undefined && observed.isAddressHeld
   if (isHeld && before.isAddressHeld !== true) say('AddressHeld', `this host holds ${address}`)
   if (address !== undefined && !isHeld && before.isAddressHeld === true)
     say('AddressLost', `this host does not hold ${address} any more`)
 
   const { settings } = observed
-  const told = {
-    ntpServers: tellSetting(settings.ntpServers, before.ntpServers, wanted.settings.ntpServers.join(', ')),
-    sshKeys: tellSetting(settings.sshKeys, before.sshKeys, keysIn(wanted.settings.sshKeys)),
+  const emitted = {
+    ntpServers: tellSetting(settings.ntpServers, before.ntpServers, desired.settings.ntpServers.join(', ')),
+    sshKeys: tellSetting(settings.sshKeys, before.sshKeys, keysIn(desired.settings.sshKeys)),
   }
-  if (told.ntpServers !== (before.ntpServers ?? ''))
+  if (emitted.ntpServers !== (before.ntpServers ?? ''))
     if (settings.ntpServers.problem !== '') say('NtpServersNotApplied', settings.ntpServers.problem)
     else
       say(
         'NtpServersApplied',
-        told.ntpServers === ''
+        emitted.ntpServers === ''
           ? 'this host has its own NTP servers again'
-          : `this host takes its time from ${told.ntpServers}`,
+          : `this host takes its time from ${emitted.ntpServers}`,
       )
-  if (told.sshKeys !== (before.sshKeys ?? ''))
+  if (emitted.sshKeys !== (before.sshKeys ?? ''))
     if (settings.sshKeys.problem !== '') say('SshKeysNotApplied', settings.sshKeys.problem)
     else
       say(
         'SshKeysApplied',
-        told.sshKeys === ''
+        emitted.sshKeys === ''
           ? 'the SSH keys of the cluster were taken away'
-          : `the account has ${told.sshKeys}`,
+          : `the account has ${emitted.sshKeys}`,
       )
 
   const runs = { containerd: engine.containerd === 'running', kubelet: engine.kubelet === 'running' }
@@ -112,7 +112,7 @@ export function tell(
 
   const controlPlane = engine.controlPlane === 'complete'
   if (controlPlane && before.controlPlane !== true)
-    say('ControlPlaneStarted', `the control plane of Kubernetes ${wanted.kubernetes.version} is set up`)
+    say('ControlPlaneStarted', `the control plane of Kubernetes ${desired.kubernetes.version} is set up`)
   const api = engine.api === 'answers'
   if (api && before.api !== true) say('ApiAnswers', 'the API server answers')
   if (!api && before.api === true)
@@ -130,7 +130,7 @@ export function tell(
 
   const applied: Record<string, string> = {}
   const available: Record<string, string> = {}
-  for (const { id, name, version, digest } of wanted.packs) {
+  for (const { id, name, version, digest } of desired.packs) {
     const pack = packs.get(id)
     const object = { kind: 'pack', name: id }
     if (pack?.appliedDigest === digest) {
@@ -138,23 +138,23 @@ export function tell(
       if (before.applied?.[id] !== digest) say('PackApplied', `${name} ${version} is applied`, object)
     }
     // Told once for each digest: later changes are the health of the cluster.
-    const wasTold = before.available?.[id] === digest
-    if (wasTold || (applied[id] === digest && pack?.isAvailable)) {
+    const wasEmitted = before.available?.[id] === digest
+    if (wasEmitted || (applied[id] === digest && pack?.isAvailable)) {
       available[id] = digest
-      if (!wasTold) say('PackAvailable', `the workloads of ${name} ${version} are available`, object)
+      if (!wasEmitted) say('PackAvailable', `the workloads of ${name} ${version} are available`, object)
     }
   }
   const allAvailable =
-    wanted.packs.length === Object.keys(available).length && (before.allAvailable === true || isReady)
+    desired.packs.length === Object.keys(available).length && (before.allAvailable === true || isReady)
   if (allAvailable && before.allAvailable !== true)
-    say('PacksAvailable', `all packs are available (${wanted.packs.length})`)
+    say('PacksAvailable', `all packs are available (${desired.packs.length})`)
 
   const isStuck = stuck !== ''
   if (isStuck && before.isStuck !== true) say('RollbackFailed', stuck)
   if (phaseEvents[phase] && before.phase !== seen.phase)
-    say(phaseEvents[phase], reason || `the cluster ${wanted.name} is ${phase}`)
+    say(phaseEvents[phase], reason || `the cluster ${desired.name} is ${phase}`)
   const hasRun = phase === 'Running' || before.unhealthy !== undefined
-  const unhealthy = health.status === 'Healthy' ? '' : troubleOf(wanted, observed) || (health.reason ?? '')
+  const unhealthy = health.status === 'Healthy' ? '' : troubleOf(desired, observed) || (health.reason ?? '')
   if (hasRun && unhealthy !== before.unhealthy)
     if (unhealthy === '')
       say(
@@ -167,7 +167,7 @@ export function tell(
     events,
     seen: {
       ...seen,
-      ...told,
+      ...emitted,
       ...ending,
       ...{ isAddressHeld: isHeld, ...runs, controlPlane, api, applied, available, allAvailable, isStuck },
       node: node ? isReady : before.node === true,
@@ -177,9 +177,9 @@ export function tell(
 }
 
 /** What is to be told of a setting; while a step is about to change it, what was told before. */
-function tellSetting({ isApplied, problem }: SettingObserved, before = '', wanted: string): string {
+function tellSetting({ isApplied, problem }: SettingObserved, before = '', desired: string): string {
   if (problem !== '') return `not applied: ${problem}`
-  return isApplied ? wanted : before
+  return isApplied ? desired : before
 }
 
 const keysIn = (keys: readonly string[]) =>
@@ -191,20 +191,20 @@ function tellEnding(
   { endingCertificates, endingAuthorities }: Observed['engine'],
   say: (reason: SeenEvent['reason'], message: string) => void,
 ): Pick<Seen, 'endingCertificates' | 'endingAuthorities'> {
-  const { endingCertificates: told = [], endingAuthorities: toldAuthorities = [] } = before
-  for (const each of endingCertificates) if (!told.includes(each)) say('CertificateEnding', each)
-  if (told.length > 0 && endingCertificates.length === 0)
+  const { endingCertificates: emitted = [], endingAuthorities: emittedAuthorities = [] } = before
+  for (const each of endingCertificates) if (!emitted.includes(each)) say('CertificateEnding', each)
+  if (emitted.length > 0 && endingCertificates.length === 0)
     say('CertificatesValid', 'every certificate can be read, and none ends soon that is not renewed')
-  for (const each of endingAuthorities) if (!toldAuthorities.includes(each)) say('AuthorityEnding', each)
-  if (toldAuthorities.length > 0 && endingAuthorities.length === 0)
+  for (const each of endingAuthorities) if (!emittedAuthorities.includes(each)) say('AuthorityEnding', each)
+  if (emittedAuthorities.length > 0 && endingAuthorities.length === 0)
     say('AuthoritiesValid', 'no certificate authority of Kubernetes ends soon')
   return {
-    ...(endingCertificates.length > 0 || told.length > 0 ? { endingCertificates } : {}),
-    ...(endingAuthorities.length > 0 || toldAuthorities.length > 0 ? { endingAuthorities } : {}),
+    ...(endingCertificates.length > 0 || emitted.length > 0 ? { endingCertificates } : {}),
+    ...(endingAuthorities.length > 0 || emittedAuthorities.length > 0 ? { endingAuthorities } : {}),
   }
 }
 
-const phaseEvents: Readonly<Partial<Record<Standing['phase'], SeenEvent['reason']>>> = {
+const phaseEvents: Readonly<Partial<Record<ClusterStatus['phase'], SeenEvent['reason']>>> = {
   Provisioning: 'Provisioning',
   Provisioned: 'Provisioned',
   Running: 'Running',

@@ -74,12 +74,12 @@ export function createStepRunner(options: StepRunnerOptions): StepRunner {
     const timer = setTimeout(() => limit.abort(), timeoutMs)
     const signal = AbortSignal.any([limit.signal, cut, stopping])
     let last = ''
-    const told = (line: string) => {
+    const emit = (line: string) => {
       last = line
       onLine(line, undefined)
     }
     try {
-      await Promise.race([call(work.order, { signal, onLine: told }), ignored(signal)])
+      await Promise.race([call(work.order, { signal, onLine: emit }), ignored(signal)])
       if (!signal.aborted) return { kind: 'done' }
     } catch (error) {
       if (!signal.aborted)
@@ -104,13 +104,13 @@ export function createStepRunner(options: StepRunnerOptions): StepRunner {
     { cut, stopping, onLine }: StepContext,
   ): Promise<StepRunEnd> {
     let last = ''
-    const read = (from: number, told: StepContext['onLine'], signal: AbortSignal) =>
+    const read = (from: number, onLine: StepContext['onLine'], signal: AbortSignal) =>
       runs.follow(name, {
         since: from,
         signal,
         onLine(line, cursor) {
           if (line.trim() !== '') last = line
-          told(line, cursor)
+          onLine(line, cursor)
         },
       })
     let end: RunEnd

@@ -8,10 +8,10 @@ import type { AddEvent, NewClusterEvent } from '../events/event-log.ts'
 import { renewalStep, type Step } from './step.ts'
 import type { ClusterRecord, ClusterStore } from '../cluster-store.ts'
 import type { EngineEvent } from '../engine/engine.ts'
-import type { Looks } from './looks.ts'
+import type { Observer } from './observer.ts'
 import type { PackWork } from '../packs/pack-work.ts'
 import type { StepContext, StepRunEnd, StepRunner } from './step-runner.ts'
-import type { Wanted } from '../desired/wanted.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 
 const firstMs = 10_000
 const longestMs = 600_000
@@ -30,16 +30,16 @@ export function backOffMs(failures: number, random: number): number {
 /**
  * What is left of a wait that was stored before a restart. A clock that was set since, forwards or back, makes it neither longer than it
  * was nor negative.
- * @param begunAt milliseconds since 1970, as is `now`
+ * @param startedAt milliseconds since 1970, as is `now`
  */
-export function leftOfWaitMs(begunAt: number, waitMs: number, now: number): number {
-  return Math.min(waitMs, Math.max(0, begunAt + waitMs - now))
+export function leftOfWaitMs(startedAt: number, waitMs: number, now: number): number {
+  return Math.min(waitMs, Math.max(0, startedAt + waitMs - now))
 }
 
 /** What the loop remembers of the steps of a plan, beside what is stored of them. */
 interface StepMemory {
   /** Begins anew with what is stored. */
-  meet(records: readonly StepRecord[]): void
+  reset(records: readonly StepRecord[]): void
   /** What is known of the steps of the first stage, which is gone through from its beginning when another one comes first. */
   of(stage: Stage | undefined, records: readonly StepRecord[]): StepHistory
   /** Milliseconds until a step may be tried; 0 or less for one that need not wait. */
@@ -71,7 +71,7 @@ export function createStepMemory(clock: Clock): StepMemory {
   const waitMs = (key: string) => (dueAt.get(key) ?? 0) - clock.monotonic()
   return {
     waitMs,
-    meet(records) {
+    reset(records) {
       dueAt.clear()
       done.clear()
       passes = 0
@@ -113,14 +113,14 @@ interface StepWorkOptions {
   readonly store: Pick<ClusterStore, 'current' | 'endRenewal'>
   readonly steps: StepStore
   readonly runner: StepRunner
-  readonly packs: Pick<PackWork, 'noteBegun' | 'noteDone' | 'doubt'>
-  readonly looks: Pick<Looks, 'during'>
+  readonly packs: Pick<PackWork, 'noteStarted' | 'noteDone' | 'doubt'>
+  readonly observer: Pick<Observer, 'during'>
   readonly memory: Pick<StepMemory, 'done' | 'failed'>
   /** The event that a line of a step is; undefined for any other line. */
   readonly eventOf: (step: Pick<Step, 'key'>, line: string) => EngineEvent | undefined
   readonly add: AddEvent
   /** Reads what is wanted from the folder of the cluster. @throws Error with a reason for operators */
-  readonly readWanted: (record: ClusterRecord) => Promise<Wanted>
+  readonly readDesired: (record: ClusterRecord) => Promise<DesiredState>
   /** A step has ended. */
   readonly onEnd: (end: 'done' | 'failed' | 'cut-off', durationMs: number) => void
   /** 0 to 1. */
@@ -133,7 +133,7 @@ interface StepWorkOptions {
 
 /** Does steps, tells what happens, and stores how they end. */
 interface StepWork {
-  run(record: ClusterRecord, wanted: Wanted, step: Step): Promise<void>
+  run(record: ClusterRecord, desired: DesiredState, step: Step): Promise<void>
   /**
    * Takes up the steps that another process of the daemon began: their programs may still run.
    * @returns whether there were any
@@ -152,14 +152,27 @@ type StepName = Pick<Step, 'key' | 'title' | 'pack'>
 type StepUnderWay = StepName & { readonly isDeletion: boolean }
 
 export function createStepWork(options: StepWorkOptions): StepWork {
-  const { database, store, steps, runner, packs, looks, memory, add, onEnd, stopping, clock, log } = options
+  const {
+    database,
+    store,
+    steps,
+    runner,
+    packs,
+    observer: observer,
+    memory,
+    add,
+    onEnd,
+    stopping,
+    clock,
+    log,
+  } = options
   /** Ends the running step, unless it belongs to a deletion. */
   let current: AbortController | undefined
 
   /** Runs a step, or follows it to its end, and stores how it ended. */
   async function settle(
     record: ClusterRecord,
-    wanted: Wanted | undefined,
+    desired: DesiredState | undefined,
     step: StepUnderWay,
     work: (context: StepContext) => Promise<StepRunEnd>,
   ): Promise<void> {
@@ -178,12 +191,12 @@ export function createStepWork(options: StepWorkOptions): StepWork {
       })
     }
     current = isDeletion ? undefined : cut
-    const begunAt = clock.monotonic()
+    const startedAt = clock.monotonic()
     let end: StepRunEnd
     try {
       // The deletion may have been asked for while this step was chosen.
       if (!isDeletion && store.current()?.deleteRequestedAt !== null) cut.abort()
-      end = await looks.during(wanted, () => work({ cut: cut.signal, stopping, onLine, hide }))
+      end = await observer.during(desired, () => work({ cut: cut.signal, stopping, onLine, hide }))
     } catch (error) {
       if (stopping.aborted) return
       log.error({ step: hide(key), stack: hide(String((error as Error).stack)) }, 'a step could not be run')
@@ -192,9 +205,9 @@ export function createStepWork(options: StepWorkOptions): StepWork {
       current = undefined
     }
     if (end === undefined) return
-    const durationMs = clock.monotonic() - begunAt
+    const durationMs = clock.monotonic() - startedAt
     if (end.kind === 'done') {
-      const installed = wanted?.packs.find(({ id }) => id === pack)
+      const installed = desired?.packs.find(({ id }) => id === pack)
       database.transaction(() => {
         steps.done(key, clock.now())
         if (installed) packs.noteDone(installed, step)
@@ -241,36 +254,36 @@ export function createStepWork(options: StepWorkOptions): StepWork {
   }
 
   return {
-    async run(record, wanted, step) {
+    async run(record, desired, step) {
       const { key, title, pack } = step
       const about = aboutOf(step)
       const stored = steps.list()
       const failures = stored.find((each) => each.key === key)?.failures ?? 0
       const isFirstOfPack = pack !== undefined && !stored.some((each) => each.pack === pack)
-      const ofPack = wanted.packs.find(({ id }) => id === pack)
+      const ofPack = desired.packs.find(({ id }) => id === pack)
       if (isFirstOfPack && ofPack)
         add(record, { ...about, reason: 'PackApplying', message: `${pack} is being applied` })
       if (isFirstOfPack && !ofPack)
         add(record, { ...about, reason: 'PackRemoving', message: `${pack} is being taken away` })
-      if (ofPack) packs.noteBegun(ofPack, step)
+      if (ofPack) packs.noteStarted(ofPack, step)
       // Before it begins: it may end without the daemon. No step of a pack comes before its end.
       if (step.isRestoration) packs.doubt()
       add(record, { ...about, reason: failures > 0 ? 'StepRetried' : 'StepStarted', message: title })
       const underWay = { ...step, isDeletion: step.isDeletion ?? false }
-      await settle(record, wanted, underWay, (context) => runner.run(step, context))
+      await settle(record, desired, underWay, (context) => runner.run(step, context))
     },
     async resume(record) {
-      const begun = steps.list().filter(({ state }) => state === 'running')
-      for (const each of begun) {
+      const started = steps.list().filter(({ state }) => state === 'running')
+      for (const each of started) {
         if (stopping.aborted) return true
         const { key, title, pack, kind } = each
         const isDeletion = each.isDeletion === 1
         const step = { key, title, isDeletion, ...(pack === '' ? {} : { pack }) }
         if (kind === 'action') add(record, { reason: 'StepFoundAgain', message: title, step: key })
-        const wanted = await options.readWanted(record).catch(() => undefined)
-        await settle(record, wanted, step, (context) => runner.resume(each, context))
+        const desired = await options.readDesired(record).catch(() => undefined)
+        await settle(record, desired, step, (context) => runner.resume(each, context))
       }
-      return begun.length > 0
+      return started.length > 0
     },
     fail,
     makeWay: () => current?.abort(),

@@ -3,7 +3,7 @@ import type { Observed } from './observed.ts'
 import { isRefusal } from '../engine/notes.ts'
 import type { StepRecord } from './step-store.ts'
 import type { PackWork } from '../packs/pack-work.ts'
-import type { Wanted } from '../desired/wanted.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 
 /** After how long a change is taken back, milliseconds. */
 export interface UpdateLimits {
@@ -79,7 +79,7 @@ const seconds = (ms: number) => Math.round(ms / 1_000)
 interface LateInput {
   /** Why the revision has to go, as far as it is known by looking at the host. */
   readonly reason: string
-  readonly wanted: Wanted
+  readonly desired: DesiredState
   readonly observed: Observed
   /** Steps that are planned, as they are stored. */
   readonly steps: readonly StepRecord[]
@@ -93,7 +93,7 @@ interface LateInput {
  */
 export async function whyLate({
   reason,
-  wanted,
+  desired: desired,
   observed,
   steps,
   whyNot,
@@ -105,7 +105,7 @@ export async function whyLate({
   const step = failed ? `${failed.title}: ${failed.reason}` : ''
   const parts = [reason, ...(step === '' || reason.includes(failed?.reason ?? '') ? [] : [step])]
   if (observed.engine.api !== 'answers') return parts.join('; ')
-  for (const { id, digest } of wanted.packs) {
+  for (const { id, digest } of desired.packs) {
     const seen = observed.packs.get(id)
     if (seen?.appliedDigest === digest && seen.wasAvailable) continue
     const pod = await whyNot(id, signal).catch(() => '')

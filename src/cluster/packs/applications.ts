@@ -2,7 +2,7 @@ import { createGivenTo, type GivenVariable } from '../../definition/rules/variab
 import type { ClusterProfileDetail } from '../../definition/schemas.ts'
 import type { EngineObserved, Observed } from '../loop/observed.ts'
 import type { StepRecord } from '../loop/step-store.ts'
-import { packIdOf, shownPack, type Wanted, type WantedPack } from '../desired/wanted.ts'
+import { packIdOf, shownPack, type DesiredState, type DesiredPack } from '../desired/desired-state.ts'
 import { chartKey } from './pack-steps.ts'
 import type { PackRecord } from './pack-store.ts'
 import type { ClusterCurrentApplications, PackInfo, packStatuses } from './schemas.ts'
@@ -10,7 +10,7 @@ import type { ClusterCurrentApplications, PackInfo, packStatuses } from './schem
 export interface ApplicationsInput {
   /** The definition of the cluster, masked. */
   readonly profiles: readonly ClusterProfileDetail[]
-  readonly wanted: Pick<Wanted, 'packs' | 'packTypes' | 'kubernetes'>
+  readonly desired: Pick<DesiredState, 'packs' | 'packTypes' | 'kubernetes'>
   /** As posted; values of sensitive variables are masked. */
   readonly given: readonly GivenVariable[]
   /** Undefined before the first look at the cluster. */
@@ -50,7 +50,7 @@ export function applicationsOf(input: ApplicationsInput): ClusterCurrentApplicat
 
 function packInfo(input: ApplicationsInput, profile: ClusterProfileDetail, detail: DetailPack): PackInfo {
   const { name, displayName, version, layer, values, logo } = detail
-  const { packs, packTypes } = input.wanted
+  const { packs, packTypes } = input.desired
   const id = packIdOf(profile.profileUid, name, displayName ?? '')
   const pack = packs.find((each) => each.id === id)
   const { message, ...progress } = pack ? packProgress(input, pack) : infrastructureProgress(input, layer)
@@ -89,7 +89,7 @@ const condition = (
   message,
 })
 
-function packProgress(input: ApplicationsInput, pack: WantedPack): Progress {
+function packProgress(input: ApplicationsInput, pack: DesiredPack): Progress {
   const { observed, records, steps } = input
   const { digest, id } = pack
   const record = records.find((each) => each.id === id)
@@ -117,16 +117,16 @@ function packProgress(input: ApplicationsInput, pack: WantedPack): Progress {
 }
 
 /** What a pack waits for that is not begun: Kubernetes, or packs that come before it. */
-function whatWaitsFor(input: ApplicationsInput, pack: WantedPack): string {
-  const { wanted, observed, records, steps } = input
+function whatWaitsFor(input: ApplicationsInput, pack: DesiredPack): string {
+  const { desired: desired, observed, records, steps } = input
   if (observed?.engine.controlPlane !== 'complete') {
     const failed = steps.find((step) => step.pack === '' && step.state === 'failed')
     const why = failed ? `: ${failed.title}: ${failed.reason}` : ''
     return `it waits for Kubernetes, which is not set up yet${why}`
   }
-  const isOpen = ({ id, digest, order }: WantedPack) =>
+  const isOpen = ({ id, digest, order }: DesiredPack) =>
     order < pack.order && records.find((each) => each.id === id)?.availableDigest !== digest
-  const open = wanted.packs.filter(isOpen)
+  const open = desired.packs.filter(isOpen)
   // Those before the first order that is open are available.
   const now = open.filter(({ order }) => order === open[0]?.order)
   const found = now.map((each) => ({ each, ...packProgress(input, each) }))
@@ -139,15 +139,15 @@ function whatWaitsFor(input: ApplicationsInput, pack: WantedPack): string {
 }
 
 /** The packs of the layers os and k8s: what the engine makes of them. */
-function infrastructureProgress({ observed, wanted }: ApplicationsInput, layer: string): Progress {
+function infrastructureProgress({ observed, desired: desired }: ApplicationsInput, layer: string): Progress {
   if (layer === 'os')
     return { status: 'Available', message: 'the operating system of this host is used as it is' }
   const { engine } = observed ?? {}
   if (!engine) return { status: 'Pending', message: '' }
   if (engine.controlPlane === 'complete') return controlPlaneProgress(engine)
-  const isBegun = engine.isPresent || engine.isPrepared
-  return isBegun
-    ? { status: 'Applying', message: `Kubernetes ${wanted.kubernetes.version} is being set up` }
+  const isStarted = engine.isPresent || engine.isPrepared
+  return isStarted
+    ? { status: 'Applying', message: `Kubernetes ${desired.kubernetes.version} is being set up` }
     : { status: 'Pending', message: 'it is not begun yet' }
 }
 
@@ -161,7 +161,7 @@ function controlPlaneProgress({ api, node }: EngineObserved): Progress {
   return { status: 'Available', message: '' }
 }
 
-function contentsOf({ records, hide }: ApplicationsInput, pack: WantedPack): PackInfo['contents'] {
+function contentsOf({ records, hide }: ApplicationsInput, pack: DesiredPack): PackInfo['contents'] {
   const record = records.find(({ id }) => id === pack.id)
   const done = record?.partDigest === pack.digest ? record.doneSteps : []
   return [

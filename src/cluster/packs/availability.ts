@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { keyOf, type InventoryEntry, entryOf, nameOf } from '../../kubernetes/inventory.ts'
 import { StepFailed, type CallContext } from '../loop/step.ts'
-import { lookAtObject, type ObjectClient, whyPodsFail } from './objects.ts'
+import { observeObject, type ObjectClient, whyPodsFail } from './objects.ts'
 import { fieldAt, listAt, textAt } from '../../kubernetes/fields.ts'
 import {
   type KubernetesClient,
@@ -44,13 +44,13 @@ export async function waitUntilAvailable(
   const failedSince = new Map<string, number>()
   const all = entries.filter(hasReadiness)
   let pending = all
-  let told = ''
+  let reported = ''
   for (let pause = pauseMs; ; pause = Math.min(pause * 1.5, 5 * pauseMs)) {
     const late: InventoryEntry[] = []
     let first = ''
     for (const entry of pending) {
       // Only the first one is told with its reason.
-      const { status, message } = await lookAtObject(client, entry, signal, first === '')
+      const { status, message } = await observeObject(client, entry, signal, first === '')
       if (status === 'Current') continue
       late.push(entry)
       first ||= message
@@ -69,7 +69,7 @@ export async function waitUntilAvailable(
     if (pending.length > late.length) pause = pauseMs
     pending = late
     const line = `waits for ${late.length === 1 ? '' : `${late.length} objects, first `}${first}`
-    if (line !== told) onLine((told = line))
+    if (line !== reported) onLine((reported = line))
     await delay(pause, undefined, { signal })
   }
 }
@@ -193,8 +193,8 @@ const isWorkload = ({ apiVersion, kind }: InventoryEntry) => watchedWorkloads.ha
 export function createWorkloadWatch({ client, onChange }: WorkloadWatchOptions): WorkloadWatch {
   let ended = new AbortController()
   const watched = new Map<string, WatchedObjects>()
-  let wanted: readonly InventoryEntry[] = []
-  let told = ''
+  let desired: readonly InventoryEntry[] = []
+  let reported = ''
 
   function troubleOf(entry: InventoryEntry): string | undefined {
     const objects = isWorkload(entry) ? watched.get(entry.kind)?.current() : undefined
@@ -208,15 +208,15 @@ export function createWorkloadWatch({ client, onChange }: WorkloadWatchOptions):
     return status === 'Current' ? undefined : `${nameOf(entry)}: ${message}`
   }
   function changed(): void {
-    const troubles = wanted.map(troubleOf).join('\n')
-    if (troubles !== told) onChange()
-    told = troubles
+    const troubles = desired.map(troubleOf).join('\n')
+    if (troubles !== reported) onChange()
+    reported = troubles
   }
 
   return {
     async watch(entries, signal) {
-      wanted = entries.filter(isWorkload)
-      for (const { apiVersion, kind } of wanted) {
+      desired = entries.filter(isWorkload)
+      for (const { apiVersion, kind } of desired) {
         if (watched.has(kind)) continue
         const { signal: end } = ended
         const resource = await client.resourceOf(apiVersion, kind, signal)
@@ -229,8 +229,8 @@ export function createWorkloadWatch({ client, onChange }: WorkloadWatchOptions):
       ended.abort()
       ended = new AbortController()
       watched.clear()
-      wanted = []
-      told = ''
+      desired = []
+      reported = ''
     },
   }
 }

@@ -27,7 +27,7 @@ import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import type { EngineEvent } from '../engine/engine.ts'
 import type { PackObserved } from '../loop/observed.ts'
-import type { Wanted, WantedPack } from '../desired/wanted.ts'
+import type { DesiredState, DesiredPack } from '../desired/desired-state.ts'
 import {
   waitUntilAvailable,
   type AvailabilityOptions,
@@ -56,7 +56,7 @@ import type { PackWork } from './pack-work.ts'
  * Whether an object is among manifests. The manifests are read when it is asked first.
  * @param files of the packs that are wanted
  */
-function wantedElsewhere(files: readonly ManifestFile[]): (entry: InventoryEntry) => Promise<boolean> {
+function desiredElsewhere(files: readonly ManifestFile[]): (entry: InventoryEntry) => Promise<boolean> {
   let known: Promise<ReadonlySet<string>> | undefined
   async function read(): Promise<ReadonlySet<string>> {
     const keys = new Set<string>()
@@ -215,7 +215,7 @@ export function createPackWork(options: PackWorkOptions): PackWork {
     const { inventory = [] } = store.find(id) ?? {}
     const work = applySet.remove({
       ...{ owner: id, inventory: inventory.filter(isGoing), signal, onLine },
-      isKept: wantedElsewhere(others),
+      isKept: desiredElsewhere(others),
       onInventory: () =>
         store.putInventory(
           id,
@@ -227,7 +227,7 @@ export function createPackWork(options: PackWorkOptions): PackWork {
 
   /** Deletes namespaces that were made for packs and that neither the packs nor their manifests need. */
   function tidyNamespaces(names: readonly string[], others: readonly ManifestFile[], context: CallContext) {
-    const isObject = wantedElsewhere(others)
+    const isObject = desiredElsewhere(others)
     const isNeeded = async (name: string) =>
       names.includes(name) || isObject({ apiVersion: 'v1', kind: 'Namespace', name })
     return made.tidy(isNeeded, context)
@@ -275,7 +275,7 @@ export function createPackWork(options: PackWorkOptions): PackWork {
         namespaceNames.map(({ metadata }) => metadata.name),
         signal,
       )
-      const isElsewhere = wantedElsewhere(others)
+      const isElsewhere = desiredElsewhere(others)
       const work = applySet[definitions === undefined ? 'apply' : 'add']({
         ...{ owner: id, objects, signal, inventory: store.find(id)?.inventory ?? [] },
         // A namespace goes only when nothing is in it.
@@ -318,10 +318,10 @@ export function createPackWork(options: PackWorkOptions): PackWork {
   }
 
   return {
-    steps: (wanted, pack, observed) => packSteps(options, wanted, pack, observed),
-    removeSteps: (wanted, id, observed) => removeSteps(options, wanted, id, observed),
+    steps: (desired, pack, observed) => packSteps(options, desired, pack, observed),
+    removeSteps: (desired, id, observed) => removeSteps(options, desired, id, observed),
     calls,
-    noteBegun(pack, { key }) {
+    noteStarted(pack, { key }) {
       const record = store.find(pack.id) ?? newPack(pack.id)
       const chart = pack.charts.find((each) => chartKey(pack, each) === key)
       const release = chart && releaseOf(chart)
@@ -331,7 +331,7 @@ export function createPackWork(options: PackWorkOptions): PackWork {
     noteDone(pack, { key }) {
       store.put(doneOf(store.find(pack.id) ?? newPack(pack.id), pack, key, clock.now()))
     },
-    async observe(wanted, signal) {
+    async observe(desired, signal) {
       const records = store.list()
       const applied = records.filter(({ appliedDigest }) => appliedDigest !== '')
       if (applied.length > 0) {
@@ -340,19 +340,19 @@ export function createPackWork(options: PackWorkOptions): PackWork {
             applied.flatMap((record) => objectsOf(record)),
             signal,
           )
-          .then(() => (options.isHeld() ? drift.hold(wanted, applied, signal) : drift.stop()))
+          .then(() => (options.isHeld() ? drift.hold(desired, applied, signal) : drift.stop()))
           // The API server is silent: what is known stays.
           .catch(() => undefined)
       }
       // The last one that was begun first: in this order they are taken away.
       const order = records.toSorted((one, other) => (other.startedAt ?? 0) - (one.startedAt ?? 0))
       const left = await Promise.all(
-        order.map(async (record) => [record, await hasOwn(record, wanted)] as const),
+        order.map(async (record) => [record, await hasOwn(record, desired)] as const),
       )
       return new Map(
         left.map(([record, hasObjects]) => [
           record.id,
-          { ...observedOf(record, wanted, (entry) => workloads.troubleOf(entry)), hasObjects },
+          { ...observedOf(record, desired, (entry) => workloads.troubleOf(entry)), hasObjects },
         ]),
       )
     },
@@ -413,9 +413,9 @@ function eventOf(line: string): EngineEvent | undefined {
  * Whether a pack has objects of manifests: of one that is not wanted any more, objects that go with it, as those do not that another pack has
  * now, namespaces and kinds.
  */
-async function hasOwn({ id, inventory }: PackRecord, wanted: Wanted): Promise<boolean> {
-  if (wanted.packs.some((pack) => pack.id === id)) return inventory.length > 0
-  const isElsewhere = wantedElsewhere(contentOf(wanted).manifests)
+async function hasOwn({ id, inventory }: PackRecord, desired: DesiredState): Promise<boolean> {
+  if (desired.packs.some((pack) => pack.id === id)) return inventory.length > 0
+  const isElsewhere = desiredElsewhere(contentOf(desired).manifests)
   for (const entry of inventory)
     // What cannot be read may belong to this pack alone.
     if (!isNamespace(entry) && !isDefinition(entry) && !(await isElsewhere(entry).catch(() => false)))
@@ -426,7 +426,7 @@ async function hasOwn({ id, inventory }: PackRecord, wanted: Wanted): Promise<bo
 const objectsOf = ({ inventory, releases }: PackRecord) => [...inventory, ...releases]
 
 /** What is stored when a step of a pack is done. Pure. */
-export function doneOf(record: PackRecord, pack: WantedPack, key: string, now: number): PackRecord {
+export function doneOf(record: PackRecord, pack: DesiredPack, key: string, now: number): PackRecord {
   const { digest } = pack
   const { apply, available } = keysOf(pack)
   const isSame = record.partDigest === digest
@@ -445,11 +445,11 @@ export function doneOf(record: PackRecord, pack: WantedPack, key: string, now: n
 
 function observedOf(
   record: PackRecord,
-  wanted: Wanted,
+  desired: DesiredState,
   troubleOf: (entry: PackRecord['inventory'][number]) => string | undefined,
 ): Omit<PackObserved, 'hasObjects'> {
   const { id, appliedDigest, partDigest, doneSteps, availableDigest, charts } = record
-  const digest = wanted.packs.find((pack) => pack.id === id)?.digest
+  const digest = desired.packs.find((pack) => pack.id === id)?.digest
   const [first, ...more] = objectsOf(record).flatMap((entry) => troubleOf(entry) ?? [])
   const wasAvailable = availableDigest !== '' && availableDigest === digest
   const isAvailable = wasAvailable && first === undefined

@@ -4,7 +4,7 @@ import { nameOf, entryOf, type InventoryEntry } from '../../kubernetes/inventory
 import { isRecord } from '../../base/json.ts'
 import { workOff } from '../../kubernetes/work-off.ts'
 import type { CallContext } from '../loop/step.ts'
-import type { WantedDrain } from '../desired/wanted.ts'
+import type { DesiredDrain } from '../desired/desired-state.ts'
 
 /** What a drain asks of the API server. */
 export type DrainClient = Pick<KubernetesClient, 'resourceOf' | 'get' | 'list' | 'evict' | 'remove'>
@@ -25,7 +25,7 @@ const drained = new Set(['apps/v1 Deployment', 'apps/v1 StatefulSet', 'apps/v1 R
 export async function drainPods(
   { client, patienceMs = 300_000 }: DrainOptions,
   workloads: readonly InventoryEntry[],
-  { podSelector, isEvictionDisabled }: WantedDrain,
+  { podSelector, isEvictionDisabled }: DesiredDrain,
   { signal, onLine }: CallContext,
 ): Promise<void> {
   const pods = await client.resourceOf('v1', 'Pod', signal)

@@ -4,7 +4,7 @@ import type { KubernetesClient, KubernetesObject, WatchedObjects } from '../../k
 import { type InventoryEntry, keyOf, prepared, nameOf } from '../../kubernetes/inventory.ts'
 import { join } from 'node:path'
 import { groupKindOf } from '../../kubernetes/paths.ts'
-import type { Wanted, WantedChart, WantedPack } from '../desired/wanted.ts'
+import type { DesiredState, DesiredChart, DesiredPack } from '../desired/desired-state.ts'
 import { labelledNamespaces, namespacesOf, readObjects, withNamespaceLabels } from './objects.ts'
 import type { PackRecord } from './pack-store.ts'
 import { releaseFiles } from './pack-steps.ts'
@@ -24,7 +24,7 @@ interface Pace {
 }
 
 /** So many corrections one after another are told; the next one is a fight. */
-const toldCorrections = 3
+const emittedCorrections = 3
 const quietMs = 600_000
 const firstRestMs = 10_000
 const longestRestMs = 3_600_000
@@ -42,10 +42,10 @@ export function createPace(clock: Pick<Clock, 'monotonic'>): Pace {
       const isFight = before !== undefined && now - before.at <= quietMs + 2 * before.restMs
       const count = isFight ? before.count + 1 : 1
       const restMs =
-        count < 2 ? 0 : Math.min(firstRestMs * 2 ** Math.max(count - toldCorrections, 0), longestRestMs)
+        count < 2 ? 0 : Math.min(firstRestMs * 2 ** Math.max(count - emittedCorrections, 0), longestRestMs)
       fights.set(key, { count, at: now, restMs })
-      if (count <= toldCorrections) return 'correction'
-      return count === toldCorrections + 1 ? 'fight' : undefined
+      if (count <= emittedCorrections) return 'correction'
+      return count === emittedCorrections + 1 ? 'fight' : undefined
     },
     restsUntil(key) {
       const fight = fights.get(key)
@@ -98,14 +98,14 @@ function createMetadataWatch({ client, onChange }: MetadataWatchOptions): Metada
 
   return {
     async watch(kinds, signal) {
-      const wanted = new Map(kinds.map((each) => [nameOfKind(each), each]))
+      const desired = new Map(kinds.map((each) => [nameOfKind(each), each]))
       for (const [name, { end }] of all)
-        if (!wanted.has(name)) {
+        if (!desired.has(name)) {
           end.abort()
           all.delete(name)
         }
       const before = isStopped
-      for (const [name, { apiVersion, kind, labelSelector }] of wanted) {
+      for (const [name, { apiVersion, kind, labelSelector }] of desired) {
         if (all.has(name)) continue
         const resource = await client.resourceOf(apiVersion, kind, signal)
         if (isStopped !== before) return
@@ -159,7 +159,7 @@ function keepMark({ apiVersion, kind, metadata }: KubernetesObject): KubernetesO
 /** An object that is held as it is wanted. */
 interface HeldObject {
   readonly entry: InventoryEntry
-  readonly pack: WantedPack
+  readonly pack: DesiredPack
   readonly watched: WatchedKind
 }
 
@@ -168,10 +168,10 @@ const ownLabel = 'edgehostd/pack'
 const helmLabel = 'app.kubernetes.io/managed-by=Helm'
 
 /** The objects of the packs that are applied and were available, by `keyOf`. Pure. */
-function heldObjects(wanted: Wanted, records: readonly PackRecord[]): ReadonlyMap<string, HeldObject> {
+function heldObjects(desired: DesiredState, records: readonly PackRecord[]): ReadonlyMap<string, HeldObject> {
   const held = new Map<string, HeldObject>()
   for (const record of records) {
-    const pack = wanted.packs.find(({ id }) => id === record.id)
+    const pack = desired.packs.find(({ id }) => id === record.id)
     const isDone = record.appliedDigest === pack?.digest && record.availableDigest === pack.digest
     if (!pack || !isDone) continue
     const hold = (entry: InventoryEntry, labelSelector: string) => {
@@ -181,7 +181,7 @@ function heldObjects(wanted: Wanted, records: readonly PackRecord[]): ReadonlyMa
       const watched = { apiVersion, kind, labelSelector: isNamespace ? '' : labelSelector }
       held.set(keyOf(entry), { entry, pack, watched })
     }
-    for (const { name } of namespacesOf(wanted, pack)) {
+    for (const { name } of namespacesOf(desired, pack)) {
       const entry = { apiVersion: 'v1', kind: 'Namespace', name }
       // One that is an object of a manifest is held as that.
       if (!held.has(keyOf(entry))) hold(entry, '')
@@ -196,12 +196,12 @@ function heldObjects(wanted: Wanted, records: readonly PackRecord[]): ReadonlyMa
  * Reads the objects of a pack as they are applied.
  * @returns by the key of an entry; those of a chart that was not written down are missing
  */
-async function readWantedObjects(
-  wanted: Wanted,
-  pack: WantedPack,
+async function readDesiredObjects(
+  desired: DesiredState,
+  pack: DesiredPack,
 ): Promise<(entry: InventoryEntry) => KubernetesObject | undefined> {
-  const { folder } = wanted
-  const [namespaces, labels] = [namespacesOf(wanted, pack), labelledNamespaces(wanted)]
+  const { folder } = desired
+  const [namespaces, labels] = [namespacesOf(desired, pack), labelledNamespaces(desired)]
   const known = new Map<string, KubernetesObject>()
   // Whether a kind has namespaces is known from the entry that is asked for.
   const keep = (object: KubernetesObject, namespace: string) => {
@@ -212,7 +212,7 @@ async function readWantedObjects(
   for (const { name, labels, annotations } of namespaces)
     keep({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels, annotations } }, '')
   for (const chart of pack.charts)
-    for (const object of await readObjects(releaseFiles(folder, chart).wanted).catch(() => []))
+    for (const object of await readObjects(releaseFiles(folder, chart).desired).catch(() => []))
       keep(ofRelease(object, chart), chart.namespace)
   for (const { file, namespace } of pack.manifests)
     for (const object of await readObjects(join(folder, file)))
@@ -226,7 +226,7 @@ async function readWantedObjects(
 }
 
 /** An object of a chart with what helm adds to it: without that, helm would not take it for its own. */
-function ofRelease(object: KubernetesObject, { release, namespace }: WantedChart): KubernetesObject {
+function ofRelease(object: KubernetesObject, { release, namespace }: DesiredChart): KubernetesObject {
   const { labels, annotations } = object.metadata
   return {
     ...object,
@@ -261,7 +261,7 @@ export interface DriftOptions {
 /** Holds the objects of the packs as they are applied: what is changed or deleted by hand is put right. */
 interface Drift {
   /** Says what is wanted; the objects of packs that are not applied and available yet are left alone. */
-  hold(wanted: Wanted, records: readonly PackRecord[], signal: AbortSignal): Promise<void>
+  hold(desired: DesiredState, records: readonly PackRecord[], signal: AbortSignal): Promise<void>
   stop(): void
 }
 
@@ -276,7 +276,7 @@ export function createDrift(options: DriftOptions): Drift {
   const pace = createPace(clock)
   let ended = new AbortController()
   let held: ReadonlyMap<string, HeldObject> = new Map()
-  let current: Wanted | undefined
+  let current: DesiredState | undefined
   /** Generation whose objects were compared first of all; undefined: none. */
   let compared: number | undefined
   /** Mark with which an object was looked at last, and when; by key. */
@@ -337,8 +337,8 @@ export function createDrift(options: DriftOptions): Drift {
 
   /** Looks at all objects that are due. */
   async function work(signal: AbortSignal): Promise<void> {
-    const wanted = current
-    if (!wanted) return
+    const desired = current
+    if (!desired) return
     const now = clock.monotonic()
     const due = [...dueAt].flatMap(([key, at]) => (at <= now ? key : []))
     for (const key of due) if (!held.has(key)) dueAt.delete(key)
@@ -346,37 +346,37 @@ export function createDrift(options: DriftOptions): Drift {
       .filter(([key]) => due.includes(key))
       .sort(([, one], [, other]) => rankOf(one.entry) - rankOf(other.entry))
     // The objects of a pack are read once, and not kept: most of the time none is needed.
-    const read = new Map<string, Awaited<ReturnType<typeof readWantedObjects>>>()
+    const read = new Map<string, Awaited<ReturnType<typeof readDesiredObjects>>>()
     for (const [key, each] of ranked) {
-      const objectOf = read.get(each.pack.id) ?? (await readWantedObjects(wanted, each.pack))
+      const objectOf = read.get(each.pack.id) ?? (await readDesiredObjects(desired, each.pack))
       read.set(each.pack.id, objectOf)
       signal.throwIfAborted()
       // Another revision may have begun meanwhile.
-      if (current?.generation !== wanted.generation) return
-      await look(key, each, objectOf(each.entry), signal)
+      if (current?.generation !== desired.generation) return
+      await observe(key, each, objectOf(each.entry), signal)
       if (pauseMs > 0) await sleep(pauseMs, undefined, { signal })
     }
   }
 
-  async function look(
+  async function observe(
     key: string,
     { entry, pack, watched }: HeldObject,
-    wanted: KubernetesObject | undefined,
+    desired: KubernetesObject | undefined,
     signal: AbortSignal,
   ): Promise<void> {
     dueAt.delete(key)
     const mark = watch.markOf(watched, entry) ?? ''
     seen.set(key, { mark, at: clock.monotonic() })
-    if (!wanted) return
+    if (!desired) return
     try {
-      const wrong = await putRight(client, wanted, signal)
+      const wrong = await putRight(client, desired, signal)
       // It is there now, and the watch may never see that: where it is deleted once more, its mark is the same. A Job stays missing.
       if (mark === '' && entry.kind !== 'Job') seen.delete(key)
       if (wrong === undefined) return
       refusals.delete(key)
-      const told = pace.corrected(key)
-      if (told === undefined) return
-      const reason = told === 'fight' ? 'ObjectContested' : 'ObjectCorrected'
+      const emitted = pace.corrected(key)
+      if (emitted === undefined) return
+      const reason = emitted === 'fight' ? 'ObjectContested' : 'ObjectCorrected'
       onEvent({ reason, message: `${nameOf(entry)}: ${wrong}`, object: { kind: 'pack', name: pack.id } })
     } catch (error) {
       if (signal.aborted) seen.delete(key)
@@ -396,16 +396,16 @@ export function createDrift(options: DriftOptions): Drift {
   }
 
   return {
-    async hold(wanted, records, signal) {
+    async hold(desired, records, signal) {
       const before = current
-      current = wanted
-      if (before && before.generation !== wanted.generation) {
+      current = desired
+      if (before && before.generation !== desired.generation) {
         // What is being put right by the old revision may be changed by the new one in the next moment.
         ended.abort()
         ended = new AbortController()
         await working
       }
-      held = heldObjects(wanted, records)
+      held = heldObjects(desired, records)
       for (const known of [seen, refusals])
         for (const key of known.keys()) if (!held.has(key)) known.delete(key)
       const kinds = new Map(
@@ -415,8 +415,8 @@ export function createDrift(options: DriftOptions): Drift {
         ]),
       )
       await watch.watch([...kinds.values()], signal)
-      if (compared !== wanted.generation || held.size > seen.size) compare()
-      compared = wanted.generation
+      if (compared !== desired.generation || held.size > seen.size) compare()
+      compared = desired.generation
     },
     stop() {
       ended.abort()

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { builtInNamespaces } from '../../kubernetes/names.ts'
-import type { Wanted, WantedChart, WantedNamespace, WantedPack } from '../desired/wanted.ts'
+import type { DesiredState, DesiredChart, DesiredNamespace, DesiredPack } from '../desired/desired-state.ts'
 import { readFile } from 'node:fs/promises'
 import { parseExactJson, isRecord } from '../../base/json.ts'
 import { isObject, conditionOf, fieldAt, isTrue, listAt, textAt } from '../../kubernetes/fields.ts'
@@ -25,10 +25,10 @@ export interface ManifestFile {
 }
 
 /** The release of a chart, as `namespace/name`. */
-export const releaseOf = ({ namespace, release }: WantedChart): string => `${namespace}/${release}`
+export const releaseOf = ({ namespace, release }: DesiredChart): string => `${namespace}/${release}`
 
 /** Tells a chart with its values from others; empty where that is not known. */
-export function chartDigest({ name, version, sum, valuesSum }: WantedChart): string {
+export function chartDigest({ name, version, sum, valuesSum }: DesiredChart): string {
   if (sum === undefined || valuesSum === undefined) return ''
   return createHash('sha256')
     .update(JSON.stringify([name, version, sum, valuesSum]))
@@ -36,7 +36,7 @@ export function chartDigest({ name, version, sum, valuesSum }: WantedChart): str
 }
 
 /** The names of the namespaces of a pack, also those that only its charts and manifests name. */
-export function namesOf({ namespaces, charts, manifests }: WantedPack): readonly string[] {
+export function namesOf({ namespaces, charts, manifests }: DesiredPack): readonly string[] {
   const named = namespaces.map(({ name }) => name)
   const others = [...charts, ...manifests].map(({ namespace }) => namespace)
   const made = others.filter((name) => name !== '' && !builtInNamespaces.has(name))
@@ -54,24 +54,24 @@ interface ClusterContent {
 }
 
 // What is wanted never changes. A plan asks for each of its packs, which may be hundreds.
-const known = new WeakMap<Wanted, ClusterContent>()
+const known = new WeakMap<DesiredState, ClusterContent>()
 
 /** What all wanted packs have together; made once for each `Wanted`. */
-export function contentOf(wanted: Wanted): ClusterContent {
-  const found = known.get(wanted)
+export function contentOf(desired: DesiredState): ClusterContent {
+  const found = known.get(desired)
   if (found) return found
-  const { packs, folder } = wanted
+  const { packs, folder } = desired
   const content: ClusterContent = {
     manifests: packs.flatMap((pack) => manifestsOf(folder, pack)),
     namespaces: [...new Set(packs.flatMap(namesOf))],
     releases: new Set(packs.flatMap(({ charts }) => charts.map(releaseOf))),
   }
-  known.set(wanted, content)
+  known.set(desired, content)
   return content
 }
 
 /** The manifests of a pack. @param folder `Wanted.folder` */
-export const manifestsOf = (folder: string, { manifests }: WantedPack): readonly ManifestFile[] =>
+export const manifestsOf = (folder: string, { manifests }: DesiredPack): readonly ManifestFile[] =>
   manifests.map(({ file, namespace }) => ({ file: join(folder, file), namespace }))
 
 /** A manifest and whose it is. */
@@ -81,24 +81,24 @@ export interface OwnedManifest extends ManifestFile {
 }
 
 /** The manifests of all wanted packs. */
-export const ownedManifests = ({ packs, folder }: Wanted): readonly OwnedManifest[] =>
+export const ownedManifests = ({ packs, folder }: DesiredState): readonly OwnedManifest[] =>
   packs.flatMap((pack) => manifestsOf(folder, pack).map((each) => ({ ...each, id: pack.id })))
 
 /** All namespaces to which packs give labels or annotations, with those of all packs. */
-export const labelledNamespaces = (wanted: Wanted): readonly WantedNamespace[] =>
+export const labelledNamespaces = (desired: DesiredState): readonly DesiredNamespace[] =>
   labelled(
-    wanted,
-    wanted.packs.flatMap(({ namespaces }) => namespaces.map(({ name }) => name)),
+    desired,
+    desired.packs.flatMap(({ namespaces }) => namespaces.map(({ name }) => name)),
   )
 
 /**
  * The namespaces of a pack with the labels and annotations that any pack gives them: all are applied by one field manager, so what is
  * left out would be taken away.
  */
-export const namespacesOf = (wanted: Wanted, pack: WantedPack): readonly WantedNamespace[] =>
-  labelled(wanted, namesOf(pack))
+export const namespacesOf = (desired: DesiredState, pack: DesiredPack): readonly DesiredNamespace[] =>
+  labelled(desired, namesOf(pack))
 
-function labelled({ packs }: Wanted, names: readonly string[]): readonly WantedNamespace[] {
+function labelled({ packs }: DesiredState, names: readonly string[]): readonly DesiredNamespace[] {
   const made = new Map(names.map((name) => [name, { labels: {}, annotations: {} }]))
   for (const { namespaces } of packs) {
     for (const { name, labels, annotations } of namespaces) {
@@ -131,7 +131,7 @@ export async function readObjects(file: string, word = ''): Promise<readonly Kub
 /** A Namespace of a manifest with what packs say of it beside: one field manager applies both, and would take it away. */
 export function withNamespaceLabels(
   object: KubernetesObject,
-  namespaces: readonly WantedNamespace[],
+  namespaces: readonly DesiredNamespace[],
 ): KubernetesObject {
   const { apiVersion, kind, metadata } = object
   const given = namespaces.find(({ name }) => name === metadata.name)
@@ -164,7 +164,7 @@ export type ObjectClient = Pick<KubernetesClient, 'resourceOf' | 'get' | 'list'>
  * @param isReasonWanted whether its pods are asked for too, where its controller has not given it up
  * @returns its readiness; the message begins with its name, and says why its pods do not run
  */
-export async function lookAtObject(
+export async function observeObject(
   client: ObjectClient,
   entry: InventoryEntry,
   signal: AbortSignal,

@@ -3,12 +3,12 @@ import type { PackObserved } from '../loop/observed.ts'
 import type { Step, StepWork } from '../loop/step.ts'
 import {
   shownPack,
-  type Wanted,
-  type WantedChart,
-  type WantedDrain,
-  type WantedNamespace,
-  type WantedPack,
-} from '../desired/wanted.ts'
+  type DesiredState,
+  type DesiredChart,
+  type DesiredDrain,
+  type DesiredNamespace,
+  type DesiredPack,
+} from '../desired/desired-state.ts'
 import { type UninstallOrder, cureMs, type ReleaseOrder } from './releases.ts'
 import {
   contentOf,
@@ -38,7 +38,7 @@ export function releaseFiles(
     /** The objects that are in the cluster: `InventoryEntry[]` as JSON. */
     objects: `${file}.json`,
     /** The objects as the chart wants them, with secrets: JSON, one object a line. */
-    wanted: `${file}.jsonl`,
+    desired: `${file}.jsonl`,
   }
 }
 
@@ -64,11 +64,11 @@ const aroundHelmMs = 180_000
  */
 export function removeSteps(
   tools: PackTools,
-  wanted: Wanted,
+  desired: DesiredState,
   id: string,
   { charts, hasObjects }: PackObserved,
 ): readonly Step[] {
-  const { manifests: others, namespaces } = contentOf(wanted)
+  const { manifests: others, namespaces } = contentOf(desired)
   const objects: ObjectsGoneOrder = { id, others }
   const rest: PackGoneOrder = { id, others, namespaces }
   return [
@@ -85,7 +85,7 @@ export function removeSteps(
           } satisfies Step,
         ]
       : []),
-    ...uninstallSteps(tools, wanted, id, charts),
+    ...uninstallSteps(tools, desired, id, charts),
     {
       ...{ key: `pack ${id} gone`, title: `Delete what is left of the pack ${shownPack(id)}`, pack: id },
       timeoutMs: objectsMs,
@@ -97,11 +97,11 @@ export function removeSteps(
 /** Steps that uninstall the releases of a pack which no wanted pack has, the last one first. @param charts as `namespace/name` */
 function uninstallSteps(
   { helm, kubeconfig }: PackTools,
-  wanted: Wanted,
+  desired: DesiredState,
   id: string,
   charts: readonly string[],
 ): readonly Step[] {
-  const { releases } = contentOf(wanted)
+  const { releases } = contentOf(desired)
   return charts
     .filter((each) => !releases.has(each))
     .toReversed()
@@ -109,8 +109,8 @@ function uninstallSteps(
       const [namespace = '', release = ''] = each.split('/')
       const order: UninstallOrder = {
         ...{ program: helm, kubeconfig, release, namespace, timeoutMs: uninstallMs },
-        home: join(wanted.folder, 'helm', `${namespace}.${release}`),
-        files: Object.values(releaseFiles(wanted.folder, { namespace, release })),
+        home: join(desired.folder, 'helm', `${namespace}.${release}`),
+        files: Object.values(releaseFiles(desired.folder, { namespace, release })),
       }
       return {
         ...{ key: `pack ${id} release ${each} gone`, title: `Uninstall the Helm release ${each}`, pack: id },
@@ -122,7 +122,7 @@ function uninstallSteps(
 
 /** Orders of the `call` steps; paths are absolute. */
 export interface NamespacesOrder {
-  readonly namespaces: readonly WantedNamespace[]
+  readonly namespaces: readonly DesiredNamespace[]
   /** Manifests of all packs: a namespace that is an object of one is applied as that. */
   readonly objects: readonly OwnedManifest[]
 }
@@ -131,14 +131,14 @@ export interface ManifestsOrder {
   /** Only the custom resource definitions of these names; undefined for all objects. */
   readonly definitions?: readonly string[]
   /** Those to which packs give labels, which a Namespace among the manifests keeps. */
-  readonly namespaces: readonly WantedNamespace[]
+  readonly namespaces: readonly DesiredNamespace[]
   readonly files: readonly ManifestFile[]
   /** Manifests of all packs: an object that another pack has now stays. */
   readonly others: readonly ManifestFile[]
 }
 export interface DrainOrder {
   readonly id: string
-  readonly drain: WantedDrain
+  readonly drain: DesiredDrain
 }
 export interface AvailableOrder {
   readonly id: string
@@ -166,8 +166,8 @@ const availableMs = 600_000
  */
 export function packSteps(
   tools: PackTools,
-  wanted: Wanted,
-  pack: WantedPack,
+  desired: DesiredState,
+  pack: DesiredPack,
   observed: PackObserved | undefined,
 ): readonly Step[] {
   const isApplied = observed?.appliedDigest === pack.digest
@@ -180,14 +180,14 @@ export function packSteps(
     key === available || (!isApplied && apply.includes(key) && !done.has(key)) || (key === gone && isBare)
   return [
     ...drainSteps(pack, observed),
-    ...uninstallSteps(tools, wanted, pack.id, observed?.charts ?? []),
-    ...allSteps(tools, wanted, pack).filter(isLeft),
+    ...uninstallSteps(tools, desired, pack.id, observed?.charts ?? []),
+    ...allSteps(tools, desired, pack).filter(isLeft),
   ]
 }
 
 /** The step that evicts the pods of a pack before its first change: what belongs to the new digest is not drained. */
 function drainSteps(
-  { id, name, digest, drain }: WantedPack,
+  { id, name, digest, drain }: DesiredPack,
   observed: PackObserved | undefined,
 ): readonly Step[] {
   const { partDigest = '', hasObjects = false, charts = [] } = observed ?? {}
@@ -208,7 +208,7 @@ function drainSteps(
 }
 
 /** Keys of all steps of a pack: those that apply it, and the one that waits for it. */
-export function keysOf(pack: WantedPack) {
+export function keysOf(pack: DesiredPack) {
   const { id } = pack
   return {
     apply: [
@@ -221,16 +221,20 @@ export function keysOf(pack: WantedPack) {
   }
 }
 
-const manifestsKey = ({ id }: WantedPack) => `pack ${id} manifests`
+const manifestsKey = ({ id }: DesiredPack) => `pack ${id} manifests`
 
-const hasDefinitions = ({ definitions = [] }: WantedPack) => definitions.length > 0
+const hasDefinitions = ({ definitions = [] }: DesiredPack) => definitions.length > 0
 
 /** Key of the step that installs a chart of a pack. */
-export const chartKey = ({ id }: WantedPack, chart: WantedChart) => `pack ${id} chart ${releaseOf(chart)}`
+export const chartKey = ({ id }: DesiredPack, chart: DesiredChart) => `pack ${id} chart ${releaseOf(chart)}`
 
-function allSteps({ helm, kubeconfig }: PackTools, wanted: Wanted, pack: WantedPack): readonly Step[] {
-  const { folder } = wanted
-  const namespaces = namespacesOf(wanted, pack)
+function allSteps(
+  { helm, kubeconfig }: PackTools,
+  desired: DesiredState,
+  pack: DesiredPack,
+): readonly Step[] {
+  const { folder } = desired
+  const namespaces = namespacesOf(desired, pack)
   const { id, name, version } = pack
   const keys = keysOf(pack)
   const step = (key: string, title: string, timeoutMs: number, work: StepWork): Step => ({
@@ -239,10 +243,10 @@ function allSteps({ helm, kubeconfig }: PackTools, wanted: Wanted, pack: WantedP
   const call = (name: string, order: NamespacesOrder | ManifestsOrder | AvailableOrder): StepWork => ({
     ...{ kind: 'call', call: name, order: { ...order } },
   })
-  const { manifests: others, namespaces: needed } = contentOf(wanted)
+  const { manifests: others, namespaces: needed } = contentOf(desired)
   const manifests: ManifestsOrder = {
     id,
-    namespaces: labelledNamespaces(wanted),
+    namespaces: labelledNamespaces(desired),
     others,
     files: manifestsOf(folder, pack),
   }
@@ -251,7 +255,7 @@ function allSteps({ helm, kubeconfig }: PackTools, wanted: Wanted, pack: WantedP
       `pack ${id} namespaces`,
       `Make the namespaces of the pack ${name}`,
       namespacesMs,
-      call('pack-namespaces', { namespaces, objects: ownedManifests(wanted) }),
+      call('pack-namespaces', { namespaces, objects: ownedManifests(desired) }),
     ),
     step(
       `pack ${id} definitions`,

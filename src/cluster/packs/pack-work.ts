@@ -35,7 +35,7 @@
 import type { EngineEvent } from '../engine/engine.ts'
 import type { Observed, PackObserved } from '../loop/observed.ts'
 import type { Step, StepCalls } from '../loop/step.ts'
-import type { Wanted, WantedPack } from '../desired/wanted.ts'
+import type { DesiredState, DesiredPack } from '../desired/desired-state.ts'
 import type { PackRecord } from './pack-store.ts'
 
 /** Installs packs and looks at them. */
@@ -44,17 +44,17 @@ export interface PackWork {
    * Steps of a pack that are left; pure. `observed` is undefined for a pack that was never touched.
    * The last one waits until the workloads of the pack are available.
    */
-  steps(wanted: Wanted, pack: WantedPack, observed: PackObserved | undefined): readonly Step[]
+  steps(desired: DesiredState, pack: DesiredPack, observed: PackObserved | undefined): readonly Step[]
   /** Steps that take a pack away which is not wanted any more; empty where nothing of it is left. Pure. What `wanted` has too stays. */
-  removeSteps(wanted: Wanted, id: string, observed: PackObserved): readonly Step[]
+  removeSteps(desired: DesiredState, id: string, observed: PackObserved): readonly Step[]
   /** The `call` steps of this part. */
   readonly calls: StepCalls
   /** Notes what a step of a pack may bring into the cluster, before it begins. */
-  noteBegun(pack: WantedPack, step: Pick<Step, 'key'>): void
+  noteStarted(pack: DesiredPack, step: Pick<Step, 'key'>): void
   /** Notes that a step of a pack is done. */
-  noteDone(pack: WantedPack, step: Pick<Step, 'key'>): void
+  noteDone(pack: DesiredPack, step: Pick<Step, 'key'>): void
   /** By `id`; from what is stored and what the watches of a running cluster have said. */
-  observe(wanted: Wanted, signal: AbortSignal): Promise<ReadonlyMap<string, PackObserved>>
+  observe(desired: DesiredState, signal: AbortSignal): Promise<ReadonlyMap<string, PackObserved>>
   /** What is observed, with messages that also say why pods do not run; the API server is asked for that. */
   explain(observed: Observed['packs'], signal: AbortSignal): Promise<Observed['packs']>
   /** Why pods of a pack do not run, with the pod and the container; the API server is asked. Empty where there is nothing to say. */

@@ -60,9 +60,9 @@ async function isAutoscaled(
 }
 
 /** An object with as many replicas as another form of it has. */
-function withReplicasOf(wanted: KubernetesObject, { spec }: KubernetesObject): KubernetesObject {
-  if (!isRecord(wanted.spec) || !isRecord(spec)) return wanted
-  return { ...wanted, spec: { ...wanted.spec, replicas: spec.replicas } }
+function withReplicasOf(desired: KubernetesObject, { spec }: KubernetesObject): KubernetesObject {
+  if (!isRecord(desired.spec) || !isRecord(spec)) return desired
+  return { ...desired, spec: { ...desired.spec, replicas: spec.replicas } }
 }
 
 /** What putting an object right asks of the API server. */
@@ -83,30 +83,30 @@ export async function putRight(
   given: KubernetesObject,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  let wanted = given
-  const { apiVersion, kind } = wanted
+  let desired = given
+  const { apiVersion, kind } = desired
   const resource = await client.resourceOf(apiVersion, kind, signal)
   // Its definition was deleted, and is put right before it.
   if (!resource)
     throw new KubernetesError(404, 'NotFound', `the API server has no kind ${kind} in ${apiVersion}`)
-  const found = await client.get(resource, entryOf(wanted), signal)
+  const found = await client.get(resource, entryOf(desired), signal)
   // It is looked at again when it is gone.
   if (found?.metadata.deletionTimestamp !== undefined) return undefined
   if (!found) {
     // A Job may be set to be removed when it has ended.
     if (kind === 'Job') return undefined
     await refuseEndingKind(client, resource, signal)
-    await client.apply(resource, wanted, signal)
+    await client.apply(resource, desired, signal)
     return 'it was deleted, and is made again'
   }
-  let fields = differences(found, await client.wouldApply(resource, wanted, signal))
+  let fields = differences(found, await client.wouldApply(resource, desired, signal))
   if (fields.includes(replicas) && (await isAutoscaled(client, found, signal))) {
     // As many as it has: what is left out, and not wanted by another, would get its default.
-    wanted = withReplicasOf(wanted, found)
+    desired = withReplicasOf(desired, found)
     fields = fields.filter((field) => field !== replicas)
   }
   if (fields.length === 0) return undefined
-  await client.apply(resource, wanted, signal)
+  await client.apply(resource, desired, signal)
   const more = fields.length - shownFields
   return `changed by hand or by another program, and put right: ${fields.slice(0, shownFields).join(', ')}${more > 0 ? `, and ${more} more` : ''}`
 }

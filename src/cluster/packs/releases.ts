@@ -7,7 +7,7 @@ import { type CommandRunner, type CommandStreamer, createRunner } from '../../sy
 import { type StepAction, StepFailed, type StepActions } from '../loop/step.ts'
 import { keyOf } from '../../kubernetes/inventory.ts'
 import { hasReadiness, webhookIn } from './availability.ts'
-import { lookAtObject, readRelease } from './objects.ts'
+import { observeObject, readRelease } from './objects.ts'
 
 /** How a release comes to a chart with its values. */
 export type Way =
@@ -72,7 +72,7 @@ export interface ReleaseOrder {
   /** File that receives the objects of the release, `InventoryEntry[]` as JSON. */
   readonly objects: string
   /** File that receives the objects as the chart wants them: JSON, one object a line. */
-  readonly wanted: string
+  readonly desired: string
   /** How long helm waits for the workloads. */
   readonly timeoutMs: number
 }
@@ -106,7 +106,7 @@ export const createReleaseAction =
       if (isKept) print(`the Helm release ${namespace}/${release} has this chart and these values already`)
       else await bring(helm, order, way, print)
       await mkdir(dirname(order.objects), { recursive: true, mode: 0o700 })
-      await replaceFile(order.wanted, await wantedObjects(helm), 0o600)
+      await replaceFile(order.desired, await desiredObjects(helm), 0o600)
       await replaceFile(order.objects, JSON.stringify(await helm.objects()), 0o600)
     } finally {
       await rm(home, { recursive: true, force: true })
@@ -114,7 +114,7 @@ export const createReleaseAction =
   }
 
 /** The objects as the chart wants them, JSON, one object a line. */
-async function wantedObjects(helm: Helm): Promise<string> {
+async function desiredObjects(helm: Helm): Promise<string> {
   // Only here YAML is read: the start of an action would be slower with it.
   const { readPlain } = await import('../../definition/rules/plain-values.ts')
   const { documents } = readPlain(await helm.manifest())
@@ -159,7 +159,7 @@ async function troubleOf(helm: Helm, kubeconfig: string, message: string): Promi
     if (webhook !== '') return webhook
     for (const entry of await helm.objects()) {
       if (!hasReadiness(entry)) continue
-      const trouble = (await lookAtObject(client, entry, signal)).message
+      const trouble = (await observeObject(client, entry, signal)).message
       if (trouble !== '') return `; ${trouble}`
     }
     return ''

@@ -15,7 +15,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 import { readChartFile } from '../../archive/chart-archive.ts'
 import { AppError } from '../../errors/app-error.ts'
-import type { WantedChart } from '../desired/wanted.ts'
+import type { DesiredChart } from '../desired/desired-state.ts'
 import type { ClusterPack } from './packs.ts'
 import { releaseBytes, secretBytes } from './helm.ts'
 
@@ -149,13 +149,13 @@ export async function prepareCharts(
   clusterPack: ClusterPack,
   place: string,
   edges: ChartEdges,
-): Promise<Rendered<WantedChart>> {
+): Promise<Rendered<DesiredChart>> {
   const { workspace, report } = edges
   const files = [
     ...(await takeOwn(clusterPack, place, edges)),
     ...(await takeElsewhere(clusterPack, place, edges)),
   ]
-  const wanted: WantedChart[] = []
+  const desired: DesiredChart[] = []
   const images = new Set<string>()
   const definitions: string[] = []
   const sums: string[] = []
@@ -169,21 +169,21 @@ export async function prepareCharts(
     const { name, version } = about
     const { namespace } = clusterPack.settings
     const release = releaseOf(clusterPack, name, edges)
-    const valuesFile = join(place, 'charts', `${pathPartOf(name)}-${wanted.length}.values.yaml`)
+    const valuesFile = join(place, 'charts', `${pathPartOf(name)}-${desired.length}.values.yaml`)
     const valuesSum = await workspace.write(valuesFile, jsonForYaml(valuesOf(clusterPack, name)))
     // The archive of a folder contains the time when it was packed.
     const sum = packedFrom
       ? await sumOfFolder(join(workspace.folder, packedFrom))
       : hashOf(await readFile(join(workspace.folder, file)))
-    const chart: WantedChart = { name, version, release, namespace, file, sum, valuesFile, valuesSum }
+    const chart: DesiredChart = { name, version, release, namespace, file, sum, valuesFile, valuesSum }
     sums.push([name, version, release, namespace, sum, valuesSum].join('\0'))
-    wanted.push(chart)
+    desired.push(chart)
     const { objects, installed } = await renderChart(chart, shown, edges)
     for (const image of imagesIn(objects)) images.add(image)
     definitions.push(...definitionsIn(objects))
     installations.push({ namespace, release, objects: installed })
   }
-  return { wanted, images: [...images], definitions, sums, installations }
+  return { desired, images: [...images], definitions, sums, installations }
 }
 
 /** SHA-256 over the names and contents of the files of a folder. */
@@ -300,7 +300,7 @@ const problemLimit = 5
 
 /** @returns the objects of the rendered chart; those that are read whole may have images or be definitions */
 async function renderChart(
-  chart: WantedChart,
+  chart: DesiredChart,
   shown: string,
   edges: ChartEdges,
 ): Promise<Pick<RenderedChart, 'objects' | 'installed'>> {

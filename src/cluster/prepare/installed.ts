@@ -1,7 +1,7 @@
 import { isRecord } from '../../base/json.ts'
 import { mappingAt, textOf, valueAt, hashOf } from './workspace.ts'
 import { builtInNamespaces } from '../../kubernetes/names.ts'
-import type { WantedPack } from '../desired/wanted.ts'
+import type { DesiredPack } from '../desired/desired-state.ts'
 import { missingMark } from './resolve.ts'
 
 /** An object that a pack installs, as far as it decides whether Kubernetes takes it. */
@@ -110,7 +110,7 @@ export interface Installation {
 }
 
 /** What a pack installs. */
-export interface InstalledPack extends Pick<WantedPack, 'id' | 'order' | 'namespaces'> {
+export interface InstalledPack extends Pick<DesiredPack, 'id' | 'order' | 'namespaces'> {
   /** In their order: charts, then manifests. */
   readonly installations: readonly Installation[]
 }

@@ -17,7 +17,7 @@
 
 import { rm, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { WantedPack } from '../desired/wanted.ts'
+import type { DesiredPack } from '../desired/desired-state.ts'
 import { type PackImages, preparedFiles } from '../desired/prepared.ts'
 import { prepareCharts, type ChartEdges, chartsElsewhere } from './charts.ts'
 import { compareOrder, type ClusterPack } from './packs.ts'
@@ -48,7 +48,7 @@ type InstallEdges = Pick<ChartEdges, 'workspace' | 'helm' | 'content' | 'elsewhe
 
 interface InstalledPacks {
   /** In the order of their installation. */
-  readonly packs: WantedPack[]
+  readonly packs: DesiredPack[]
   /** The images of all packs that containers of the cluster use. */
   readonly images: PackImages[]
   /** The objects of the packs, in the same order. */
@@ -64,7 +64,7 @@ async function installPacks(
 ): Promise<InstalledPacks> {
   const { workspace } = edges
   const shared = { ...edges, apiVersions: new Set<string>(), releases: new Map<string, string>() }
-  const wanted: WantedPack[] = []
+  const desired: DesiredPack[] = []
   const installed: InstalledPack[] = []
   let before: ClusterPack | undefined
   let order = -1
@@ -81,7 +81,7 @@ async function installPacks(
     const named = new Set([...listedImages(each), ...manifests.images, ...charts.images])
     const ofPack = [...named].filter((image) => !image.includes(missingMark)).sort()
     images.push({ pack: id, images: ofPack })
-    const installs = manifests.wanted.length + charts.wanted.length + settings.namespaces.length > 0
+    const installs = manifests.desired.length + charts.desired.length + settings.namespaces.length > 0
     if (!installs && (pack.layer === 'os' || pack.layer === 'k8s')) continue
     if (!before || compareOrder(before, each) !== 0) order += 1
     before = each
@@ -90,16 +90,16 @@ async function installPacks(
       ...{ id, order, namespaces },
       installations: [...charts.installations, ...manifests.installations],
     })
-    wanted.push({
+    desired.push({
       ...{ id, profileUid: each.profile.uid, name: pack.name, displayName: pack.displayName },
       ...{ version: pack.tag, layer: pack.layer, order, images: ofPack },
       digest: hashOf(JSON.stringify([namespaces, manifests.sums, charts.sums])),
-      ...{ namespaces, manifests: manifests.wanted, charts: charts.wanted },
+      ...{ namespaces, manifests: manifests.desired, charts: charts.desired },
       ...(settings.drain ? { drain: settings.drain } : {}),
-      ...(charts.wanted.length > 0 ? { definitions: definitionsBefore(manifests, charts) } : {}),
+      ...(charts.desired.length > 0 ? { definitions: definitionsBefore(manifests, charts) } : {}),
     })
   }
-  return { packs: wanted, images, installed }
+  return { packs: desired, images, installed }
 }
 
 /** The image of the operating system that a pack of the layer `os` lists is for the platform's hosts; this host has its own. */
@@ -136,13 +136,13 @@ async function prepareDefinition(order: PrepareOrder, signal: AbortSignal): Prom
     judge(installed, resolved)
     const { uid, name, generation, node, settings } = request
     const { kubernetes } = resolved
-    const wanted = {
+    const desired = {
       ...{ uid, name, generation, folder: target, kubernetes, node, packs, settings },
       packTypes: Object.fromEntries(resolved.packs.map(({ id, pack }) => [id, pack.type])),
     }
-    await workspace.write(preparedFiles.wanted, JSON.stringify(wanted))
+    await workspace.write(preparedFiles.desired, JSON.stringify(desired))
     const { variables, derived, problems } = resolved
-    return { prepared: { wanted, variables, derived, images, problems: problems() } }
+    return { prepared: { desired: desired, variables, derived, images, problems: problems() } }
   } finally {
     await rm(content, { recursive: true, force: true })
     await rm(helmPlace, { recursive: true, force: true })

@@ -4,7 +4,7 @@ import { isRecord, jsonForYaml } from '../../base/json.ts'
 import { readPlain } from '../../definition/rules/plain-values.ts'
 import { mappingAt, textOf, valueAt, type PackReport, pathPartOf, type Workspace } from './workspace.ts'
 import { join } from 'node:path'
-import type { WantedManifest } from '../desired/wanted.ts'
+import type { DesiredManifest } from '../desired/desired-state.ts'
 import type { ClusterPack, ManifestText } from './packs.ts'
 import type { Helm } from './helm.ts'
 import { installedObject, type InstalledObject, type Installation } from './installed.ts'
@@ -105,7 +105,7 @@ export function apiVersionsIn(objects: readonly unknown[]): string[] {
 
 /** What is installed of a pack: manifests or charts. */
 export interface Rendered<Item> {
-  readonly wanted: readonly Item[]
+  readonly desired: readonly Item[]
   readonly images: readonly string[]
   /** Names of its custom resource definitions. */
   readonly definitions: readonly string[]
@@ -131,9 +131,9 @@ export async function renderManifests(
   clusterPack: ClusterPack,
   place: string,
   edges: RenderEdges,
-): Promise<Rendered<WantedManifest>> {
+): Promise<Rendered<DesiredManifest>> {
   const { workspace, report, apiVersions } = edges
-  const wanted: WantedManifest[] = []
+  const desired: DesiredManifest[] = []
   const images = new Set<string>()
   const definitions: string[] = []
   const sums: string[] = []
@@ -154,10 +154,10 @@ export async function renderManifests(
     const file = join(place, 'manifests', `${index}-${pathPartOf(manifest.name)}.jsonl`)
     const sum = await workspace.write(file, objects.map((object) => `${JSON.stringify(object)}\n`).join(''))
     sums.push(`${manifest.name}\0${namespace}\0${sum}`)
-    wanted.push({ name: manifest.name, namespace, file, sum })
+    desired.push({ name: manifest.name, namespace, file, sum })
   }
   const installations = [{ namespace, release: '', objects: installed }]
-  return { wanted, images: [...images], definitions, sums, installations }
+  return { desired, images: [...images], definitions, sums, installations }
 }
 
 /** Renders a manifest as the only template of a chart. @returns undefined if that is not possible, which is reported */

@@ -1,6 +1,6 @@
 import { builtInNamespaces, isDnsLabel, isLabelValue, isQualifiedName } from '../../kubernetes/names.ts'
 import { isRecord } from '../../base/json.ts'
-import { type WantedDrain, type WantedNamespace, packIdOf } from '../desired/wanted.ts'
+import { type DesiredDrain, type DesiredNamespace, packIdOf } from '../desired/desired-state.ts'
 import { mappingAt, textOf, valueAt, type Mapping } from './workspace.ts'
 import type { Definition, Pack, Profile, ProfilePack } from '../../definition/definition.ts'
 import type { RenderedText } from '../../definition/rules/macros.ts'
@@ -12,13 +12,13 @@ interface PackSettings {
   /** Namespace of its charts, and of its objects that name none. */
   readonly namespace: string
   /** The namespaces to be made, each once. */
-  readonly namespaces: readonly WantedNamespace[]
+  readonly namespaces: readonly DesiredNamespace[]
   /** By the name of the chart. */
   readonly releaseNames: ReadonlyMap<string, string>
   /** `spectrocloud.com/install-priority`; lower goes first. */
   readonly priority: number
   /** `drainPods`, `podSelector` and `disableEviction`; undefined where its pods are not drained. */
-  readonly drain: WantedDrain | undefined
+  readonly drain: DesiredDrain | undefined
   /** `content.images`, as they are pulled. */
   readonly images: readonly string[]
   /** `content.charts`. */
@@ -45,7 +45,7 @@ export function readPackSettings(values: unknown): PackSettings {
   const named = [
     ...new Set([namespace, ...namesIn(pack.additionalNamespaces), ...labels.keys(), ...annotations.keys()]),
   ]
-  const namespaces = named.flatMap((name): WantedNamespace[] => {
+  const namespaces = named.flatMap((name): DesiredNamespace[] => {
     if (!isDnsLabel(name)) {
       const message = `names the namespace ${JSON.stringify(name)}; a namespace has 1 to 63 small letters, digits and -`
       problems.push({ code: 'NamespaceInvalid', severity: 'error', message })
@@ -84,7 +84,7 @@ export function readPackSettings(values: unknown): PackSettings {
 const podSecurity = /^pod-security\.kubernetes\.io\/(?:enforce|audit|warn)(-version)?$/
 const levels = ['privileged', 'baseline', 'restricted']
 
-function refuseLabels({ name, labels }: WantedNamespace): string[] {
+function refuseLabels({ name, labels }: DesiredNamespace): string[] {
   return Object.entries(labels).flatMap(([key, value]) => {
     const what = `gives the namespace ${name} the label ${JSON.stringify(key)}`
     if (!isQualifiedName(key)) return [`${what}; ${keyRule}`]
@@ -103,7 +103,7 @@ function refuseLabels({ name, labels }: WantedNamespace): string[] {
   })
 }
 
-const refuseAnnotations = ({ name, annotations }: WantedNamespace): string[] =>
+const refuseAnnotations = ({ name, annotations }: DesiredNamespace): string[] =>
   Object.keys(annotations)
     // The API server accepts upper-case letters in the owner of an annotation.
     .filter((key) => !isQualifiedName(key.toLowerCase()))
@@ -116,7 +116,7 @@ const keyRule =
 const selectorForm = /^[-A-Za-z0-9_./=!, ()]+$/
 
 /** `auto`, the default, drains only where there are several hosts, since on one the pods would be back at once. */
-function readDrain(pack: Mapping, problems: SettingsProblem[]): WantedDrain | undefined {
+function readDrain(pack: Mapping, problems: SettingsProblem[]): DesiredDrain | undefined {
   const problem = (message: string) =>
     void problems.push({ code: 'PackDrainInvalid', severity: 'error', message })
   const drain = textOf(pack.drainPods)?.trim().toLowerCase() ?? ''

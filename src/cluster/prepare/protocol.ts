@@ -1,7 +1,7 @@
 import type { ArchiveLimits } from '../../archive/limits.ts'
 import type { Refused } from '../../program/worker.ts'
 import type { PreflightProblem } from '../desired/preflight-codes.ts'
-import type { Wanted } from '../desired/wanted.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 import type { PackImages, PreparedVariable, PrepareRequest } from '../desired/prepared.ts'
 
 /**
@@ -30,7 +30,7 @@ export interface PrepareOrder {
 
 /** What the program found; the files are in the folder of the order. */
 export interface PreparedContent {
-  readonly wanted: Wanted
+  readonly desired: DesiredState
   readonly problems: readonly PreflightProblem[]
   readonly variables: readonly PreparedVariable[]
   readonly derived: readonly string[]

@@ -17,7 +17,7 @@ import { hasInfrastructure } from '../../definition/rules/composition.ts'
 import { findMacros, replaceMacros, type Macro } from '../../definition/rules/macro.ts'
 import { derivedSecrets, renderDefinition, type RenderedText } from '../../definition/rules/macros.ts'
 import { createHideOf, secretsIn } from '../../definition/slots/secrets.ts'
-import { shownPack, type WantedKubernetes } from '../desired/wanted.ts'
+import { shownPack, type DesiredKubernetes } from '../desired/desired-state.ts'
 import { packId, readClusterPacks, type ClusterPack } from './packs.ts'
 import type { PrepareOrder } from './protocol.ts'
 
@@ -88,7 +88,7 @@ const pathsIn = (files: unknown): string[] =>
 
 /** A definition with all variables and macros resolved. */
 export interface Resolved {
-  readonly kubernetes: WantedKubernetes
+  readonly kubernetes: DesiredKubernetes
   /** In the order of the profiles. */
   readonly packs: readonly ClusterPack[]
   readonly variables: readonly PreparedVariable[]

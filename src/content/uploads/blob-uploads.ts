@@ -49,7 +49,7 @@ interface PostedIndex {
 }
 
 /** An upload that was begun, or the bundle that has its index, and all that it names, already. */
-interface Begun {
+interface Started {
   readonly uid: string
   readonly isNew: boolean
   readonly isPublished: boolean
@@ -60,7 +60,7 @@ export interface BlobUploads {
   /** Opens the store and reads what a stopped daemon left; the other verbs wait for it. */
   ready(): Promise<void>
   /** @throws AppError BundleInvalid, TooManyUploads, StorageFull; the reason of the signal, before there is an upload */
-  begin(posted: PostedIndex, signal: AbortSignal): Promise<Begun>
+  begin(posted: PostedIndex, signal: AbortSignal): Promise<Started>
   list(): Promise<readonly RunningUpload[]>
   /** @throws AppError NotFound, NotReady while held blobs are read again */
   missing(uid: string): Promise<Iterable<MissingBlob>>
@@ -110,7 +110,7 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
   const { store, program, bootId, signingKey, maximum, keptMs, now, monotonic, log } = options
   const entries = new Map<string, Entry>()
   /** Uploads that are being begun, by the digest of their index. */
-  const beginning = new Map<string, Promise<Begun>>()
+  const beginning = new Map<string, Promise<Started>>()
   const stopping = new AbortController()
   const documents = createDocuments(program)
   const signedBy = signingKey ? fingerprintOf(signingKey) : ''
@@ -207,7 +207,7 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
   const findByIndex = (indexDigest: string) =>
     [...entries.values()].find(({ note }) => note.indexDigest === indexDigest)
 
-  async function beginNew({ bytes, name }: PostedIndex, indexDigest: string): Promise<Begun> {
+  async function beginNew({ bytes, name }: PostedIndex, indexDigest: string): Promise<Started> {
     const running = findByIndex(indexDigest)
     if (running) return { uid: running.staged.uid, isNew: false, isPublished: false }
     const bundle = store.findBundleByIndex(indexDigest)
@@ -305,9 +305,9 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
       if (running && !(await isThere(running.staged.folder))) await removeEntry(running)
       const known = beginning.get(indexDigest)
       if (known) return { ...(await known), isNew: false }
-      const begun = beginNew(posted, indexDigest)
-      beginning.set(indexDigest, begun)
-      return begun.finally(() => beginning.delete(indexDigest))
+      const started = beginNew(posted, indexDigest)
+      beginning.set(indexDigest, started)
+      return started.finally(() => beginning.delete(indexDigest))
     },
     async list() {
       await load()

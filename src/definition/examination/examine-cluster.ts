@@ -30,8 +30,8 @@ import {
   type ExaminedKubernetes,
   type ProfileSource,
   largestDescription,
-  wantedDefinition,
-  wantedFrame,
+  deliveredDefinition,
+  deliveryFrame,
 } from './protocol.ts'
 
 /**
@@ -100,12 +100,12 @@ export async function examineCluster({ cluster: order }: ClusterOrder): Promise<
       return { problems: [...found.problems, tooLarge(headBytes, values.length)] }
 
     await room.take(plan.members.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0))
-    const file = join(folder, wantedDefinition)
+    const file = join(folder, deliveredDefinition)
     await buildArchive({ plan, file })
     const { size: sizeBytes } = await stat(file)
     const sha256 = (await hashed(createHash('sha256'), file)).digest('hex')
     const head = headFor(sha256)
-    const { before, after } = wantedFrame(Buffer.from(head), sizeBytes)
+    const { before, after } = deliveryFrame(Buffer.from(head), sizeBytes)
     const digest = (await hashed(createHash('sha256').update(before), file)).update(after).digest('hex')
     const write = async (name: string, value: object) => {
       const content = Buffer.from(JSON.stringify(value))

@@ -9,16 +9,16 @@ import type { Variable } from '../schemas.ts'
 import type { Refused } from '../../program/worker.ts'
 
 /** Name of the definition in what a host downloads, and of its file on the disk of the platform. */
-export const wantedDefinition = 'definition.tar.zst'
+export const deliveredDefinition = 'definition.tar.zst'
 
 /** Name of the description of the cluster in what a host downloads. */
-export const wantedCluster = 'cluster.json'
+export const deliveredCluster = 'cluster.json'
 
 /** Bytes of the description at most: the platform makes no larger one, and no host takes it. */
 export const largestDescription = 6 * 1_048_576
 
 /** The bytes around the definition in a tar for a host. */
-export interface WantedFrame {
+export interface DeliveryFrame {
   readonly before: Buffer
   readonly after: Buffer
 }
@@ -29,12 +29,12 @@ export interface WantedFrame {
  * @param head the description of the cluster, JSON
  * @param definitionBytes size of the definition; `undefined` where there is none
  */
-export function wantedFrame(head: Buffer, definitionBytes: number | undefined): WantedFrame {
-  const description = [memberHeader(wantedCluster, head.length), head, tarPadding(head.length)]
+export function deliveryFrame(head: Buffer, definitionBytes: number | undefined): DeliveryFrame {
+  const description = [memberHeader(deliveredCluster, head.length), head, tarPadding(head.length)]
   if (definitionBytes === undefined)
     return { before: Buffer.concat([...description, tarEnd()]), after: Buffer.alloc(0) }
   return {
-    before: Buffer.concat([...description, memberHeader(wantedDefinition, definitionBytes)]),
+    before: Buffer.concat([...description, memberHeader(deliveredDefinition, definitionBytes)]),
     after: Buffer.concat([tarPadding(definitionBytes), tarEnd()]),
   }
 }
@@ -101,7 +101,7 @@ export interface ClusterOrder {
     readonly given: readonly GivenVariable[]
     readonly facts: SystemFacts
     /** What the host gets beside the definition. Without it, nothing is built. */
-    readonly wanted?: WantedCluster
+    readonly wanted?: ClusterToDeliver
     readonly limits: Partial<ArchiveLimits>
     readonly reserveBytes: number
   }
@@ -121,7 +121,7 @@ export interface ProfileSource {
 }
 
 /** The description of a cluster for its host, but for what follows from the definition. */
-interface WantedCluster {
+interface ClusterToDeliver {
   readonly number: number
   readonly cluster: { readonly uid: string; readonly name: string }
   readonly tenantUid: string

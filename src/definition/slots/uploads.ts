@@ -93,9 +93,9 @@ export function createUploads(options: UploadsOptions): Uploads {
         ...{ file: join(staged.folder, receivedFile), folder: staged.folder, isHashed: false },
         ...{ limits, reserveBytes: settings.reserveBytes },
       }
-      const begun = examiner.begin(order)
-      begun.result.catch((reason: unknown) => refused.abort(reason))
-      return begun
+      const started = examiner.begin(order)
+      started.result.catch((reason: unknown) => refused.abort(reason))
+      return started
     }
     try {
       const { sizeBytes, sha256, fileName } = await receiveUpload({

@@ -338,7 +338,7 @@ export function parseTimesyncdConf(...texts: readonly string[]): Ntp {
 function assignmentsOf(text: string, section: string): (readonly [key: string, value: string])[] {
   const found: (readonly [string, string])[] = []
   let isInside = false
-  let begun = ''
+  let continued = ''
   const read = (line: string) => {
     const [, name] = /^\[(.*)\]\s*$/.exec(line) ?? []
     if (name !== undefined) isInside = name === section
@@ -348,12 +348,12 @@ function assignmentsOf(text: string, section: string): (readonly [key: string, v
   for (const line of text.replace(/^\ufeff/, '').split(/\r\n|\n\r|[\r\n\0]/)) {
     const rest = line.trimStart()
     if (/^[#;]/.test(rest)) continue
-    const whole = begun + rest
+    const whole = continued + rest
     const goesOn = /(?<!\\)(?:\\\\)*\\$/.test(whole)
-    begun = goesOn ? `${whole.slice(0, -1)} ` : ''
+    continued = goesOn ? `${whole.slice(0, -1)} ` : ''
     if (!goesOn) read(whole)
   }
-  read(begun)
+  read(continued)
   return found
 }
 

@@ -51,7 +51,7 @@ const mostPools = 2_000
 
 interface Kept {
   /** When the last read began; the clock is the monotonic one. */
-  begunAt: number
+  startedAt: number
   reading: Promise<void> | undefined
   /** What the read holds, in bytes. */
   readingBytes: number
@@ -65,8 +65,8 @@ export function createKeptPools({ clock, log, stopping, limits }: KeptPoolsOptio
   const pools = createBoundedMap<Kept>({
     maximum: mostPools,
     // A failure is only kept so that the next read is not before its time.
-    worth: ({ reading, begunAt, last }, now) =>
-      reading ? Infinity : Math.max(0, last ? last.at + keptMs - now : begunAt + everyMs - now),
+    worth: ({ reading, startedAt: startedAt, last }, now) =>
+      reading ? Infinity : Math.max(0, last ? last.at + keptMs - now : startedAt + everyMs - now),
   })
 
   /**
@@ -99,7 +99,7 @@ export function createKeptPools({ clock, log, stopping, limits }: KeptPoolsOptio
     const known = pools.get(key)
     if (known) return known
     const fresh: Kept = {
-      ...{ begunAt: -Infinity, reading: undefined, readingBytes: 0 },
+      ...{ startedAt: -Infinity, reading: undefined, readingBytes: 0 },
       ...{ failure: undefined, last: undefined },
     }
     pools.set(key, fresh, now)
@@ -127,12 +127,12 @@ export function createKeptPools({ clock, log, stopping, limits }: KeptPoolsOptio
     async see(key, read) {
       const now = clock.monotonic()
       const kept = poolOf(key, now)
-      if (!kept.reading && now - kept.begunAt >= everyMs) {
-        kept.begunAt = now
+      if (!kept.reading && now - kept.startedAt >= everyMs) {
+        kept.startedAt = now
         kept.reading = readInto(kept, key, read)
       }
       const isKept = () => kept.last !== undefined && clock.monotonic() - kept.last.at < keptMs
-      if (isKept()) await endedWithin(kept.reading, waitMs - (now - kept.begunAt))
+      if (isKept()) await endedWithin(kept.reading, waitMs - (now - kept.startedAt))
       else await kept.reading
       const { last, failure } = kept
       if (!last || !isKept()) throw failure ?? late()

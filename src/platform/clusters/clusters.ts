@@ -1,7 +1,7 @@
 import type { Ground } from '../../root/room.ts'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { wantedFrame } from '../../definition/examination/protocol.ts'
+import { deliveryFrame } from '../../definition/examination/protocol.ts'
 import type { Compared } from '../../base/described-change.ts'
 import { uuidAt } from '../../base/uid.ts'
 import { AppError } from '../../errors/app-error.ts'
@@ -13,7 +13,7 @@ import type { Database } from '../../store/database.ts'
 import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
-import type { Asker } from '../examinations.ts'
+import type { ExaminationCaller } from '../examinations.ts'
 import { silenceOf } from '../hosts/heartbeats.ts'
 import type { HostRecord } from '../hosts/store.ts'
 import { openKeptFolders, type KeptFolders } from '../kept-folders.ts'
@@ -53,22 +53,22 @@ import {
 import {
   changedMeanwhile,
   whileChanging,
-  type ExamineWish,
-  type ExaminedWish,
-  type Wish,
-  createExamineWish,
-} from './examine-wish.ts'
+  type ExamineRequest,
+  type ExaminedRequest,
+  type ClusterRequest,
+  createExamineRequest,
+} from './examine-request.ts'
 import { readRunning } from './check-configuration.ts'
 import {
   correctedEndpoint,
   fixedProblems,
-  hasBegunDeletion,
+  hasStartedDeletion,
   isDeletionRefused,
   numberAfter,
   requireSilent,
   toValidation,
-  createWishes,
-} from './wishes.ts'
+  createClusterRequests,
+} from './requests.ts'
 import {
   carriedValues,
   changedValues,
@@ -81,18 +81,18 @@ import {
   toVariables,
   type Given,
 } from './values.ts'
-import { createDownloads, type Downloads, type WantedIndex } from './downloads.ts'
+import { createDownloads, type Downloads, type DesiredIndex } from './downloads.ts'
 
 export interface ClustersOptions {
   readonly store: ClusterStore
-  readonly index: WantedIndex
+  readonly index: DesiredIndex
   readonly folders: KeptFolders
-  readonly examine: ExamineWish
+  readonly examine: ExamineRequest
   readonly profiles: Pick<Profiles, 'findUsable'>
   readonly findHost: (uid: string) => HostRecord | undefined
   readonly findHostByOwnId: (hostUid: string) => HostRecord | undefined
   /** When the cluster was heard last, since the start. */
-  readonly heardAt: (uid: string) => number | undefined
+  readonly lastSeenAt: (uid: string) => number | undefined
   readonly tenantUid: string
   /** Seals given values. */
   readonly valueSeal: Seal
@@ -117,10 +117,10 @@ export interface Clusters {
   validate(
     entity: EdgeNativeClusterEntity,
     projectUid: string,
-    asker: Asker,
+    caller: ExaminationCaller,
   ): Promise<ClusterValidatorResponse>
   /** @throws AppError ClusterInvalid, ClusterExists, HostInUse, ClusterChanged */
-  create(entity: EdgeNativeClusterEntity, projectUid: string, asker: Asker): Promise<ClusterHead>
+  create(entity: EdgeNativeClusterEntity, projectUid: string, caller: ExaminationCaller): Promise<ClusterHead>
   readonly list: SqlList<SpectroCluster>
   inScope(projectUid: string): SqlCondition
   /** @throws AppError NotFound for a cluster of another scope too */
@@ -136,17 +136,25 @@ export interface Clusters {
    * Replaces the profiles. Values that were given before stay.
    * @throws AppError NotFound, PreconditionFailed, ClusterDeleting, ClusterInvalid, ClusterChanged
    */
-  setProfiles(target: Target, entity: ClusterProfilesEntity, asker: Asker): Promise<ClusterHead>
+  setProfiles(target: Target, entity: ClusterProfilesEntity, caller: ExaminationCaller): Promise<ClusterHead>
   /** Where no value changes, the number stays. @throws AppError as `setProfiles` */
-  setVariables(target: Target, update: ClusterVariablesUpdate, asker: Asker): Promise<ClusterHead>
+  setVariables(
+    target: Target,
+    update: ClusterVariablesUpdate,
+    caller: ExaminationCaller,
+  ): Promise<ClusterHead>
   /** Replaces NTP servers and SSH keys, and an address of the control plane that the host has refused; what else is named has to be as it is. @throws AppError as `setProfiles` */
-  setSettings(target: Target, config: EdgeNativeClusterConfig, asker: Asker): Promise<ClusterHead>
+  setSettings(
+    target: Target,
+    config: EdgeNativeClusterConfig,
+    caller: ExaminationCaller,
+  ): Promise<ClusterHead>
   /**
    * The same again with a number that is higher than what the host has.
    * @param isCancelling takes a deletion back that the host has not begun with; without it, a deletion stands
    * @throws AppError as `setProfiles`
    */
-  applyAgain(target: Target, isCancelling: boolean, asker: Asker): Promise<ClusterHead>
+  applyAgain(target: Target, isCancelling: boolean, caller: ExaminationCaller): Promise<ClusterHead>
   /**
    * Has the host delete the cluster; once more only where the host has not taken the deletion. Forced, the platform only forgets it.
    * @throws AppError NotFound, PreconditionFailed, HostNotSilent
@@ -175,7 +183,7 @@ export function createClusters(options: ClustersOptions): Clusters {
     database,
     clock,
   } = options
-  const { wishOf, findProfiles } = createWishes(options)
+  const { requestOf, findProfiles } = createClusterRequests(options)
 
   function get(uid: string, projectUid: string): ClusterRecord {
     const cluster = store.find(uid)
@@ -199,8 +207,8 @@ export function createClusters(options: ClustersOptions): Clusters {
       )
   }
 
-  function requireNotBegun(cluster: ClusterRecord): void {
-    if (hasBegunDeletion(cluster))
+  function requireNotStarted(cluster: ClusterRecord): void {
+    if (hasStartedDeletion(cluster))
       throw new AppError(
         platformErrors.ClusterDeleting,
         `the host of ${cluster.name} has begun to delete it, so this cannot be taken back`,
@@ -210,7 +218,7 @@ export function createClusters(options: ClustersOptions): Clusters {
   const contextOf = ({ uid, hostUid }: ClusterHead): ClusterContext => {
     const host = findHost(hostUid)
     const silence = silenceOf(host, clock.now())
-    return { hostName: host?.name ?? '', silence, heardAt: options.heardAt(uid) }
+    return { hostName: host?.name ?? '', silence, lastSeenAt: options.lastSeenAt(uid) }
   }
 
   function givenOf({ given, name }: ClusterRecord): Given {
@@ -223,7 +231,7 @@ export function createClusters(options: ClustersOptions): Clusters {
   }
 
   /** Refuses what cannot be done. @param what for example `the cluster cannot be created` */
-  function requirePossible(what: string, { isPossible, problems }: ExaminedWish): void {
+  function requirePossible(what: string, { isPossible, problems }: ExaminedRequest): void {
     if (isPossible) return
     const errors = problems.filter(({ severity }) => severity === 'error')
     const more = errors.length > 1 ? `; ${errors.length - 1} more in details.problems` : ''
@@ -237,30 +245,30 @@ export function createClusters(options: ClustersOptions): Clusters {
    * @param writeRow called in a transaction when all is in its place
    */
   async function make(
-    wish: Wish,
+    request: ClusterRequest,
     what: string,
-    asker: Asker,
+    caller: ExaminationCaller,
     writeRow: (made: Pick<ClusterRecord, MadeFields>) => void,
   ): Promise<void> {
     const staged = await folders.stage()
     try {
-      const examined = await examine(wish, { folder: staged.folder, isBuilt: true }, asker)
+      const examined = await examine(request, { folder: staged.folder, isBuilt: true }, caller)
       requirePossible(what, examined)
       const { built, templates } = examined
       if (!built) throw new Error('a cluster without a problem was not built')
-      const { configuration, given, number } = wish
+      const { configuration, given, number } = request
       const made = {
         ...{ number, configuration, templates, filesUid: staged.uid, digest: built.digest },
-        ...{ definitionBytes: built.sizeBytes, shownValues: shownValues(given, wish.profiles) },
+        ...{ definitionBytes: built.sizeBytes, shownValues: shownValues(given, request.profiles) },
         ...{
-          given: valueSeal.seal(JSON.stringify(markedValues(given, wish.profiles))),
+          given: valueSeal.seal(JSON.stringify(markedValues(given, request.profiles))),
           head: headSeal.seal(built.head),
         },
         modifiedAt: clock.now(),
       }
       await folders.keep(staged, () => {
         database.transaction(() => {
-          asker.signal.throwIfAborted()
+          caller.signal.throwIfAborted()
           examined.requireSame()
           writeRow(made)
         })
@@ -269,31 +277,31 @@ export function createClusters(options: ClustersOptions): Clusters {
       await folders.removeStaged(staged)
       throw error
     }
-    if (wish.host) index.refresh(wish.host.uid)
+    if (request.host) index.refresh(request.host.uid)
   }
 
   /** Changes what is wanted of a cluster. */
   async function change(
     before: ClusterRecord,
-    changes: Partial<Pick<Wish, 'number' | 'configuration' | 'profiles' | 'given' | 'problems'>>,
-    asker: Asker,
+    changes: Partial<Pick<ClusterRequest, 'number' | 'configuration' | 'profiles' | 'given' | 'problems'>>,
+    caller: ExaminationCaller,
     kept: Pick<ClusterRecord, 'state' | 'deleteRequestedAt'> = before,
   ): Promise<ClusterHead> {
     const { uid, projectUid, name, hostUid, number, configuration, templates, filesUid } = before
     const present = templates.flatMap((template) => profiles.findUsable(template.uid, projectUid) ?? [])
     const { profiles: used = present, given = givenOf(before), problems = [] } = changes
-    const wish: Wish = {
+    const request: ClusterRequest = {
       ...{ uid, projectUid, name, configuration, host: findHost(hostUid), number: number + 1 },
       ...{ ...changes, running: await readRunning(before, folders) },
       ...{ profiles: used, given, problems: [...problems, ...exposedProblems(given, used)] },
     }
-    await make(wish, 'the cluster cannot be changed', asker, (made) => {
+    await make(request, 'the cluster cannot be changed', caller, (made) => {
       const now = store.find(uid)
       // Another change was faster and has taken the number.
       if (now?.number !== before.number || now.deleteRequestedAt !== before.deleteRequestedAt)
         throw changedMeanwhile()
       // The host may have begun meanwhile with the deletion that is taken back.
-      if (kept !== before) requireNotBegun(now)
+      if (kept !== before) requireNotStarted(now)
       const { state, deleteRequestedAt } = kept === before ? now : kept
       store.replace({ ...now, ...made, state, deleteRequestedAt })
     })
@@ -305,7 +313,7 @@ export function createClusters(options: ClustersOptions): Clusters {
   function deleted(cluster: ClusterRecord, number: number): ClusterRecord {
     const { uid, name } = cluster
     const head = JSON.stringify({ number, cluster: { uid, name }, tenantUid, isDeleted: true })
-    const { before } = wantedFrame(Buffer.from(head), undefined)
+    const { before } = deliveryFrame(Buffer.from(head), undefined)
     return {
       ...cluster,
       ...{ number, state: 'Deleting', filesUid: '', definitionBytes: 0, head: headSeal.seal(head) },
@@ -332,25 +340,28 @@ export function createClusters(options: ClustersOptions): Clusters {
   return {
     get,
     forget,
-    async validate(entity, projectUid, asker) {
+    async validate(entity, projectUid, caller) {
       requireUnchanged({ metadata: entity.metadata })
       return whileChanging(async () => {
-        const wish = wishOf(entity, projectUid, uuidAt(clock.now()))
+        const request = requestOf(entity, projectUid, uuidAt(clock.now()))
         const staged = await folders.stage()
         try {
-          return toValidation(wish, await examine(wish, { folder: staged.folder, isBuilt: false }, asker))
+          return toValidation(
+            request,
+            await examine(request, { folder: staged.folder, isBuilt: false }, caller),
+          )
         } finally {
           await folders.removeStaged(staged)
         }
       })
     },
-    async create(entity, projectUid, asker) {
+    async create(entity, projectUid, caller) {
       requireUnchanged({ metadata: entity.metadata })
       const { metadata } = entity
       const at = clock.now()
-      const wish = wishOf(entity, projectUid, uuidAt(at))
-      await make(wish, 'the cluster cannot be created', asker, (made) => {
-        const { uid, name, host } = wish
+      const request = requestOf(entity, projectUid, uuidAt(at))
+      await make(request, 'the cluster cannot be created', caller, (made) => {
+        const { uid, name, host } = request
         if (!host || findHost(host.uid)?.projectUid !== projectUid) throw changedMeanwhile()
         if (store.hasName(projectUid, name))
           throw new AppError(platformErrors.ClusterExists, `there is a cluster named ${name} in this scope`)
@@ -363,7 +374,7 @@ export function createClusters(options: ClustersOptions): Clusters {
           ...{ deleteRequestedAt: undefined, heartbeat: undefined, conditions: [], packs: [], steps: [] },
         })
       })
-      return get(wish.uid, projectUid)
+      return get(request.uid, projectUid)
     },
     list: createSqlList({
       ...{ resource: clusterList, table: 'cluster', columns: headColumns, count: store.counts.all },
@@ -397,7 +408,7 @@ export function createClusters(options: ClustersOptions): Clusters {
       const given = opened === undefined ? undefined : (JSON.parse(opened) as Given)
       return comparedCluster(cluster, findHost(cluster.hostUid)?.name ?? '', given ?? cluster.shownValues)
     },
-    async setProfiles(target, { profiles: entities }, asker) {
+    async setProfiles(target, { profiles: entities }, caller) {
       const before = getFor(target)
       requireKept(before)
       const replacements = entities.map(({ uid = '', replaceWithProfile = '', ...rest }) => ({
@@ -409,9 +420,9 @@ export function createClusters(options: ClustersOptions): Clusters {
       )
       const carried = carriedValues(givenOf(before), before.templates, found, replacedBy)
       const given = changedValues(carried, givenIn(replacements), found)
-      return change(before, { profiles: found, problems, given }, asker)
+      return change(before, { profiles: found, problems, given }, caller)
     },
-    async setVariables(target, update, asker) {
+    async setVariables(target, update, caller) {
       const before = getFor(target)
       requireKept(before)
       const used = before.templates.flatMap(({ uid }) => profiles.findUsable(uid, target.projectUid) ?? [])
@@ -419,9 +430,9 @@ export function createClusters(options: ClustersOptions): Clusters {
       const given = changedValues(stored, givenInUpdate(update), used)
       // With another number the host would apply the same again.
       if (hasSameValues(stored, markedValues(given, used))) return before
-      return change(before, { given }, asker)
+      return change(before, { given }, caller)
     },
-    async setSettings(target, { ntpServers = [], sshKeys = [], ...rest }, asker) {
+    async setSettings(target, { ntpServers = [], sshKeys = [], ...rest }, caller) {
       const before = getFor(target)
       requireKept(before)
       const { cloudConfig } = before.configuration.spec
@@ -433,16 +444,16 @@ export function createClusters(options: ClustersOptions): Clusters {
       const problems = fixedProblems(rest, present)
       const clusterConfig = { ...present, ntpServers, sshKeys }
       const spec = { cloudConfig: { spec: { ...cloudConfig.spec, clusterConfig } } }
-      return change(before, { configuration: { ...before.configuration, spec }, problems }, asker)
+      return change(before, { configuration: { ...before.configuration, spec }, problems }, caller)
     },
-    async applyAgain(target, isCancelling, asker) {
+    async applyAgain(target, isCancelling, caller) {
       const before = getFor(target)
       const number = numberAfter(before)
-      if (before.deleteRequestedAt === undefined) return change(before, { number }, asker)
+      if (before.deleteRequestedAt === undefined) return change(before, { number }, caller)
       if (!isCancelling) requireKept(before)
-      requireNotBegun(before)
+      requireNotStarted(before)
       const state = before.heartbeat?.state ?? 'Pending'
-      return change(before, { number }, asker, { state, deleteRequestedAt: undefined })
+      return change(before, { number }, caller, { state, deleteRequestedAt: undefined })
     },
     async remove(target, isForced) {
       const cluster = getFor(target)
@@ -472,7 +483,7 @@ type MadeFields =
 
 interface ClusterPartsOptions {
   readonly store: ClusterStore
-  readonly index: WantedIndex
+  readonly index: DesiredIndex
   readonly tenantUid: string
   readonly hosts: Pick<HostParts, 'find' | 'findByOwnId'>
   readonly packs: Pick<PackParts, 'packs' | 'profiles' | 'examinations'>
@@ -485,7 +496,7 @@ export interface ClusterParts {
   readonly clusters: Clusters
   readonly downloads: Downloads
   readonly reports: ClusterReports
-  readonly index: WantedIndex
+  readonly index: DesiredIndex
 }
 
 /** Creates the parts in the order of their dependencies, and removes what a killed daemon left. */
@@ -518,8 +529,8 @@ export async function createClusterParts(
   const clusters = createClusters({
     ...{ store, index, folders, profiles, tenantUid, headSeal, database, read, clock },
     valueSeal: sealOf(secrets, sealedColumns.clusterValues),
-    ...{ findHost: hosts.find, findHostByOwnId: hosts.findByOwnId, heardAt: reports.heardAt },
-    examine: createExamineWish({
+    ...{ findHost: hosts.find, findHostByOwnId: hosts.findByOwnId, lastSeenAt: reports.lastSeenAt },
+    examine: createExamineRequest({
       ...{ profiles, packs: packs.packs, examinations: packs.examinations, settings, tenantUid },
     }),
   })

@@ -15,7 +15,7 @@ import {
   queryOf,
   type Scope,
   findCluster,
-  wantedOf,
+  desiredOf,
   whenHostActs,
 } from '../commands/find.ts'
 import type { Context } from '../../ctl/context.ts'
@@ -281,7 +281,7 @@ const noteChange = ({ output }: Pick<Context, 'output'>, cluster: SpectroCluster
         return `Nothing is changed: the cluster ${name} has this already, as number ${number}.`
       const changed = `The cluster ${name} is changed, as number ${number}.`
       // The platform was restored from a backup.
-      if (wantedOf(cluster)?.reason === 'NewerOnHost')
+      if (desiredOf(cluster)?.reason === 'NewerOnHost')
         return `${changed} The host ${oneLine(cluster.spec.edgeHost.name)} has accepted a later number than this platform knew, and leaves it alone until: ${program.ctl} cluster apply ${name}`
       return `${changed} ${whenHostActs(cluster, 'applies the change')}`
     }),

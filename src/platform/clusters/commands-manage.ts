@@ -11,8 +11,8 @@ import {
   clusterKind,
   findCluster,
   silenceOf,
-  wantedNow,
-  wantedOf,
+  desiredNow,
+  desiredOf,
   whenHostActs,
   showScopes,
   type ScopeRow,
@@ -24,7 +24,7 @@ const layout: readonly Column<ScopeRow<SpectroCluster>>[] = [
   { title: 'PROJECT', read: ({ scope }) => scope.name, isFlexible: true },
   { title: 'HOST', read: ({ item }) => item.spec.edgeHost.name, isFlexible: true },
   { title: 'STATE', read: ({ item }) => stateOf(item) },
-  { title: 'WANTED', read: ({ item }) => wantedWord(item) },
+  { title: 'WANTED', read: ({ item }) => desiredWord(item) },
   { title: 'LAST SEEN', read: ({ item }) => lastSeenOf(item) },
   { title: 'PROFILES', read: ({ item }) => profilesOf(item).join(', '), isFlexible: true },
   { title: 'UID', read: ({ item }) => item.metadata.uid },
@@ -35,10 +35,10 @@ const stateOf = (cluster: SpectroCluster) =>
   silenceOf(cluster) === undefined ? cluster.status.state : `was ${cluster.status.state}`
 
 /** What became of the newest change. */
-function wantedWord(cluster: SpectroCluster): string | undefined {
+function desiredWord(cluster: SpectroCluster): string | undefined {
   const { number } = cluster.spec
-  const isKnown = cluster.status.number !== undefined || wantedOf(cluster) !== undefined
-  return wantedNow(cluster)?.reason ?? (isKnown ? `number ${number} waits` : undefined)
+  const isKnown = cluster.status.number !== undefined || desiredOf(cluster) !== undefined
+  return desiredNow(cluster)?.reason ?? (isKnown ? `number ${number} waits` : undefined)
 }
 
 /** How old all of that is, and whether the host answers. */
@@ -91,7 +91,7 @@ function factsOf(cluster: SpectroCluster, project: string): Fact[] {
   const { message = '', number } = status
   const state = stateOf(cluster)
   const silence = silenceOf(cluster)
-  const wanted = wantedOf(cluster)
+  const desired = desiredOf(cluster)
   return [
     { label: 'Cluster', lines: [metadata.name] },
     { label: 'Uid', lines: [metadata.uid] },
@@ -117,18 +117,18 @@ function factsOf(cluster: SpectroCluster, project: string): Fact[] {
       label: 'Wanted',
       lines: [
         `number ${spec.number}${number === undefined ? ', of which the host has not said anything' : `; the host has accepted ${number}`}`,
-        ...(wanted
+        ...(desired
           ? [
-              `${wantedNow(cluster) ? '' : `number ${wanted.observedGeneration}: `}${[wanted.reason, wanted.message].filter(Boolean).join(': ')}`,
+              `${desiredNow(cluster) ? '' : `number ${desired.observedGeneration}: `}${[desired.reason, desired.message].filter(Boolean).join(': ')}`,
             ]
           : []),
       ],
       mood:
-        !wantedNow(cluster) || silence !== undefined
+        !desiredNow(cluster) || silence !== undefined
           ? 'warning'
-          : wanted?.status === 'True'
+          : desired?.status === 'True'
             ? 'good'
-            : wanted?.status === 'False'
+            : desired?.status === 'False'
               ? 'bad'
               : 'warning',
     },
@@ -185,7 +185,7 @@ export async function deleteCluster(context: Context<'project' | 'force' | 'yes'
   const { spec, status } = item
   // A change that the host has not dealt with never gets there.
   const overtaken =
-    !status.isDeletionRequested && !wantedNow(item)
+    !status.isDeletionRequested && !desiredNow(item)
       ? ` Number ${spec.number}, with which the host has not dealt, is left out.`
       : ''
   if (line.options.yes === undefined)

@@ -1,6 +1,6 @@
 import { type ShownEvent, createEventScreen } from '../../ctl/cluster.ts'
 import type { SpectroCluster } from './schemas.ts'
-import { silenceOf, wantedNow, wantedOf, findCluster } from '../commands/find.ts'
+import { silenceOf, desiredNow, desiredOf, findCluster } from '../commands/find.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatTime } from '../../base/time.ts'
 import { notLoggedIn } from '../../ctl/client.ts'
@@ -29,15 +29,21 @@ export function newsBetween(
   const steps = (after.status.steps ?? []).flatMap((step) => stepNews(known.get(step.key), step, now))
   const { number } = after.spec
   const { state, message = '' } = after.status
-  const wanted = wantedNow(after)
+  const desired = desiredNow(after)
   const isNewState = before?.status.state !== state
   const silence = silenceOf(after)
   return [
     ...(before?.spec.number === number ? [] : [event('Wanted', `number ${number}`)]),
     ...steps.toSorted((one, other) => timeOf(one) - timeOf(other)),
     ...(isNewState ? [event(state, message, state === 'Error' ? 'Error' : 'Normal')] : []),
-    ...(wanted && !isSame(before && wantedOf(before), wanted)
-      ? [event(wanted.reason ?? '', wanted.message ?? '', wanted.status === 'False' ? 'Warning' : 'Normal')]
+    ...(desired && !isSame(before && desiredOf(before), desired)
+      ? [
+          event(
+            desired.reason ?? '',
+            desired.message ?? '',
+            desired.status === 'False' ? 'Warning' : 'Normal',
+          ),
+        ]
       : []),
     ...(silence !== undefined && (before === undefined || silenceOf(before) === undefined)
       ? [event('HostSilent', silence, 'Warning')]
@@ -47,9 +53,9 @@ export function newsBetween(
 
 const timeOf = ({ metadata }: ShownEvent) => Date.parse(metadata.creationTimestamp)
 
-type Wanted = NonNullable<ReturnType<typeof wantedOf>>
+type Desired = NonNullable<ReturnType<typeof desiredOf>>
 
-const isSame = (one: Wanted | undefined, other: Wanted | undefined): boolean =>
+const isSame = (one: Desired | undefined, other: Desired | undefined): boolean =>
   one?.status === other?.status &&
   one?.reason === other?.reason &&
   one?.message === other?.message &&
@@ -62,9 +68,9 @@ function stepNews(before: Step | undefined, step: Step, now: string): ShownEvent
   const event = (name: string, message: string, at: string, severity: ShownEvent['severity'] = 'Normal') => ({
     ...{ reason: name, message, severity, step: key, metadata: { creationTimestamp: at } },
   })
-  const begun = isOther || !before
+  const started = isOther || !before
   return [
-    ...(begun ? [event(failures > 0 ? 'StepRetried' : 'StepStarted', title, startTimestamp)] : []),
+    ...(started ? [event(failures > 0 ? 'StepRetried' : 'StepStarted', title, startTimestamp)] : []),
     ...(state === 'done' ? [event('StepDone', title, endTimestamp)] : []),
     ...(state === 'failed' ? [event('StepFailed', `${title}: ${reason}`, endTimestamp, 'Error')] : []),
   ]
@@ -89,7 +95,7 @@ const newerThanDeletion =
 /** Whether what is wanted of a cluster has come to an end. Pure. */
 export function verdictOf(cluster: SpectroCluster): Verdict {
   const { spec, status } = cluster
-  const { reason = '', message = '', observedGeneration = 0 } = wantedOf(cluster) ?? {}
+  const { reason = '', message = '', observedGeneration = 0 } = desiredOf(cluster) ?? {}
   const silence = silenceOf(cluster)
   const goesOn: Verdict =
     silence === undefined
@@ -112,7 +118,7 @@ export function verdictOf(cluster: SpectroCluster): Verdict {
 }
 
 // Hosts report at most each ten seconds while something happens.
-const lookEveryMs = 3_000
+const pollEveryMs = 3_000
 const longestPauseMs = 30_000
 
 /** `edgeplatformctl cluster watch`. */
@@ -142,7 +148,7 @@ async function follow(
 ): Promise<void> {
   let before: SpectroCluster | undefined
   for (;;) {
-    const cluster = await look(context, path)
+    const cluster = await poll(context, path)
     if (cluster === undefined) {
       if (before?.status.isDeletionRequested === true) {
         context.output.note(`The cluster ${name} is deleted.`)
@@ -156,13 +162,13 @@ async function follow(
     const verdict = verdictOf(cluster)
     if (verdict === 'applied') return
     if (verdict !== 'goesOn') throw new Failure(verdict.exitName, oneLine(verdict.failure))
-    await sleep(lookEveryMs)
+    await sleep(pollEveryMs)
   }
 }
 
 /** The cluster, also of a platform that is away for a while; undefined where it is gone. @throws Failure */
-async function look({ client, target }: Context, path: string): Promise<SpectroCluster | undefined> {
-  for (let pauseMs = lookEveryMs; ; pauseMs = Math.min(longestPauseMs, 2 * pauseMs)) {
+async function poll({ client, target }: Context, path: string): Promise<SpectroCluster | undefined> {
+  for (let pauseMs = pollEveryMs; ; pauseMs = Math.min(longestPauseMs, 2 * pauseMs)) {
     try {
       const reply = await client.ask({ method: 'GET', path })
       if (reply.status === 404) return undefined

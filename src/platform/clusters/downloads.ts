@@ -2,9 +2,9 @@ import type { ClusterHead, ClusterStore } from './store.ts'
 import type { FileHandle } from 'node:fs/promises'
 import {
   resolvedPacks,
-  wantedDefinition,
-  wantedFrame,
-  type WantedFrame,
+  deliveredDefinition,
+  deliveryFrame,
+  type DeliveryFrame,
 } from '../../definition/examination/protocol.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
@@ -15,7 +15,7 @@ import type { Profiles } from '../profiles/profiles.ts'
 import type { ClusterTemplate } from './schemas.ts'
 
 /** What is known of the cluster of each host without asking the database, since each heartbeat asks. */
-export interface WantedIndex {
+export interface DesiredIndex {
   /** The cluster of a host. */
   clusterOn(hostUid: string): { readonly uid: string; readonly name: string } | undefined
   /** `Edgehost-Wanted` for a host, a dictionary of RFC 9651; undefined where nothing is wanted of it. */
@@ -28,7 +28,7 @@ export interface WantedIndex {
 const tagOf = ({ number, digest }: Pick<ClusterHead, 'number' | 'digest'>): string =>
   `${number}-${digest.slice(0, 32)}`
 
-export function createWantedIndex(store: Pick<ClusterStore, 'all' | 'findOn'>): WantedIndex {
+export function createDesiredIndex(store: Pick<ClusterStore, 'all' | 'findOn'>): DesiredIndex {
   const byHost = new Map<string, { uid: string; name: string; header: string | undefined }>()
   const toEntry = (cluster: ClusterHead) => ({
     ...{ uid: cluster.uid, name: cluster.name },
@@ -62,14 +62,14 @@ export interface Download {
   readonly reprDigest: string
   readonly definitionBytes: number
   /** The bytes before and after the definition; they are decrypted here. @throws AppError SecretReplaced */
-  frame(): WantedFrame
+  frame(): DeliveryFrame
   /** Opens the definition; the caller closes it. Undefined where there is none. */
   open(): Promise<FileHandle | undefined>
 }
 
 export interface Downloads {
   /** What is wanted of a host. @throws AppError NotFound where nothing is */
-  wantedOf(hostUid: string): Download
+  desiredOf(hostUid: string): Download
   /** The profiles of the cluster of a host, without values; undefined where it has no cluster. */
   profilesOn(hostUid: string): readonly ClusterTemplate[] | undefined
   /**
@@ -91,7 +91,7 @@ export function createDownloads({
   readonly seal: Seal
 }): Downloads {
   return {
-    wantedOf(hostUid) {
+    desiredOf(hostUid) {
       const cluster = store.findOn(hostUid)
       if (!cluster || cluster.digest === '')
         throw new AppError(generalErrors.NotFound, 'nothing is wanted of this host')
@@ -101,7 +101,7 @@ export function createDownloads({
           const sealed = store.description(uid)
           const head = sealed && seal.open(sealed)
           if (head !== undefined)
-            return wantedFrame(Buffer.from(head), filesUid === '' ? undefined : definitionBytes)
+            return deliveryFrame(Buffer.from(head), filesUid === '' ? undefined : definitionBytes)
           throw new AppError(
             platformErrors.SecretReplaced,
             `the sensitive values of the cluster ${name} cannot be read any more`,
@@ -110,7 +110,7 @@ export function createDownloads({
         etag: `"${tagOf(cluster)}"`,
         reprDigest: `sha-256=:${Buffer.from(digest, 'hex').toString('base64')}:`,
         definitionBytes,
-        open: async () => (filesUid === '' ? undefined : folders.open(filesUid, wantedDefinition)),
+        open: async () => (filesUid === '' ? undefined : folders.open(filesUid, deliveredDefinition)),
       }
     },
     profilesOn: (hostUid) => store.findOn(hostUid)?.templates,

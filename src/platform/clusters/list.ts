@@ -43,7 +43,7 @@ export interface ClusterContext {
   /** Of its host. */
   readonly silence: Silence
   /** The last report of the cluster since the start, milliseconds since 1970; undefined for none. */
-  readonly heardAt: number | undefined
+  readonly lastSeenAt: number | undefined
 }
 
 const hostSilent = 'HostSilent'
@@ -68,8 +68,8 @@ export function silenceCondition({
 /** When the cluster was last reported of, milliseconds since 1970; since before the start its host is at least as old. */
 const lastSeenOf = (
   { heartbeat }: Pick<ClusterHead, 'heartbeat'>,
-  { heardAt, silence }: ClusterContext,
-): number | undefined => heardAt ?? (heartbeat && silence.lastSeen)
+  { lastSeenAt: lastSeenAt, silence }: ClusterContext,
+): number | undefined => lastSeenAt ?? (heartbeat && silence.lastSeen)
 
 /** Conditions of a cluster: those of its host, and whether that answers. */
 const conditionsOf = (

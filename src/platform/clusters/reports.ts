@@ -22,7 +22,7 @@ export interface ClusterReports {
   /** The kubeconfig that the host has sent; undefined where there is none that can be read. */
   sentKubeconfig(uid: string): string | undefined
   /** When a cluster was heard last since the start, in milliseconds since 1970. */
-  heardAt(uid: string): number | undefined
+  lastSeenAt(uid: string): number | undefined
 }
 
 // A platform that was restored is behind its hosts by the changes of days.
@@ -44,7 +44,7 @@ export function createClusterReports({
   /** @returns whether the cluster is gone from its host, as it shall be */
   takeHeartbeat(cluster: ReportedCluster, heartbeat: ClusterHeartbeat): boolean
 } {
-  const heard = new Map<string, number>()
+  const lastSeen = new Map<string, number>()
 
   /** Most reports say what is known, and a commit for each would wear out a disk. */
   function put(cluster: ReportedCluster, changes: Partial<ReportedCluster>): void {
@@ -56,7 +56,7 @@ export function createClusterReports({
   }
 
   return {
-    heardAt: (uid) => heard.get(uid),
+    lastSeenAt: (uid) => lastSeen.get(uid),
     ofHost(uid, hostUid) {
       const cluster = store.findReported(uid)
       if (cluster?.hostUid === hostUid) return cluster
@@ -72,9 +72,9 @@ export function createClusterReports({
           requireTime(`steps[${at}].${field}`, step[field])
       const { state = cluster.state } = heartbeat
       const isGone = isDeletionConfirmed(cluster, heartbeat)
-      if (isGone) heard.delete(uid)
+      if (isGone) lastSeen.delete(uid)
       else {
-        heard.set(uid, clock.now())
+        lastSeen.set(uid, clock.now())
         const next = { heartbeat, steps }
         const isStored = bytesOf(next) <= bytesOf(cluster) || hasSpace()
         put(cluster, {

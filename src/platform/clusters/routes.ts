@@ -14,7 +14,7 @@ import { listParameters, parseListQuery } from '../../lists/query.ts'
 import { clusterList, toProfileList } from './list.ts'
 import type { ClusterHead } from './store.ts'
 import { etagOf, type Clusters, type Target } from './clusters.ts'
-import type { Asker } from '../examinations.ts'
+import type { ExaminationCaller } from '../examinations.ts'
 import {
   ClusterProfileList,
   ClusterProfilesEntity,
@@ -27,7 +27,7 @@ import {
   SpectroCluster,
 } from './schemas.ts'
 import { CreatedUid } from '../schemas.ts'
-import { askerOf } from '../requests/identify.ts'
+import { examinationCallerOf } from '../requests/identify.ts'
 import { onlyOf, scopeOf } from '../requests/scope.ts'
 
 export interface ClusterRoutesOptions {
@@ -82,9 +82,9 @@ const targetOf = (request: FastifyRequest, uid: string): Target => ({
 })
 
 /** Waits for a check that may last. */
-function waitFor(request: FastifyRequest, reply: FastifyReply): Asker {
+function waitFor(request: FastifyRequest, reply: FastifyReply): ExaminationCaller {
   keepOpen(reply)
-  return askerOf(request, reply)
+  return examinationCallerOf(request, reply)
 }
 
 /** Clusters on edge hosts: `/v1/spectroclusters…`. */
@@ -146,8 +146,8 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
       },
     },
     async (request, reply) => {
-      const asker = waitFor(request, reply)
-      const cluster = await clusters.create(request.body, scopeOf(request), asker)
+      const caller = waitFor(request, reply)
+      const cluster = await clusters.create(request.body, scopeOf(request), caller)
       request.auditResource = cluster
       return reply.code(201).header('etag', etagOf(cluster)).send({ uid: cluster.uid })
     },

@@ -277,13 +277,13 @@ export async function findCluster(
 }
 
 /** The condition that says what became of the last change that the host has dealt with; undefined while the host has not said anything. */
-export const wantedOf = ({ status }: SpectroCluster) =>
+export const desiredOf = ({ status }: SpectroCluster) =>
   status.conditions.find(({ type }) => type === 'Wanted')
 
 /** That of the newest change; a condition of a change before says nothing about it. A host of an older version does not say which one it means. */
-export function wantedNow(cluster: SpectroCluster): ReturnType<typeof wantedOf> {
-  const wanted = wantedOf(cluster)
-  return (wanted?.observedGeneration ?? cluster.spec.number) < cluster.spec.number ? undefined : wanted
+export function desiredNow(cluster: SpectroCluster): ReturnType<typeof desiredOf> {
+  const desired = desiredOf(cluster)
+  return (desired?.observedGeneration ?? cluster.spec.number) < cluster.spec.number ? undefined : desired
 }
 
 /** Why what is known of a cluster is old: its host does not answer. Undefined where it does. */

@@ -7,7 +7,7 @@ import { generalErrors } from '../../errors/codes.ts'
 import { createSqlList, type SqlCondition, type SqlList } from '../../lists/sql-list.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 import { platformErrors } from '../codes.ts'
-import type { WantedIndex } from '../clusters/downloads.ts'
+import type { DesiredIndex } from '../clusters/downloads.ts'
 import type { Job } from '../../root/room.ts'
 import type { ProjectRecord } from '../projects/store.ts'
 import type { EdgeHostDevice, EdgeHostMeta, EdgeHostFacts, EdgeHostMetaUpdate } from './schemas.ts'
@@ -30,7 +30,7 @@ import { createRegistrationTokens, type RegistrationTokens, createTokenStore } f
 interface HostPartsOptions {
   readonly tenantUid: string
   readonly findProject: (uid: string) => ProjectRecord | undefined
-  readonly clusterOn: WantedIndex['clusterOn']
+  readonly clusterOn: DesiredIndex['clusterOn']
   readonly changes: Pick<CallerChanges, 'gone'>
   /** @throws AppError InsufficientStorage where the disk has space for no more than its reserve serves */
   readonly requireSpace: () => void

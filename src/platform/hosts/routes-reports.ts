@@ -15,7 +15,7 @@ import { writableOf } from './routes.ts'
 import { ownUid } from '../requests/identify.ts'
 
 /** The headers of every reply that has what is wanted, or says that it is the same. */
-const wantedHeaders = (etag: string) => ({
+const desiredHeaders = (etag: string) => ({
   ...{ etag, 'cache-control': 'no-store', 'accept-ranges': 'bytes' },
 })
 
@@ -23,13 +23,13 @@ const wantedHeaders = (etag: string) => ({
  * Sends what is wanted of a host, or the range of it that is asked for: what stands before the definition, its file, and what stands after.
  * @throws AppError RangeUnsatisfiable, SecretReplaced; NotFound where the definition was removed
  */
-async function sendWanted(
+async function sendDesired(
   sender: FileSender,
   request: FastifyRequest,
   reply: FastifyReply,
   { etag, reprDigest, definitionBytes, open, frame }: Download,
 ): Promise<void> {
-  const headers = wantedHeaders(etag)
+  const headers = desiredHeaders(etag)
   const { before, after } = frame()
   const sizeBytes = before.length + definitionBytes + after.length
   const range = rangeFor(request, etag, sizeBytes)
@@ -72,7 +72,7 @@ async function sendWanted(
 interface HostReportRoutesOptions {
   readonly hosts: Pick<HostParts, 'find' | 'beat' | 'report'>
   readonly index: Pick<ClusterParts['index'], 'headerFor'>
-  readonly downloads: Pick<ClusterParts['downloads'], 'wantedOf'>
+  readonly downloads: Pick<ClusterParts['downloads'], 'desiredOf'>
 }
 
 const Params = Type.Object({ uid: Uid })
@@ -109,8 +109,8 @@ export const hostReportRoutes: FastifyPluginAsyncTypebox<HostReportRoutesOptions
     async (request, reply) => {
       const uid = ownUid(request)
       hosts.beat(uid, request.body)
-      const wanted = index.headerFor(uid)
-      if (wanted !== undefined) void reply.header('edgehost-wanted', wanted)
+      const announced = index.headerFor(uid)
+      if (announced !== undefined) void reply.header('edgehost-wanted', announced)
       return reply.code(204).send(null)
     },
   )
@@ -142,9 +142,10 @@ export const hostReportRoutes: FastifyPluginAsyncTypebox<HostReportRoutesOptions
       },
     },
     async (request, reply) => {
-      const wanted = downloads.wantedOf(ownUid(request))
-      if (matchesEtag(request, wanted.etag)) return reply.headers(wantedHeaders(wanted.etag)).code(304).send()
-      await sendWanted(sender, request, reply, wanted)
+      const announced = downloads.desiredOf(ownUid(request))
+      if (matchesEtag(request, announced.etag))
+        return reply.headers(desiredHeaders(announced.etag)).code(304).send()
+      await sendDesired(sender, request, reply, announced)
       return reply
     },
   )

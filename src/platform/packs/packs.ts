@@ -15,7 +15,12 @@ import { type RunningUpload, type RunningUploads, createRunningUploads } from '.
 import type { Staged } from '../../upload/staging.ts'
 import { platformErrors } from '../codes.ts'
 import type { PlatformSettings } from '../config.ts'
-import { type Asker, type Examinations, createExaminations, mostUploads } from '../examinations.ts'
+import {
+  type ExaminationCaller,
+  type Examinations,
+  createExaminations,
+  mostUploads,
+} from '../examinations.ts'
 import { type KeptFolders, openKeptFolders } from '../kept-folders.ts'
 import type { RequireProject } from '../projects/projects.ts'
 import type { PackSummary } from './schemas.ts'
@@ -53,7 +58,7 @@ interface PacksOptions {
 interface PackForm {
   readonly parts: (signal: AbortSignal) => AsyncIterable<UploadPart>
   readonly expectedBytes: number | undefined
-  readonly asker: Asker
+  readonly caller: ExaminationCaller
 }
 
 /** The packs that were given to the platform. */
@@ -105,7 +110,7 @@ function createPacks(options: PacksOptions): Packs {
   }
 
   async function receiveInto(
-    { parts, expectedBytes, asker }: PackForm,
+    { parts, expectedBytes, caller: caller }: PackForm,
     projectUid: string,
     staged: Staged,
     { signal, place }: RunningUpload,
@@ -116,7 +121,7 @@ function createPacks(options: PacksOptions): Packs {
       ...{ signingKey: undefined, freeBytes: () => freeBytesOf(folder) },
     })
     const order = { file, folder, uid, limits: packArchiveLimits, reserveBytes }
-    const found = await examinations.pack(order, { ...asker, signal })
+    const found = await examinations.pack(order, { ...caller, signal })
     await rm(file)
     signal.throwIfAborted()
     requireNew(projectUid, found)
@@ -135,7 +140,7 @@ function createPacks(options: PacksOptions): Packs {
   return {
     get,
     receive: (form, projectUid) =>
-      uploads.run(form.asker, async (upload) => {
+      uploads.run(form.caller, async (upload) => {
         const staged = await folders.stage()
         try {
           return await receiveInto(form, projectUid, staged, upload)

@@ -12,7 +12,7 @@ import { packList } from './store.ts'
 import type { Packs } from './packs.ts'
 import { CreatedUid } from '../schemas.ts'
 import { PackSummary, PackTagEntity } from './schemas.ts'
-import { askerOf } from '../requests/identify.ts'
+import { examinationCallerOf } from '../requests/identify.ts'
 import { OfTenant, readScopeOf, scopeOf } from '../requests/scope.ts'
 
 export interface PackRoutesOptions {
@@ -61,7 +61,7 @@ export const packRoutes: FastifyPluginAsyncTypebox<PackRoutesOptions> = async (
         const form = {
           parts: (signal: AbortSignal) => formParts(request, 'uploadFile', signal),
           expectedBytes: length === undefined ? undefined : Number(length),
-          asker: askerOf(request, reply),
+          caller: examinationCallerOf(request, reply),
         }
         const { uid, name, version } = await packs.receive(form, scopeOf(request))
         request.auditResource = { uid, name: `${name} ${version}` }

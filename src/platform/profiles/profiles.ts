@@ -26,7 +26,7 @@ import type { RunningUploads } from '../../upload/running.ts'
 import type { Staged } from '../../upload/staging.ts'
 import { platformErrors } from '../codes.ts'
 import type { PlatformSettings } from '../config.ts'
-import type { Asker, Examinations, ProfileText } from '../examinations.ts'
+import type { ExaminationCaller, Examinations, ProfileText } from '../examinations.ts'
 import type { KeptFolders } from '../kept-folders.ts'
 import type { PackRecord, PackStore } from '../packs/store.ts'
 import type { RequireProject } from '../projects/projects.ts'
@@ -83,7 +83,7 @@ export interface Profiles {
   receive(
     body: ProfileBody,
     how: { readonly projectUid: string; readonly isPublished: boolean },
-    asker: Asker,
+    caller: ExaminationCaller,
   ): Promise<ProfileHead>
   readonly list: SqlList<ClusterProfile>
   inScope(projectUid: string): SqlCondition
@@ -103,7 +103,7 @@ export interface Profiles {
     uid: string,
     projectUid: string,
     variables: readonly Variable[],
-    asker: Asker & {
+    caller: ExaminationCaller & {
       /** Called in turn with other changes; throws where the caller meant another state. */
       readonly requireMatch?: () => void
     },
@@ -204,14 +204,14 @@ export function createProfiles(options: ProfilesOptions): Profiles {
   /** Examines a profile in a new folder, which `keep` then takes; it is removed if that does not succeed. */
   async function stage<T>(
     textIn: (folder: string) => Promise<ProfileText>,
-    { asker, isNew }: { readonly asker: Asker; readonly isNew: boolean },
+    { caller, isNew }: { readonly caller: ExaminationCaller; readonly isNew: boolean },
     keep: (staged: Staged, found: ExaminedExport) => Promise<T>,
   ): Promise<T> {
     const staged = await folders.stage()
     try {
       const { folder } = staged
       const text = await textIn(folder)
-      const found = await examinations.profile({ folder, limits, reserveBytes, isNew }, text, asker)
+      const found = await examinations.profile({ folder, limits, reserveBytes, isNew }, text, caller)
       return await keep(staged, found)
     } catch (error) {
       sizes.delete(staged.uid)
@@ -314,8 +314,8 @@ export function createProfiles(options: ProfilesOptions): Profiles {
   return {
     get,
     packsOf,
-    receive: (body, how, asker) =>
-      uploads.run(asker, ({ signal, place }) => {
+    receive: (body, how, caller) =>
+      uploads.run(caller, ({ signal, place }) => {
         const receiveIn = async (folder: string) => {
           const file = await receiveBody(
             {
@@ -326,7 +326,7 @@ export function createProfiles(options: ProfilesOptions): Profiles {
           )
           return readWhole(file)
         }
-        return stage(receiveIn, { asker: { ...asker, signal }, isNew: true }, async (staged, found) => {
+        return stage(receiveIn, { caller: { ...caller, signal }, isNew: true }, async (staged, found) => {
           await rm(join(staged.folder, receivedFile))
           return add(staged, found, how, signal)
         })
@@ -351,19 +351,19 @@ export function createProfiles(options: ProfilesOptions): Profiles {
       const profile = get(uid, projectUid)
       return Readable.from(exported(profile, format, variablesOf(profile)), { objectMode: false })
     },
-    setVariables: (uid, projectUid, variables, asker) =>
+    setVariables: (uid, projectUid, variables, caller) =>
       oneChange(async () => {
         const before = get(uid, projectUid)
-        asker.requireMatch?.()
+        caller.requireMatch?.()
         requireDraft(before)
         const stored = JSON.parse(variablesOf(before) ?? '[]') as Variable[]
         const wanted = restoreSecrets(variables, { stored, shown: before.shownVariables })
         const text = async () => exported(before, 'json', JSON.stringify(wanted))
-        await stage(text, { asker, isNew: false }, async (staged, found) => {
+        await stage(text, { caller, isNew: false }, async (staged, found) => {
           await measure(staged, projectUid)
           await folders.keep(staged, () => {
             database.transaction(() => {
-              asker.signal.throwIfAborted()
+              caller.signal.throwIfAborted()
               requireDraft(get(uid, projectUid))
               writeRow(projectUid, () =>
                 store.replace({

@@ -14,7 +14,7 @@ import { profileList } from './store.ts'
 import type { Profiles } from './profiles.ts'
 import { CreatedUid } from '../schemas.ts'
 import { ClusterProfile, ClusterProfileImportEntity, Variables } from './schemas.ts'
-import { askerOf } from '../requests/identify.ts'
+import { examinationCallerOf } from '../requests/identify.ts'
 import { OfTenant, readScopeOf, scopeOf } from '../requests/scope.ts'
 
 export interface ProfileRoutesOptions {
@@ -99,7 +99,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         },
         async (request, reply) => {
           const isPublished = (request.query as { readonly publish?: boolean }).publish === true
-          const asker = askerOf(request, reply)
+          const caller = examinationCallerOf(request, reply)
           keepOpen(reply)
           const length = request.headers['content-length']
           const body = {
@@ -108,7 +108,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
               readBody(request.raw, onChunk, signal),
           }
           const how = { projectUid: scopeOf(request), isPublished }
-          const profile = await profiles.receive(body, how, asker)
+          const profile = await profiles.receive(body, how, caller)
           const { uid, name, version } = profile
           request.auditResource = { uid, name: `${name} ${version}` }
           return reply.code(201).send({ uid })
@@ -253,7 +253,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
       const { uid, name, version } = profiles.get(request.params.uid, projectUid)
       request.auditResource = { uid, name: `${name} ${version}` }
       await profiles.setVariables(uid, projectUid, request.body.variables, {
-        ...askerOf(request, reply),
+        ...examinationCallerOf(request, reply),
         requireMatch: inTurn(request),
       })
       return reply.code(204).send(null)

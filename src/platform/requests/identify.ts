@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { callerOf, authorizeByRole, identifyByToken } from '../../api/guard.ts'
 import { requestEnd } from '../../api/request-end.ts'
-import type { Asker } from '../examinations.ts'
+import type { ExaminationCaller } from '../examinations.ts'
 import { scopeOf, namedProject } from './scope.ts'
 import type { Authorize, Caller, Decision, Identify } from '../../api/access.ts'
 import { AppError } from '../../errors/app-error.ts'
@@ -14,7 +14,7 @@ import type { Keys } from '../keys/keys.ts'
 import { highest, type SignedIn, type UserParts } from '../users/users.ts'
 
 /** On whose behalf a request is examined; the examination ends with the session or the connection. */
-export const askerOf = (request: FastifyRequest, reply: FastifyReply): Asker => ({
+export const examinationCallerOf = (request: FastifyRequest, reply: FastifyReply): ExaminationCaller => ({
   projectUid: scopeOf(request),
   name: callerOf(request).userName,
   signal: requestEnd(request, reply),

@@ -323,7 +323,7 @@ export interface LastingRunsOptions {
 const safeName = /^[a-z0-9][a-z0-9-]{0,63}$/
 const longestTimeoutMs = 2_147_483_647
 const keeperFlags = ['--max-semi-space-size=1', '--max-old-space-size=32']
-const usuallyBegunMs = 1_000
+const usuallyStartedMs = 1_000
 const beginsWithinMs = 30_000
 const killedWithinMs = 5_000
 // SIGUSR2 is for the keeper, which gives its command 10 s to end.
@@ -410,13 +410,13 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
   }
 
   /** Waits until the keeper has written its process id, or has ended. */
-  async function begun(name: string, files: RunFiles): Promise<void> {
-    const hasBegun = async () => Number(await readFile(files.lock, 'utf8')) > 0 || undefined
+  async function started(name: string, files: RunFiles): Promise<void> {
+    const hasStarted = async () => Number(await readFile(files.lock, 'utf8')) > 0 || undefined
     // A search for the keeper may start a program, which would slow down the start of the keeper itself.
-    if (await within(usuallyBegunMs, hasBegun)) return
-    const ended = async () => (await hasBegun()) ?? ((await findKeeper(files)) === undefined || undefined)
+    if (await within(usuallyStartedMs, hasStarted)) return
+    const ended = async () => (await hasStarted()) ?? ((await findKeeper(files)) === undefined || undefined)
     await within(beginsWithinMs, ended)
-    if (await hasBegun()) return
+    if (await hasStarted()) return
     throw new RunRefused('not-started', `the run ${name} did not begin; ${place.advice(name)}`)
   }
 
@@ -436,7 +436,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
           await write(files, order, input)
           const command = [process.execPath, ...keeperFlags, keeper, files.folder]
           await place.launch({ name, lock: files.lock, command, timeoutMs })
-          await begun(name, files)
+          await started(name, files)
         } catch (error) {
           const lives = (await findKeeper(files).catch(() => 0)) !== undefined
           if (!lives) await rm(files.folder, { recursive: true, force: true })

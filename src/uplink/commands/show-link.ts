@@ -67,7 +67,7 @@ function renderLink(link: PlatformLink, paper: Paper): string {
       ...fact('Registration', registrationStatus),
       ...fact('UID there', edgeHostUid),
       ...fact('Project', edgeHostUid === undefined ? undefined : projectOf(link)),
-      ...wantedFacts(link),
+      ...desiredFacts(link),
       {
         label: 'Events',
         lines: [
@@ -83,7 +83,7 @@ const projectOf = ({ projectUid, projectName }: PlatformLink) =>
   oneLine(projectName ?? '') || projectUid || 'none'
 
 /** What the platform wants of the cluster of this host, and how far that is. */
-function wantedFacts({ wanted }: PlatformLink): Fact[] {
+function desiredFacts({ wanted }: PlatformLink): Fact[] {
   if (!wanted) return []
   const { number, acceptedNumber, clusterName, condition, download } = wanted
   const which = clusterName === undefined ? '' : `cluster ${clusterName}, `

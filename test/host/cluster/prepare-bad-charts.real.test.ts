@@ -222,7 +222,7 @@ describe.skipIf(isKitMissing())('a chart that helm can install is taken, with it
       [],
     ],
   ])('%s', async (_, archive, images) => {
-    const { problems, wanted } = await prepare(archive)
+    const { problems, desired: wanted } = await prepare(archive)
     expect(problems).toEqual([])
     expect(wanted.packs[1]?.images).toEqual(images)
   })

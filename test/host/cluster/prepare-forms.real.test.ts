@@ -52,7 +52,7 @@ async function build(form: string): Promise<Buffer> {
 }
 
 /** A line for each pack, with its order, namespaces, manifests, charts and images; then one for each problem. */
-const summary = ({ wanted, problems }: Prepared): string[] => [
+const summary = ({ desired: wanted, problems }: Prepared): string[] => [
   ...wanted.packs.map(({ id, order, namespaces, manifests, charts, images }) =>
     [
       ...[order, id],

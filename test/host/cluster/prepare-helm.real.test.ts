@@ -40,11 +40,11 @@ describe.skipIf(isKitMissing())('manifests that are templates', () => {
     )
     expect(toldProblems(prepared)).toEqual([])
     await prepared.keep()
-    expect(prepared.wanted.packs[1]?.images).toEqual(['registry.local/web:2'])
-    expect(objectsOf(prepared.wanted, 'web')).toContainEqual(
+    expect(prepared.desired.packs[1]?.images).toEqual(['registry.local/web:2'])
+    expect(objectsOf(prepared.desired, 'web')).toContainEqual(
       expect.objectContaining({ kind: 'ConfigMap', data: { note: 'a {{ b }}' } }),
     )
-    expect(readdirSync(join(prepared.wanted.folder, 'packs', '3'))).toEqual(['manifests'])
+    expect(readdirSync(join(prepared.desired.folder, 'packs', '3'))).toEqual(['manifests'])
   })
 
   it('in a profile with braces for another reader stay as they are', async () => {
@@ -60,7 +60,7 @@ describe.skipIf(isKitMissing())('manifests that are templates', () => {
     )
     expect(toldProblems(prepared)).toEqual([])
     await prepared.keep()
-    expect(objectsOf(prepared.wanted, 'alerts')).toMatchObject([{ alert, note: 'a {{ b }}' }, {}])
+    expect(objectsOf(prepared.desired, 'alerts')).toMatchObject([{ alert, note: 'a {{ b }}' }, {}])
   })
 
   it.each([
@@ -84,7 +84,7 @@ describe.skipIf(isKitMissing())('manifests that are templates', () => {
     ['what is not YAML after rendering', '{{ "kind: [" }}', 'error converting YAML to JSON'],
     ['an object without a name', 'kind: {{ "Secret" }}\napiVersion: v1\n', 'without metadata.name'],
   ])('are errors with the reason of helm: %s', async (_, content, reason) => {
-    const { problems, wanted } = await prepareAddOns([
+    const { problems, desired: wanted } = await prepareAddOns([
       { name: 'web', files: { 'manifests/web.yaml': content } },
     ])
     expect(problems).toMatchObject([
@@ -100,7 +100,7 @@ describe.skipIf(isKitMissing())('manifests that are templates', () => {
 
   it('that pack.json does not name are not installed', async () => {
     const files = { 'manifests/a.yaml': deployment('a:1'), 'manifests/test.yaml': deployment('b:1') }
-    const { wanted } = await prepareAddOns([
+    const { desired: wanted } = await prepareAddOns([
       { name: 'web', files, about: { kubeManifests: ['manifests/a.yaml'] } },
       { name: 'all', files },
     ])
@@ -125,7 +125,7 @@ describe.skipIf(isKitMissing())('charts', () => {
     )
     expect(toldProblems(prepared)).toEqual([])
     await prepared.keep()
-    const { folder, packs } = prepared.wanted
+    const { folder, packs } = prepared.desired
     const [chart] = packs[1]?.charts ?? []
     expect(chart).toMatchObject({ name: 'web', version: '1.0.0', release: 'shop-web', namespace: 'shop' })
     expect(packs[1]?.images).toEqual(['registry.local/listed:1', 'registry.local/web:v7-secret'])
@@ -146,7 +146,7 @@ describe.skipIf(isKitMissing())('charts', () => {
     }
     const files = { 'charts/web-1.0.0.tgz': web(), 'charts/web-0.9.0.tgz': web('0.9.0'), ...folder }
     const about = { charts: ['charts/web-1.0.0.tgz', 'charts/till'] }
-    const { wanted, problems } = await prepareAddOns([{ name: 'shop', files, about }])
+    const { desired: wanted, problems } = await prepareAddOns([{ name: 'shop', files, about }])
     expect(problems).toEqual([])
     expect(wanted.packs[1]?.charts.map(({ name, version }) => `${name} ${version}`)).toEqual([
       ...['web 1.0.0', 'till 2.0.0'],
@@ -178,7 +178,7 @@ describe.skipIf(isKitMissing())('charts', () => {
     expect(toldProblems(prepared)).toEqual([
       'error ChartMissing pack u1/gone: chart gone:1.0.0 is neither in the definition nor in a whole content bundle of this host',
     ])
-    expect(prepared.wanted.packs.slice(1).map(({ images, charts }) => [images, charts.length])).toEqual([
+    expect(prepared.desired.packs.slice(1).map(({ images, charts }) => [images, charts.length])).toEqual([
       [['a:1'], 1],
       [['b:1'], 1],
       [[], 0],
@@ -216,7 +216,7 @@ describe.skipIf(isKitMissing())('charts', () => {
     }
     const prepared = await prepareAddOns([{ name: 'user', files }])
     expect(toldProblems(prepared)).toEqual([])
-    expect(prepared.wanted.packs[1]?.definitions).toEqual(['tills.shop.example'])
+    expect(prepared.desired.packs[1]?.definitions).toEqual(['tills.shop.example'])
     await prepared.discard()
   })
 
@@ -251,7 +251,7 @@ describe.skipIf(isKitMissing())('charts', () => {
     const files = { 'charts/web.tgz': web() }
     const named = (name: string, namespace: string) =>
       `pack: {namespace: ${namespace}, spectrocloud.com/display-name: ${name}}\n`
-    const { wanted, problems } = await prepareAddOns([
+    const { desired: wanted, problems } = await prepareAddOns([
       { name: 'web', files, values: named('one', 'a') },
       { name: 'web', files, values: named('two', 'b') },
       { name: 'web', files, values: named('three', 'a') },

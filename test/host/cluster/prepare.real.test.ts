@@ -27,14 +27,14 @@ describe('the preparation of a cluster', () => {
       [],
       { request: { kubernetes } },
     )
-    expect(prepared.wanted.kubernetes).toEqual(kubernetes)
-    expect(prepared.wanted.packs[1]?.images).toEqual(['registry.local/web:1.35.0'])
+    expect(prepared.desired.kubernetes).toEqual(kubernetes)
+    expect(prepared.desired.packs[1]?.images).toEqual(['registry.local/web:1.35.0'])
     expect(toldProblems(prepared)).toEqual([
       'warning KubernetesKept Kubernetes 1.35.0 stays as it is configured: the pack edge-k8s of this definition has 1.34.4, and its values are not applied; take a definition with Kubernetes 1.35.0 to change them',
     ])
     await prepared.keep()
-    expect(JSON.parse(readFileSync(join(prepared.wanted.folder, 'wanted.json'), 'utf8'))).toEqual(
-      prepared.wanted,
+    expect(JSON.parse(readFileSync(join(prepared.desired.folder, 'wanted.json'), 'utf8'))).toEqual(
+      prepared.desired,
     )
   })
 
@@ -68,7 +68,7 @@ describe('the preparation of a cluster', () => {
       { profileUid: 'u1', name: 'port', value: '8080', isSensitive: false },
     ])
     await prepared.keep()
-    const { wanted } = prepared
+    const { desired: wanted } = prepared
     expect(wanted.kubernetes).toEqual({ pack: 'edge-k8s', version: '1.34.4', config: '', stages: [] })
     expect(wanted.packs.map(({ id, order }) => [id, order])).toEqual([
       ['u1/cni', 0],
@@ -111,7 +111,7 @@ describe('the preparation of a cluster', () => {
     const packs = infrastructure.map((pack) =>
       pack.layer === 'k8s' ? { ...pack, tag: 'v1.34.4', values } : pack,
     )
-    const { wanted, problems } = await bench.prepare(clusterDefinition(packs))
+    const { desired: wanted, problems } = await bench.prepare(clusterDefinition(packs))
     expect(problems).toEqual([])
     expect(wanted.kubernetes).toEqual({
       ...{ pack: 'edge-k8s', version: '1.34.4', stages: ['/etc/kubernetes/audit-policy.yaml'] },
@@ -123,7 +123,7 @@ describe('the preparation of a cluster', () => {
     const attached = (name: string) => [{ name, content: deployment(`registry.local/${name}:1`, name) }]
     const packs = infrastructure.map((pack) => ({ ...pack, manifests: attached(`at-${pack.layer}`) }))
     const add = { name: 'bare', type: 'manifest', manifests: attached('at-bare') }
-    const { wanted, problems, images } = await bench.prepare(clusterDefinition([...packs, add]))
+    const { desired: wanted, problems, images } = await bench.prepare(clusterDefinition([...packs, add]))
     expect(problems).toEqual([])
     expect(
       wanted.packs.map(({ id, order, manifests }) => [id, order, manifests.map(({ name }) => name)]),
@@ -142,7 +142,7 @@ describe('the preparation of a cluster', () => {
     const listed = (image: string) => `pack:\n  content:\n    images: [{image: "${image}"}]\n`
     const packs = infrastructure.map((pack) => ({ ...pack, values: listed(`registry.local/${pack.name}:1`) }))
     const twice = { name: 'web', files: {}, values: listed('registry.local/web:1') }
-    const { images, wanted } = await bench.prepare(
+    const { images, desired: wanted } = await bench.prepare(
       clusterDefinition([
         ...packs,
         twice,
@@ -163,7 +163,7 @@ describe('the preparation of a cluster', () => {
     const digest = async (replicas: string, note: string) => {
       const values = `pack: {namespace: shop}\nnote: ${note}\n`
       const manifest = `${deployment('a:1')}  replicas: {{ .spectro.var.replicas }}\n`
-      const { wanted } = await prepareAddOns(
+      const { desired: wanted } = await prepareAddOns(
         [{ name: 'web', values, manifests: [{ name: 'web', content: manifest }], type: 'manifest' }],
         [{ name: 'replicas', format: 'number', defaultValue: '1' }],
         { request: { variables: [{ name: 'replicas', value: replicas }] } },

@@ -10,7 +10,7 @@ type World = Awaited<ReturnType<typeof createLoopWorld>>
 type Life = ReturnType<World['live']>
 
 const phaseBecomes = (life: Life, phase: string) =>
-  waitFor(() => expect(life.loop.standing()?.phase).toBe(phase), soon)
+  waitFor(() => expect(life.loop.status()?.phase).toBe(phase), soon)
 const isGone = (life: Life) => waitFor(() => expect(life.store.current()).toBeUndefined(), soon)
 
 /** A world with a cluster that is Running, and the life of the daemon in which it came. */
@@ -27,10 +27,10 @@ it('a cluster is made step by step, is Running, and is deleted again until nothi
   const world = await createLoopWorld([wantedPack('cni', 0), wantedPack('web', 1)])
   const life = world.live()
   life.accept()
-  expect(life.loop.standing()).toMatchObject({ state: 'Provisioning', phase: 'Pending' })
+  expect(life.loop.status()).toMatchObject({ state: 'Provisioning', phase: 'Pending' })
   life.loop.start()
   await phaseBecomes(life, 'Running')
-  expect(life.loop.standing()).toMatchObject({ state: 'Running', health: { status: 'Healthy' } })
+  expect(life.loop.status()).toMatchObject({ state: 'Running', health: { status: 'Healthy' } })
   await waitFor(() => expect(life.steps.list().every(({ state }) => state === 'done')).toBe(true), soon)
   expect(life.steps.list().map(({ key }) => key)).toEqual([
     ...['record', 'prepare', 'init', 'p1/cni apply', 'p1/cni wait', 'p1/web apply', 'p1/web wait'],
@@ -40,14 +40,14 @@ it('a cluster is made step by step, is Running, and is deleted again until nothi
   )
 
   life.delete()
-  expect(life.loop.standing()).toMatchObject({ state: 'Deleting', phase: 'Deleting' })
+  expect(life.loop.status()).toMatchObject({ state: 'Deleting', phase: 'Deleting' })
   await isGone(life)
   await waitFor(() => expect(world.has('removed')).toBe(true), soon)
   expect(life.reasons().at(-1)).toBe('Deleted')
   expect(life.released).toEqual(['edge-1'])
   expect(life.steps.list()).toEqual([])
   expect(world.has('is-init') || world.has('is-record')).toBe(false)
-  expect(life.loop.standing()).toBeUndefined()
+  expect(life.loop.status()).toBeUndefined()
 })
 
 it('a step that runs while the daemon is away is found again, begun once, and its lines are told once', async () => {
@@ -84,7 +84,7 @@ it('a step that ended while the daemon was away is taken as it ended', async () 
   const second = world.live()
   second.loop.start()
   await phaseBecomes(second, 'Failed')
-  expect(second.loop.standing()).toMatchObject({
+  expect(second.loop.status()).toMatchObject({
     state: 'Error',
     reason: 'Do prepare: no room for containerd; make room',
   })
@@ -107,7 +107,7 @@ it('the end of an earlier try is not taken for that of a later one', async () =>
   const second = world.live({ clock })
   second.loop.start()
   await waitFor(() => expect(world.begun('init')).toBe(2), soon)
-  expect(second.loop.standing()).toMatchObject({ phase: 'Failed' })
+  expect(second.loop.status()).toMatchObject({ phase: 'Failed' })
   await world.remove('hold-init')
   await phaseBecomes(second, 'Running')
   expect(second.steps.find('init')).toMatchObject({ state: 'done', failures: 0, reason: '' })
@@ -216,7 +216,7 @@ it('a pack that fails does not stop another of the same order, but the next orde
   life.accept()
   life.loop.start()
   await waitFor(() => expect(life.steps.find('p1/good apply')?.state).toBe('failed'), soon)
-  expect(life.loop.standing()?.reason).toMatch(/p1\/bad apply: the chart is broken/)
+  expect(life.loop.status()?.reason).toMatch(/p1\/bad apply: the chart is broken/)
   expect(life.steps.find('p1/late apply')).toBeUndefined()
   expect(life.reasons()).toContain('PackFailed')
 })
@@ -260,9 +260,9 @@ it('a sensitive value is in no event, step or log line', async () => {
   expect(reread.messages()).toContain('[certs] for ********')
   expect(reread.steps.list().map(({ reason }) => reason.length)).toContain(1_001)
   for (const piece of [secret, secret.slice(0, 6)]) {
-    expect(
-      JSON.stringify([reread.all(), reread.steps.list(), reread.store.current()?.standing]),
-    ).not.toContain(piece)
+    expect(JSON.stringify([reread.all(), reread.steps.list(), reread.store.current()?.status])).not.toContain(
+      piece,
+    )
     expect(JSON.stringify(world.lines.filter(({ level }) => level >= 30))).not.toContain(piece)
   }
 })
@@ -275,16 +275,16 @@ it('an API server that is silent for a minute makes the state Unknown, also over
   first.loop.start()
   await phaseBecomes(first, 'Running')
   world.put('silent')
-  await waitFor(() => expect(first.loop.standing()?.health.status).toBe('Unhealthy'), soon)
-  expect(first.loop.standing()?.state).toBe('Running')
+  await waitFor(() => expect(first.loop.status()?.health.status).toBe('Unhealthy'), soon)
+  expect(first.loop.status()?.state).toBe('Running')
   clock.turn(61_000)
   await phaseBecomes(first, 'Unknown')
-  expect(first.loop.standing()?.state).toBe('Error')
+  expect(first.loop.status()?.state).toBe('Error')
   await first.end()
   const second = world.live({ clock })
   second.loop.start()
   await waitFor(() => expect(second.loop.observed()).toBeDefined(), soon)
-  expect(second.loop.standing()?.phase).toBe('Unknown')
+  expect(second.loop.status()?.phase).toBe('Unknown')
   await world.remove('silent')
   await phaseBecomes(second, 'Running')
   expect(second.reasons().filter((each) => each === 'ApiAnswers')).toHaveLength(2)
@@ -294,14 +294,14 @@ it('a workload that goes down after Running makes the health Unhealthy, and noth
   const { world, life } = await runningCluster()
   await waitFor(() => expect(life.steps.find('p1/web wait')?.state).toBe('done'), soon)
   await world.remove('available-web')
-  await waitFor(() => expect(life.loop.standing()?.health.status).toBe('Unhealthy'), soon)
-  expect(life.loop.standing()).toMatchObject({
+  await waitFor(() => expect(life.loop.status()?.health.status).toBe('Unhealthy'), soon)
+  expect(life.loop.status()).toMatchObject({
     state: 'Running',
     health: { reason: 'web: Deployment web is down' },
   })
   await waitFor(() => expect(life.reasons()).toContain('Unhealthy'), soon)
   world.put('available-web', wantedPack('web').digest)
-  await waitFor(() => expect(life.loop.standing()?.health.status).toBe('Healthy'), soon)
+  await waitFor(() => expect(life.loop.status()?.health.status).toBe('Healthy'), soon)
 })
 
 it('a database that cannot be written is the reason of the state, and the loop continues when it can', async () => {
@@ -313,11 +313,10 @@ it('a database that cannot be written is the reason of the state, and the loop c
   other.exec('BEGIN IMMEDIATE')
   life.loop.start()
   await waitFor(
-    () =>
-      expect(life.loop.standing()?.reason).toMatch(/^the database cannot be written \(\/.*edgehostd\.db: /),
+    () => expect(life.loop.status()?.reason).toMatch(/^the database cannot be written \(\/.*edgehostd\.db: /),
     soon,
   )
-  expect(life.loop.standing()?.state).toBe('Error')
+  expect(life.loop.status()?.state).toBe('Error')
   other.exec('ROLLBACK')
   await phaseBecomes(life, 'Running')
 })
@@ -328,7 +327,7 @@ it('a step whose work does not show fails after some tries, instead of being don
   life.delete()
   await waitFor(() => expect(life.steps.find('restore')?.reason).toMatch(/still to be done/), soon)
   expect(world.begun('restore')).toBeGreaterThan(1)
-  expect(life.loop.standing()).toMatchObject({ state: 'Deleting', reason: /still to be done/ })
+  expect(life.loop.status()).toMatchObject({ state: 'Deleting', reason: /still to be done/ })
 })
 
 const changed = (digest: string) => ({ ...wantedPack('web'), digest })
@@ -343,9 +342,9 @@ it('a revision is applied to the running cluster: only what changed, and the clu
   await phaseBecomes(life, 'Running')
   life.revise(2, [wantedPack('cni', 0), { ...changed('second'), order: 1 }])
   // At once: a client that wrote it and waits for Running must not take that of before.
-  expect(life.loop.standing()).toMatchObject({ state: 'Provisioning', phase: 'Pending' })
+  expect(life.loop.status()).toMatchObject({ state: 'Provisioning', phase: 'Pending' })
   await waitFor(() => expect(outcomes(life)).toEqual(['2 good', '1 good']), soon)
-  expect(life.loop.standing()).toMatchObject({ state: 'Running', phase: 'Running' })
+  expect(life.loop.status()).toMatchObject({ state: 'Running', phase: 'Running' })
   expect(life.steps.list().map(({ key }) => key)).toEqual(['p1/web apply', 'p1/web wait'])
   expect(life.store.current()).toMatchObject({ generation: 2, goodGeneration: 2, ranGeneration: 2 })
   expect(life.reasons()).toEqual(expect.arrayContaining(['UpdateStarted', 'Updated']))
@@ -362,7 +361,7 @@ it('a revision that is not available in time is taken back: its step is ended, a
   life.revise(2, [changed('second')])
   await waitFor(() => expect(outcomes(life)).toEqual(['2 rolledBack', '1 good']), soon)
   expect(life.store.current()).toMatchObject({ generation: 1, goodGeneration: 1, ranGeneration: 1 })
-  expect(life.loop.standing()).toMatchObject({ state: 'Running', health: { status: 'Healthy' } })
+  expect(life.loop.status()).toMatchObject({ state: 'Running', health: { status: 'Healthy' } })
   expect(life.revisions.find(2)?.reason).toMatch(
     /Deployment web is down, 0 s after it was begun; pod web-1: container web: it ended with exit code 3$/,
   )

@@ -31,7 +31,7 @@ function certificatesOf({ database, store, steps, loop }: Life, found = seen) {
   })
 }
 const phaseBecomes = (each: Life, phase: string) =>
-  waitFor(() => expect(each.loop.standing()?.phase).toBe(phase), soon)
+  waitFor(() => expect(each.loop.status()?.phase).toBe(phase), soon)
 const renewalOf = async (each: Life) => (await certificatesOf(each).details()).renewal
 const isDone = (each: Life) =>
   waitFor(async () => expect((await renewalOf(each))?.endTimestamp).toBeDefined(), soon)

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { expect, it, vi } from 'vitest'
-import { readWanted } from '../../../src/cluster/desired/prepared.ts'
+import { readDesired } from '../../../src/cluster/desired/prepared.ts'
 import { createLoopWorld, nextVersion } from '../../support/cluster-loop.ts'
 import { wantedPack } from '../../support/cluster-parts.ts'
 import { createRunningClock } from '../../support/turning-clock.ts'
@@ -48,11 +48,11 @@ it('a pack that fails on a new Kubernetes goes back as a pack, and Kubernetes st
   const record = life.store.current()!
   expect(record).toMatchObject({ generation: 3, goodGeneration: 3, ranGeneration: 3 })
   expect(record.summary).toMatchObject({ kubernetes: { version: nextVersion }, kubernetesOf: 2 })
-  expect(await readWanted(record)).toMatchObject({
+  expect(await readDesired(record)).toMatchObject({
     ...{ generation: 3, folder: world.file('cluster/3') },
     ...{ kubernetes: { version: nextVersion }, packs: [{ digest: wantedPack('web').digest }] },
   })
-  expect(life.loop.standing()).toMatchObject({ state: 'Running', health: { status: 'Healthy' } })
+  expect(life.loop.status()).toMatchObject({ state: 'Running', health: { status: 'Healthy' } })
   expect([world.begun('kubernetes-upgrade'), world.begun('kubernetes-restore')]).toEqual([1, 0])
   const failure = 'pod web-1: container web: it ended with exit code 3'
   expect(life.revisions.find(2)?.reason).toMatch(
@@ -96,8 +96,8 @@ it('a pack of before that does not run on the new Kubernetes either is an error,
   await become(life, '3 applying goingBack', '2 failed update', '1 good create')
   await waitFor(() => expect(life.steps.find('p1/web apply')?.state).toBe('failed'), soon)
   clock.turn(721_000)
-  await waitFor(() => expect(life.loop.standing()?.reason).toMatch(/^RollbackFailed/), soon)
-  expect(life.loop.standing()).toMatchObject({
+  await waitFor(() => expect(life.loop.status()?.reason).toMatch(/^RollbackFailed/), soon)
+  expect(life.loop.status()).toMatchObject({
     state: 'Error',
     reason: expect.stringMatching(
       /revision 3 does not run: .* edgehostctl cluster rollback NUMBER where the host is managed there, otherwise a change on its platform$/,

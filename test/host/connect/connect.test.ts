@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Wish } from '../../../src/connect/connect.ts'
+import type { ConnectRequest } from '../../../src/connect/connect.ts'
 import { staged, stageFiles } from '../../../src/connect/files.ts'
 import { createConnectingHost } from '../../support/connecting-host.ts'
 import { clusterUid } from '../../support/played-download.ts'
@@ -33,7 +33,7 @@ afterEach(() => host.stop())
 let made = 0
 const makeToken = (maximumHosts = 0) =>
   platform.rooms.hosts.tokens.create({ metadata: { name: `token ${(made += 1)}` }, spec: { maximumHosts } })
-const wish = (more: Partial<Wish> = {}): Wish => ({
+const wish = (more: Partial<ConnectRequest> = {}): ConnectRequest => ({
   ...{ url, authorities: ca, token: makeToken().token },
   ...more,
 })

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import { createFetch } from '../../../src/uplink/fetch.ts'
-import { parseAnnouncement, openWantedStore } from '../../../src/uplink/wanted/wanted-store.ts'
-import { createDownload } from '../../../src/uplink/wanted/download.ts'
-import { createFollow } from '../../../src/uplink/wanted/follow.ts'
+import { parseAnnouncement, openDesiredStore } from '../../../src/uplink/desired/desired-store.ts'
+import { createDownload } from '../../../src/uplink/desired/download.ts'
+import { createFollow } from '../../../src/uplink/desired/follow.ts'
 
 /**
  * Follows a platform, to be killed at any moment: `main.cjs FOLDER URL CA HEADER`. The cluster is a ledger with a line for each order that was
@@ -28,7 +28,7 @@ async function main([stateDirectory = '', url = '', ca = '', header = '']: reado
   }
   const log = pino({ level: 'silent' })
   const follow = createFollow({
-    store: await openWantedStore(stateDirectory, log),
+    store: await openDesiredStore(stateDirectory, log),
     download: createDownload({
       fetch: createFetch({ url, ca: readFileSync(ca, 'utf8'), now: () => Date.now() }),
       folder: join(stateDirectory, 'platform/download'),

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, it, onTestFinished } from 'vitest'
 import { createClusterStore, type NewCluster } from '../../../src/cluster/cluster-store.ts'
 import { createLock } from '../../../src/base/lock.ts'
-import { createUpkeep } from '../../../src/cluster/desired/upkeep.ts'
+import { createFileSync } from '../../../src/cluster/desired/file-sync.ts'
 import {
   createCreation,
   pinHolder,
@@ -55,7 +55,7 @@ function createWorld({ problems = [] as PreflightProblem[], endpoint = 'own' } =
     endpoints.push(node.endpoint)
     await hold.gate
     return {
-      wanted: wantedCluster({ uid, name, node, folder: '/nowhere', packs: [wantedPack('web')] }),
+      desired: wantedCluster({ uid, name, node, folder: '/nowhere', packs: [wantedPack('web')] }),
       problems: [],
       profiles: [],
       variables: [{ profileUid: 'p1', name: 'password', value: secret, isSensitive: true }],
@@ -106,7 +106,7 @@ function createWorld({ problems = [] as PreflightProblem[], endpoint = 'own' } =
     removeFiles: async () => void done.push('remove'),
     onAccepted: () => void done.push('accepted'),
   })
-  const upkeep = createUpkeep({
+  const upkeep = createFileSync({
     isComplete: () => true,
     ...{ store, revisions, content, inTurn, log: captureLog().log },
     ...{ followCopy: async () => undefined, copies: async () => [] },

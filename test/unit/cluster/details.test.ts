@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { ClusterRecord } from '../../../src/cluster/cluster-store.ts'
 import { createDetails } from '../../../src/cluster/api/details.ts'
-import { pending, type Standing } from '../../../src/cluster/loop/states.ts'
+import { pending, type ClusterStatus } from '../../../src/cluster/loop/status.ts'
 
 const record = {
   ...{ uid: 'uid', name: 'plant', createdAt: 0, modifiedAt: 0, posted: { metadata: {} }, sensitive: [] },
@@ -12,7 +12,7 @@ const record = {
 } as unknown as ClusterRecord
 
 it('the state is that of the end of a read, during which the API server fell silent', async () => {
-  let stands: Standing = { ...pending, state: 'Running', phase: 'Running' }
+  let stands: ClusterStatus = { ...pending, state: 'Running', phase: 'Running' }
   const { details } = createDetails({
     ...{
       hostId: 'edge-1',

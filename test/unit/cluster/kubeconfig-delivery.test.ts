@@ -8,7 +8,7 @@ import type { Creation } from '../../../src/cluster/desired/creation.ts'
 import { createReading } from '../../../src/cluster/api/reading.ts'
 import { clusterRoutes } from '../../../src/cluster/api/routes.ts'
 import type { ClusterDetails } from '../../../src/cluster/schemas.ts'
-import { pending } from '../../../src/cluster/loop/states.ts'
+import { pending } from '../../../src/cluster/loop/status.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { detailsOf } from '../../support/played-cluster.ts'
 import { createTurningClock, type TurningClock } from '../../support/turning-clock.ts'
@@ -44,9 +44,9 @@ beforeEach(async () => {
     },
   })
   const reading = createReading({
-    store: { current: () => ({ uid, standing: pending }) as ClusterRecord } as never,
+    store: { current: () => ({ uid, status: pending }) as ClusterRecord } as never,
     revisions: {} as never,
-    standing: () => undefined,
+    status: () => undefined,
     details: {
       details: async (_record, _standing, kubeconfig) =>
         detailsOf(kubeconfig === undefined ? {} : { kubeconfig }),

@@ -21,7 +21,7 @@ const wanted = wantedCluster({ packs: [cni, web, shop, late] })
 
 const still = { isDeleting: false, isRenewalAskedFor: false, hasRun: false, isUpdate: false }
 const planned = (more: Partial<PlanInput>) =>
-  plan(planParts, { wanted, observed: emptyHost, ...still, ...more }).map((stage) =>
+  plan(planParts, { desired: wanted, observed: emptyHost, ...still, ...more }).map((stage) =>
     stage.map(({ key }) => key),
   )
 
@@ -58,7 +58,7 @@ it('a pack that is applied and not available is waited for until the cluster has
 it('a pack whose content changed is applied again, also after the cluster has run', () => {
   const changed = wantedCluster({ packs: [{ ...cni, digest: 'another' }, web, shop, late] })
   const observed = runningHost(wanted)
-  expect(planned({ wanted: changed, observed, hasRun: true })).toEqual([['p1/cni apply']])
+  expect(planned({ desired: changed, observed, hasRun: true })).toEqual([['p1/cni apply']])
 })
 
 it('what changes of Kubernetes comes before the packs, and packs that are not wanted any more go before the others', () => {
@@ -68,7 +68,7 @@ it('what changes of Kubernetes comes before the packs, and packs that are not wa
     kubernetes: { ...wanted.kubernetes, version: '1.35.0' },
   })
   const observed = { ...running, settings: { ntpServers: { ...noSetting, isDue: true }, sshKeys: noSetting } }
-  expect(planned({ wanted: newer, observed, isRenewalAskedFor: true })).toEqual([
+  expect(planned({ desired: newer, observed, isRenewalAskedFor: true })).toEqual([
     ['change'],
     ['renew'],
     ['p1/shop remove'],
@@ -88,7 +88,7 @@ it('a plan for 200 packs takes less than 50 ms', () => {
     packs: Array.from({ length: 200 }, (_, n) => wantedPack(`pack-${n}`, n % 20)),
   })
   const begin = performance.now()
-  expect(planned({ wanted: many }).flat()).toHaveLength(403)
+  expect(planned({ desired: many }).flat()).toHaveLength(403)
   expect(performance.now() - begin).toBeLessThan(50)
 })
 

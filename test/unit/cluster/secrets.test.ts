@@ -4,7 +4,7 @@ import { createAddEvent, type NewClusterEvent } from '../../../src/cluster/event
 import { createDetails } from '../../../src/cluster/api/details.ts'
 import { emptyHost, withoutSecrets } from '../../../src/cluster/loop/observed.ts'
 import { createPreflight } from '../../../src/cluster/desired/preflight.ts'
-import { pending } from '../../../src/cluster/loop/states.ts'
+import { pending } from '../../../src/cluster/loop/status.ts'
 import type { KubernetesClient, KubernetesObject } from '../../../src/kubernetes/client.ts'
 import type { Prepared } from '../../../src/cluster/desired/prepared.ts'
 import { createHideOf } from '../../../src/definition/slots/secrets.ts'

@@ -48,10 +48,10 @@ export function lackOfRoom(needs: readonly RoomNeed[]): string | undefined {
  * kubeadm makes by itself.
  */
 export async function roomNeeds(
-  wishes: readonly (readonly [folder: string, bytes: number])[],
+  sizes: readonly (readonly [folder: string, bytes: number])[],
 ): Promise<readonly RoomNeed[]> {
   const needs = new Map<number, RoomNeed>()
-  for (const [folder, bytes] of wishes) {
+  for (const [folder, bytes] of sizes) {
     const present = await presentFolder(folder)
     const { dev } = await stat(present)
     const { bavail, bsize } = await statfs(present)

@@ -68,10 +68,10 @@ export const restoreKubernetes: StepAction = async (given, print) => {
     )
   if (noted?.phase === 'copying') return endCopying(paths, noted, print)
   const copy = await findCopy(paths, noted, version)
-  const begunAt = Date.now()
+  const startedAt = Date.now()
   await writeChange(paths, {
     ...{ from: copy.from, to: noted?.to ?? (await readVersion(paths)) ?? copy.to },
-    ...{ generation: copy.generation, phase: 'restoring', at: noted?.at ?? begunAt },
+    ...{ generation: copy.generation, phase: 'restoring', at: noted?.at ?? startedAt },
   })
   const copiedAt = new Date(copy.at).toISOString()
   print(`[restoring] Kubernetes ${copy.from} of ${copiedAt} is restored`)
@@ -102,7 +102,7 @@ export const restoreKubernetes: StepAction = async (given, print) => {
     await rm(path, { recursive: true, force: true })
   await removeChange(paths)
   print(
-    `[restored] Kubernetes ${copy.from} runs again, ${Math.ceil((readyAt - begunAt) / 1_000)} s after its restoration began; what was written to its API between ${copiedAt} and ${new Date(begunAt).toISOString()} is lost; ${workloads.length} containers were started again`,
+    `[restored] Kubernetes ${copy.from} runs again, ${Math.ceil((readyAt - startedAt) / 1_000)} s after its restoration began; what was written to its API between ${copiedAt} and ${new Date(startedAt).toISOString()} is lost; ${workloads.length} containers were started again`,
   )
 }
 
@@ -177,13 +177,13 @@ async function restoreData({ etcd, folder }: FoundCopy): Promise<string> {
 
 async function restoreFiles(paths: ClusterPaths, { etcd, folder, sums }: FoundCopy): Promise<void> {
   const files = filesOf(folder)
-  const wanted = sums.map(({ path }) => `/${path}`).filter((path) => !path.startsWith(`${etcd}/`))
+  const desired = sums.map(({ path }) => `/${path}`).filter((path) => !path.startsWith(`${etcd}/`))
   const added = [
     ...(await readdir(kubernetesFiles.manifests)).map((name) => join(kubernetesFiles.manifests, name)),
     ...copiedFiles(paths),
-  ].filter((path) => !wanted.includes(path))
+  ].filter((path) => !desired.includes(path))
   for (const path of added) await rm(path, { recursive: true, force: true })
-  for (const path of wanted) {
+  for (const path of desired) {
     const source = join(files, path)
     const { uid, gid, mode } = await lstat(source)
     await mkdir(dirname(path), { recursive: true, mode: 0o755 })

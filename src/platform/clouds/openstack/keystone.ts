@@ -123,7 +123,7 @@ export function createKeystone({ settings, http, clock }: KeystoneOptions): Keys
   }
 
   async function begin(credentials: CloudCredentials, key: string): Promise<CloudSession> {
-    const begun = clock.monotonic()
+    const started = clock.monotonic()
     const { token, granted } = await logIn(credentials, AbortSignal.timeout(logInMs))
     const compute = chooseEndpoint(granted.catalog, 'compute', settings)
     if (compute === undefined)
@@ -132,9 +132,9 @@ export function createKeystone({ settings, http, clock }: KeystoneOptions): Keys
     if (projectId.length > longestId) throw unavailable('Keystone answers with an id that is too long')
     const session: Kept = {
       ...{ token, compute, network: chooseEndpoint(granted.catalog, 'network', settings), projectId },
-      usableUntil: begun + lifetimeOf(granted) - marginMs,
+      usableUntil: started + lifetimeOf(granted) - marginMs,
     }
-    sessions.set(key, session, begun)
+    sessions.set(key, session, started)
     return session
   }
 
@@ -146,9 +146,9 @@ export function createKeystone({ settings, http, clock }: KeystoneOptions): Keys
       const key = keyOf(credentials)
       const kept = sessions.get(key)
       if (kept && kept.usableUntil > clock.monotonic()) return kept
-      const begun = beginning.get(key) ?? begin(credentials, key).finally(() => beginning.delete(key))
-      beginning.set(key, begun)
-      return begun
+      const started = beginning.get(key) ?? begin(credentials, key).finally(() => beginning.delete(key))
+      beginning.set(key, started)
+      return started
     },
     forget: (credentials) => sessions.delete(keyOf(credentials)),
   }

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { KubeadmWanted } from '../../../../src/cluster/engine/kubeadm-config.ts'
+import type { DesiredKubeadm } from '../../../../src/cluster/engine/kubeadm-config.ts'
 import { createKubeadmFiles } from '../../../../src/cluster/engine/kubeadm-files.ts'
 import { createRunner } from '../../../../src/system/runner.ts'
 import { isKitMissing, kit, kitVersions } from '../../../support/kubernetes-kit.ts'
@@ -13,7 +13,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(home, { recursive: true }))
 
-const wantedOf = (version: string, config: string): KubeadmWanted => ({
+const wantedOf = (version: string, config: string): DesiredKubeadm => ({
   name: 'plant',
   kubernetes: { pack: 'edge-k8s', version, config, stages: [] },
   node: {

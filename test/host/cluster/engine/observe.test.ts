@@ -16,7 +16,7 @@ import {
   writeConfigured,
 } from '../../../../src/cluster/engine/configured.ts'
 import { kubeletUnit } from '../../../../src/cluster/engine/units.ts'
-import type { Wanted } from '../../../../src/cluster/desired/wanted.ts'
+import type { DesiredState } from '../../../../src/cluster/desired/desired-state.ts'
 import { KubernetesError, type KubernetesObject } from '../../../../src/kubernetes/client.ts'
 
 let home: string
@@ -37,7 +37,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(home, { recursive: true }))
 
-const wanted: Wanted = {
+const wanted: DesiredState = {
   ...{ uid: 'c1', name: 'plant', generation: 1, folder: '/c', packs: [] },
   settings: { ntpServers: [], sshKeys: [] },
   kubernetes: { pack: 'edge-k8s', version: '1.34.4', config: '', stages: [] },

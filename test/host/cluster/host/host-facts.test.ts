@@ -4,7 +4,7 @@ import { availableParallelism, release, tmpdir, totalmem } from 'node:os'
 import { expect, it } from 'vitest'
 import { readHostFacts } from '../../../../src/cluster/host/host-facts.ts'
 import { createHostPreflight } from '../../../../src/cluster/host/host-preflight.ts'
-import type { Wanted } from '../../../../src/cluster/desired/wanted.ts'
+import type { DesiredState } from '../../../../src/cluster/desired/desired-state.ts'
 import { createHostFiles } from '../../../../src/host/files.ts'
 import { createRunner } from '../../../../src/system/runner.ts'
 
@@ -25,7 +25,7 @@ async function listen(): Promise<{ port: number; close: () => Promise<void> }> {
   return { port, close: () => new Promise((resolve) => server.close(() => resolve())) }
 }
 
-const wantedWith = (config: string): Wanted => ({
+const wantedWith = (config: string): DesiredState => ({
   ...{ uid: 'u', name: 'plant', generation: 1, folder: '/', packs: [] },
   settings: { ntpServers: [], sshKeys: [] },
   kubernetes: { pack: 'edge-k8s', version: '1.34.4', config, stages: [] },

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type PreparedVariable, readWanted } from '../../../../src/cluster/desired/prepared.ts'
+import { type PreparedVariable, readDesired } from '../../../../src/cluster/desired/prepared.ts'
 import {
   createChangingCluster,
   posted,
@@ -55,7 +55,7 @@ it('a write that keeps the definition keeps Kubernetes, again and again, and its
     expect(store.current()?.summary).toMatchObject({ kubernetes: { version: '1.34.4' }, kubernetesOf: 2 })
     expect(revisions.find(generation)?.sensitive).toContain(token)
   }
-  expect((await readWanted(store.current()!)).kubernetes.config).toBe('new')
+  expect((await readDesired(store.current()!)).kubernetes.config).toBe('new')
 })
 
 it('another definition brings its own Kubernetes, and is compared with the one that runs', async () => {

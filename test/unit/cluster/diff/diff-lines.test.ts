@@ -34,7 +34,7 @@ describe('the lines of two texts', () => {
 describe('the values of packs', () => {
   const secret = 'first line\nsecond line'
   const side = (values: string): DiffSide => ({
-    wanted: wantedCluster({ packs: [{ ...wantedPack('web'), digest: values }] }),
+    desired: wantedCluster({ packs: [{ ...wantedPack('web'), digest: values }] }),
     definition: { name: 'shop', version: '1.0.0', sha256: values },
     profiles: [
       {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { diffClusters, type DiffSide } from '../../../../src/cluster/desired/diff.ts'
-import type { Wanted, WantedPack } from '../../../../src/cluster/desired/wanted.ts'
+import type { DesiredState, DesiredPack } from '../../../../src/cluster/desired/desired-state.ts'
 import type { ClusterProfileDetail } from '../../../../src/definition/schemas.ts'
 import { wantedCluster, wantedPack } from '../../../support/cluster-parts.ts'
 
-const web: WantedPack = {
+const web: DesiredPack = {
   ...wantedPack('web', 1),
   namespaces: [{ name: 'shop', labels: { a: '1', b: '2' }, annotations: {} }],
   manifests: [
@@ -31,8 +31,8 @@ const profile = (
   ...{ profileDescription: '', profileTags: '', packs, variables },
 })
 
-const side = (more: Partial<Wanted> = {}, other: Partial<DiffSide> = {}): DiffSide => ({
-  wanted: wantedCluster({ packs: [network, web], ...more }),
+const side = (more: Partial<DesiredState> = {}, other: Partial<DiffSide> = {}): DiffSide => ({
+  desired: wantedCluster({ packs: [network, web], ...more }),
   definition: { name: 'shop', version: '1.0.0', sha256: 'aa' },
   profiles: [profile([shownPack('system'), shownPack('network'), shownPack('web')])],
   given: [],
@@ -40,7 +40,7 @@ const side = (more: Partial<Wanted> = {}, other: Partial<DiffSide> = {}): DiffSi
 })
 
 /** The web pack with another digest, as prepare makes it for any change of what is installed. */
-const webWith = (more: Partial<WantedPack>): WantedPack => ({ ...web, digest: 'another', ...more })
+const webWith = (more: Partial<DesiredPack>): DesiredPack => ({ ...web, digest: 'another', ...more })
 const onlyPack = (after: DiffSide, before = side()) => {
   const { packs } = diffClusters(before, after)
   expect(packs).toHaveLength(1)
@@ -76,7 +76,7 @@ describe('the diff of two revisions of a cluster', () => {
     ])
   })
 
-  it.each<[string, Partial<WantedPack>, object]>([
+  it.each<[string, Partial<DesiredPack>, object]>([
     [
       'a changed, an added and a removed manifest',
       {
@@ -130,7 +130,7 @@ describe('the diff of two revisions of a cluster', () => {
   })
 
   it('of a pack that an earlier version prepared, which has no sums, says only whether the content differs', () => {
-    const strip = (pack: WantedPack): WantedPack => ({
+    const strip = (pack: DesiredPack): DesiredPack => ({
       ...pack,
       manifests: pack.manifests.map(({ name, namespace, file }) => ({ name, namespace, file })),
       charts: pack.charts.map(({ name, version, release, namespace, file, valuesFile }) => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { diffClusters, maskDiff, type DiffSide } from '../../../../src/cluster/desired/diff.ts'
-import type { WantedPack } from '../../../../src/cluster/desired/wanted.ts'
+import type { DesiredPack } from '../../../../src/cluster/desired/desired-state.ts'
 import type { ClusterProfileDetail } from '../../../../src/definition/schemas.ts'
 import { createHideOf } from '../../../../src/definition/slots/secrets.ts'
 import { wantedCluster, wantedPack } from '../../../support/cluster-parts.ts'
@@ -19,14 +19,14 @@ const profiles: readonly ClusterProfileDetail[] = [
   },
 ]
 
-const side = (packs: readonly WantedPack[], more: Partial<DiffSide> = {}): DiffSide => ({
-  wanted: wantedCluster({ packs: [...packs] }),
+const side = (packs: readonly DesiredPack[], more: Partial<DiffSide> = {}): DiffSide => ({
+  desired: wantedCluster({ packs: [...packs] }),
   definition: { name: 'shop', version: '1.0.0', sha256: 'aa' },
   ...{ profiles, given: [], ...more },
 })
 
 /** A pack with a secret in each place that comes from a definition. */
-const packOf = (secret: string, more: Partial<WantedPack> = {}): WantedPack => ({
+const packOf = (secret: string, more: Partial<DesiredPack> = {}): DesiredPack => ({
   ...wantedPack('web'),
   digest: `digest of ${secret}`,
   namespaces: [{ name: `space-${secret}`, labels: { [`key-${secret}`]: secret }, annotations: {} }],
@@ -97,7 +97,7 @@ const places: readonly (readonly [string, (secret: string) => DiffSide])[] = [
     'Kubernetes, the node and the settings of the host',
     (secret) =>
       side([], {
-        wanted: wantedCluster({
+        desired: wantedCluster({
           kubernetes: { pack: 'edge-k8s', version: `1.34.4-${secret}`, config: secret, stages: [] },
           node: { ...wantedCluster().node, name: secret, labels: { [secret]: secret } },
           settings: { ntpServers: [`${secret}.example`], sshKeys: [`ssh-ed25519 AAAA ${secret}`] },
@@ -133,7 +133,7 @@ describe('a diff for the API', () => {
   it('keeps the words of the API, even where a secret is one of them', () => {
     const diff = diffClusters(
       side([packOf(old)]),
-      side([packOf(present)], { wanted: wantedCluster({ packs: [packOf(present)] }) }),
+      side([packOf(present)], { desired: wantedCluster({ packs: [packOf(present)] }) }),
     )
     const words = createHideOf(['changed', 'added', 'removed', 'manifests', 'charts', 'pack'])
     const shown = maskDiff(diff, words)

@@ -4,11 +4,11 @@ import {
   configToMigrate,
   kubeadmConfig,
   usesIPv6,
-  type KubeadmWanted,
+  type DesiredKubeadm,
 } from '../../../../src/cluster/engine/kubeadm-config.ts'
 import { parsePackConfig } from '../../../../src/cluster/engine/pack-config.ts'
 
-const wantedOf = (config: string, node: Partial<KubeadmWanted['node']> = {}): KubeadmWanted => ({
+const wantedOf = (config: string, node: Partial<DesiredKubeadm['node']> = {}): DesiredKubeadm => ({
   name: 'plant',
   kubernetes: { pack: 'edge-k8s', version: '1.34.4', config, stages: [] },
   node: {
@@ -20,7 +20,7 @@ const wantedOf = (config: string, node: Partial<KubeadmWanted['node']> = {}): Ku
 const parseAll = (text: string) =>
   parseAllDocuments(text).map((each) => each.toJS() as Readonly<Record<string, unknown>>)
 
-function made(config: string, node?: Partial<KubeadmWanted['node']>) {
+function made(config: string, node?: Partial<DesiredKubeadm['node']>) {
   const wanted = wantedOf(config, node)
   const values = parseAll(kubeadmConfig(wanted, parsePackConfig(wanted.kubernetes)))
   const [init, cluster, kubelet, proxy] = values

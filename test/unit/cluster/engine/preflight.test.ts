@@ -3,9 +3,9 @@ import {
   createEnginePreflight,
   type EnginePreflightOptions,
 } from '../../../../src/cluster/engine/preflight.ts'
-import type { Wanted, WantedKubernetes } from '../../../../src/cluster/desired/wanted.ts'
+import type { DesiredState, DesiredKubernetes } from '../../../../src/cluster/desired/desired-state.ts'
 
-const wantedOf = (kubernetes: Partial<WantedKubernetes>): Wanted => ({
+const wantedOf = (kubernetes: Partial<DesiredKubernetes>): DesiredState => ({
   ...{ uid: 'c', name: 'plant', generation: 1, folder: '/c', packs: [] },
   settings: { ntpServers: [], sshKeys: [] },
   kubernetes: { pack: 'edge-k8s', version: '1.34.4', config: '', stages: [], ...kubernetes },
@@ -15,7 +15,7 @@ const wantedOf = (kubernetes: Partial<WantedKubernetes>): Wanted => ({
   },
 })
 
-async function check(kubernetes: Partial<WantedKubernetes>, change: Partial<EnginePreflightOptions> = {}) {
+async function check(kubernetes: Partial<DesiredKubernetes>, change: Partial<EnginePreflightOptions> = {}) {
   const preflight = createEnginePreflight({
     programs: {
       find: async (name) => ({ kind: 'host', path: `/usr/bin/${name}` }),

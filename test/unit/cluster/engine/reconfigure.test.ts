@@ -4,7 +4,7 @@ import { parseRunningTasks } from '../../../../src/cluster/engine/node-container
 import { configurationDigest } from '../../../../src/cluster/engine/configured.ts'
 import { nodePatch, type NodeObject } from '../../../../src/cluster/engine/reconfigure.ts'
 import { isSteady, proxyConfiguration } from '../../../../src/cluster/engine/proxy.ts'
-import type { Taint } from '../../../../src/cluster/desired/wanted.ts'
+import type { Taint } from '../../../../src/cluster/desired/desired-state.ts'
 import { wantedCluster } from '../../../support/cluster-parts.ts'
 
 const nothing = { labels: [], taints: [] }

@@ -5,11 +5,11 @@ import { beforeEach, expect, it, onTestFinished } from 'vitest'
 import { addressUnitText } from '../../../../src/cluster/host/address.ts'
 import { createClusterHost } from '../../../../src/cluster/host/create-cluster-host.ts'
 import { emptyHost, noSetting, type Observed } from '../../../../src/cluster/loop/observed.ts'
-import type { Wanted } from '../../../../src/cluster/desired/wanted.ts'
+import type { DesiredState } from '../../../../src/cluster/desired/desired-state.ts'
 import { createHostFiles } from '../../../../src/host/files.ts'
 
 const virtualAddress = { address: '10.77.0.50', networkInterface: 'eth0' }
-const wantedWith = (virtual: Wanted['node']['virtualAddress']): Wanted => ({
+const wantedWith = (virtual: DesiredState['node']['virtualAddress']): DesiredState => ({
   ...{ uid: 'u', name: 'plant', generation: 1, folder: '/', packs: [] },
   settings: { ntpServers: [], sshKeys: [] },
   kubernetes: { pack: 'edge-k8s', version: '1.34.4', config: 'networks', stages: [] },

@@ -53,7 +53,7 @@ const hide = createHideOf(['correct horse'])
 type Input = Partial<Parameters<typeof applicationsOf>[0]>
 const packsOf = (more: Input) =>
   applicationsOf({
-    ...{ profiles: [profile], wanted, given: [], observed: emptyHost, records: [], steps: [], hide },
+    ...{ profiles: [profile], desired: wanted, given: [], observed: emptyHost, records: [], steps: [], hide },
     ...more,
   }).clusterProfileTemplates[0]?.packs ?? []
 const webOf = (more: Input) => packsOf(more)[2]
@@ -62,7 +62,15 @@ const applied = { ...newPack(web.id), appliedDigest: web.digest, partDigest: web
 describe('the applications of a cluster', () => {
   it('are the profiles with all their packs, also those of the infrastructure', () => {
     const [template] = applicationsOf({
-      ...{ profiles: [profile], wanted, given: [], observed: undefined, records: [], steps: [], hide },
+      ...{
+        profiles: [profile],
+        desired: wanted,
+        given: [],
+        observed: undefined,
+        records: [],
+        steps: [],
+        hide,
+      },
     }).clusterProfileTemplates
     expect(template).toMatchObject({
       ...{ uid: 'p1', name: 'shop', type: 'cluster', version: '2.0.0', description: 'All of it' },
@@ -79,7 +87,7 @@ describe('the applications of a cluster', () => {
     const image = 'example.com/correct horse:1'
     const given = { ...web, images: [image] }
     const steps = [step('a', { state: 'failed', reason: `cannot pull ${image}` })]
-    const [, , shown] = packsOf({ wanted: wantedCluster({ packs: [given] }), steps })
+    const [, , shown] = packsOf({ desired: wantedCluster({ packs: [given] }), steps })
     expect(JSON.stringify(shown)).not.toContain('correct horse')
     expect(shown?.contents.map(({ name }) => name)).toContain('example.com/********:1')
     expect(shown?.conditions[1]?.message).toBe('Do a: cannot pull example.com/********:1')
@@ -102,7 +110,7 @@ describe('the applications of a cluster', () => {
       { name: 'fixed', profileUid: '', value: '' },
     ]
     const [template] = applicationsOf({
-      ...{ wanted, given, observed: undefined, records: [], steps: [], hide },
+      ...{ desired: wanted, given, observed: undefined, records: [], steps: [], hide },
       profiles: [{ ...profile, variables }],
     }).clusterProfileTemplates
     expect(template?.variables.map(({ name, value }) => `${name} ${value}`)).toEqual([

@@ -3,11 +3,11 @@ import { doneOf } from '../../../../src/cluster/packs/create-pack-work.ts'
 import { keysOf, packSteps, removeSteps } from '../../../../src/cluster/packs/pack-steps.ts'
 import { newPack, type PackRecord } from '../../../../src/cluster/packs/pack-store.ts'
 import type { PackObserved } from '../../../../src/cluster/loop/observed.ts'
-import type { WantedPack } from '../../../../src/cluster/desired/wanted.ts'
+import type { DesiredPack } from '../../../../src/cluster/desired/desired-state.ts'
 import { wantedCluster, wantedPack } from '../../../support/cluster-parts.ts'
 
 const tools = { helm: '/opt/helm', kubeconfig: '/etc/admin.conf' }
-const shop: WantedPack = {
+const shop: DesiredPack = {
   ...wantedPack('shop'),
   namespaces: [{ name: 'shop', labels: { team: 'a' }, annotations: { note: 'b' } }],
   charts: [
@@ -25,8 +25,8 @@ const [namespaces, chart, manifests, available] = [
   'pack p1/shop available',
 ]
 const rules = { apiVersion: 'v1', kind: 'ConfigMap', name: 'rules', namespace: 'shop' }
-const cluster = (...packs: WantedPack[]) => wantedCluster({ packs, folder: '/state/1' })
-const stepsOf = (pack: WantedPack, observed?: PackObserved) =>
+const cluster = (...packs: DesiredPack[]) => wantedCluster({ packs, folder: '/state/1' })
+const stepsOf = (pack: DesiredPack, observed?: PackObserved) =>
   packSteps(tools, cluster(pack), pack, observed).map(({ key }) => key)
 const observedOf = (record: PackRecord, isAvailable = false): PackObserved => ({
   ...record,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { lookAtObject, whyPodsFail } from '../../../../src/cluster/packs/objects.ts'
+import { observeObject, whyPodsFail } from '../../../../src/cluster/packs/objects.ts'
 import { webhookIn, createWorkloadWatch } from '../../../../src/cluster/packs/availability.ts'
 import {
   KubernetesError,
@@ -49,7 +49,7 @@ describe('why a workload is not available', () => {
       event('web-1', '2026-01-31T08:00:09Z', 'Readiness probe failed: 503', 'spec.containers{a}'),
       event('other', '2026-01-31T09:00:00Z', 'of another pod'),
     )
-    expect((await lookAtObject(client, entry, never)).message).toBe(
+    expect((await observeObject(client, entry, never)).message).toBe(
       'Deployment shop/web: 0 of 1 pods exist; pod web-1: container a: Readiness probe failed: 503',
     )
   })

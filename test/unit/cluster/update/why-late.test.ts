@@ -34,7 +34,7 @@ describe('why a revision has to go', () => {
       if (pods[id] === 'throws') throw new Error('the API server is gone')
       return pods[id] ?? ''
     }
-    const input = { reason, wanted, observed: lateHost(), steps: [], whyNot, ...more }
+    const input = { reason, desired: wanted, observed: lateHost(), steps: [], whyNot, ...more }
     return {
       asked,
       said: whyLate({ ...input, signal: new AbortController().signal }),

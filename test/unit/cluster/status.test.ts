@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { ageOf } from '../../../src/cluster/api/details.ts'
 import type { Observed, VersionChange } from '../../../src/cluster/loop/observed.ts'
 import { tell } from '../../../src/cluster/loop/seen.ts'
-import { standingOf, type StandingInput } from '../../../src/cluster/loop/states.ts'
+import { statusOf, type StatusInput } from '../../../src/cluster/loop/status.ts'
 import type { StepRecord } from '../../../src/cluster/loop/step-store.ts'
 import {
   appliedPack,
@@ -35,10 +35,10 @@ const step = (more: Partial<StepRecord>): StepRecord => ({
   ...{ failures: 0, reason: '', startedAt: 0, endedAt: null, retryMs: null, cursor: 0 },
   ...more,
 })
-const stands = (more: Partial<StandingInput>) => {
-  const { state, phase, reason, health } = standingOf({
+const stands = (more: Partial<StatusInput>) => {
+  const { state, phase, reason, health } = statusOf({
     ...{
-      wanted,
+      desired: wanted,
       observed: emptyHost,
       isDeleting: false,
       hasRun: false,
@@ -58,7 +58,7 @@ const failed = step({ state: 'failed', failures: 1, reason: 'the port 6443 is ta
 const down: Observed = { ...running, packs: new Map([[web.id, appliedPack(web, false)]]) }
 const notReady = withEngine({ node: { name: 'node-1', isReady: false, message: 'no network' } })
 
-it.each<[string, Partial<StandingInput>, string[]]>([
+it.each<[string, Partial<StatusInput>, string[]]>([
   ['steps run', { steps: [step({})] }, ['Provisioning', 'Provisioning', 'Set up']],
   ['the node is Ready and a pack moves', { observed: down }, ['Provisioning', 'Provisioned']],
   [
@@ -176,7 +176,7 @@ it.each([
 ])('of %i packs that are not applied the first is named, and the others are counted', (number, reason) => {
   const packs = [web, wantedPack('shop'), wantedPack('till')].slice(0, number)
   const host = { ...running, packs: new Map() }
-  expect(stands({ wanted: wantedCluster({ packs }), observed: host })[2]).toBe(reason)
+  expect(stands({ desired: wantedCluster({ packs }), observed: host })[2]).toBe(reason)
 })
 
 describe('events', () => {
@@ -186,9 +186,9 @@ describe('events', () => {
     hasRun = false,
     isDeleting = false,
   ) => {
-    const standing = standingOf({
+    const standing = statusOf({
       ...{
-        wanted,
+        desired: wanted,
         observed,
         isDeleting,
         hasRun,
@@ -199,7 +199,13 @@ describe('events', () => {
         silentMs: 0,
       },
     })
-    const { events, seen } = tell(before, { wanted, observed, standing, isDeleting, stuck: '' })
+    const { events, seen } = tell(before, {
+      desired: wanted,
+      observed,
+      status: standing,
+      isDeleting,
+      stuck: '',
+    })
     return { reasons: events.map(({ reason }) => reason), seen }
   }
 
@@ -275,7 +281,13 @@ describe('the settings of the host', () => {
   const due = { isApplied: false, isDue: true }
   const standing = { state: 'Running', phase: 'Running', reason: '', health: { status: 'Healthy' } } as const
   const toldOf = (observed: Observed, before: Parameters<typeof tell>[0], of = withSettings) => {
-    const { events, seen } = tell(before, { wanted: of, observed, standing, isDeleting: false, stuck: '' })
+    const { events, seen } = tell(before, {
+      desired: of,
+      observed,
+      status: standing,
+      isDeleting: false,
+      stuck: '',
+    })
     const own = events.filter(({ reason }) => /^(Ntp|Ssh)/.test(reason))
     return { said: own.map(({ reason, message }) => `${reason}: ${message}`), seen }
   }

@@ -1,10 +1,10 @@
 import type { Observed, PackObserved } from './observed.ts'
 import type { clusterPhases, clusterStates } from '../schemas.ts'
 import type { StepRecord } from './step-store.ts'
-import { shownPack, type Wanted } from '../desired/wanted.ts'
+import { shownPack, type DesiredState } from '../desired/desired-state.ts'
 
 /** How the cluster stands, for the API. */
-export interface Standing {
+export interface ClusterStatus {
   readonly state: (typeof clusterStates)[number]
   readonly phase: (typeof clusterPhases)[number]
   /** What is done or waited for, or why it failed; may be empty. */
@@ -13,19 +13,19 @@ export interface Standing {
 }
 
 /** Accepted; nothing was started. */
-export const pending: Standing = {
+export const pending: ClusterStatus = {
   ...{ state: 'Provisioning', phase: 'Pending', reason: 'accepted; nothing was started yet' },
   health: { status: 'Unhealthy', reason: 'the cluster is being set up' },
 }
 
 /** Another revision is begun. */
-export const begun: Standing = {
+export const started: ClusterStatus = {
   ...{ state: 'Provisioning', phase: 'Pending', reason: 'a revision is begun' },
   health: { status: 'Unhealthy', reason: 'the cluster is being changed' },
 }
 
-export interface StandingInput {
-  readonly wanted: Wanted
+export interface StatusInput {
+  readonly desired: DesiredState
   readonly observed: Observed
   readonly isDeleting: boolean
   /** The cluster was Running with this generation. */
@@ -44,17 +44,17 @@ export interface StandingInput {
 const silentTooLongMs = 60_000
 
 /** The state of the cluster by the table of docs/operations.md, "The cluster". Pure. */
-export function standingOf(input: StandingInput): Standing {
-  const { wanted, observed, isDeleting, hasRun, isUpdate, stuck, steps, planned, silentMs } = input
+export function statusOf(input: StatusInput): ClusterStatus {
+  const { desired: desired, observed, isDeleting, hasRun, isUpdate, stuck, steps, planned, silentMs } = input
   const failed = steps.filter(
     ({ state, failures, key }) => state !== 'done' && failures > 0 && planned.has(key),
   )
   const running = steps.find(({ state }) => state === 'running')
   const failure = failed.map(({ title, reason }) => `${title}: ${reason}`).join('; ')
-  const cause = controlPlaneCause(wanted, observed)
+  const cause = controlPlaneCause(desired, observed)
   const doing = [cause, failure || running?.title || ''].filter(Boolean).join('; ')
-  const trouble = troubleOf(wanted, observed)
-  const health: Standing['health'] =
+  const trouble = troubleOf(desired, observed)
+  const health: ClusterStatus['health'] =
     trouble === '' && failure === ''
       ? { status: 'Healthy' }
       : { status: 'Unhealthy', reason: trouble || failure }
@@ -69,7 +69,7 @@ export function standingOf(input: StandingInput): Standing {
     return { state: 'Error', phase: 'Failed', reason: doing, health }
   if (isSilent)
     return { state: 'Error', phase: 'Unknown', reason: cause || 'the API server does not answer', health }
-  const isRunning = hasRun || trouble === '' || (isUpdate && blockerOf(wanted, observed) === '')
+  const isRunning = hasRun || trouble === '' || (isUpdate && blockerOf(desired, observed) === '')
   if (isRunning) return { state: 'Running', phase: 'Running', reason: '', health }
   const isReady = observed.engine.node?.isReady === true
   const phase = isReady ? 'Provisioned' : 'Provisioning'
@@ -78,7 +78,7 @@ export function standingOf(input: StandingInput): Standing {
 
 /** What of this host is another one than the control plane was made for, so that it cannot run; empty if nothing. */
 const controlPlaneCause = (
-  { node }: Wanted,
+  { node }: DesiredState,
   { engine: { controlPlane, followsHostName }, missingAddress = '' }: Observed,
 ): string => {
   if (missingAddress !== '') return missingAddress
@@ -87,28 +87,28 @@ const controlPlaneCause = (
     : ''
 }
 
-const goingAway: Standing['health'] = { status: 'Unhealthy', reason: 'the cluster is being deleted' }
+const goingAway: ClusterStatus['health'] = { status: 'Unhealthy', reason: 'the cluster is being deleted' }
 
 /** What is not as a running cluster has it, as far as is known; empty if nothing. */
-export const troubleOf = (wanted: Wanted, observed: Observed): string =>
-  lackOf(wanted, observed, ({ isAvailable }) => isAvailable) || (observed.engine.addonTrouble ?? '')
+export const troubleOf = (desired: DesiredState, observed: Observed): string =>
+  lackOf(desired, observed, ({ isAvailable }) => isAvailable) || (observed.engine.addonTrouble ?? '')
 
 /**
  * What keeps an update from being Running: as `troubleOf`, without packs that were available as they are wanted and went down, and without
  * CoreDNS and kube-proxy, which are of the cluster that ran before.
  */
-export const blockerOf = (wanted: Wanted, observed: Observed): string =>
-  lackOf(wanted, observed, ({ wasAvailable }) => wasAvailable)
+export const blockerOf = (desired: DesiredState, observed: Observed): string =>
+  lackOf(desired, observed, ({ wasAvailable }) => wasAvailable)
 
-function lackOf(wanted: Wanted, observed: Observed, isDone: (pack: PackObserved) => boolean): string {
+function lackOf(desired: DesiredState, observed: Observed, isDone: (pack: PackObserved) => boolean): string {
   const { engine, packs, isAddressHeld, settings } = observed
   if (engine.controlPlane !== 'complete') return 'the control plane is not set up'
   if (engine.change?.phase === 'restoring') return `Kubernetes ${engine.change.from} is being restored`
   if (engine.change) return `Kubernetes is being changed from ${engine.change.from} to ${engine.change.to}`
-  if (engine.version !== wanted.kubernetes.version)
-    return `Kubernetes ${engine.version} is not ${wanted.kubernetes.version} yet`
+  if (engine.version !== desired.kubernetes.version)
+    return `Kubernetes ${engine.version} is not ${desired.kubernetes.version} yet`
   if (!engine.isConfigured) return 'the configuration of Kubernetes is not applied'
-  const cause = controlPlaneCause(wanted, observed)
+  const cause = controlPlaneCause(desired, observed)
   if (cause !== '') return cause
   if (!isAddressHeld) return 'this host does not hold the virtual address'
   for (const unit of ['containerd', 'kubelet'] as const)
@@ -116,13 +116,13 @@ function lackOf(wanted: Wanted, observed: Observed, isDone: (pack: PackObserved)
   if (engine.api !== 'answers') return 'the API server does not answer'
   if (!engine.node) return 'the node is not registered'
   if (!engine.node.isReady) return `the node ${engine.node.name} is not ready: ${engine.node.message}`
-  const missing = wanted.packs.flatMap(({ id, digest }) => {
+  const missing = desired.packs.flatMap(({ id, digest }) => {
     const seen = packs.get(id)
     if (seen?.appliedDigest !== digest) return [`${shownPack(id)} is not applied`]
     return isDone(seen) ? [] : [`${shownPack(id)}: ${seen.message}`]
   })
   for (const id of packs.keys())
-    if (!wanted.packs.some((pack) => pack.id === id)) missing.push(`${shownPack(id)} is not removed`)
+    if (!desired.packs.some((pack) => pack.id === id)) missing.push(`${shownPack(id)} is not removed`)
   if (missing.length === 0) {
     // What no step can do is said by a condition; it keeps no workload from running.
     if (settings.ntpServers.isDue) return 'the NTP servers of the host are not as they are wanted'

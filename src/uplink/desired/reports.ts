@@ -3,7 +3,7 @@ import { formatTime } from '../../base/time.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import { type Answer, type Call, waitAfter } from '../client.ts'
-import type { WantedStatus } from './follow.ts'
+import type { DesiredStatus } from './follow.ts'
 
 /** A condition as the wire has it. */
 export interface ReportedCondition {
@@ -41,7 +41,7 @@ export type Deliver = (
 
 export interface ReportsOptions {
   readonly read: () => Promise<ClusterReport | undefined>
-  readonly wanted: () => WantedStatus
+  readonly desired: () => DesiredStatus
   readonly agentVersion: string
   /** 0 up to 1. */
   readonly random: () => number
@@ -78,7 +78,7 @@ const most = {
 export function createReports(options: ReportsOptions): Reports {
   const { clock, random, log, agentVersion } = options
   /** Hashes of what the platform has, or has refused, by path. */
-  const told = new Map<string, string>()
+  const reported = new Map<string, string>()
   let isBeatDue = false
   let isDue = false
   let from = -Infinity
@@ -86,7 +86,7 @@ export function createReports(options: ReportsOptions): Reports {
   let readAt = -Infinity
   let transition = { reason: '', status: '', at: 0 }
 
-  function conditionOf({ condition }: WantedStatus): ReportedCondition[] {
+  function conditionOf({ condition }: DesiredStatus): ReportedCondition[] {
     if (!condition) return []
     const { status, reason, message, number } = condition
     if (status !== transition.status) transition = { reason, status, at: clock.now() }
@@ -102,7 +102,7 @@ export function createReports(options: ReportsOptions): Reports {
     ]
   }
 
-  function bodiesOf(uid: string, status: WantedStatus, report: ClusterReport | undefined) {
+  function bodiesOf(uid: string, status: DesiredStatus, report: ClusterReport | undefined) {
     const isGone = status.condition?.reason === 'Deleted' || status.condition?.reason === 'DeletedOnHost'
     const path = `/v1/spectroclusters/${uid}`
     const heartbeat = {
@@ -150,7 +150,7 @@ export function createReports(options: ReportsOptions): Reports {
   }
 
   async function sendAll(deliver: Deliver, mayGoOn: () => boolean): Promise<Answer | undefined> {
-    const status = options.wanted()
+    const status = options.desired()
     const { uid } = status
     // A platform that wants nothing any more has forgotten the cluster that it had deleted.
     const isOver = status.number === undefined && status.condition?.reason === 'Deleted'
@@ -169,7 +169,7 @@ export function createReports(options: ReportsOptions): Reports {
       }
       const isHeartbeat = path.endsWith('/heartbeat')
       const sum = hash('sha256', JSON.stringify(body), 'hex')
-      if (told.get(path) === sum && !(isHeartbeat && isBeatDue)) continue
+      if (reported.get(path) === sum && !(isHeartbeat && isBeatDue)) continue
       const answer = await deliver({ method, path, body })
       if (answer.cause?.kind === 'busy') {
         deferrals++
@@ -179,7 +179,7 @@ export function createReports(options: ReportsOptions): Reports {
       }
       // The platform does not know the cluster on this host, as one that was restored; the next heartbeat asks again.
       if (answer.status === 404) {
-        told.clear()
+        reported.clear()
         isBeatDue = false
         return undefined
       }
@@ -191,9 +191,9 @@ export function createReports(options: ReportsOptions): Reports {
       if (isRefused)
         log.error({ path, cause: answer.cause?.message }, 'the platform refused a report of the cluster')
       deferrals = 0
-      told.set(path, sum)
+      reported.set(path, sum)
       if (isHeartbeat) isBeatDue = false
-      if (answer.lacksKubeconfig) told.delete(kubeconfigOf(uid))
+      if (answer.lacksKubeconfig) reported.delete(kubeconfigOf(uid))
     }
     return undefined
   }
@@ -203,7 +203,7 @@ export function createReports(options: ReportsOptions): Reports {
   return {
     beat: () => void (isBeatDue = true),
     forget() {
-      for (const path of told.keys()) if (!path.endsWith('/kubeconfig')) told.delete(path)
+      for (const path of reported.keys()) if (!path.endsWith('/kubeconfig')) reported.delete(path)
       isDue = true
     },
     wake: () => void (isDue = true),

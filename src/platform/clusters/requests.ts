@@ -10,9 +10,9 @@ import type { Configuration, Pool, ClusterStore, ClusterRecord } from './store.t
 import type { HostRecord } from '../hosts/store.ts'
 import type { Profiles } from '../profiles/profiles.ts'
 import type { ProfileRecord } from '../profiles/store.ts'
-import type { Wish, ExaminedWish } from './examine-wish.ts'
+import type { ClusterRequest, ExaminedRequest } from './examine-request.ts'
 import { givenIn } from './values.ts'
-import type { WantedIndex } from './downloads.ts'
+import type { DesiredIndex } from './downloads.ts'
 import { setBackMs } from '../../base/time.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { platformErrors } from '../codes.ts'
@@ -72,16 +72,22 @@ function toPool({ poolConfig = {}, cloudConfig }: PoolEntity, hostUid: string): 
   }
 }
 
-interface WishesOptions {
+interface ClusterRequestsOptions {
   readonly store: Pick<ClusterStore, 'hasName'>
-  readonly index: Pick<WantedIndex, 'clusterOn'>
+  readonly index: Pick<DesiredIndex, 'clusterOn'>
   readonly profiles: Pick<Profiles, 'findUsable'>
   readonly findHost: (uid: string) => HostRecord | undefined
   readonly findHostByOwnId: (hostUid: string) => HostRecord | undefined
 }
 
 /** Reads what requests wish for; what is wrong with it is a part of the wish. */
-export function createWishes({ store, index, profiles, findHost, findHostByOwnId }: WishesOptions) {
+export function createClusterRequests({
+  store,
+  index,
+  profiles,
+  findHost,
+  findHostByOwnId,
+}: ClusterRequestsOptions) {
   /** The profiles that are named, and what is wrong with them. */
   function findProfiles(entities: readonly ProfileEntity[], projectUid: string) {
     const problems: ClusterProblem[] = []
@@ -114,7 +120,7 @@ export function createWishes({ store, index, profiles, findHost, findHostByOwnId
   }
 
   /** The wish of a creation. @param uid of the cluster */
-  function wishOf(entity: EdgeNativeClusterEntity, projectUid: string, uid: string): Wish {
+  function requestOf(entity: EdgeNativeClusterEntity, projectUid: string, uid: string): ClusterRequest {
     const { metadata, spec } = entity
     const entities = spec.profiles ?? []
     const { found, problems } = findProfiles(entities, projectUid)
@@ -154,7 +160,7 @@ export function createWishes({ store, index, profiles, findHost, findHostByOwnId
     ]
   }
 
-  return { wishOf, findProfiles }
+  return { requestOf, findProfiles }
 }
 
 /** What a cluster has for its whole life, but for what its host has refused. */
@@ -188,8 +194,8 @@ export function correctedEndpoint(
 
 /** The problems of a wish in the published shape, and as they are. */
 export function toValidation(
-  wish: Wish,
-  { problems, isPossible, templates }: ExaminedWish,
+  request: ClusterRequest,
+  { problems, isPossible, templates }: ExaminedRequest,
 ): ClusterValidatorResponse {
   const resultsOf = (found: readonly ClusterProblem[], name: string, displayName: string) => ({
     ...{ name, displayName },
@@ -197,7 +203,7 @@ export function toValidation(
   })
   const errors = problems.filter(({ severity }) => severity === 'error')
   const ofPools = errors.filter(({ path = '' }) => path.startsWith('spec.machinepoolconfig'))
-  const pool = wish.configuration.spec.cloudConfig.spec.machinePoolConfig[0].name ?? ''
+  const pool = request.configuration.spec.cloudConfig.spec.machinePoolConfig[0].name ?? ''
   return {
     ...{ isPossible, problems: [...problems] },
     machinePools: { results: ofPools.length > 0 ? [resultsOf(ofPools, pool, pool)] : [] },
@@ -223,7 +229,7 @@ const saidOf = ({ conditions, number }: Said): string | undefined =>
     ?.reason
 
 /** Whether the host is known to have begun with the deletion. */
-export const hasBegunDeletion = (cluster: Said): boolean =>
+export const hasStartedDeletion = (cluster: Said): boolean =>
   ['Deleting', 'Deleted'].includes(saidOf(cluster) ?? '') ||
   ['Deleting', 'Deleted'].includes(cluster.heartbeat?.state ?? '')
 
@@ -235,9 +241,9 @@ const silentMs = 3_600_000
 
 /** @throws AppError HostNotSilent for a host that was heard within the last hour */
 export function requireSilent(host: HostRecord | undefined, now: number): void {
-  const heardAt = host?.health?.at ?? host?.createdAt ?? 0
+  const lastSeenAt = host?.health?.at ?? host?.createdAt ?? 0
   // A host that is heard is so again within a minute after the clock was set back; one that is gone would not be silent for years.
-  if (now - heardAt < silentMs && heardAt - now <= setBackMs)
+  if (now - lastSeenAt < silentMs && lastSeenAt - now <= setBackMs)
     throw new AppError(
       platformErrors.HostNotSilent,
       `${host?.name ?? 'the host'} was heard within the last hour; delete without forceDelete`,

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
-import type { KeptWanted } from '../../../../src/uplink/wanted/wanted-store.ts'
+import type { KeptOrder } from '../../../../src/uplink/desired/desired-store.ts'
 import { bundleProgram } from '../../../support/bundle-program.ts'
 import { deliveryOf, playDownload } from '../../../support/played-download.ts'
 import { createRandom, noise } from '../../../support/random.ts'
@@ -28,7 +28,7 @@ it('a daemon that is killed at any moment of a download and of what follows it l
   platform.cutAfter = 2_500_000
   const kept = () => {
     const file = join(state, 'platform/wanted.json')
-    return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as KeptWanted) : undefined
+    return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as KeptOrder) : undefined
   }
   const random = createRandom(1)
   let kills = 0

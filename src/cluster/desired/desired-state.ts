@@ -2,24 +2,24 @@
  * What a cluster shall be: made once from what was posted and from the definition, with all variables and macros resolved. Data
  * only. It contains secrets, so it stays in the state folder.
  */
-export interface Wanted {
+export interface DesiredState {
   readonly uid: string
   readonly name: string
   /** One more with each accepted change. */
   readonly generation: number
   /** Folder of this generation: the copy of the definition and the prepared files of the packs; only root may read it. */
   readonly folder: string
-  readonly kubernetes: WantedKubernetes
-  readonly node: WantedNode
+  readonly kubernetes: DesiredKubernetes
+  readonly node: DesiredNode
   /** All packs in the order of their installation; of the layers `os` and `k8s` only those with manifests, charts or namespaces. */
-  readonly packs: readonly WantedPack[]
-  readonly settings: WantedSettings
+  readonly packs: readonly DesiredPack[]
+  readonly settings: DesiredSettings
   /** Type of each pack of the definition, by `id`, for replies: spectro, helm, manifest or oci. A cluster of 0.1.0 or before has none. */
   readonly packTypes?: Readonly<Record<string, string>>
 }
 
 /** Settings of the host that belong to the cluster; an empty list leaves the host as it is. */
-export interface WantedSettings {
+export interface DesiredSettings {
   /** Names or addresses of the servers from which the host takes its time. */
   readonly ntpServers: readonly string[]
   /** Public keys, a line each as in sshd(8), "AUTHORIZED_KEYS FILE FORMAT". */
@@ -27,7 +27,7 @@ export interface WantedSettings {
 }
 
 /** The Kubernetes pack. */
-export interface WantedKubernetes {
+export interface DesiredKubernetes {
   /** Name of the pack, for example `edge-k8s`; it decides the engine. */
   readonly pack: string
   /** Without `v`, for example `1.34.4`. */
@@ -39,7 +39,7 @@ export interface WantedKubernetes {
 }
 
 /** This host as a node. */
-export interface WantedNode {
+export interface DesiredNode {
   /** Name of the node in Kubernetes. */
   readonly name: string
   /** Address at which the API server of this host listens. */
@@ -62,7 +62,7 @@ export interface Taint {
 }
 
 /** A pack with everything that is installed of it. */
-export interface WantedPack {
+export interface DesiredPack {
   /** Unique in the cluster and stable over updates: `packIdOf`. */
   readonly id: string
   readonly profileUid: string
@@ -74,16 +74,16 @@ export interface WantedPack {
   readonly order: number
   /** SHA-256, hex, over all that is applied: an equal digest means that nothing has to be applied. */
   readonly digest: string
-  readonly namespaces: readonly WantedNamespace[]
-  readonly manifests: readonly WantedManifest[]
-  readonly charts: readonly WantedChart[]
+  readonly namespaces: readonly DesiredNamespace[]
+  readonly manifests: readonly DesiredManifest[]
+  readonly charts: readonly DesiredChart[]
   /**
    * Names of custom resource definitions among the manifests that the charts do not bring: they are applied before the charts, which may
    * need their kinds. Undefined where there are no charts.
    */
   readonly definitions?: readonly string[]
   /** Its pods are evicted before a change of it is applied; absent where they are not. */
-  readonly drain?: WantedDrain
+  readonly drain?: DesiredDrain
   /** Images of the pack as they are pulled. */
   readonly images: readonly string[]
 }
@@ -96,20 +96,20 @@ export const packIdOf = (profileUid: string, name: string, displayName: string):
 export const shownPack = (id: string): string => id.slice(id.indexOf('/') + 1)
 
 /** How the pods of a pack are evicted. */
-export interface WantedDrain {
+export interface DesiredDrain {
   /** Label selector of the pods; empty for all pods of its workloads. */
   readonly podSelector: string
   /** They are deleted, whatever a PodDisruptionBudget says. */
   readonly isEvictionDisabled: boolean
 }
 
-export interface WantedNamespace {
+export interface DesiredNamespace {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
 }
 
-export interface WantedManifest {
+export interface DesiredManifest {
   readonly name: string
   /** For objects that name none. */
   readonly namespace: string
@@ -122,7 +122,7 @@ export interface WantedManifest {
   readonly sum?: string
 }
 
-export interface WantedChart {
+export interface DesiredChart {
   readonly name: string
   readonly version: string
   readonly release: string
@@ -141,8 +141,8 @@ export interface WantedChart {
 
 /** What a deletion and the API need of the wanted cluster, also where its folder is damaged. */
 export interface ClusterSummary {
-  readonly kubernetes: Pick<WantedKubernetes, 'pack' | 'version'>
-  readonly node: WantedNode
+  readonly kubernetes: Pick<DesiredKubernetes, 'pack' | 'version'>
+  readonly node: DesiredNode
   readonly definition: { readonly name: string; readonly version: string; readonly sha256: string }
   /**
    * The revision that brought Kubernetes and its configuration, where that is not what the definition has: the packs of this one went back, and a

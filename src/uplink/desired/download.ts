@@ -11,7 +11,7 @@ import { readRegularFile } from '../../system/regular-file.ts'
 import { createDiskRoom } from '../../upload/disk-room.ts'
 import { ForeignReply } from '../../outgoing/failures.ts'
 import { OwnFailure, type Fetch, type Fetched, type FetchFailure } from '../fetch.ts'
-import { sumIn } from './wanted-store.ts'
+import { sumIn } from './desired-store.ts'
 
 /** How far a download is. */
 export interface DownloadProgress {
@@ -198,13 +198,13 @@ export function createDownload(options: DownloadOptions): Download {
       { path, token, headers: { accept: 'application/x-tar', ...(kept && from > 0 ? range : {}) } },
       signal,
       async (reply) => {
-        const begun = await begin(reply, etag, from > 0 ? kept : undefined).catch((error: unknown) => {
+        const started = await begin(reply, etag, from > 0 ? kept : undefined).catch((error: unknown) => {
           const isForeign = error instanceof ForeignReply
           part.isOther = isForeign && reply.status === 206
           throw isForeign ? error : new OwnFailure(error)
         })
-        await receive(reply.body, begun)
-        return begun
+        await receive(reply.body, started)
+        return started
       },
     )
     if ('done' in answer) return verified(answer.done)

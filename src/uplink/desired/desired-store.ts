@@ -55,7 +55,7 @@ const keptOutcomes = [
 ] as const
 
 /** The newest thing that the platform wanted and that this host has dealt with. */
-export interface KeptWanted {
+export interface KeptOrder {
   /** Of the platform; empty where what came could not be read. */
   readonly tenantUid: string
   /** Of the cluster; empty where what came could not be read. */
@@ -73,27 +73,27 @@ export interface KeptWanted {
 }
 
 /** `platform/wanted.json` in the state folder. */
-export interface WantedStore {
-  current(): KeptWanted | undefined
+export interface DesiredStore {
+  current(): KeptOrder | undefined
   /** On the disk when its promise is fulfilled. @throws the system's error */
-  put(wanted: KeptWanted): Promise<void>
+  put(desired: KeptOrder): Promise<void>
 }
 
 const mostBytes = 65_536
 const longestMessage = 8_192
 
 /** Opens the store. A file that cannot be read counts as none: what the platform wants is then fetched again, and found to be there already. */
-export async function openWantedStore(stateDirectory: string, log: Logger): Promise<WantedStore> {
+export async function openDesiredStore(stateDirectory: string, log: Logger): Promise<DesiredStore> {
   const folder = join(stateDirectory, platformFolder)
   const file = join(folder, wantedFile)
-  let current = await readWanted(stateDirectory).catch((error: unknown) => {
+  let current = await readKeptOrder(stateDirectory).catch((error: unknown) => {
     log.warn({ err: error }, 'what the platform wanted last cannot be read; it is fetched again')
     return undefined
   })
   return {
     current: () => current,
-    async put(wanted) {
-      const next = { ...wanted, message: wanted.message.slice(0, longestMessage) }
+    async put(desired) {
+      const next = { ...desired, message: desired.message.slice(0, longestMessage) }
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await replaceFile(file, `${JSON.stringify(next)}\n`, 0o600)
       await syncFolder(stateDirectory)
@@ -109,7 +109,7 @@ const wantedFile = 'wanted.json'
  * @returns undefined where nothing is kept, or not as it was written
  * @throws the system's error
  */
-export async function readWanted(stateDirectory: string): Promise<KeptWanted | undefined> {
+export async function readKeptOrder(stateDirectory: string): Promise<KeptOrder | undefined> {
   const found = await readRegularFile(join(stateDirectory, platformFolder, wantedFile), mostBytes).catch(
     (error: unknown) => {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
@@ -119,16 +119,16 @@ export async function readWanted(stateDirectory: string): Promise<KeptWanted | u
   return found && parse(found.bytes.toString())
 }
 
-function parse(text: string): KeptWanted | undefined {
+function parse(text: string): KeptOrder | undefined {
   try {
-    const found = JSON.parse(text) as Partial<Record<keyof KeptWanted, unknown>>
+    const found = JSON.parse(text) as Partial<Record<keyof KeptOrder, unknown>>
     const texts = [found.tenantUid, found.uid, found.name, found.etag, found.message]
     const numbers = [found.number, found.accepted, found.revision]
     const isWhole =
       texts.every((each) => typeof each === 'string') &&
       numbers.every((each) => Number.isSafeInteger(each)) &&
       (keptOutcomes as readonly unknown[]).includes(found.outcome)
-    return isWhole ? (found as KeptWanted) : undefined
+    return isWhole ? (found as KeptOrder) : undefined
   } catch {
     return undefined
   }

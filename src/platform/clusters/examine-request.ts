@@ -3,7 +3,7 @@ import type { ExaminedCluster } from '../../definition/examination/protocol.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { platformErrors } from '../codes.ts'
 import type { PlatformSettings } from '../config.ts'
-import type { Asker, Examinations } from '../examinations.ts'
+import type { ExaminationCaller, Examinations } from '../examinations.ts'
 import type { HostRecord } from '../hosts/store.ts'
 import type { PackRecord } from '../packs/store.ts'
 import type { Packs } from '../packs/packs.ts'
@@ -17,7 +17,7 @@ import type { RunningPacks } from './check-configuration.ts'
 import { plainValues, type Given } from './values.ts'
 
 /** What a cluster shall be. */
-export interface Wish {
+export interface ClusterRequest {
   readonly uid: string
   readonly projectUid: string
   readonly name: string
@@ -34,7 +34,7 @@ export interface Wish {
   readonly problems: readonly ClusterProblem[]
 }
 
-export interface ExaminedWish {
+export interface ExaminedRequest {
   /** Errors first. */
   readonly problems: readonly ClusterProblem[]
   readonly isPossible: boolean
@@ -44,7 +44,7 @@ export interface ExaminedWish {
   requireSame(): void
 }
 
-export interface ExamineWishOptions {
+export interface ExamineRequestOptions {
   readonly profiles: Pick<Profiles, 'packsOf' | 'sourceOf' | 'findUsable'>
   readonly packs: Pick<Packs, 'folderOf' | 'has'>
   readonly examinations: Pick<Examinations, 'cluster'>
@@ -60,11 +60,11 @@ const mostProblems = 100
  * Checks all of a wish, and builds its definition into a folder where that is asked for and there is no error.
  * @throws AppError ClusterChanged, and those of the examination
  */
-export type ExamineWish = (
-  wish: Wish,
+export type ExamineRequest = (
+  request: ClusterRequest,
   how: { readonly folder: string; readonly isBuilt: boolean },
-  asker: Asker,
-) => Promise<ExaminedWish>
+  caller: ExaminationCaller,
+) => Promise<ExaminedRequest>
 
 export const changedMeanwhile = () =>
   new AppError(
@@ -72,24 +72,24 @@ export const changedMeanwhile = () =>
     'the cluster, or what it is made of, was changed meanwhile; send the request again',
   )
 
-export function createExamineWish(options: ExamineWishOptions): ExamineWish {
+export function createExamineRequest(options: ExamineRequestOptions): ExamineRequest {
   const { profiles, packs, examinations, settings, tenantUid } = options
-  return async (wish, { folder, isBuilt }, asker) => {
-    const { uid, name, number, host, configuration, given } = wish
-    const present = wish.profiles.map((profile) => profiles.packsOf(profile))
-    const templates = wish.profiles.map((profile, index) => toTemplate(profile, present[index] ?? []))
+  return async (request, { folder, isBuilt }, caller) => {
+    const { uid, name, number, host, configuration, given } = request
+    const present = request.profiles.map((profile) => profiles.packsOf(profile))
+    const templates = request.profiles.map((profile, index) => toTemplate(profile, present[index] ?? []))
     const own = [
-      ...wish.problems,
+      ...request.problems,
       ...configurationProblems(configuration, host),
-      ...packProblems(templates, wish.running),
+      ...packProblems(templates, request.running),
     ]
     const used = present.flat().filter((pack): pack is PackRecord => pack !== undefined)
     const folders = [...new Set(used.map((pack) => packs.folderOf(pack)))]
     // The files of a profile that is changed, and of a pack that is deleted, go.
     const requireSame = () => {
-      const isSame = wish.profiles.every(
+      const isSame = request.profiles.every(
         ({ uid: profileUid, filesUid }) =>
-          profiles.findUsable(profileUid, wish.projectUid)?.filesUid === filesUid,
+          profiles.findUsable(profileUid, request.projectUid)?.filesUid === filesUid,
       )
       if (!isSame || !used.every(packs.has)) throw changedMeanwhile()
     }
@@ -97,7 +97,7 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
     const endpoint =
       configuration.spec.cloudConfig.spec.clusterConfig.controlPlaneEndpoint?.host?.trim() ?? ''
     const found: ExaminedCluster =
-      wish.profiles.length === 0
+      request.profiles.length === 0
         ? { problems: [] }
         : await examinations
             .cluster(
@@ -109,7 +109,7 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
                   reserveBytes: settings.reserveBytes,
                   packs: folders,
                 },
-                profiles: wish.profiles.map((profile) => profiles.sourceOf(profile)),
+                profiles: request.profiles.map((profile) => profiles.sourceOf(profile)),
                 facts: {
                   ...{ clusterName: name, clusterUid: uid },
                   clusterKubevip: endpoint || (host?.reported.hostAddress ?? ''),
@@ -118,7 +118,7 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
                   ? { wanted: { number, cluster: { uid, name }, tenantUid, configuration } }
                   : {}),
               },
-              asker,
+              caller,
               requireSame,
             )
             .catch((error: unknown) => {
@@ -129,9 +129,9 @@ export function createExamineWish(options: ExamineWishOptions): ExamineWish {
     // What the settings of Kubernetes are known for: loaded with the first cluster, as on hosts.
     const { fixedSettingProblems, newClusterProblems } = await import('./check-host.ts')
     const { kubernetes } = found
-    const configured = wish.running?.configured
+    const configured = request.running?.configured
     const ofKubernetes = [
-      ...(kubernetes && host && !wish.running
+      ...(kubernetes && host && !request.running
         ? newClusterProblems(kubernetes, host, nodeAddressOf(configuration, host))
         : []),
       ...(kubernetes && configured ? fixedSettingProblems(kubernetes, configured) : []),

@@ -9,7 +9,7 @@ import { pinHolder } from './creation.ts'
 import type { Revision } from './revisions.ts'
 import type { RevisionStore } from './revisions.ts'
 
-export interface UpkeepOptions {
+export interface FileSyncOptions {
   readonly store: Pick<ClusterStore, 'current'>
   readonly revisions: RevisionStore
   readonly content: Pick<ContentAccess, 'renewPins'>
@@ -27,7 +27,7 @@ export interface UpkeepOptions {
  * Keeps what belongs to a cluster as its revisions say: the pins of its content, as after a loss of `pins.json`; the copy of what is stored
  * of the active revision; the folders of revisions. Lets go what a killed daemon kept for a cluster which was not accepted.
  */
-export interface Upkeep {
+export interface FileSync {
   /** Never fails: what cannot be done now is done by the next run. */
   run(): Promise<void>
 }
@@ -36,7 +36,7 @@ const mostRevisions = 10
 // The running one, and the one that a rollback goes back to: many writes in a row leave more than the newest ten behind.
 const mostGood = 2
 
-export function createUpkeep(options: UpkeepOptions): Upkeep {
+export function createFileSync(options: FileSyncOptions): FileSync {
   const { store, revisions, content, followCopy, copies, isComplete, inTurn, log } = options
 
   async function retain(record: ClusterRecord): Promise<void> {

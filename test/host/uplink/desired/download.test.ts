@@ -15,7 +15,7 @@ import { buffer } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readEncrypted } from '../../../../src/secrets/encrypted-file.ts'
 import { createFetch } from '../../../../src/uplink/fetch.ts'
-import { createDownload, type DownloadOptions } from '../../../../src/uplink/wanted/download.ts'
+import { createDownload, type DownloadOptions } from '../../../../src/uplink/desired/download.ts'
 import { deliveryOf, playDownload, type DeliveryWish } from '../../../support/played-download.ts'
 import { noise } from '../../../support/random.ts'
 

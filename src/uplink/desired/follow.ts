@@ -1,8 +1,8 @@
 import type { EncryptedFile } from '../../secrets/encrypted-file.ts'
 import type { Logger } from '../../system/log.ts'
 import { waitAfter } from '../client.ts'
-import type { Announcement, KeptWanted, WantedStore } from './wanted-store.ts'
-import { decide, type ClusterNow, type WantedCondition } from './decide.ts'
+import type { Announcement, KeptOrder, DesiredStore } from './desired-store.ts'
+import { decide, type ClusterNow, type DesiredCondition } from './decide.ts'
 import type { Download, DownloadProgress, DownloadResult } from './download.ts'
 import { DeliveryRefused, readDelivery, type Delivery } from './read-delivery.ts'
 
@@ -23,7 +23,7 @@ export interface ClusterToFollow {
 }
 
 export interface FollowOptions {
-  readonly store: WantedStore
+  readonly store: DesiredStore
   readonly download: Download
   readonly cluster: ClusterToFollow
   /** Bytes of a definition. */
@@ -45,7 +45,7 @@ export interface FollowOptions {
 }
 
 /** Which cluster the platform wants, and how far that is. */
-export interface WantedStatus {
+export interface DesiredStatus {
   /** Undefined before anything was downloaded. */
   readonly uid: string | undefined
   readonly name: string | undefined
@@ -55,7 +55,7 @@ export interface WantedStatus {
   readonly accepted: number
   /** The newest number of this cluster that was dealt with, also by a refusal; 0 for none. */
   readonly seen: number
-  readonly condition: WantedCondition | undefined
+  readonly condition: DesiredCondition | undefined
   /** While something is being downloaded. */
   readonly download: DownloadProgress | undefined
 }
@@ -69,7 +69,7 @@ export interface Follow {
   /** The cluster may have changed. */
   wake(): void
   run(): Promise<void>
-  status(): WantedStatus
+  status(): DesiredStatus
 }
 
 const longestPauseMs = 300_000
@@ -81,11 +81,11 @@ export function createFollow(options: FollowOptions): Follow {
   const { store, download, cluster, random, stopping, log } = options
   let announced: Announcement | undefined
   /** Whether a heartbeat has said since the start what is wanted. */
-  let isTold = false
+  let isReported = false
   // What was missing at the last stop may be there by now.
   let hasNewContent = true
   let seenEtag: string | undefined
-  let condition: WantedCondition | undefined
+  let condition: DesiredCondition | undefined
   /** The cluster that the condition is about. */
   let conditionUid: string | undefined
   /** What is being applied. */
@@ -97,9 +97,9 @@ export function createFollow(options: FollowOptions): Follow {
   /** Ends also a rest after a failure: something else is wanted. */
   let next = new AbortController()
 
-  const wantedUid = () => announced?.uid ?? (store.current()?.uid || undefined)
+  const desiredUid = () => announced?.uid ?? (store.current()?.uid || undefined)
 
-  function set(found: WantedCondition | undefined, uid: string | undefined): void {
+  function set(found: DesiredCondition | undefined, uid: string | undefined): void {
     const isNew = uid !== conditionUid || JSON.stringify(found) !== JSON.stringify(condition)
     condition = found
     conditionUid = uid
@@ -109,14 +109,14 @@ export function createFollow(options: FollowOptions): Follow {
   /** @returns how long to rest, milliseconds */
   async function turn(): Promise<number> {
     const input = { announced, hasNewContent, seenEtag, tenantUid: options.tenantUid() }
-    const about = wantedUid()
+    const about = desiredUid()
     const decision = decide({ ...input, kept: store.current(), cluster: cluster.current() })
     switch (decision.kind) {
       case 'rest':
         failures = 0
         subject = undefined
         set(decision.condition, about)
-        if (isTold && !isWaiting(announced, store.current())) await download.discard()
+        if (isReported && !isWaiting(announced, store.current())) await download.discard()
         return Infinity
       case 'note':
         await store.put(decision.kept)
@@ -137,11 +137,11 @@ export function createFollow(options: FollowOptions): Follow {
     return Math.max(leastMs, waitAfter(failures, random(), retryAfter, longestPauseMs))
   }
 
-  async function fetch(wanted: Announcement): Promise<number> {
-    const { etag, number } = wanted
-    const about = wantedUid()
+  async function fetch(desired: Announcement): Promise<number> {
+    const { etag, number } = desired
+    const about = desiredUid()
     const present = await download.wholeFile(etag)
-    if (present !== undefined) return read(present, wanted)
+    if (present !== undefined) return read(present, desired)
     const [path, token] = [options.path(), options.token()]
     if (path === undefined || token === undefined) {
       // The heartbeat after the next login comes back to it.
@@ -163,7 +163,7 @@ export function createFollow(options: FollowOptions): Follow {
       isDownloading = false
       running = undefined
     }
-    if (result.kind === 'whole') return read(result.file, wanted)
+    if (result.kind === 'whole') return read(result.file, desired)
     if (result.kind === 'sumWrong') {
       log.error({ number }, 'what was downloaded from the platform had another sum, and was thrown away')
       const message = 'what was downloaded had another sum, and was thrown away; it is tried again'
@@ -178,18 +178,18 @@ export function createFollow(options: FollowOptions): Follow {
   }
 
   /** What has come whole is read, and handed to the cluster. */
-  async function read(file: EncryptedFile, wanted: Announcement): Promise<number> {
-    const { number, etag } = wanted
+  async function read(file: EncryptedFile, desired: Announcement): Promise<number> {
+    const { number, etag } = desired
     const kept = store.current()
     const base = { number, etag, accepted: kept?.accepted ?? 0, revision: kept?.revision ?? 0 }
     let delivery: Delivery
     try {
       delivery = await readDelivery(file, options.limitBytes)
-      requireMeant(delivery, wanted, options.tenantUid())
+      requireMeant(delivery, desired, options.tenantUid())
     } catch (error) {
       if (!(error instanceof DeliveryRefused)) throw error
       const message = `what was downloaded ${error.message}`
-      await end({ ...refusedAs(wanted, kept, options.tenantUid()), outcome: 'refused', message })
+      await end({ ...refusedAs(desired, kept, options.tenantUid()), outcome: 'refused', message })
       return 0
     }
     const { uid, name, tenantUid } = delivery
@@ -220,7 +220,7 @@ export function createFollow(options: FollowOptions): Follow {
   }
 
   /** Keeps what came of it; after that nothing of what was downloaded is needed, unless content is missing. */
-  async function end(kept: KeptWanted): Promise<void> {
+  async function end(kept: KeptOrder): Promise<void> {
     await store.put(kept)
     failures = 0
     if (kept.outcome !== 'contentMissing') await download.discard()
@@ -235,7 +235,7 @@ export function createFollow(options: FollowOptions): Follow {
         next.abort()
       }
       announced = found
-      isTold = true
+      isReported = true
       rest.abort()
     },
     contentChanged() {
@@ -259,7 +259,7 @@ export function createFollow(options: FollowOptions): Follow {
     },
     status() {
       const kept = store.current()
-      const uid = subject?.uid ?? wantedUid()
+      const uid = subject?.uid ?? desiredUid()
       const isKept = kept !== undefined && kept.uid === uid
       const name = subject?.name ?? (isKept ? kept.name || undefined : undefined)
       const progress = isDownloading ? download.progress() : undefined
@@ -274,15 +274,15 @@ export function createFollow(options: FollowOptions): Follow {
 }
 
 /** Whether what was downloaded is applied when its content has come. */
-const isWaiting = (announced: Announcement | undefined, kept: KeptWanted | undefined) =>
+const isWaiting = (announced: Announcement | undefined, kept: KeptOrder | undefined) =>
   kept?.outcome === 'contentMissing' && kept.etag === announced?.etag
 
 /** What is kept of a delivery that could not be read: it is of the platform of this host, whatever was wanted before. */
 function refusedAs(
   { uid, number, etag }: Announcement,
-  kept: KeptWanted | undefined,
+  kept: KeptOrder | undefined,
   platform: string | undefined,
-): Omit<KeptWanted, 'outcome' | 'message'> {
+): Omit<KeptOrder, 'outcome' | 'message'> {
   const isKnown = platform !== undefined && platform !== ''
   const tenantUid = isKnown ? platform : (kept?.tenantUid ?? '')
   const isSame = kept?.tenantUid === tenantUid && [undefined, kept.uid].includes(uid)
@@ -297,11 +297,11 @@ const mostPauseMs = 86_400_000
 /** @throws DeliveryRefused */
 function requireMeant(
   { number, tenantUid, uid }: Delivery,
-  wanted: Announcement,
+  desired: Announcement,
   platform: string | undefined,
 ): void {
-  if (number !== wanted.number) throw new DeliveryRefused(`has the number ${number}, not ${wanted.number}`)
-  if (wanted.uid !== undefined && uid !== wanted.uid)
+  if (number !== desired.number) throw new DeliveryRefused(`has the number ${number}, not ${desired.number}`)
+  if (desired.uid !== undefined && uid !== desired.uid)
     throw new DeliveryRefused('is another cluster than the heartbeat says')
   if (![undefined, '', tenantUid].includes(platform))
     throw new DeliveryRefused('is of another platform than the one of this host')

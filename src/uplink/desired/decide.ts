@@ -1,4 +1,4 @@
-import type { Announcement, KeptWanted } from './wanted-store.ts'
+import type { Announcement, KeptOrder } from './desired-store.ts'
 import type { wantedReasons } from '../schemas.ts'
 
 /** The cluster of this host, as far as what the platform wants depends on it. */
@@ -21,7 +21,7 @@ export interface ClusterNow {
 type RevisionOutcome = 'waiting' | 'held' | 'applying' | 'good' | 'failed' | 'rolledBack' | 'superseded'
 
 /** How far what the platform wants is: the condition `Wanted` of the cluster there. */
-export interface WantedCondition {
+export interface DesiredCondition {
   readonly status: 'True' | 'False' | 'Unknown'
   readonly reason: (typeof wantedReasons)[number]
   /** For operators; secrets are masked. May be empty. */
@@ -31,12 +31,12 @@ export interface WantedCondition {
 }
 
 /** All that a decision depends on. */
-export interface WantedInput {
+export interface DesiredInput {
   /** What the last heartbeat has announced; undefined for nothing, and before the first one. */
   readonly announced: Announcement | undefined
   /** Of the platform of this host; undefined where it is not known. */
   readonly tenantUid: string | undefined
-  readonly kept: KeptWanted | undefined
+  readonly kept: KeptOrder | undefined
   readonly cluster: ClusterNow | undefined
   /** Whether content has come since content was missing. */
   readonly hasNewContent: boolean
@@ -45,15 +45,15 @@ export interface WantedInput {
 }
 
 export type Decision =
-  | { readonly kind: 'rest'; readonly condition: WantedCondition | undefined }
+  | { readonly kind: 'rest'; readonly condition: DesiredCondition | undefined }
   | { readonly kind: 'fetch' }
   /** What is kept becomes this; nothing is done. */
-  | { readonly kind: 'note'; readonly kept: KeptWanted }
+  | { readonly kind: 'note'; readonly kept: KeptOrder }
   /** The deletion that the platform wanted has ended. */
-  | { readonly kind: 'gone'; readonly kept: KeptWanted }
+  | { readonly kind: 'gone'; readonly kept: KeptOrder }
 
 /** What is to be done about what the platform wants. Pure. */
-export function decide(input: WantedInput): Decision {
+export function decide(input: DesiredInput): Decision {
   const { announced, tenantUid, kept, cluster } = input
   const isGone = kept?.outcome === 'deleting' && cluster?.uid !== kept.uid
   if (isGone) return { kind: 'gone', kept: { ...kept, outcome: 'deleted' } }
@@ -67,10 +67,10 @@ export function decide(input: WantedInput): Decision {
   // Of this platform, or of this cluster, nothing was wanted before.
   if (!kept || isOtherTenant || (announced.uid !== undefined && announced.uid !== kept.uid)) {
     // A cluster of which nothing is known may be the wanted one: the file with what is kept may be lost.
-    const mayBeWanted = kept === undefined && announced.uid === undefined
-    const isWanted = announced.uid !== undefined && announced.uid === cluster?.uid
+    const mayBeDesired = kept === undefined && announced.uid === undefined
+    const isDesired = announced.uid !== undefined && announced.uid === cluster?.uid
     if (kept && announced.etag === input.seenEtag) return rest(newer(announced, kept))
-    return !cluster || mayBeWanted || isWanted || isDeletion
+    return !cluster || mayBeDesired || isDesired || isDeletion
       ? { kind: 'fetch' }
       : rest(exists(announced.number, cluster))
   }
@@ -96,7 +96,7 @@ export function decide(input: WantedInput): Decision {
 }
 
 /** Whether the newest revision was wanted on this host, and the platform does not know of it. */
-const isChangedHere = (cluster: ClusterNow | undefined, kept: KeptWanted): boolean =>
+const isChangedHere = (cluster: ClusterNow | undefined, kept: KeptOrder): boolean =>
   cluster?.uid === kept.uid &&
   !cluster.isDeleting &&
   cluster.newest.platformNumber === null &&
@@ -106,17 +106,17 @@ const isChangedHere = (cluster: ClusterNow | undefined, kept: KeptWanted): boole
 
 /** The condition of what is kept, while nothing is being done. Pure. */
 export function conditionOf(
-  kept: KeptWanted | undefined,
+  kept: KeptOrder | undefined,
   cluster: ClusterNow | undefined,
   announced?: Announcement,
-): WantedCondition | undefined {
+): DesiredCondition | undefined {
   const isDeletion = announced?.isDeletion === true && announced.etag === kept?.etag
   return kept && { ...judge(kept, cluster, isDeletion), number: kept.number }
 }
 
-type Judgement = Omit<WantedCondition, 'number'>
+type Judgement = Omit<DesiredCondition, 'number'>
 
-function judge(kept: KeptWanted, cluster: ClusterNow | undefined, isDeletion: boolean): Judgement {
+function judge(kept: KeptOrder, cluster: ClusterNow | undefined, isDeletion: boolean): Judgement {
   const { message } = kept
   const own = cluster?.uid === kept.uid ? cluster : undefined
   switch (kept.outcome) {
@@ -145,7 +145,7 @@ function judge(kept: KeptWanted, cluster: ClusterNow | undefined, isDeletion: bo
 const hasFailed = ({ outcome }: Pick<Applied, 'outcome'>) => outcome === 'failed' || outcome === 'rolledBack'
 
 /** The revision that a number has made, or has found there after a newer one had failed. */
-const revisionOf = ({ revision }: KeptWanted, { newest, active }: ClusterNow): Applied =>
+const revisionOf = ({ revision }: KeptOrder, { newest, active }: ClusterNow): Applied =>
   revision === active.revision && revision !== newest.revision ? { ...active, reason: '' } : newest
 
 type Applied = Pick<ClusterNow['newest'], 'revision' | 'outcome' | 'reason'>
@@ -169,17 +169,17 @@ const deletedHere: Judgement = {
 const deletionAgain =
   'the platform wants it deleted, and this host waits: delete it there once more, or take the deletion back there'
 
-const newer = ({ number, isDeletion }: Announcement, kept: KeptWanted): WantedCondition => ({
+const newer = ({ number, isDeletion }: Announcement, kept: KeptOrder): DesiredCondition => ({
   ...{ status: 'False', reason: 'NewerOnHost', number },
   message: `the platform wants number ${number}, and this host has dealt with ${kept.number}, as where the platform was restored from an older backup; ${isDeletion === true ? deletionAgain : 'apply what is wanted again there'}`,
 })
 
-const exists = (number: number, { name }: Pick<ClusterNow, 'name'>): WantedCondition => ({
+const exists = (number: number, { name }: Pick<ClusterNow, 'name'>): DesiredCondition => ({
   ...{ status: 'False', reason: 'ClusterExists', number },
   message: `this host has the cluster ${name}, which is not the one that the platform wants; delete it on this host first`,
 })
 
-const words: Readonly<Record<WantedCondition['reason'], string>> = {
+const words: Readonly<Record<DesiredCondition['reason'], string>> = {
   Applied: 'the cluster is as it is wanted there',
   Downloading: 'what is wanted there is being downloaded',
   Applying: 'what is wanted there is being applied',
@@ -195,4 +195,4 @@ const words: Readonly<Record<WantedCondition['reason'], string>> = {
 }
 
 /** A condition in a few words, for the console: without text that came over the network. */
-export const wantedInWords = ({ reason }: WantedCondition): string => words[reason]
+export const conditionInWords = ({ reason }: DesiredCondition): string => words[reason]

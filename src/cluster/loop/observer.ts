@@ -13,15 +13,18 @@ import {
 import type { Observed } from './observed.ts'
 import { plan, type PlanParts, type Stage } from './plan.ts'
 import { tell } from './seen.ts'
-import { blockerOf, standingOf, type Standing } from './states.ts'
+import { blockerOf, statusOf, type ClusterStatus } from './status.ts'
 import type { StepStore } from './step-store.ts'
 import { verdictOf, type UpdateLimits, type Verdict } from './verdict.ts'
-import type { Wanted } from '../desired/wanted.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 
 /** How long the present revision has been applied; it counts by the monotonic clock, and begins anew with the daemon. */
 interface Progress {
   /** Notes a look. @returns the times until now, milliseconds */
-  look(generation: number, isInChange: boolean): { readonly inChangeMs: number; readonly elsewhereMs: number }
+  observe(
+    generation: number,
+    isInChange: boolean,
+  ): { readonly inChangeMs: number; readonly elsewhereMs: number }
   /** Begins anew. */
   reset(): void
 }
@@ -32,7 +35,7 @@ function createProgress(clock: Pick<Clock, 'monotonic'>): Progress {
   let inChangeMs = 0
   let elsewhereMs = 0
   return {
-    look(generation, isInChange) {
+    observe(generation, isInChange) {
       const now = clock.monotonic()
       if (known === generation) {
         if (isInChange) inChangeMs += now - lastAt
@@ -49,22 +52,22 @@ function createProgress(clock: Pick<Clock, 'monotonic'>): Progress {
   }
 }
 
-interface LooksOptions {
+interface ObserverOptions {
   readonly database: Database
-  readonly store: Pick<ClusterStore, 'current' | 'noteSeen' | 'noteStanding'>
+  readonly store: Pick<ClusterStore, 'current' | 'noteSeen' | 'noteStatus'>
   /** The cluster is Running with the active revision, for the first time or again; within a transaction. */
   readonly noteGood: (record: ClusterRecord) => void
   /** Whether the active revision is the last good one again, or its packs. */
   readonly isGoingBack: (record: ClusterRecord) => boolean
   /** Called with each look. */
-  readonly onLook: (look: Look) => void
+  readonly onObservation: (observation: Observation) => void
   readonly limits: UpdateLimits
   readonly steps: Pick<StepStore, 'list'>
   readonly parts: PlanParts
-  readonly observe: (wanted: Wanted, signal: AbortSignal) => Promise<Observed>
+  readonly observe: (desired: DesiredState, signal: AbortSignal) => Promise<Observed>
   readonly add: AddEvent
   /** What the cluster is said to be has changed. */
-  readonly onStanding: () => void
+  readonly onStatus: () => void
   /** Milliseconds between two looks while a step runs. */
   readonly pauseMs: number
   /** Aborted when a stop of the daemon begins. */
@@ -74,112 +77,112 @@ interface LooksOptions {
 }
 
 /** What is seen of the host, and how the cluster stands by it. */
-export interface Looks {
+export interface Observer {
   /** Begins with another cluster, or after a start. */
-  meet(record: ClusterRecord): void
+  reset(record: ClusterRecord): void
   /**
    * Looks at the host, plans, and tells what has changed.
    * @returns undefined where the cluster is another one meanwhile
    */
-  look(wanted: Wanted): Promise<Look | undefined>
+  observe(desired: DesiredState): Promise<Observation | undefined>
   /** Looks again and again while work is done, so that the state is never old. */
-  during<T>(wanted: Wanted | undefined, work: () => Promise<T>): Promise<T>
+  during<T>(desired: DesiredState | undefined, work: () => Promise<T>): Promise<T>
   /** What was seen last of a cluster; undefined before the first look at it. */
-  last(uid: string | undefined): Look | undefined
-  standing(record: ClusterRecord): Standing
+  last(uid: string | undefined): Observation | undefined
+  status(record: ClusterRecord): ClusterStatus
   /** Says why the cluster cannot be worked on, until it is looked at. */
   fail(reason: string): void
   /** Forgets a cluster that is gone. */
   forget(): void
 }
 
-export interface Look {
-  readonly wanted: Wanted
+export interface Observation {
+  readonly desired: DesiredState
   readonly observed: Observed
   readonly stages: readonly Stage[]
   readonly silentMs: number
   readonly verdict: Verdict
 }
 
-const longestLookMs = 30_000
+const longestObservationMs = 30_000
 
-export function createLooks(options: LooksOptions): Looks {
+export function createObserver(options: ObserverOptions): Observer {
   const { database, store, steps, parts, add, pauseMs, limits, stopping, clock, log } = options
   const progress = createProgress(clock)
-  let newest: Look | undefined
+  let newest: Observation | undefined
   /** Why the loop itself cannot continue. */
   let trouble: string | undefined
   /** Monotonic time of the last answer of the API server, or of the first look at one that never answered. */
   let answeredAt: number | undefined
 
-  const last = (uid: string | undefined) => (newest?.wanted.uid === uid ? newest : undefined)
+  const last = (uid: string | undefined) => (newest?.desired.uid === uid ? newest : undefined)
 
-  function standing(record: ClusterRecord): Standing {
+  function status(record: ClusterRecord): ClusterStatus {
     const seen = last(record.uid)
     const said = seen
-      ? standingOf({
-          ...{ wanted: seen.wanted, observed: seen.observed, silentMs: seen.silentMs },
+      ? statusOf({
+          ...{ desired: seen.desired, observed: seen.observed, silentMs: seen.silentMs },
           ...{ isDeleting: isDeleting(record), hasRun: hasRun(record), isUpdate: isUpdate(record) },
           ...{ steps: steps.list(), stuck: stuckOf(record, seen.verdict) },
           planned: new Set(seen.stages.flat().map(({ key }) => key)),
         })
-      : record.standing
+      : record.status
     if (trouble === undefined) return isDeleting(record) ? { ...said, ...deleting } : said
     const failed = isDeleting(record) ? deleting : ({ state: 'Error', phase: 'Failed' } as const)
     return { ...said, ...failed, reason: trouble }
   }
 
-  async function look(wanted: Wanted): Promise<Look | undefined> {
-    const signal = AbortSignal.any([stopping, AbortSignal.timeout(longestLookMs)])
-    const observed = await options.observe(wanted, signal)
+  async function observe(desired: DesiredState): Promise<Observation | undefined> {
+    const signal = AbortSignal.any([stopping, AbortSignal.timeout(longestObservationMs)])
+    const observed = await options.observe(desired, signal)
     const record = store.current()
-    if (record?.uid !== wanted.uid) return undefined
+    if (record?.uid !== desired.uid) return undefined
     const isSilent = observed.engine.controlPlane === 'complete' && observed.engine.api !== 'answers'
     const now = clock.monotonic()
     // Between two looks at a healthy cluster it may have been silent for as long as since its last answer.
     answeredAt = isSilent ? (answeredAt ?? now) : now
     const silentMs = now - answeredAt
     const stages = plan(parts, {
-      ...{ wanted, observed, isDeleting: isDeleting(record), hasRun: hasRun(record) },
+      ...{ desired, observed, isDeleting: isDeleting(record), hasRun: hasRun(record) },
       ...{ isUpdate: isUpdate(record), isRenewalAskedFor: isUnderWay(record.renewal) },
     })
     const planned = new Set(stages.flat().map(({ key }) => key))
     const verdict = verdictOf(
       {
-        ...{ record, observed, silentMs, trouble: blockerOf(wanted, observed) },
+        ...{ record, observed, silentMs, trouble: blockerOf(desired, observed) },
         isGoingBack: options.isGoingBack(record),
-        ...progress.look(record.generation, observed.engine.change !== undefined),
+        ...progress.observe(record.generation, observed.engine.change !== undefined),
         steps: steps.list().filter(({ key }) => planned.has(key)),
       },
       limits,
     )
-    newest = { wanted, observed, stages, silentMs, verdict }
-    options.onLook(newest)
+    newest = { desired, observed, stages, silentMs, verdict }
+    options.onObservation(newest)
     trouble = undefined
-    const stands = standing(record)
-    const told = tell(record.seen, {
-      ...{ wanted, observed, standing: stands, isDeleting: isDeleting(record) },
+    const stands = status(record)
+    const emitted = tell(record.seen, {
+      ...{ desired, observed, status: stands, isDeleting: isDeleting(record) },
       stuck: stuckOf(record, verdict),
     })
     const isFirstRun = stands.state === 'Running' && !hasRun(record)
-    const hasChanged = differ(told.seen, record.seen) || differ(stands, record.standing)
-    if (!isFirstRun && !hasChanged && told.events.length === 0) return newest
+    const hasChanged = differ(emitted.seen, record.seen) || differ(stands, record.status)
+    if (!isFirstRun && !hasChanged && emitted.events.length === 0) return newest
     database.transaction(() => {
-      for (const event of told.events) add(record, event)
-      store.noteSeen(told.seen)
-      store.noteStanding(stands)
+      for (const event of emitted.events) add(record, event)
+      store.noteSeen(emitted.seen)
+      store.noteStatus(stands)
       if (isFirstRun) options.noteGood(record)
     })
-    options.onStanding()
+    options.onStatus()
     return newest
   }
 
-  async function during<T>(wanted: Wanted | undefined, work: () => Promise<T>): Promise<T> {
-    if (!wanted) return work()
+  async function during<T>(desired: DesiredState | undefined, work: () => Promise<T>): Promise<T> {
+    if (!desired) return work()
     let timer: NodeJS.Timeout | undefined
     let looking: Promise<void> = Promise.resolve()
     const again = () => {
-      looking = look(wanted)
+      looking = observe(desired)
         .catch((error: unknown) => {
           log.debug({ err: error }, 'the cluster could not be looked at while a step runs')
         })
@@ -198,12 +201,12 @@ export function createLooks(options: LooksOptions): Looks {
   }
 
   return {
-    meet(record) {
+    reset(record) {
       newest = undefined
       progress.reset()
-      answeredAt = record.standing.phase === 'Unknown' ? -Infinity : undefined
+      answeredAt = record.status.phase === 'Unknown' ? -Infinity : undefined
     },
-    ...{ look, during, last, standing },
+    ...{ observe, during, last, status },
     fail: (reason) => void (trouble = reason),
     forget: () => void (newest = undefined),
   }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { decide, type ClusterNow, type WantedInput } from '../../../../src/uplink/wanted/decide.ts'
-import type { KeptWanted } from '../../../../src/uplink/wanted/wanted-store.ts'
+import { decide, type ClusterNow, type DesiredInput } from '../../../../src/uplink/desired/decide.ts'
+import type { KeptOrder } from '../../../../src/uplink/desired/desired-store.ts'
 
 const [uid, otherUid] = ['0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a11', '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a22']
 const announced = (number: number, sum = 'a', of?: string) => ({
   ...{ number, etag: `${number}-${sum.repeat(32)}`, uid: of },
 })
-const kept = (more: Partial<KeptWanted> = {}): KeptWanted => ({
+const kept = (more: Partial<KeptOrder> = {}): KeptOrder => ({
   ...{ tenantUid: 't1', uid, name: 'edge-1', number: 3, etag: announced(3).etag, outcome: 'applied' },
   ...{ message: '', accepted: 3, revision: 2, ...more },
 })
@@ -16,7 +16,7 @@ const cluster = (newest: Partial<ClusterNow['newest']> = {}, more: Partial<Clust
   active: { revision: newest.revision ?? 2, outcome: 'good' },
   ...more,
 })
-const on = (input: Partial<WantedInput>) => {
+const on = (input: Partial<DesiredInput>) => {
   const decision = decide({
     ...{ announced: undefined, tenantUid: 't1', kept: undefined, cluster: undefined },
     ...{ hasNewContent: false, seenEtag: undefined, ...input },
@@ -34,7 +34,7 @@ const wentBack = (newest: Partial<ClusterNow['newest']>) =>
   cluster({ revision: 3, outcome: 'rolledBack', ...newest }, { active: { revision: 2, outcome: 'good' } })
 
 describe('what is done about what the platform wants', () => {
-  it.each<[string, Partial<WantedInput>, string | undefined]>([
+  it.each<[string, Partial<DesiredInput>, string | undefined]>([
     ['nothing where nothing was ever wanted', {}, undefined],
     ['fetch the first', { announced: announced(1) }, 'fetch'],
     [

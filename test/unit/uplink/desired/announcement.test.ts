@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parseAnnouncement, sumIn } from '../../../../src/uplink/wanted/wanted-store.ts'
+import { parseAnnouncement, sumIn } from '../../../../src/uplink/desired/desired-store.ts'
 
 const sum = 'ab'.repeat(16)
 const uid = '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a11'

@@ -5,16 +5,16 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { createFetch } from '../../../../src/uplink/fetch.ts'
 import {
   parseAnnouncement,
-  openWantedStore,
-  type KeptWanted,
-} from '../../../../src/uplink/wanted/wanted-store.ts'
-import type { ClusterNow } from '../../../../src/uplink/wanted/decide.ts'
-import { createDownload } from '../../../../src/uplink/wanted/download.ts'
+  openDesiredStore,
+  type KeptOrder,
+} from '../../../../src/uplink/desired/desired-store.ts'
+import type { ClusterNow } from '../../../../src/uplink/desired/decide.ts'
+import { createDownload } from '../../../../src/uplink/desired/download.ts'
 import {
   createFollow,
   type ClusterToFollow,
   type DeliveryOutcome,
-} from '../../../../src/uplink/wanted/follow.ts'
+} from '../../../../src/uplink/desired/follow.ts'
 import { captureLog } from '../../../support/https-server.ts'
 import { clusterUid, deliveryOf, playDownload, tenantUid } from '../../../support/played-download.ts'
 
@@ -46,7 +46,7 @@ async function createWorld() {
   async function start() {
     const stop = new AbortController()
     const follow = createFollow({
-      store: await openWantedStore(stateDirectory, log),
+      store: await openDesiredStore(stateDirectory, log),
       download: createDownload({
         fetch: createFetch({ ...platform, now: () => Date.now(), timeoutMs: 5_000, idleMs: 5_000 }),
         key: Buffer.alloc(32),
@@ -89,7 +89,7 @@ async function createWorld() {
       reason: () => follow.status().condition?.reason,
     }
   }
-  const kept = () => JSON.parse(readFileSync(file, 'utf8')) as KeptWanted
+  const kept = () => JSON.parse(readFileSync(file, 'utf8')) as KeptOrder
   const running = (more: Partial<ClusterNow['newest']> = {}): ClusterNow => ({
     ...{ uid: clusterUid, name: 'edge-1', isDeleting: false },
     newest: { revision: 1, platformNumber: 1, outcome: 'good', reason: '', ...more },

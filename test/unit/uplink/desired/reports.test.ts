@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Answer } from '../../../../src/uplink/client.ts'
-import type { WantedStatus } from '../../../../src/uplink/wanted/follow.ts'
-import { createReports, type ClusterReport, type Deliver } from '../../../../src/uplink/wanted/reports.ts'
+import type { DesiredStatus } from '../../../../src/uplink/desired/follow.ts'
+import { createReports, type ClusterReport, type Deliver } from '../../../../src/uplink/desired/reports.ts'
 import { captureLog } from '../../../support/https-server.ts'
 import { createTurningClock } from '../../../support/turning-clock.ts'
 
@@ -22,11 +22,11 @@ function createWorld() {
     status: {
       ...{ uid, name: 'edge-1', number: 3, accepted: 3, seen: 4, download: undefined },
       condition: { status: 'True', reason: 'Applied', message: '', number: 3 },
-    } as WantedStatus,
+    } as DesiredStatus,
     answer: (() => ({ status: 204 })) as (path: string) => Answer,
   }
   const reports = createReports({
-    ...{ read: async () => world.report, wanted: () => world.status, agentVersion: '1.2.3' },
+    ...{ read: async () => world.report, desired: () => world.status, agentVersion: '1.2.3' },
     ...{ random: () => 0, clock, log },
   })
   const deliver: Deliver = async ({ path, body }) => {

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { largestDescription } from '../../../../src/definition/examination/protocol.ts'
 import { encryptFrom } from '../../../../src/secrets/encrypted-file.ts'
-import { DeliveryRefused, readDelivery } from '../../../../src/uplink/wanted/read-delivery.ts'
+import { DeliveryRefused, readDelivery } from '../../../../src/uplink/desired/read-delivery.ts'
 import { clusterUid, deliveryOf, tenantUid, type DeliveryWish } from '../../../support/played-download.ts'
 import type { RawMember } from '../../../support/tar-bytes.ts'
 

@@ -1,7 +1,7 @@
 import { describeForm } from '../../api/json-form.ts'
 import { indexTar, type IndexedMember } from '../../archive/tar-index.ts'
 import { withDefaults } from '../../archive/limits.ts'
-import { largestDescription, wantedCluster } from '../../definition/examination/protocol.ts'
+import { largestDescription, deliveredCluster } from '../../definition/examination/protocol.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { openEncrypted, readEncrypted, type EncryptedFile } from '../../secrets/encrypted-file.ts'
 
@@ -51,12 +51,12 @@ export async function readDelivery(file: EncryptedFile, limitBytes: number): Pro
     const limits = withDefaults({ members: 2, memberBytes: Math.max(limitBytes, largestDescription) })
     const members = [...(await indexTar(handle, limits).catch(refuseArchive))]
     const [head, definition, ...more] = members
-    if (!head || !isFile(head, (name) => name === wantedCluster) || more.length > 0)
-      throw new DeliveryRefused(`does not begin with ${wantedCluster}, or has other members`)
+    if (!head || !isFile(head, (name) => name === deliveredCluster) || more.length > 0)
+      throw new DeliveryRefused(`does not begin with ${deliveredCluster}, or has other members`)
     const [, { start, sizeBytes }] = head
     if (sizeBytes > largestDescription)
       throw new DeliveryRefused(
-        `has a ${wantedCluster} of ${sizeBytes} bytes; ${largestDescription} are allowed`,
+        `has a ${deliveredCluster} of ${sizeBytes} bytes; ${largestDescription} are allowed`,
       )
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(sizeBytes), 0, sizeBytes, start)
     if (bytesRead < sizeBytes) throw new DeliveryRefused('ends too early')
@@ -86,18 +86,18 @@ const isFile = ([name, { kind, sizeBytes }]: [string, IndexedMember], isName: (n
 function parseHead(bytes: Buffer) {
   const parsed = parseJson(bytes)
   if (typeof parsed !== 'object' || parsed === null)
-    throw new DeliveryRefused(`has no JSON as ${wantedCluster}`)
+    throw new DeliveryRefused(`has no JSON as ${deliveredCluster}`)
   const { number, cluster, tenantUid, isDeleted, definitionSha256, configuration } = parsed as Readonly<
     Partial<Record<string, unknown>>
   >
   const { uid, name } = { ...(cluster as Readonly<Record<'uid' | 'name', unknown>> | null | undefined) }
   const text = (value: unknown, form: RegExp, what: string): string => {
     if (typeof value === 'string' && form.test(value)) return value
-    throw new DeliveryRefused(`has no ${what} in ${wantedCluster}`)
+    throw new DeliveryRefused(`has no ${what} in ${deliveredCluster}`)
   }
   if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 1)
-    throw new DeliveryRefused(`has no number in ${wantedCluster}`)
-  if (typeof isDeleted !== 'boolean') throw new DeliveryRefused(`has no isDeleted in ${wantedCluster}`)
+    throw new DeliveryRefused(`has no number in ${deliveredCluster}`)
+  if (typeof isDeleted !== 'boolean') throw new DeliveryRefused(`has no isDeleted in ${deliveredCluster}`)
   return {
     said: {
       ...{ number, uid: text(uid, uidForm, 'uid of a cluster') },
