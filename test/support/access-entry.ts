@@ -34,7 +34,7 @@ export interface Entry {
   readonly status: number
   /** Whether API keys are refused. */
   readonly refusesKeys?: boolean
-  /** A request that succeeds for a caller who may, made anew for each caller. */
+  /** A request that succeeds for a caller who may, made anew after each success that may have changed something. */
   readonly request?: (scope: string) => Promise<Sent>
 }
 
