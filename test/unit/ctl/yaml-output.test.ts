@@ -91,19 +91,19 @@ describe.skipIf(isKitMissing())('kubectl', { timeout: 120_000 }, () => {
     const folder = await mkdtemp(join(tmpdir(), 'yaml-output-'))
     afterAll(() => rm(folder, { recursive: true }))
     const kubectl = `${(await kit())?.programs}/kubectl`
-    const file = join(folder, 'all.yaml')
+    const kept = Object.entries(data).filter(([, each]) => !['\u0001', '\u200b'].includes(each))
     // In one text the first that has a character to escape makes all of it JSON.
-    for (const text of [undefined, ...texts.slice(-10)]) {
-      const kept = Object.entries(data).filter(([, each]) => !['\u0001', '\u200b'].includes(each))
-      const given = { ...object, data: text === undefined ? Object.fromEntries(kept) : { text } }
-      await writeFile(file, await yamlOf(given))
-      const { stdout, stderr } = await createRunner().run(
-        kubectl,
-        ['label', '--local', '-f', file, 'a=b', '-o', 'json'],
-        { timeoutMs: 60_000, environment: { HOME: folder } },
-      )
-      expect(stderr).toBe('')
-      expect((JSON.parse(stdout) as typeof object).data).toEqual(given.data)
-    }
+    const given = [Object.fromEntries(kept), ...texts.slice(-10).map((text) => ({ text }))]
+    const files = given.map((_data, index) => join(folder, `${index}.yaml`))
+    for (const [index, file] of files.entries())
+      await writeFile(file, await yamlOf({ ...object, data: given[index] }))
+    const { stdout, stderr } = await createRunner().run(
+      kubectl,
+      ['label', '--local', ...files.flatMap((file) => ['-f', file]), 'a=b', '-o', 'json'],
+      { timeoutMs: 60_000, environment: { HOME: folder } },
+    )
+    expect(stderr).toBe('')
+    const shown = stdout.split(/\n(?=\{)/).map((each) => (JSON.parse(each) as typeof object).data)
+    expect(shown).toEqual(given)
   })
 })
