@@ -209,7 +209,7 @@ describe('functions that make as much as they may', () => {
     ],
   ])('functions end in bounded time and memory: %s', (_name, line) => {
     const begin = cpuNow()
-    renderValues(line.repeat(2_000), { facts })
-    expect(cpuNow() - begin).toBeLessThan(10_000)
+    renderValues(line.repeat(500), { facts })
+    expect(cpuNow() - begin).toBeLessThan(2_500)
   })
 })
