@@ -127,7 +127,8 @@ describe('access to /metrics', () => {
   it('a scrape is neither rate-limited nor audited', async () => {
     const records = () => edge.audit.unwritten() + edge.lines.filter(({ kind }) => kind === 'audit').length
     const before = records()
-    const replies = await Promise.all(Array.from({ length: 300 }, () => scrape()))
+    // One more than any client may ask at once.
+    const replies = await Promise.all(Array.from({ length: 101 }, () => scrape()))
     expect(new Set(replies.map(({ statusCode }) => statusCode))).toEqual(new Set([200]))
     expect(replies[0]?.headers).not.toHaveProperty('ratelimit')
     expect(records()).toBe(before)
