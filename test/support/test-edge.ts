@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { InjectOptions } from 'fastify'
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { createAccessTokens, deriveKeys } from '../../src/auth/tokens.ts'
 import type { GuessLimits } from '../../src/credentials/config.ts'
 import { loadConfig, parseCommandLine, type Config } from '../../src/edgehostd/declarations.ts'
@@ -312,3 +313,32 @@ const factsOf = (body: string) => ({
 })
 
 export type TestEdge = Awaited<ReturnType<typeof createTestEdge>>
+
+/**
+ * One edge for all tests of a file or of a `describe` that leave nothing behind; what it was asked to run and to write before is forgotten for each.
+ * @param use is given the edge, to keep and to prepare it
+ */
+export function useOneEdge(use: (edge: TestEdge) => unknown, options: TestEdgeOptions = {}): void {
+  let edge: TestEdge
+  beforeAll(async () => {
+    edge = await createTestEdge(options)
+    await use(edge)
+  })
+  beforeEach(() => {
+    for (const kept of [edge.host.calls, edge.lines]) kept.length = 0
+  })
+  afterAll(() => edge.stop())
+}
+
+/** An edge for each test of a file or of a `describe`. */
+export function useEdges(use: (edge: TestEdge) => unknown, options: TestEdgeOptions = {}): void {
+  let edge: TestEdge
+  beforeEach(async () => {
+    edge = await createTestEdge(options)
+    await use(edge)
+  })
+  afterEach(async () => {
+    edge.host.release()
+    await edge.stop()
+  })
+}

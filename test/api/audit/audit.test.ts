@@ -1,8 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { isMutating } from '../../../src/api/audit-hook.ts'
 import { auditsPath, auditUidOf, listAudits, newestAudit } from '../../support/audits.ts'
 import {
-  createTestEdge,
   loginPath,
   logoutPath,
   renewalPath,
@@ -11,6 +10,8 @@ import {
   type ErrorReply,
   type LoginReply,
   type TestEdge,
+  useEdges,
+  useOneEdge,
 } from '../../support/test-edge.ts'
 import { dayMs } from '../../support/turning-clock.ts'
 
@@ -28,11 +29,10 @@ const someUid = '4bf5d3a1-0000-4000-8000-000000000001'
 
 let edge: TestEdge
 let admin: string
-beforeEach(async () => {
-  edge = await createTestEdge()
+const use = async (made: TestEdge) => {
+  edge = made
   admin = (await edge.login('alice')).access
-})
-afterEach(() => edge.stop())
+}
 
 const list = (query?: string) => listAudits(edge, admin, query)
 const verify = async (query = '') =>
@@ -53,6 +53,8 @@ function addRecords(count: number) {
 }
 
 describe('every route that changes something', () => {
+  useOneEdge(use)
+
   it('every route that changes something declares its audit record', () => {
     const changing = edge.routes.routes.filter(({ method }) => isMutating(method))
     expect(changing.length).toBeGreaterThan(4)
@@ -111,71 +113,92 @@ describe('every route that changes something', () => {
   })
 })
 
-it('a read leaves no record', async () => {
-  const before = (await list()).listmeta.count
-  const reply = await edge.get('/v1/users/current', admin)
-  expect(auditUidOf(reply)).toBeUndefined()
-  expect((await list()).listmeta.count).toBe(before)
+describe('a record', () => {
+  useOneEdge(use)
+
+  it('a read leaves no record', async () => {
+    const before = (await list()).listmeta.count
+    const reply = await edge.get('/v1/users/current', admin)
+    expect(auditUidOf(reply)).toBeUndefined()
+    expect((await list()).listmeta.count).toBe(before)
+  })
+
+  it.each([
+    ['/v1/secret-in-a-path', 404, 'NotFound'],
+    ['/v1/secret%zz', 400, 'BadRequest'],
+  ])('a change at an unknown path is recorded without the path: %s', async (path, status, what) => {
+    const reply = await edge.post(path, {})
+    expect(reply.statusCode).toBe(status)
+    const { metadata, spec } = await newest()
+    expect(auditUidOf(reply)).toBe(metadata.uid)
+    expect(JSON.stringify(spec)).not.toContain('secret')
+    expect(spec.message).toBe(`Change at an unknown path: ${what}`)
+  })
+
+  it.each(['/v1/nowhere', '/v1/%zz'])('a refusal at %s without a record is in the journal', async (path) => {
+    vi.spyOn(edge.audit.requests, 'end').mockRejectedValueOnce(new Error('broken'))
+    const reply = await edge.post(path, {})
+    expect(reply.statusCode).toBeGreaterThanOrEqual(400)
+    expect(reply.json<ErrorReply>().code).toMatch(/NotFound|BadRequest/)
+    const ref = reply.json<ErrorReply>().ref
+    expect(edge.lines).toContainEqual(
+      expect.objectContaining({ level: 50, ref, msg: 'a refusal could not be recorded in the audit trail' }),
+    )
+  })
+
+  it('the download is itself recorded', async () => {
+    const reply = await edge.get(`${auditsPath}/download`, admin)
+    const { metadata, spec } = await newest()
+    expect(auditUidOf(reply)).toBe(metadata.uid)
+    expect(spec).toMatchObject({
+      actionType: 'activity',
+      actor: { uid: 'alice' },
+      resource: { kind: 'audit' },
+    })
+  })
 })
 
-it.each([
-  ['/v1/secret-in-a-path', 404, 'NotFound'],
-  ['/v1/secret%zz', 400, 'BadRequest'],
-])('a change at an unknown path is recorded without the path: %s', async (path, status, what) => {
-  const reply = await edge.post(path, {})
-  expect(reply.statusCode).toBe(status)
-  const { metadata, spec } = await newest()
-  expect(auditUidOf(reply)).toBe(metadata.uid)
-  expect(JSON.stringify(spec)).not.toContain('secret')
-  expect(spec.message).toBe(`Change at an unknown path: ${what}`)
-})
+describe('the trail', () => {
+  useEdges(use)
 
-it.each(['/v1/nowhere', '/v1/%zz'])('a refusal at %s without a record is in the journal', async (path) => {
-  vi.spyOn(edge.audit.requests, 'end').mockRejectedValueOnce(new Error('broken'))
-  const reply = await edge.post(path, {})
-  expect(reply.statusCode).toBeGreaterThanOrEqual(400)
-  expect(reply.json<ErrorReply>().code).toMatch(/NotFound|BadRequest/)
-  const ref = reply.json<ErrorReply>().ref
-  expect(edge.lines).toContainEqual(
-    expect.objectContaining({ level: 50, ref, msg: 'a refusal could not be recorded in the audit trail' }),
-  )
-})
-
-it('the trail contains neither passwords nor tokens in any field', async () => {
-  const { access, refresh } = await edge.login('bob')
-  await edge.tryLogin('bob', 'a wrong secret')
-  await edge.tryLogin('secret-as-a-name', 'a wrong secret')
-  await edge.post(resetPath, { username: 'secret-as-a-name', oldPassword: 'x', newPassword: 'y' })
-  await edge.post(loginPath, { username: { password: 'nested secret' }, password: 'array secret' })
-  await edge.post(`${loginPath}?password=query-secret`, { username: 'bob', password: 'array secret' })
-  await edge.post(renewalPath, { refreshToken: refresh })
-  await edge.post(renewalPath, { refreshToken: 'a-forged-token' })
-  await edge.post(resetPath, { username: 'bob', oldPassword: 'bob pass', newPassword: 'brand new secret' })
-  await edge.post(`${sessionsPath}/path-secret?token=${access}`, {}, { headers: { authorization: access } })
-  for (const secret of [refresh, access]) {
-    const url = `${sessionsPath}/${secret.slice(0, 250)}`
-    for (const token of [admin, 'none'])
-      await edge.app.inject({ method: 'DELETE', url, headers: { authorization: token } })
-    await edge.post(url, {})
-  }
-  await edge.get(`/v1/nothing/${refresh}?token=${access}`)
-  edge.audit.flush()
-  const rows = edge.database.sql.prepare('SELECT * FROM audit').all()
-  const intents = edge.database.sql.prepare('SELECT * FROM audit_intent').all()
-  const archive = await edge.get(`${auditsPath}/download`, admin)
-  // The journal has the name of a refused login as it was typed, like that of sshd.
-  const lines = edge.lines.filter(({ msg }) => msg !== 'login refused')
-  const everything = [JSON.stringify([rows, intents, lines]), archive.body].join()
-  for (const secret of [
-    ...['bob pass', 'alice pass', 'a wrong secret', 'nested secret', 'array secret', 'query-secret'],
-    ...['brand new secret', 'path-secret', 'secret-as-a-name', 'a-forged-token', access, refresh, admin],
-    ...[access.slice(0, 250), refresh.slice(0, 250)],
-  ])
-    expect(everything).not.toContain(secret)
-  expect(everything).toContain('bob')
+  it('the trail contains neither passwords nor tokens in any field', async () => {
+    const { access, refresh } = await edge.login('bob')
+    await edge.tryLogin('bob', 'a wrong secret')
+    await edge.tryLogin('secret-as-a-name', 'a wrong secret')
+    await edge.post(resetPath, { username: 'secret-as-a-name', oldPassword: 'x', newPassword: 'y' })
+    await edge.post(loginPath, { username: { password: 'nested secret' }, password: 'array secret' })
+    await edge.post(`${loginPath}?password=query-secret`, { username: 'bob', password: 'array secret' })
+    await edge.post(renewalPath, { refreshToken: refresh })
+    await edge.post(renewalPath, { refreshToken: 'a-forged-token' })
+    await edge.post(resetPath, { username: 'bob', oldPassword: 'bob pass', newPassword: 'brand new secret' })
+    await edge.post(`${sessionsPath}/path-secret?token=${access}`, {}, { headers: { authorization: access } })
+    for (const secret of [refresh, access]) {
+      const url = `${sessionsPath}/${secret.slice(0, 250)}`
+      for (const token of [admin, 'none'])
+        await edge.app.inject({ method: 'DELETE', url, headers: { authorization: token } })
+      await edge.post(url, {})
+    }
+    await edge.get(`/v1/nothing/${refresh}?token=${access}`)
+    edge.audit.flush()
+    const rows = edge.database.sql.prepare('SELECT * FROM audit').all()
+    const intents = edge.database.sql.prepare('SELECT * FROM audit_intent').all()
+    const archive = await edge.get(`${auditsPath}/download`, admin)
+    // The journal has the name of a refused login as it was typed, like that of sshd.
+    const lines = edge.lines.filter(({ msg }) => msg !== 'login refused')
+    const everything = [JSON.stringify([rows, intents, lines]), archive.body].join()
+    for (const secret of [
+      ...['bob pass', 'alice pass', 'a wrong secret', 'nested secret', 'array secret', 'query-secret'],
+      ...['brand new secret', 'path-secret', 'secret-as-a-name', 'a-forged-token', access, refresh, admin],
+      ...[access.slice(0, 250), refresh.slice(0, 250)],
+    ])
+      expect(everything).not.toContain(secret)
+    expect(everything).toContain('bob')
+  })
 })
 
 describe('while the trail cannot be written', () => {
+  useEdges(use)
+
   it('on a full disk a change is refused with 507 and not made', async () => {
     const { access } = await edge.login('bob')
     full()
@@ -229,6 +252,8 @@ describe('while the trail cannot be written', () => {
 })
 
 describe('the list of audits', () => {
+  useEdges(use)
+
   it('the list of audits is for administrators', async () => {
     const { access } = await edge.login('bob')
     for (const path of ['', '/filters', '/verify', '/download']) {
@@ -287,6 +312,32 @@ describe('the list of audits', () => {
     expect(items[0]?.spec.actor.uid).toBe('bob')
   })
 
+  it('the list of audits refuses the continue token of another query', async () => {
+    addRecords(60)
+    const { listmeta } = await list('?userUid=edgehostd')
+    expect(
+      (await edge.get(`${auditsPath}?userUid=bob&continue=${listmeta.continue}`, admin)).statusCode,
+    ).toBe(400)
+    expect((await edge.get(`${auditsPath}?continue=${listmeta.continue}`, admin)).statusCode).toBe(400)
+  })
+
+  it('the filters of audits list their values', async () => {
+    addRecords(3)
+    const reply = await edge.get(`${auditsPath}/filters`, admin)
+    expect(reply.json()).toEqual({
+      userUid: ['alice', 'edgehostd'].map((value) => ({ label: value, value })),
+      resourceKind: ['certificate', 'disk', 'edgehost', 'key', 'link', 'secret', 'session'].map((value) => ({
+        label: value,
+        value,
+      })),
+      actionType: ['activity', 'create', 'update'].map((value) => ({ label: value, value })),
+    })
+  })
+})
+
+describe('a malformed query of audits', () => {
+  useOneEdge(use)
+
   it.each([
     ['startTime=yesterday', 'startTime'],
     ['startTime=2026-02-31T99:00:00Z', 'startTime'],
@@ -326,31 +377,11 @@ describe('the list of audits', () => {
       'head must be <number>:<hash> from an hourly line of the journal, the hash in 64 hexadecimal digits',
     )
   })
-
-  it('the list of audits refuses the continue token of another query', async () => {
-    addRecords(60)
-    const { listmeta } = await list('?userUid=edgehostd')
-    expect(
-      (await edge.get(`${auditsPath}?userUid=bob&continue=${listmeta.continue}`, admin)).statusCode,
-    ).toBe(400)
-    expect((await edge.get(`${auditsPath}?continue=${listmeta.continue}`, admin)).statusCode).toBe(400)
-  })
-
-  it('the filters of audits list their values', async () => {
-    addRecords(3)
-    const reply = await edge.get(`${auditsPath}/filters`, admin)
-    expect(reply.json()).toEqual({
-      userUid: ['alice', 'edgehostd'].map((value) => ({ label: value, value })),
-      resourceKind: ['certificate', 'disk', 'edgehost', 'key', 'link', 'secret', 'session'].map((value) => ({
-        label: value,
-        value,
-      })),
-      actionType: ['activity', 'create', 'update'].map((value) => ({ label: value, value })),
-    })
-  })
 })
 
 describe('the verification', () => {
+  useEdges(use)
+
   it('the verification returns the number of records and the head', async () => {
     addRecords(9)
     const found = await verify()
@@ -387,11 +418,4 @@ describe('the verification', () => {
     const all = await Promise.all([verify(), verify(), verify()])
     expect(all.map(({ isIntact }) => isIntact)).toEqual([true, true, true])
   })
-})
-
-it('the download is itself recorded', async () => {
-  const reply = await edge.get(`${auditsPath}/download`, admin)
-  const { metadata, spec } = await newest()
-  expect(auditUidOf(reply)).toBe(metadata.uid)
-  expect(spec).toMatchObject({ actionType: 'activity', actor: { uid: 'alice' }, resource: { kind: 'audit' } })
 })

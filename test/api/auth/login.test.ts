@@ -1,21 +1,21 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
-  createTestEdge,
   loginPath,
   type ErrorReply,
   type LoginReply,
   type TestEdge,
+  useEdges,
+  useOneEdge,
 } from '../../support/test-edge.ts'
 
 let edge: TestEdge
-beforeEach(async () => {
-  edge = await createTestEdge()
-})
-afterEach(() => edge.stop())
+const use = (made: TestEdge) => (edge = made)
 
 const good = { username: 'bob', password: 'bob pass' }
 
 describe('a login', () => {
+  useEdges(use)
+
   it('a login gives both tokens and says whether it is the first of the account', async () => {
     const first = await edge.post(loginPath, good)
     expect(first.statusCode).toBe(200)
@@ -95,6 +95,8 @@ describe('a login', () => {
 })
 
 describe('cookies', () => {
+  useOneEdge(use)
+
   it('the cookies contain both tokens, and neither scripts nor other sites can use them', async () => {
     const { reply, access, refresh } = await edge.login('bob')
     const attributes = { path: '/', httpOnly: true, secure: true, sameSite: 'Strict' }
@@ -116,6 +118,8 @@ describe('cookies', () => {
 })
 
 describe('a malformed login', () => {
+  useOneEdge(use)
+
   it.each<[string, unknown, string]>([
     ['no user name', { password: 'x' }, 'username'],
     ['no password', { username: 'bob' }, 'password'],
@@ -189,6 +193,8 @@ describe('a malformed login', () => {
 })
 
 describe('the content type of a login', () => {
+  useOneEdge(use)
+
   it.each([
     'text/plain',
     'application/x-www-form-urlencoded',

@@ -1,19 +1,16 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
-  createTestEdge,
   currentPath,
   logoutPath,
   renewalPath,
   resetPath,
   type ErrorReply,
   type TestEdge,
+  useOneEdge,
 } from '../../support/test-edge.ts'
 
 let edge: TestEdge
-beforeEach(async () => {
-  edge = await createTestEdge()
-})
-afterEach(() => edge.stop())
+useOneEdge((made) => (edge = made))
 
 const host = 'host.example:5080'
 const own = `https://${host}`
@@ -50,7 +47,8 @@ describe('a change that a cookie authenticates', () => {
       expect(reply.headers).not.toHaveProperty('set-cookie')
     }
     expect((await edge.get(currentPath, access)).statusCode).toBe(200)
-    expect(edge.sessions.list()[0]?.generation).toBe(0)
+    const uid = edge.sessions.authenticate(access)?.sessionUid
+    expect(edge.sessions.list().find((each) => each.uid === uid)?.generation).toBe(0)
   })
 
   it.each(proofs)('a change with a cookie is made with %s', async (_what, headers) => {

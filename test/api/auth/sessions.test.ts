@@ -1,6 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
-  createTestEdge,
   currentPath,
   logoutPath,
   renewalPath,
@@ -9,13 +8,12 @@ import {
   type ErrorReply,
   type LoginReply,
   type TestEdge,
+  useEdges,
+  useOneEdge,
 } from '../../support/test-edge.ts'
 
 let edge: TestEdge
-beforeEach(async () => {
-  edge = await createTestEdge()
-})
-afterEach(() => edge.stop())
+const use = (made: TestEdge) => (edge = made)
 
 interface SessionList {
   items: { uid: string; userName: string; isCurrent: boolean; address: string }[]
@@ -27,6 +25,8 @@ const bearing = (token: string) => ({ headers: { authorization: token } })
 const status = async (token: string) => (await edge.get(currentPath, token)).statusCode
 
 describe('a renewal', () => {
+  useOneEdge(use)
+
   it('a renewal gives a new pair, also without a valid access token', async () => {
     const { refresh } = await edge.login('bob')
     const reply = await edge.post(renewalPath, { refreshToken: refresh })
@@ -98,6 +98,8 @@ describe('a renewal', () => {
 })
 
 describe('logout', () => {
+  useOneEdge(use)
+
   it('a logout ends the session at once: both tokens are refused, and the cookies are removed', async () => {
     const { access, refresh } = await edge.login('bob')
     const reply = await edge.post(logoutPath, undefined, bearing(access))
@@ -125,6 +127,8 @@ describe('logout', () => {
 })
 
 describe('the access token of a request', () => {
+  useOneEdge(use)
+
   it.each([
     ['bare', (token: string) => token],
     ['behind Bearer', (token: string) => `Bearer ${token}`],
@@ -146,6 +150,8 @@ describe('the access token of a request', () => {
 })
 
 describe('the list of sessions', () => {
+  useEdges(use)
+
   const list = async (token: string) => (await edge.get(sessionsPath, token)).json<SessionList>()
 
   it('a viewer sees only its own sessions, the current one marked', async () => {
@@ -181,6 +187,8 @@ describe('the list of sessions', () => {
 })
 
 describe('ending a session by its uid', () => {
+  useOneEdge(use)
+
   const remove = async (token: string, uid: string) =>
     (await edge.app.inject({ method: 'DELETE', url: `${sessionsPath}/${uid}`, ...bearing(token) })).statusCode
   const uidOf = (token: string) => edge.sessions.authenticate(token)?.sessionUid ?? ''
@@ -211,8 +219,10 @@ describe('ending a session by its uid', () => {
   })
 })
 
+const change = { oldPassword: 'bob pass', newPassword: 'another pass' }
+
 describe('a password change', () => {
-  const change = { oldPassword: 'bob pass', newPassword: 'another pass' }
+  useEdges(use)
 
   it('a password change with a token ends all sessions of the user, and no others', async () => {
     const [one, two, alice] = [await edge.login('bob'), await edge.login('bob'), await edge.login('alice')]
@@ -250,6 +260,10 @@ describe('a password change', () => {
     })
     expect(await status(access)).toBe(200)
   })
+})
+
+describe('a password change that is refused', () => {
+  useOneEdge(use)
 
   it.each(['new\npass', 'new\0pass', 'new pass\r', 'x'.repeat(512)])(
     'the new password %j, which PAM cannot be given whole, is a 400 before PAM is called',
@@ -288,6 +302,8 @@ describe('a password change', () => {
 })
 
 describe('an account that changes', () => {
+  useEdges(use)
+
   it.each(['locked', 'account-expired', 'deleted', 'not an administrator', 'another password'])(
     'an account that is %s loses its sessions when the files are read',
     async (how) => {

@@ -1,10 +1,16 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { ClusterRevisions } from '../../../src/cluster/desired/schemas.ts'
 import type { ClusterConfiguration } from '../../../src/cluster/schemas.ts'
 import { newestAudit } from '../../support/audits.ts'
 import { plantCluster, postedCluster } from '../../support/planted-cluster.ts'
 import { publicKeys } from '../../support/ssh-keys.ts'
-import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
+import {
+  createTestEdge,
+  useEdges,
+  useOneEdge,
+  type ErrorReply,
+  type TestEdge,
+} from '../../support/test-edge.ts'
 
 const path = '/v1/edge-mgmt/cluster'
 const merge = 'application/merge-patch+json'
@@ -12,12 +18,11 @@ const patch = 'application/json-patch+json'
 
 let edge: TestEdge
 let admin: string
-beforeEach(async () => {
-  edge = await createTestEdge()
+const use = async (made: TestEdge) => {
+  edge = made
   plantCluster(edge)
   admin = (await edge.login('alice')).access
-})
-afterEach(() => edge.stop())
+}
 
 const ask = async (
   method: 'PUT' | 'PATCH' | 'POST',
@@ -38,6 +43,8 @@ const refusal = ({ body }: { body: string }) => {
 }
 
 describe('the configuration of a cluster', () => {
+  useOneEdge(use)
+
   it('GET gives it with an ETag, and 304 to a client that has it', async () => {
     const reply = await edge.get(path, admin)
     const { etag = '' } = reply.headers as { etag?: string }
@@ -204,25 +211,6 @@ describe('the configuration of a cluster', () => {
     expect((await ask('PATCH', '', {}, { 'content-type': 'text/plain' })).status).toBe(415)
   })
 
-  it('another ETag is 412, another name 404, and a cluster that is deleted 409', async () => {
-    expect(refusal(await ask('PUT', '/settings', {}, { 'if-match': '"other"' }))[0]).toBe(
-      'PreconditionFailed',
-    )
-    const slot = '/v1/edge-mgmt/clusters/archive/update'
-    const none = '/v1/edge-mgmt/content/bundles/0198c1f0-6f0e-4c3a-9d52-2f6d7c1b0a44'
-    for (const url of [path, slot, none]) {
-      const headers = { authorization: admin, 'if-match': '"other"' }
-      expect((await edge.app.inject({ method: 'DELETE', url, headers })).statusCode, url).toBe(412)
-    }
-    const { etag = '' } = (await edge.get(`${slot}/details`, admin)).headers as { etag?: string }
-    const same = { authorization: admin, 'if-match': etag }
-    expect((await edge.app.inject({ method: 'DELETE', url: slot, headers: same })).statusCode).toBe(204)
-    expect((await ask('PATCH', '/other', { clusterConfigPatches: [] })).status).toBe(404)
-    await edge.app.inject({ method: 'DELETE', url: path, headers: { authorization: admin } })
-    expect((await newestAudit(edge, admin)).spec.message).toContain('isDeletionRequested: false -> true')
-    expect(refusal(await ask('PUT', '/settings', {}))[0]).toBe('ClusterDeleting')
-  })
-
   it.each([
     ['POST', ''],
     ['PUT', ''],
@@ -297,5 +285,28 @@ describe('the configuration of a cluster', () => {
     })
     expect(refusal(reply)).toEqual(['BadRequest', 'revision'])
     expect((await ask('POST', '/rollback', { revision: 1 })).status).toBe(204)
+  })
+})
+
+describe('a cluster that is deleted', () => {
+  useEdges(use)
+
+  it('another ETag is 412, another name 404, and a cluster that is deleted 409', async () => {
+    expect(refusal(await ask('PUT', '/settings', {}, { 'if-match': '"other"' }))[0]).toBe(
+      'PreconditionFailed',
+    )
+    const slot = '/v1/edge-mgmt/clusters/archive/update'
+    const none = '/v1/edge-mgmt/content/bundles/0198c1f0-6f0e-4c3a-9d52-2f6d7c1b0a44'
+    for (const url of [path, slot, none]) {
+      const headers = { authorization: admin, 'if-match': '"other"' }
+      expect((await edge.app.inject({ method: 'DELETE', url, headers })).statusCode, url).toBe(412)
+    }
+    const { etag = '' } = (await edge.get(`${slot}/details`, admin)).headers as { etag?: string }
+    const same = { authorization: admin, 'if-match': etag }
+    expect((await edge.app.inject({ method: 'DELETE', url: slot, headers: same })).statusCode).toBe(204)
+    expect((await ask('PATCH', '/other', { clusterConfigPatches: [] })).status).toBe(404)
+    await edge.app.inject({ method: 'DELETE', url: path, headers: { authorization: admin } })
+    expect((await newestAudit(edge, admin)).spec.message).toContain('isDeletionRequested: false -> true')
+    expect(refusal(await ask('PUT', '/settings', {}))[0]).toBe('ClusterDeleting')
   })
 })
