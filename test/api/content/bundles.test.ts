@@ -228,13 +228,6 @@ it('the usage counts equal blobs once and keeps the reserve', async () => {
   expect(usage.isComplete).toBe(true)
 })
 
-it('viewers read and may not delete', async () => {
-  await putTwo()
-  expect((await remove(`${path}/${uids[0]}`, viewer)).statusCode).toBe(403)
-  expect((await remove(`${path}/${uids[0]}?dryRun=true`, viewer)).statusCode).toBe(403)
-  expect((await get<List<Bundle>>(path)).items).toHaveLength(2)
-})
-
 it.each([
   [`${path}/not-a-uid`, 400],
   [`${path}/33333333-3333-4333-8333-333333333333`, 404],

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Problem } from '../../../src/definition/definition.ts'
 import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../../src/definition/schemas.ts'
 import { definitionArchive, type ArchiveWish } from '../../support/definition-archives.ts'
-import { uploadDefinition, uploadFile, uploadPath, validatePath } from '../../support/definition-upload.ts'
+import { uploadDefinition, uploadFile, uploadPath } from '../../support/definition-upload.ts'
 import { examineProgram } from '../../support/programs.ts'
 import { compressions, exportedProfile, rawTar, type RawMember } from '../../support/tar-bytes.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
@@ -324,24 +324,5 @@ describe('the slot embedded', () => {
     expect(await onDisk()).toEqual(['staging'])
     const said = edge.lines.filter(({ level, code }) => Number(level) >= 40 && code !== 'NotReady')
     expect(said).toEqual([])
-  })
-})
-
-describe('a user who is not an administrator', () => {
-  let viewers: TestEdge
-  beforeAll(async () => {
-    viewers = await createTestEdge()
-  })
-  afterAll(() => viewers.stop())
-
-  it.each([
-    ['GET', `${archivePath}/overridden/details`],
-    ['DELETE', `${archivePath}/update`],
-    ['POST', uploadPath],
-    ['POST', validatePath],
-  ] as const)('a viewer may not %s %s', async (method, url) => {
-    const { access } = await viewers.login('bob')
-    const headers = { authorization: access, ...(method === 'POST' ? { 'content-type': form().type } : {}) }
-    expect((await viewers.app.inject({ method, url, headers })).statusCode).toBe(403)
   })
 })
