@@ -27,6 +27,11 @@ beforeEach(async () => {
 })
 afterEach(() => edge.stop())
 
+/** A pack that takes a while to examine, in pieces between which the event loop turns. */
+const files = { 'packs/web-shop-1.0/charts/a.tgz': noise(6_000_000) }
+/** The examination has begun, and is far from its end. */
+const begun = () => expect.poll(onDisk, { interval: 1 }).toHaveLength(2)
+
 /** A published bundle, as the room of the content reports it. Its blob has the version in it. */
 async function bundle(
   uid: string,
@@ -185,11 +190,10 @@ describe('the slot embedded, with a content bundle', () => {
   })
 
   it('a report during an examination is not lost, and of many reports the last one holds', async () => {
-    const files = { 'packs/web-shop-1.0/charts/a.tgz': noise(30_000_000) }
     const large = await bundle('large', noon, definitionArchive({ version: '9.0.0', files }))
     const all = await Promise.all([1, 2, 3].map((each) => bundle(`${each}.0.0`, hours(each))))
     const first = changed(large)
-    await expect.poll(onDisk).toHaveLength(2)
+    await begun()
     await Promise.all([...all.map(changed), changed(all[1])])
     await first
     // A request for the details would bring the slot up to date by itself.
@@ -275,13 +279,12 @@ describe('a definition of a bundle that cannot be used', () => {
   it.each([false, true])(
     'an upload that is given up ends the examination with its reason (before it begins: %s)',
     async (isEarly) => {
-      const files = { 'packs/web-shop-1.0/charts/a.tgz': noise(30_000_000) }
       const large = await bundle('1.0.0', noon, definitionArchive({ files }))
       const stop = new AbortController()
       const reason = new AppError(uploadErrors.TooManyUploads, 'given up')
       if (isEarly) stop.abort(reason)
       const examined = prepare(large, stop.signal).catch(refused)
-      if (!isEarly) await expect.poll(onDisk).toHaveLength(2)
+      if (!isEarly) await begun()
       stop.abort(reason)
       expect(await examined).toMatchObject({ code: 'TooManyUploads' })
       expect(await onDisk()).toEqual(['staging'])
@@ -318,10 +321,9 @@ describe('a definition of a bundle that cannot be used', () => {
   })
 
   it('a stop of the daemon ends the examination with NotReady and is no warning', async () => {
-    const files = { 'packs/web-shop-1.0/charts/a.tgz': noise(30_000_000) }
     const large = await bundle('1.0.0', noon, definitionArchive({ files }))
     const reported = changed(large)
-    await expect.poll(onDisk).toHaveLength(2)
+    await begun()
     await edge.definition.stop?.()
     await reported
     expect(await prepare(large).catch(refused)).toMatchObject({ code: 'NotReady' })

@@ -309,10 +309,10 @@ describe('the slot embedded', () => {
   })
 
   it('a stop of the daemon ends the examination of the embedded file without a warning, and requests are a 503', async () => {
-    const files = { 'packs/web-shop-1.0/charts/a.tgz': noise(30_000_000) }
+    const files = { 'packs/web-shop-1.0/charts/a.tgz': noise(6_000_000) }
     await writeFile(embeddedFile(), definitionArchive({ files }))
     edge.definition.background?.()
-    await expect.poll(onDisk).toHaveLength(2)
+    await expect.poll(onDisk, { interval: 1 }).toHaveLength(2)
     const ask = () => edge.get(`${archivePath}/embedded/details`, token)
     const waiting = ask()
     await edge.definition.stop?.()
