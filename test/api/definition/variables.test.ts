@@ -1,27 +1,28 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { ArchiveWish } from '../../support/definition-archives.ts'
 import { uploadDefinition, validatePath } from '../../support/definition-upload.ts'
-import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
+import { createTestEdge, useOneEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 
 let edge: TestEdge
 let token: string
-beforeEach(async () => {
-  edge = await createTestEdge()
+const use = async (made: TestEdge) => {
+  edge = made
   token = (await edge.login('alice')).access
-})
-afterEach(() => edge.stop())
+}
 
 const uploaded = (wish?: ArchiveWish) => uploadDefinition(edge, token, wish)
 
+const validate = async (archiveUploadPath: unknown, given?: unknown) =>
+  edge.post(validatePath, { archiveUploadPath, variables: given }, { headers: { authorization: token } })
+
 describe('validation of variables', () => {
+  useOneEdge(use)
+
   const variables = [
     { name: 'size', format: 'number', required: true },
     { name: 'pw', isSensitive: true, defaultValue: 'hunter2', regex: '^[a-z0-9]+$' },
   ]
   const values = 'pw: "{{ .spectro.var.pw }}"\nsize: {{ .spectro.var.size }}\n'
-  const validate = async (archiveUploadPath: unknown, given?: unknown) =>
-    edge.post(validatePath, { archiveUploadPath, variables: given }, { headers: { authorization: token } })
-
   it('a validation is a 200 with a reason for each invalid value', async () => {
     const { uploadPath: handle } = await uploaded({ variables, values })
     const reply = await validate(handle, [
@@ -77,15 +78,6 @@ describe('validation of variables', () => {
     })
   })
 
-  it.each([[undefined], [''], [7], [null]])(
-    'a validation refuses the malformed handle %j and names the field',
-    async (path) => {
-      const reply = await validate(path)
-      expect(reply.statusCode).toBe(400)
-      expect(reply.json<ErrorReply>().message).toContain('archiveUploadPath')
-    },
-  )
-
   it('a validation refuses the handle of a replaced upload', async () => {
     const { uploadPath: old } = await uploaded({ variables, values })
     await uploaded({ version: '2.0.0' })
@@ -103,4 +95,17 @@ describe('validation of variables', () => {
     expect(reply.json<ErrorReply>().code).toBe('ManagedByPlatform')
     await connected.stop()
   })
+})
+
+describe('where there is no definition', () => {
+  useOneEdge(use)
+
+  it.each([[undefined], [''], [7], [null]])(
+    'a validation refuses the malformed handle %j and names the field',
+    async (path) => {
+      const reply = await validate(path)
+      expect(reply.statusCode).toBe(400)
+      expect(reply.json<ErrorReply>().message).toContain('archiveUploadPath')
+    },
+  )
 })
