@@ -163,14 +163,8 @@ describe('an API key', () => {
         spec: { expiry: '2027-01-01T00:00:00Z', userUid: '3f2c5e2e-93a4-4c43-8f0e-0123456789ab' },
       },
     ],
-    ['metadata.name', { metadata: {}, spec: { expiry: '2027-01-01T00:00:00Z' } }],
   ])('is refused for a wrong %s', async (field, body) => {
     const { status, json } = await ask('POST', '/v1/apiKeys', body)
     expect([status, json.details?.field]).toEqual([400, field])
-  })
-
-  it('needs a name of its own', async () => {
-    await make('twice')
-    expect((await make('Twice')).json.code).toBe('KeyExists')
   })
 })

@@ -75,16 +75,6 @@ describe('a project', () => {
     expect((await ask('GET', `/v1/projects/${uid}`)).json.code).toBe('ProjectNotFound')
   })
 
-  it('has a name that no other one has, whatever its case', async () => {
-    await make('west')
-    const twice = await ask('POST', '/v1/projects', { metadata: { name: 'WEST' } })
-    expect([twice.status, twice.json.code, twice.json.details?.field]).toEqual([
-      409,
-      'ProjectExists',
-      'metadata.name',
-    ])
-  })
-
   it.each([
     ['metadata.uid', { metadata: { name: 'fixed', uid: randomUUID() } }],
     [

@@ -6,19 +6,6 @@ import { playEdgeHost } from '../support/played-edge-host.ts'
 
 const world = clusterWorld()
 
-it.each([
-  ['/v1/projects', { metadata: { name: 'Hall North' } }, { metadata: { name: 'hall north' } }],
-  [
-    '/v1/edgehosts/tokens',
-    { metadata: { name: 'Token' }, spec: {} },
-    { metadata: { name: 'tOKEN' }, spec: {} },
-  ],
-])('a name of %s that differs from one that there is in case only is refused', async (url, one, other) => {
-  expect((await ask('POST', url, one)).status).toBe(201)
-  const refused = await ask('POST', url, other)
-  expect([refused.status, refused.json?.details]).toEqual([409, { field: 'metadata.name' }])
-})
-
 it('a host does not take the name of another one in other letters', async () => {
   const { json } = await ask('POST', '/v1/edgehosts/tokens', { metadata: { name: 'of hosts' }, spec: {} })
   const token = json?.token as unknown as string

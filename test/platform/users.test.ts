@@ -93,13 +93,6 @@ describe('a new user', () => {
     const again = (await ask('POST', `/v1/users/${uid}/activation`)).json.activationLink
     expect((await ask('PATCH', new URL(again).pathname, { password }, {})).status).toBe(204)
   })
-
-  it('needs an address that no user has', async () => {
-    const twice = await ask('POST', '/v1/users', { spec: { emailId: 'ROOT@plant.example' } })
-    expect([twice.status, twice.json.code]).toEqual([409, 'UserExists'])
-    const bad = await ask('POST', '/v1/users', { spec: { emailId: 'no address' } })
-    expect([bad.status, bad.text]).toEqual([400, expect.stringContaining('spec.emailId must be an e-mail')])
-  })
 })
 
 describe('the roles of a user', () => {
