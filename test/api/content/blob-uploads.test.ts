@@ -373,22 +373,6 @@ describe('bounds, refusals and signatures', () => {
     expect((await client.begin(index, signed(index))).statusCode).toBe(201)
   })
 
-  it('viewers may read uploads and change nothing', async () => {
-    const layout = imageLayout()
-    const uid = await begin(layout.indexFile())
-    const viewer = contentClient(edge, (await edge.login('bob')).access)
-    expect((await viewer.list()).statusCode).toBe(200)
-    expect((await viewer.missing(uid)).length).toBe(1)
-    const [blob] = layout.blobs.values()
-    const refused = [
-      await viewer.begin(layout.indexFile()),
-      await viewer.send(uid, blob!),
-      await viewer.publish(uid),
-      await viewer.remove(uid),
-    ]
-    expect(refused.map(({ statusCode }) => statusCode)).toEqual([403, 403, 403, 403])
-  })
-
   it('lists and shows uploads with bytes and phase', async () => {
     const layout = imageLayout(['x'.repeat(1_000)])
     const uid = await begin(layout.indexFile())
