@@ -37,6 +37,28 @@ export const map = (name: string, data: object = {}) => ({
   data,
 })
 
+/** An object as the API server gives it. */
+export interface Stored {
+  readonly metadata: {
+    readonly name: string
+    readonly resourceVersion: string
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+  }
+  readonly data?: Readonly<Record<string, string>>
+  readonly spec?: Readonly<Record<string, unknown>>
+  readonly status?: Readonly<Record<string, unknown>>
+}
+
+const groups: Readonly<Record<string, string>> = {
+  customresourcedefinitions: '/apis/apiextensions.k8s.io/v1',
+  deployments: '/apis/apps/v1',
+  wheels: '/apis/example.com/v1',
+}
+/** @param namespace empty for what has none */
+const pathOf = (namespace: string, object: string) =>
+  `${groups[object.split('/')[0] ?? ''] ?? '/api/v1'}${namespace && `/namespaces/${namespace}`}/${object}`
+
 type PackWorld = Awaited<ReturnType<typeof startPackWorld>>
 
 /** Packs on a real API server, for the tests of a `describe`. */
@@ -47,11 +69,12 @@ export function packWorld() {
   }, 120_000)
   afterAll(() => world.stop())
   const createCluster: PackWorld['createCluster'] = (...args) => world.createCluster(...args)
-  const text: PackWorld['text'] = (...args) => world.text(...args)
+  const read: PackWorld['read'] = (...args) => world.read(...args)
+  const names: PackWorld['names'] = (...args) => world.names(...args)
   const until: PackWorld['until'] = (condition) => world.until(condition)
   const kubectl: KubernetesApi['kubectl'] = (...args) => world.api.kubectl(...args)
   return {
-    ...{ createCluster, text, until, kubectl },
+    ...{ createCluster, read, names, until, kubectl },
     /** As `makePodsReady` of the played pods. */
     podsReady: (namespace: string) => makePodsReady(world.api, namespace),
   }
@@ -158,7 +181,15 @@ async function startPackWorld() {
   }
   return {
     ...{ api, createCluster },
-    text: async (...args: readonly string[]) => (await api.kubectl(...args)).trim(),
+    /** An object, for example `configmaps/rules`; undefined where there is none. */
+    read: async (namespace: string, object: string) =>
+      (await api.ask('GET', pathOf(namespace, object))) as Stored | undefined,
+    /** The names of the objects of a kind. @param selector of labels */
+    async names(namespace: string, kind: string, selector = '') {
+      const path = `${pathOf(namespace, kind)}?labelSelector=${encodeURIComponent(selector)}`
+      const list = (await api.ask('GET', path)) as { items: readonly Stored[] } | undefined
+      return list?.items.map(({ metadata }) => metadata.name)
+    },
     until: (condition: () => Promise<boolean>) =>
       waitFor(async () => expect(await condition()).toBe(true), 30_000),
     async stop() {

@@ -32,16 +32,10 @@ export const makePodsReady = (api: KubernetesApi, namespace: string) => patchPod
 export const missImages = (api: KubernetesApi, namespace: string) => patchPods(api, namespace, imageMissing)
 
 async function patchPods(api: KubernetesApi, namespace: string, status: object): Promise<number> {
-  const found = await api.kubectl(
-    ...['get', 'pods', '--namespace', namespace],
-    ...['--field-selector', 'status.phase=Pending', '--output', 'jsonpath={.items[*].metadata.name}'],
-  )
-  const names = found.split(' ').filter((name) => name !== '')
-  for (const name of names) {
-    await api.kubectl(
-      ...['patch', 'pod', name, '--namespace', namespace, '--subresource', 'status'],
-      ...['--type', 'merge', '--patch', JSON.stringify(status)],
-    )
+  const pods = `/api/v1/namespaces/${namespace}/pods`
+  const { items } = (await api.ask('GET', `${pods}?fieldSelector=status.phase%3DPending`)) as {
+    items: readonly { metadata: { name: string } }[]
   }
-  return names.length
+  for (const { metadata } of items) await api.ask('PATCH', `${pods}/${metadata.name}/status`, status)
+  return items.length
 }

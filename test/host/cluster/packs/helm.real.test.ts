@@ -2,14 +2,15 @@ import { readFileSync } from 'node:fs'
 import { mkdtemp, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Revision } from '../../../../src/cluster/packs/helm.ts'
 import { createReleaseAction } from '../../../../src/cluster/packs/releases.ts'
 import { releaseBytes, secretBytes } from '../../../../src/cluster/prepare/helm.ts'
 import { createRunner, type CommandStreamer } from '../../../../src/system/runner.ts'
 import { chartArchive } from '../../../support/cluster-definitions.ts'
 import { startKubernetesApi, type KubernetesApi } from '../../../support/kubernetes-api.ts'
 import { isKitMissing } from '../../../support/kubernetes-kit.ts'
+import type { Stored } from '../../../support/pack-world.ts'
 import { makePodsReady, missImages } from '../../../support/played-pods.ts'
 import { makeChart, webTemplate } from '../../../support/test-charts.ts'
 import { waitFor } from '../../../support/wait-for.ts'
@@ -20,6 +21,15 @@ const messageOf = (work: Promise<unknown>) =>
     () => '',
     (error: unknown) => (error as Error).message,
   )
+
+const groups = { configmaps: '/api/v1', deployments: '/apis/apps/v1' }
+
+/** What helm keeps of a revision in a Secret: JSON in gzip in base64, and again in base64 as each Secret. */
+const readRelease = (text: string) =>
+  JSON.parse(gunzipSync(Buffer.from(Buffer.from(text, 'base64').toString(), 'base64')).toString()) as {
+    readonly version: number
+    readonly info: { readonly status: string }
+  }
 
 describe.skipIf(isKitMissing())('the action helm on a real API server', { timeout: 120_000 }, () => {
   let api: KubernetesApi
@@ -39,7 +49,7 @@ describe.skipIf(isKitMissing())('the action helm on a real API server', { timeou
 
   /** A release; each in a namespace of its own. */
   async function createRelease(release: string) {
-    await api.kubectl('create', 'namespace', release)
+    await api.ask('POST', '/api/v1/namespaces', { metadata: { name: release } })
     const values = join(folder, `${release}-values.yaml`)
     const order = {
       ...{ program: helm, kubeconfig: api.kubeconfig, release, namespace: release, values },
@@ -78,43 +88,43 @@ describe.skipIf(isKitMissing())('the action helm on a real API server', { timeou
       const action = createReleaseAction({ ...runner, ...killing })
       await action({ ...order, chart: chartFile, digest, timeoutMs }, (line) => void lines.push(line))
     }
-    return {
+    const web = {
       ...{ order, lines, install },
       history: async () => {
-        const { stdout } = await createRunner().run(
-          helm,
-          ['history', release, '--namespace', release, '--kubeconfig', api.kubeconfig, '--output', 'json'],
-          { timeoutMs: 30_000 },
-        )
-        return (JSON.parse(stdout || '[]') as Revision[]).map(
-          ({ revision, status }) => `${revision} ${status}`,
-        )
+        const selector = encodeURIComponent(`owner=helm,name=${release}`)
+        const { items } = (await api.ask(
+          'GET',
+          `/api/v1/namespaces/${release}/secrets?labelSelector=${selector}`,
+        )) as { items: readonly { data: { release: string } }[] }
+        return items
+          .map(({ data }) => readRelease(data.release))
+          .toSorted((one, other) => one.version - other.version)
+          .map(({ version, info }) => `${version} ${info.status}`)
       },
-      text: () => api.kubectl('-n', release, 'get', 'configmap', release, '-o', 'jsonpath={.data.text}'),
+      read: async (kind: 'configmaps' | 'deployments', name = release) =>
+        (await api.ask('GET', `${groups[kind]}/namespaces/${release}/${kind}/${name}`)) as Stored | undefined,
+      text: async () => (await web.read('configmaps'))?.data?.text,
       objects: () => JSON.parse(readFileSync(order.objects, 'utf8')) as unknown,
       makeReady: () =>
         waitFor(async () => expect(await makePodsReady(api, release)).toBeGreaterThan(0), 20_000),
     }
+    return web
   }
 
   it('leaves a release alone that has the chart and the values, unless an object of it is gone', async () => {
     const web = await createRelease('same')
     await web.install({ replicas: 0, text: 'first' }, { digest: 'a' })
-    const versions = () =>
-      api.kubectl(
-        '-n',
-        'same',
-        'get',
-        'configmaps,deployments',
-        '-o',
-        'jsonpath={.items[*].metadata.resourceVersion}',
-      )
+    const versions = async () => {
+      const found = [await web.read('configmaps'), await web.read('deployments')]
+      return found.map((each) => each?.metadata.resourceVersion)
+    }
     const before = await versions()
+    expect(before).not.toContain(undefined)
     await web.install({ replicas: 0, text: 'first' }, { digest: 'a' })
     expect(await web.history()).toEqual(['1 deployed'])
-    expect(await versions()).toBe(before)
+    expect(await versions()).toEqual(before)
     expect(web.lines).toEqual(['the Helm release same/same has this chart and these values already'])
-    await api.kubectl('-n', 'same', 'delete', 'configmap', 'same')
+    await api.ask('DELETE', '/api/v1/namespaces/same/configmaps/same')
     await web.install({ replicas: 0, text: 'first' }, { digest: 'a' })
     expect(await web.text()).toBe('first')
   })
@@ -134,7 +144,7 @@ describe.skipIf(isKitMissing())('the action helm on a real API server', { timeou
     expect(await web.text()).toBe('first')
     expect((await web.history()).at(-1)).toBe('5 deployed')
     for (const revision of [2, 4])
-      await api.kubectl('-n', 'back', 'delete', 'secret', `sh.helm.release.v1.back.v${revision}`)
+      await api.ask('DELETE', `/api/v1/namespaces/back/secrets/sh.helm.release.v1.back.v${revision}`)
     await web.install({ replicas: 0, text: 'again' }, { digest: 'b' })
     expect(await web.text()).toBe('again')
   })
@@ -202,8 +212,7 @@ describe.skipIf(isKitMissing())('the action helm on a real API server', { timeou
       expect(await messageOf(web.install({ replicas: 1 }, { timeoutMs: 1_000, chartFile }))).not.toBe('')
       await web.install({ replicas: 0 }, { chartFile })
       expect(await web.history()).toEqual(revisions)
-      const { release } = web.order
-      expect(await api.kubectl('-n', release, 'get', 'configmap', `${release}-hook`)).toContain('hook')
+      expect(await web.read('configmaps', `${web.order.release}-hook`)).toBeDefined()
     }
     expect(once.lines).toContainEqual(expect.stringMatching(/^cured: .* before its hooks were done/))
   })
@@ -287,9 +296,10 @@ describe.skipIf(isKitMissing())('the action helm on a real API server', { timeou
     const large = await createRelease('large')
     const fits = await write(500_000)
     await large.install({}, { chartFile: fits.chartFile })
-    const { data } = JSON.parse(
-      await api.kubectl('-n', 'large', 'get', 'secret', 'sh.helm.release.v1.large.v1', '-o', 'json'),
-    ) as { data: { release: string } }
+    const { data } = (await api.ask(
+      'GET',
+      '/api/v1/namespaces/large/secrets/sh.helm.release.v1.large.v1',
+    )) as { data: { release: string } }
     const stored = Buffer.from(data.release, 'base64').length
     expect(fits.computed / stored).toBeGreaterThan(0.98)
     expect(fits.computed).toBeLessThanOrEqual(stored)

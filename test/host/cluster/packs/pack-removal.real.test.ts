@@ -5,7 +5,7 @@ import { deployment, map, packWorld } from '../../../support/pack-world.ts'
 import { waitFor } from '../../../support/wait-for.ts'
 
 describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000 }, () => {
-  const { createCluster, kubectl, text, until, podsReady } = packWorld()
+  const { createCluster, kubectl, read, names, until, podsReady } = packWorld()
 
   it('that are not wanted any more leave nothing, also when that is cut off and begun again', async () => {
     const away = await createCluster('away')
@@ -41,14 +41,13 @@ describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000
       await away.run(step)
       away.restart()
     }
-    expect(await text('-n', 'away', 'get', 'configmaps,secrets,deployments', '-o', 'name')).toBe(
-      'configmap/kube-root-ca.crt',
-    )
-    expect(await text('get', 'crd', 'tills.away.example.com', '-o', 'name')).not.toBe('')
+    expect(await names('away', 'configmaps')).toEqual(['kube-root-ca.crt'])
+    for (const kind of ['secrets', 'deployments']) expect(await names('away', kind)).toEqual([])
+    expect(await read('', 'customresourcedefinitions/tills.away.example.com')).toBeDefined()
     for (const step of await away.removeSteps()) await away.run(step)
     expect(away.work().records()).toEqual([])
-    expect(await text('get', 'crd', '-l', 'edgehostd/pack', '-o', 'name')).toBe('')
-    await until(async () => !(await text('get', 'namespaces', '-o', 'name')).includes('namespace/away'))
+    expect(await names('', 'customresourcedefinitions', 'edgehostd/pack')).toEqual([])
+    await until(async () => (await read('', 'namespaces/away')) === undefined)
   })
 
   it('that are not wanted any more leave a namespace of others, one that is not empty, and what another pack has', async () => {
@@ -72,14 +71,10 @@ describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000
     shared.drop()
     for (const step of await shared.removeSteps()) await shared.run(step)
     expect(shared.work().records()).toEqual([])
-    expect(await text('-n', 'shared', 'get', 'configmaps', '-o', 'name')).toBe(
-      ['configmap/kube-root-ca.crt', 'configmap/of-an-operator', 'configmap/ours', 'configmap/web'].join(
-        '\n',
-      ),
-    )
-    await until(async () => !(await text('get', 'namespaces', '-o', 'name')).includes('namespace/plain'))
+    expect(await names('shared', 'configmaps')).toEqual(['kube-root-ca.crt', 'of-an-operator', 'ours', 'web'])
+    await until(async () => (await read('', 'namespaces/plain')) === undefined)
     for (const name of ['shared', 'theirs', 'both-have'])
-      expect(await text('get', 'namespace', name, '-o', 'jsonpath={.status.phase}')).toBe('Active')
+      expect((await read('', `namespaces/${name}`))?.status?.phase).toBe('Active')
   })
 
   it('are not said to lose objects that another pack has, as after a change of the uid of their profile', async () => {
@@ -92,7 +87,7 @@ describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000
     const steps = await moved.removeSteps()
     expect(steps.map(({ key }) => key)).toEqual(['pack p1/moved gone'])
     for (const step of steps) await moved.run(step)
-    expect(await text('-n', 'moved', 'get', 'configmaps', '-o', 'name')).toContain('configmap/stays')
+    expect(await names('moved', 'configmaps')).toContain('stays')
   })
 
   it('say what keeps an object that is being deleted', async () => {
@@ -125,23 +120,17 @@ describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000
     other.change({ manifests: [await other.manifest('m', map('one'), deployment('two', 0))] })
     await less.runAll()
     await other.runAll()
-    const versions = () =>
-      text(
-        '-n',
-        'beside',
-        'get',
-        'configmaps,deployments',
-        '-o',
-        'jsonpath={.items[*].metadata.resourceVersion}',
-      )
+    const versions = async () => {
+      const found = [await read('beside', 'configmaps/one'), await read('beside', 'deployments/two')]
+      return found.map((each) => each?.metadata.resourceVersion)
+    }
     const before = await versions()
+    expect(before).not.toContain(undefined)
     less.change({ digest: 'next', charts: [chart], manifests: [] })
     await less.runAll()
-    expect(await text('-n', 'less', 'get', 'configmaps', '-o', 'name')).toBe(
-      'configmap/kube-root-ca.crt\nconfigmap/web',
-    )
+    expect(await names('less', 'configmaps')).toEqual(['kube-root-ca.crt', 'web'])
     expect(less.work().records()[0]).toMatchObject({ charts: ['less/web'], inventory: [] })
-    expect(await versions()).toBe(before)
+    expect(await versions()).toEqual(before)
     expect(await less.steps()).toEqual([])
   })
 
@@ -153,6 +142,6 @@ describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000
     expect(await doubted.observe()).toMatchObject({ appliedDigest: '', hasObjects: true })
     await kubectl('-n', 'doubted', 'delete', 'configmap', 'm')
     await doubted.runAll()
-    expect(await text('-n', 'doubted', 'get', 'configmap', 'm', '-o', 'name')).toBe('configmap/m')
+    expect(await read('doubted', 'configmaps/m')).toBeDefined()
   })
 })

@@ -6,7 +6,7 @@ import { deployment, map, packWorld } from '../../../support/pack-world.ts'
 import { waitFor } from '../../../support/wait-for.ts'
 
 describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000 }, () => {
-  const { createCluster, kubectl, text, until, podsReady } = packWorld()
+  const { createCluster, kubectl, read, names, until, podsReady } = packWorld()
 
   it('are applied step by step: namespaces with labels, a chart, manifests; then they are available', async () => {
     const shop = await createCluster('shop')
@@ -22,8 +22,8 @@ describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000
       message: '',
     })
     expect(await shop.steps()).toEqual([])
-    expect(await text('get', 'namespace', 'shop', '-o', 'jsonpath={.metadata.labels.team}')).toBe('a')
-    expect(await text('-n', 'shop', 'get', 'configmap', 'web', '-o', 'jsonpath={.data.text}')).toBe('hello')
+    expect((await read('', 'namespaces/shop'))?.metadata.labels?.team).toBe('a')
+    expect((await read('shop', 'configmaps/web'))?.data?.text).toBe('hello')
     const [record] = shop.work().records()
     expect(record?.inventory.map(({ kind, name }) => `${kind}/${name}`)).toEqual([
       'ConfigMap/rules',
@@ -115,9 +115,7 @@ describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000
     await changed.runAll()
     changed.change({ digest: 'next', manifests: [await changed.manifest('web', map('two', { a: 'b' }))] })
     await changed.runAll()
-    expect(await text('-n', 'changed', 'get', 'configmaps', '-l', 'edgehostd/pack', '-o', 'name')).toBe(
-      'configmap/two',
-    )
+    expect(await names('changed', 'configmaps', 'edgehostd/pack')).toEqual(['two'])
     expect(await changed.observe()).toMatchObject({ appliedDigest: 'next', isAvailable: true })
   })
 
@@ -130,16 +128,13 @@ describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000
     }
     both.change({ manifests: [await both.manifest('web', namespace, map('one'))] })
     await both.runAll()
-    expect(
-      await text('get', 'namespace', 'both', '-o', 'jsonpath={.metadata.labels.team} {.metadata.labels.own}'),
-    ).toBe('a b')
+    expect((await read('', 'namespaces/both'))?.metadata.labels).toMatchObject({ team: 'a', own: 'b' })
   })
 
   it('a namespace that one pack makes and another labels is the same, whichever of them is applied last', async () => {
     const shared = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shared', labels: { own: 'b' } } }
     const labels = { namespaces: [{ name: 'shared', labels: { tier: 'front' }, annotations: {} }] }
-    const metadata = async () =>
-      JSON.parse(await text('get', 'namespace', 'shared', '-o', 'jsonpath={.metadata.labels}')) as object
+    const metadata = async () => (await read('', 'namespaces/shared'))?.metadata.labels
     const making = await createCluster('making')
     const maker = { manifests: [await making.manifest('space', shared)] }
     making.change(maker)
