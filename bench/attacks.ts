@@ -3,13 +3,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AttackName, AttackOrder, AttackResult, Target } from './attacker.ts'
-import { readStops } from './content-many.ts'
-import type { Figure, Measure } from './figure.ts'
-import { spread } from './numbers.ts'
-import { createPlatformRig } from './platform-rig.ts'
-import type { Rig } from './rig.ts'
-import { findPort, type ServerProcess } from './server-process.ts'
-import { readPeakMiB, readRssMiB, resetPeak } from './usage.ts'
+import { readStops } from './event-loop.ts'
+import { type Figure, type Measure, readPeakMiB, readRssMiB, resetPeak, spread } from './figure.ts'
+import { createPlatformRig } from './platform.ts'
+import { findPort, type Rig, type ServerProcess } from './rig.ts'
 
 const attacks: Readonly<Record<AttackName, string>> = {
   none: 'no attack: what the machine itself does meanwhile',

@@ -1,18 +1,31 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { clusterClient, clusterPath, type ClusterClient } from '../test/e2e/cluster/cluster-client.ts'
-import { bootClusterHost, uploadDefinition, type ClusterHost } from '../test/e2e/cluster/cluster-host.ts'
+import { timesOf } from '../test/e2e-long/cluster/upgrades.ts'
+import { clusterClient, type ClusterClient, clusterPath } from '../test/e2e/cluster/cluster-client.ts'
+import {
+  bootClusterHost,
+  changeVersion,
+  type ClusterHost,
+  uploadDefinition,
+} from '../test/e2e/cluster/cluster-host.ts'
 import { clusterWrites, type ClusterWrites } from '../test/e2e/cluster/cluster-writes.ts'
-import { plantVariables, profileUid, type PlantWish } from '../test/e2e/cluster/plant-definition.ts'
+import { plantVariables, type PlantWish, profileUid } from '../test/e2e/cluster/plant-definition.ts'
+import type { Edgehostd } from '../test/e2e/host/edgehostd.ts'
 import { eventually } from '../test/e2e/host/eventually.ts'
 import type { Reply } from '../test/e2e/host/http.ts'
 import { makePackage } from '../test/e2e/host/package.ts'
-import { hasKit, kitVersions, noKit } from '../test/support/kubernetes-kit.ts'
-import { auditArguments, countVerbs, readRequests, startAudit } from './cluster-audit.ts'
-import { measureRestoration } from './cluster-restore.ts'
-import type { Figure, Measure } from './figure.ts'
-import { median, single, spread } from './numbers.ts'
-import { readOwnTime, timeOf, type OwnTime, type Span } from './own-time.ts'
-import { watchPrograms } from './program-spans.ts'
+import { hasKit, type KitVersion, kitVersions, noKit } from '../test/support/kubernetes-kit.ts'
+import {
+  auditArguments,
+  countVerbs,
+  type OwnTime,
+  readOwnTime,
+  readRequests,
+  type Span,
+  startAudit,
+  timeOf,
+} from './cluster.ts'
+import { childrenOf, type Figure, type Measure, median, single, spread } from './figure.ts'
 
 const [newer, older] = kitVersions
 /** After the last of the applies that change nothing, for what the loop may do then. */
@@ -194,4 +207,130 @@ const lengthOf = ({ from, to }: Span) => to - from
 
 function expectAccepted(reply: Reply): void {
   if (reply.status !== 204) throw new Error(`${reply.status} ${reply.text || reply.failure}`)
+}
+
+const pauseMs = 100
+const mostMs = 1_500_000
+
+/**
+ * Breaks an upgrade by an argument that the API server does not know, and measures from the decision to restore, the event `RollbackStarted`,
+ * to the first answer of the API server of before.
+ */
+export async function measureRestoration(
+  plant: ClusterHost,
+  cluster: ClusterClient,
+  to: KitVersion,
+): Promise<Figure[]> {
+  const asking = askReady(plant.host)
+  const apiArguments = { 'no-such-argument': 'true' }
+  const reply = await changeVersion(plant, to, { definition: { version: '2.0.0', apiArguments } })
+  if (reply.status !== 204) throw new Error(`the upgrade was refused: ${reply.text || reply.failure}`)
+  await eventually(async () => {
+    await sleep(1_000)
+    const { outcome, reason } = await clusterWrites(plant, cluster).newest()
+    if (outcome !== 'rolledBack') throw new Error(`the upgrade is ${outcome}: ${reason}`)
+  }, mostMs)
+  const answers = await asking.end()
+  const [decidedAt, backAt] = [await timeOf(cluster, 'RollbackStarted'), await timeOf(cluster, 'RolledBack')]
+  const readyAt = answers.find((at) => at >= decidedAt)
+  if (readyAt === undefined) throw new Error('the API server did not answer again')
+  const silentMs = decidedAt - (answers.findLast((at) => at < decidedAt) ?? Number.NaN)
+  const { restoreSeconds } = await timesOf(cluster)
+  const seconds = (ms: number) => (ms / 1_000).toFixed(1)
+  return [
+    {
+      name: 'cluster: from the decision to restore until the API is ready',
+      ...{ value: single((readyAt - decidedAt) / 1_000), unit: 's', target: '≤ 30 s' },
+      note: `an upgrade to ${to} whose API server does not start; it was silent for ${seconds(silentMs)} s before; ${restoreSeconds} s of it in the step; Running ${seconds(backAt - decidedAt)} s after the decision`,
+    },
+  ]
+}
+
+/** Asks the API server whether it is ready, until its end. */
+function askReady(host: ClusterHost['host']) {
+  const answers: number[] = []
+  const end = new AbortController()
+  const url = 'https://10.77.0.1:6443/readyz'
+  const asking = (async () => {
+    while (!end.signal.aborted) {
+      const { exitCode } = await host.run([
+        'curl',
+        '--silent',
+        '--insecure',
+        '--fail',
+        '--max-time',
+        '1',
+        url,
+      ])
+      if (exitCode === 0) answers.push(Date.now())
+      await sleep(pauseMs)
+    }
+  })()
+  return {
+    /** @returns when it was, milliseconds since 1970, in order */
+    async end(): Promise<readonly number[]> {
+      end.abort()
+      await asking
+      return answers
+    },
+  }
+}
+
+const everyMs = 5
+
+/**
+ * Looks every 5 ms which of the programs run below the daemon of a booted host.
+ * @param names as in `/proc/<pid>/comm`
+ * @returns ends it, and gives when each ran
+ */
+export async function watchPrograms(
+  host: Edgehostd,
+  names: readonly string[],
+): Promise<() => readonly Span[]> {
+  const daemon = pidHere(host.leader, await host.mainPid())
+  const running = new Map<number, number>()
+  const spans: Span[] = []
+  function look(): void {
+    const now = Date.now()
+    const seen = new Set(below(daemon).filter((pid) => names.includes(nameOf(pid))))
+    for (const pid of seen) if (!running.has(pid)) running.set(pid, now)
+    for (const [pid, from] of running)
+      if (!seen.has(pid)) {
+        spans.push({ from, to: now })
+        running.delete(pid)
+      }
+  }
+  const timer = setInterval(look, everyMs)
+  return () => {
+    clearInterval(timer)
+    look()
+    return [...spans, ...[...running.values()].map((from) => ({ from, to: Date.now() }))]
+  }
+}
+
+const below = (pid: number): readonly number[] => childrenOf(pid).flatMap((child) => [child, ...below(child)])
+
+/** The number that this machine has for a process of a host. */
+function pidHere(leader: number, pid: number): number {
+  const namespace = namespaceOf(leader)
+  const found = readdirSync('/proc')
+    .map(Number)
+    .filter(Boolean)
+    .find((each) => namespaceOf(each) === namespace && innerPid(each) === pid)
+  if (found === undefined) throw new Error(`the process ${pid} of the host is not found`)
+  return found
+}
+
+const namespaceOf = (pid: number) => orEmpty(() => readlinkSync(`/proc/${pid}/ns/pid`))
+const innerPid = (pid: number) =>
+  Number(/^NSpid:.*\s(\d+)$/m.exec(orEmpty(() => readFileSync(`/proc/${pid}/status`, 'utf8')))?.[1])
+const nameOf = (pid: number) => orEmpty(() => readFileSync(`/proc/${pid}/comm`, 'utf8').trim())
+
+/** Empty for a process that has ended. */
+function orEmpty(read: () => string): string {
+  try {
+    return read()
+  } catch {
+    return ''
+  }
 }

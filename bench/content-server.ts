@@ -1,5 +1,6 @@
 // The baselines of content: TLS as the daemon has it, and behind it the least that puts a bundle on the disk.
-// POST /bundle unpacks a file with the programs of the system; PUT /blobs/NAME hashes and writes a blob; POST /sync syncs.
+// POST /bundle unpacks a file with the programs of the system; PUT /blobs/NAME hashes and writes a blob; POST /sync syncs; any other POST
+// hashes a body and has it on the disk when it answers.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -31,9 +32,13 @@ process.on('SIGTERM', () => process.exit(0))
 
 async function answer(request: IncomingMessage): Promise<number> {
   const { method, url = '' } = request
-  if (method === 'PUT') return putBlob(request, basename(url))
   if (method === 'GET') return 200
   mkdirSync(folder, { recursive: true })
+  if (method === 'PUT') return (await put(request, basename(url))) === basename(url) ? 201 : 400
+  if (url !== '/bundle' && url !== '/sync') {
+    await put(request, 'body', { flush: true })
+    return 201
+  }
   const script = url === '/bundle' ? unpack : 'sync -f "$1"'
   const child = spawn('bash', ['-c', script, 'bash', folder], { stdio: ['pipe', 'inherit', 'inherit'] })
   await Promise.all([once(child, 'exit'), pipeline(request, child.stdin)])
@@ -41,10 +46,14 @@ async function answer(request: IncomingMessage): Promise<number> {
   return 201
 }
 
-async function putBlob(request: IncomingMessage, name: string): Promise<number> {
-  mkdirSync(folder, { recursive: true })
+/** @returns the SHA-256 of the body */
+async function put(
+  request: IncomingMessage,
+  name: string,
+  options: { flush?: boolean } = {},
+): Promise<string> {
   const hash = createHash('sha256')
   request.on('data', (chunk: Buffer) => hash.update(chunk))
-  await pipeline(request, createWriteStream(join(folder, name)))
-  return hash.digest('hex') === name ? 201 : 400
+  await pipeline(request, createWriteStream(join(folder, name), options))
+  return hash.digest('hex')
 }

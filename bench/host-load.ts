@@ -4,8 +4,14 @@ import { Agent, request } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createSecureContext } from 'node:tls'
 import { waitAfter } from '../src/uplink/client.ts'
-import { addressOf, factsOf, uidOf } from './platform-hosts.ts'
-import type { HostLoadArgs, HostLoadOrder, HostLoadResult } from './platform-load.ts'
+import {
+  addressOf,
+  factsOf,
+  type HostLoadArgs,
+  type HostLoadOrder,
+  type HostLoadResult,
+  uidOf,
+} from './hosts.ts'
 
 // The hosts of the benchmarks of the platform: a process of its own, which gets orders from `platform-load.ts`. Each host has an address of its own.
 

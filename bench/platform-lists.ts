@@ -1,19 +1,23 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { migrations } from '../src/edgeplatformd/migrations.ts'
 import { createContinueTokens } from '../src/lists/continue-token.ts'
+import { listInMemory } from '../src/lists/memory.ts'
 import { parseListQuery } from '../src/lists/query.ts'
+import { createKeptPools } from '../src/platform/clouds/kept-pools.ts'
+import { machineList } from '../src/platform/clouds/machines.ts'
+import { toMachine } from '../src/platform/clouds/openstack/openstack.ts'
 import { createHostParts } from '../src/platform/hosts/hosts.ts'
 import { hostList } from '../src/platform/hosts/store.ts'
-import { migrations } from '../src/edgeplatformd/migrations.ts'
 import { createSecrets } from '../src/secrets/secrets.ts'
 import { openDatabase } from '../src/store/database.ts'
 import { createReader } from '../src/store/reader.ts'
 import { systemClock } from '../src/system/clock.ts'
 import { createLog } from '../src/system/log.ts'
-import { ratioFigure, type Figure, type Measure } from './figure.ts'
-import { spread } from './numbers.ts'
+import { type Figure, type Measure, ratioFigure, spread } from './figure.ts'
+import { insertHosts } from './platform.ts'
 
-const size = 100_000
+const hostCount = 100_000
 const project = 'a-project'
 
 // Each is a list of the project, in which nearly all hosts are.
@@ -30,7 +34,7 @@ const filters = {
 /** Lists of 100,000 hosts of the platform: with and without a project, and with filters. */
 export const measurePlatformLists: Measure = async (rig) => {
   const rounds = rig.isQuick ? 5 : 25
-  rig.say(`platform-lists: making ${size} hosts`)
+  rig.say(`platform-lists: making ${hostCount} hosts`)
   const log = createLog('fatal')
   const database = openDatabase(join(rig.folder, 'platform-hosts.db'), log, migrations)
   database.sql.exec(makeHosts)
@@ -82,7 +86,7 @@ export const measurePlatformLists: Measure = async (rig) => {
   await reader.close()
   database.close()
 
-  const how = `pages of 50 of ${size} hosts, 90 % of them in the project, ${rounds} rounds; without HTTP`
+  const how = `pages of 50 of ${hostCount} hosts, 90 % of them in the project, ${rounds} rounds; without HTTP`
   const and = filtered.find(({ name }) => name === 'and')?.found ?? []
   return [
     ratioFigure('platform lists: first page in a project ÷ without', first, tenant, {
@@ -100,7 +104,7 @@ export const measurePlatformLists: Measure = async (rig) => {
 }
 
 const makeHosts = `
-  WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${size})
+  WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${hostCount})
     INSERT INTO edge_host (uid, project_uid, host_uid, name, labels, annotations, public_key, reported, generation, is_used, is_twice,
       is_next_accepted, created_at, modified_at, seen_at, health_state)
     SELECT '018bcfe5-6800-7000-8000-' || printf('%012d', i), iif(i % 10 = 0, '', '${project}'), 'edge-' || i, 'host-' || i,
@@ -112,3 +116,99 @@ const makeHosts = `
         'hostAddress', '192.0.2.' || (i % 250), 'service', json_object('name', 'edgehostd', 'version', '1.' || (i % 5))),
       1, 1, 0, 0, 1700000000000 + i * 1000, 1700000000000, 1, iif(i % 60 = 1, 'unhealthy', 'healthy') FROM n;
   PRAGMA wal_checkpoint(TRUNCATE)`
+
+const machineCount = 1_200
+const pagesPerRound = 50
+
+/** A page of the machines of a pool that are in memory, and a page of as many hosts. */
+export const measurePlatformMachines: Measure = async (rig) => {
+  const rounds = rig.isQuick ? 5 : 50
+  const log = createLog('fatal')
+  const file = join(rig.folder, 'platform-machines.db')
+  const database = openDatabase(file, log, migrations)
+  insertHosts(file, machineCount, 'a'.repeat(43))
+  const reader = createReader(database.sql, { maximumWaiting: 64 })
+  const hosts = await createHostParts({
+    ...{ database, read: reader.read, secrets: createSecrets(randomBytes(32)), tenantUid: 'tenant' },
+    ...{ findProject: () => undefined, clusterOn: () => undefined, clock: systemClock, log },
+    changes: { gone: () => undefined },
+    requireSpace: () => undefined,
+  })
+  const tokens = createContinueTokens(randomBytes(32))
+  const machines = Array.from({ length: machineCount }, (_, index) =>
+    toMachine(serverOf(index), portsOf(index)),
+  )
+  const pools = createKeptPools({
+    ...{ clock: systemClock, log, stopping: new AbortController().signal },
+    // The cloud is not what is measured.
+    limits: { everyMs: 3_600_000, keptMs: 3_600_000 },
+  })
+
+  const pages = {
+    async hosts() {
+      const query = parseListQuery({}, hostList, { tokens })
+      return hosts.list.page(query, hosts.inScope(''))
+    },
+    async machines() {
+      const query = parseListQuery({}, machineList, { tokens })
+      const seen = await pools.see('a pool', async () => machines)
+      return listInMemory(seen.machines, query, machineList, (machine) => machine)
+    },
+  }
+  /** Milliseconds that a page takes, as JSON. */
+  async function duration(page: () => Promise<object>): Promise<number> {
+    const all = []
+    for (let count = 0; count < pagesPerRound; count += 1) {
+      const begin = performance.now()
+      JSON.stringify(await page())
+      all.push(performance.now() - begin)
+    }
+    return spread(all).median
+  }
+  const found = { hosts: [] as number[], machines: [] as number[] }
+  // Round -1 warms the code and does not count.
+  for (let round = -1; round < rounds; round += 1) {
+    rig.say(`platform-machines: round ${round + 1} of ${rounds}`)
+    const [ofHosts, ofMachines] = [await duration(pages.hosts), await duration(pages.machines)]
+    if (round < 0) continue
+    found.hosts.push(ofHosts)
+    found.machines.push(ofMachines)
+  }
+  hosts.stop()
+  await reader.close()
+  database.close()
+  return [
+    ratioFigure('platform machines: page of a pool in memory ÷ page of hosts', found.machines, found.hosts, {
+      target: '≤ 2',
+      note: `pages of 50 of ${machineCount}, as JSON, ${rounds} rounds; without HTTP`,
+    }),
+    { name: 'platform machines: page of a pool in memory', value: spread(found.machines), unit: 'ms' },
+  ]
+}
+
+const uuidOf = (index: number) => `5c3d2cf6-cb5a-41ef-9f0d-${String(index).padStart(12, '0')}`
+const macOf = (index: number) => `fa:16:3e:c9:${String(index).padStart(4, '0').replace(/(..)$/, ':$1')}`
+
+// As a real Nova and Neutron describe one; test/platform/clouds/recorded.
+const serverOf = (index: number) => ({
+  ...{ id: uuidOf(index), name: `worker-${index}`, status: 'ACTIVE', 'OS-EXT-STS:task_state': null },
+  ...{ metadata: { line: '4' }, image: { id: uuidOf(0) }, flavor: { original_name: 'm1.large' } },
+  created: new Date(1_700_000_000_000 + index * 1_000).toISOString(),
+  updated: '2026-11-25T22:27:14Z',
+  addresses: {
+    plant: [
+      {
+        ...{ version: 4, addr: `10.1.${index >> 8}.${index & 255}`, 'OS-EXT-IPS:type': 'fixed' },
+        'OS-EXT-IPS-MAC:mac_addr': macOf(index),
+      },
+    ],
+  },
+  'OS-EXT-AZ:availability_zone': 'nova',
+  security_groups: [{ name: 'default' }],
+})
+const portsOf = (index: number) => [
+  {
+    ...{ mac: macOf(index), networkId: uuidOf(1) },
+    addresses: [{ subnetId: uuidOf(2), address: `10.1.${index >> 8}.${index & 255}` }],
+  },
+]

@@ -1,9 +1,20 @@
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { createCipheriv, createHash } from 'node:crypto'
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { withDefaults } from '../src/archive/limits.ts'
 import { annotations, mediaTypes } from '../src/content/format/media-types.ts'
-import { noise } from './noise.ts'
+import { planBuild } from '../src/definition/build/build-plan.ts'
+import { buildArchive } from '../src/definition/build/build.ts'
 
 /** An OCI image layout on the disk. */
 export interface BenchLayout {
@@ -104,3 +115,79 @@ function writeBlob(folder: string, content: Iterable<Buffer>): Blob {
 const descriptor = (mediaType: string, { sha256, sizeBytes }: Blob) => ({
   ...{ mediaType, digest: `sha256:${sha256}`, size: sizeBytes },
 })
+
+const packCount = 20
+
+/**
+ * Builds a typical definition: little text, and charts that are compressed already. The same bytes on every machine.
+ * @param folder an existing folder; it contains the definition twice for a while, and only the archive at the end
+ * @param contentBytes total size of the charts
+ * @returns path of the archive
+ */
+export async function buildLargeDefinition(folder: string, contentBytes: number): Promise<string> {
+  requireRoom(folder, 2.1 * contentBytes)
+  const parts = join(folder, 'large-parts')
+  mkdirSync(parts)
+  try {
+    const packs = Array.from({ length: packCount }, (_, index) =>
+      writePack(parts, `large-${index}`, Math.floor(contentBytes / packCount)),
+    )
+    const profile = join(parts, 'profile.json')
+    writeFileSync(profile, JSON.stringify(profileOf(packs.map(({ name }) => name))))
+    const folders = packs.map(({ path }) => path)
+    const plan = planBuild({ profiles: [profile], packs: folders, limits: withDefaults() })
+    const [problem] = plan.problems
+    if (problem) throw new Error(`${problem.place} ${problem.message}`)
+    return (await buildArchive({ plan, file: join(folder, 'large.tar.zst') })).file
+  } finally {
+    rmSync(parts, { recursive: true })
+  }
+}
+
+/** @throws Error when the disk has less than these bytes free */
+export function requireRoom(folder: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(folder)
+  if (bavail * bsize < bytes) throw new Error(`${folder} needs ${(bytes / 1e9).toFixed(1)} GB of free disk`)
+}
+
+function writePack(folder: string, name: string, chartBytes: number) {
+  const path = join(folder, name)
+  const chart = `charts/${name}-1.0.0.tgz`
+  mkdirSync(join(path, 'charts'), { recursive: true })
+  writeFileSync(
+    join(path, 'pack.json'),
+    JSON.stringify({ name, version: '1.0.0', layer: 'addon', charts: [chart] }),
+  )
+  writeFileSync(join(path, 'values.yaml'), 'pack:\n  namespace: bench\n')
+  writeNoise(join(path, chart), name, chartBytes)
+  return { name, path }
+}
+
+/** Writes a new file of bytes that cannot be compressed, the same for the same seed. */
+export function writeNoise(path: string, seed: string, sizeBytes: number): void {
+  const file = openSync(path, 'wx')
+  try {
+    for (const chunk of noise(seed, sizeBytes)) writeSync(file, chunk)
+  } finally {
+    closeSync(file)
+  }
+}
+
+const profileOf = (packs: readonly string[]) => ({
+  metadata: { name: 'bench', uid: 'bench' },
+  spec: {
+    version: '1.0.0',
+    template: {
+      type: 'add-on',
+      packs: packs.map((name) => ({ name, tag: '1.0.0', layer: 'addon', type: 'spectro', values: '' })),
+    },
+  },
+})
+
+/** Bytes that cannot be compressed, the same on every machine. They come from a cipher, which makes them faster than a disk writes. */
+export function* noise(seed: string, sizeBytes: number): Generator<Buffer> {
+  const chunk = Buffer.alloc(1_048_576)
+  const cipher = createCipheriv('aes-128-ctr', seed.padEnd(16), Buffer.alloc(16))
+  for (let left = sizeBytes; left > 0; left -= chunk.length)
+    yield cipher.update(chunk.subarray(0, Math.min(left, chunk.length)))
+}
