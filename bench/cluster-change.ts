@@ -216,7 +216,7 @@ const mostMs = 1_500_000
  * Breaks an upgrade by an argument that the API server does not know, and measures from the decision to restore, the event `RollbackStarted`,
  * to the first answer of the API server of before.
  */
-export async function measureRestoration(
+async function measureRestoration(
   plant: ClusterHost,
   cluster: ClusterClient,
   to: KitVersion,
@@ -283,10 +283,7 @@ const everyMs = 5
  * @param names as in `/proc/<pid>/comm`
  * @returns ends it, and gives when each ran
  */
-export async function watchPrograms(
-  host: Edgehostd,
-  names: readonly string[],
-): Promise<() => readonly Span[]> {
+async function watchPrograms(host: Edgehostd, names: readonly string[]): Promise<() => readonly Span[]> {
   const daemon = pidHere(host.leader, await host.mainPid())
   const running = new Map<number, number>()
   const spans: Span[] = []

@@ -18,6 +18,7 @@ import {
   ratioFigure,
   single,
   spread,
+  inTurns,
 } from './figure.ts'
 
 /** A cluster in a booted host with the package of this checkout. */
@@ -44,7 +45,7 @@ export const measureCluster: Measure = async ({ isQuick, say }) => {
  * Creates a cluster, and says how much of the time from its POST to the event `Running` is the daemon's own. The POST counts whole, although
  * it starts helm and kubeadm.
  */
-export async function measureCreation({ host }: ClusterHost, cluster: ClusterClient): Promise<Figure[]> {
+async function measureCreation({ host }: ClusterHost, cluster: ClusterClient): Promise<Figure[]> {
   const from = Date.now()
   await cluster.create()
   const write = { from, to: Date.now() }
@@ -76,21 +77,21 @@ export async function measureCreation({ host }: ClusterHost, cluster: ClusterCli
   ]
 }
 
-export interface RestTimes {
+interface RestTimes {
   /** After a start, before the daemon is at rest. */
   readonly settleMs: number
   readonly measureMs: number
 }
 
 /** Starts the daemon anew. @returns its resident memory at rest, MiB */
-export async function readMemoryAtRest({ host }: ClusterHost, { settleMs }: RestTimes): Promise<number> {
+async function readMemoryAtRest({ host }: ClusterHost, { settleMs }: RestTimes): Promise<number> {
   await host.output(['systemctl', 'restart', 'edgehostd'])
   await sleep(settleMs)
   return parseRssMiB(await host.read(`/proc/${await host.mainPid()}/status`))
 }
 
 /** What a Running cluster costs the daemon at rest. @param withoutMiB its memory at rest before there was a cluster */
-export async function measureRest(
+async function measureRest(
   plant: ClusterHost,
   cluster: ClusterClient,
   times: RestTimes,
@@ -166,7 +167,7 @@ took ctr --address /run/bench-containerd/containerd.sock --namespace k8s.io imag
 const end = `${containerd} systemctl stop $unit || true; rm -rf $folder /run/bench-containerd`
 
 /** The images of Kubernetes pulled by kubeadm from the registry of the host, against the same images imported by ctr from one archive. */
-export async function measureImagePulls(
+async function measureImagePulls(
   { host, kit }: ClusterHost,
   { rounds, say }: { readonly rounds: number; readonly say: (message: string) => void },
 ): Promise<Figure[]> {
@@ -178,21 +179,13 @@ export async function measureImagePulls(
   const images = join(`/proc/${host.leader}/root`, folder, 'images')
   await mkdir(images, { recursive: true })
   for (const each of archives) await cp(join(await kit.images(), each), join(images, each))
-  const [own, base]: [number[], number[]] = [[], []]
-  try {
+  const seconds = async (script: string) => Number(await host.sh(script)) / 1_000
+  const measured = async () => {
     await host.sh(archive)
-    const sides = [
-      async () => own.push(Number(await host.sh(pull)) / 1_000),
-      async () => base.push(Number(await host.sh(importAll)) / 1_000),
-    ]
-    for (let round = 0; round < rounds; round += 1) {
-      say(`cluster: images, round ${round + 1} of ${rounds}`)
-      // The order changes each round.
-      for (const side of round % 2 === 0 ? sides : sides.toReversed()) await side()
-    }
-  } finally {
-    await host.sh(end)
+    const sides = { base: () => seconds(importAll), own: () => seconds(pull) }
+    return inTurns(rounds, sides, (round) => say(`cluster: images, ${round}`))
   }
+  const { own, base } = await measured().finally(() => host.sh(end))
   const name = 'cluster: images of Kubernetes by the registry into containerd'
   return [
     ratioFigure(`${name} ÷ ctr images import`, own, base, {
@@ -219,7 +212,7 @@ rules:
 export const auditArguments = { 'audit-policy-file': policy, 'audit-log-path': '-' } as const
 
 /** A request of the daemon to the API server. */
-export interface AuditedRequest {
+interface AuditedRequest {
   /** Milliseconds since 1970. */
   readonly at: number
   readonly verb: string
@@ -279,7 +272,7 @@ export interface Span {
   readonly to: number
 }
 
-export interface Work {
+interface Work {
   /** From the write to its reply. */
   readonly write: Span
   /** When the cluster was Running with what was written. */
@@ -301,7 +294,7 @@ export interface OwnTime {
 
 const runsFolder = '/var/lib/edgehostd/cluster/steps'
 /** How often the start of `step.cjs` is measured by itself. */
-export const startUps = 9
+const startUps = 9
 
 /**
  * How much of some work on a cluster is the daemon's own time: when no program of a step ran, nothing was pulled and Kubernetes was not

@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import type { Sendings, UploadArgs, UploadResult } from './content-client.ts'
 import {
   type Figure,
+  inTurns,
   type Measure,
   ratioFigure,
   readCpuMs,
@@ -43,7 +44,7 @@ export interface ContentDaemon extends ServerProcess {
 }
 
 /** What may differ from the daemon of the other figures. */
-export type ContentOptions = Pick<
+type ContentOptions = Pick<
   NonNullable<Parameters<Rig['startDaemon']>[0]>,
   'entry' | 'flags' | 'environment' | 'settings'
 >
@@ -65,7 +66,7 @@ export async function startContentDaemon(rig: Rig, options: ContentOptions = {})
 }
 
 /** Starts the baseline; `folder` is where it writes. */
-export async function startContentBaseline(
+async function startContentBaseline(
   { certificate, flags, folder }: Rig,
   environment: NodeJS.ProcessEnv = {},
 ): Promise<ServerProcess & { readonly folder: string }> {
@@ -175,46 +176,37 @@ export const measureContentFile: Measure = async (rig): Promise<Figure[]> => {
   }
 }
 
-interface Times {
-  /** Seconds. */
-  readonly own: readonly number[]
-  readonly base: readonly number[]
-}
-
+/** Seconds of both sides. */
 async function compareFiles(
   rig: Rig,
   file: string,
   { rounds, isShaUsed }: { readonly rounds: number; readonly isShaUsed: boolean },
-): Promise<Times> {
+) {
   const options: ContentOptions = isShaUsed ? {} : buildWithoutSha(rig)
   const daemon = await startContentDaemon(rig, options)
   const bare = await startContentBaseline(rig, options.environment)
   const { certificate } = rig
-  const [own, base]: [number[], number[]] = [[], []]
-  const sides = [
-    async () => {
-      const sent = await sendFile(bare, { certificate, file, token: '', isBare: true })
-      base.push(sent.durationMs / 1_000)
+  const sides = {
+    async base() {
+      syncDisks()
+      const { durationMs } = await sendFile(bare, { certificate, file, token: '', isBare: true })
       removeFolder(bare.folder)
+      return durationMs / 1_000
     },
-    async () => {
-      own.push((await sendFile(daemon, { certificate, file, token: daemon.token })).durationMs / 1_000)
+    async own() {
+      syncDisks()
+      const { durationMs } = await sendFile(daemon, { certificate, file, token: daemon.token })
       await emptyStore(rig, daemon)
+      return durationMs / 1_000
     },
-  ]
+  }
   try {
-    for (let round = 0; round < rounds; round += 1) {
-      rig.say(`content-file${isShaUsed ? '' : ', without SHA'}: round ${round + 1} of ${rounds}`)
-      // The order changes each round.
-      for (const send of round % 2 === 0 ? sides : sides.toReversed()) {
-        syncDisks()
-        await send()
-      }
-    }
+    return await inTurns(rounds, sides, (round) =>
+      rig.say(`content-file${isShaUsed ? '' : ', without SHA'}: ${round}`),
+    )
   } finally {
     await Promise.all([daemon.stop(), bare.stop()])
   }
-  return { own, base }
 }
 
 /** An upload of its own, since reading /proc would delay the others. */
@@ -273,28 +265,21 @@ export const measureContentBlobs: Measure = async (rig): Promise<Figure[]> => {
     return { certificate, index, blobs: list }
   }
   const { port, token, pid } = daemon
-  const [own, base]: [number[], number[]] = [[], []]
-  const sides = [
-    async () => {
+  const sides = {
+    async base() {
+      syncDisks()
       const { durationMs } = await runClient('blobs', { ...sending(layout), port: bare.port, token: '' })
-      base.push(durationMs / 1_000)
       removeFolder(bare.folder)
+      return durationMs / 1_000
     },
-    async () => {
+    async own() {
       await emptyStore(rig, daemon)
       syncDisks()
-      own.push((await runClient('blobs', { ...sending(layout), port, token })).durationMs / 1_000)
+      return (await runClient('blobs', { ...sending(layout), port, token })).durationMs / 1_000
     },
-  ]
+  }
   try {
-    for (let round = 0; round < rounds; round += 1) {
-      rig.say(`content-blobs: round ${round + 1} of ${rounds}`)
-      // The order changes each round.
-      for (const send of round % 2 === 0 ? sides : sides.toReversed()) {
-        syncDisks()
-        await send()
-      }
-    }
+    const { own, base } = await inTurns(rounds, sides, (round) => rig.say(`content-blobs: ${round}`))
     rig.say('content-blobs: a bundle with other blobs')
     const probe = await startProbe('written', { pid })
     const { sentBytes, sentBlobs } = await runClient('blobs', { ...sending(changed), port, token })
@@ -349,22 +334,17 @@ export const measureUpload: Measure = async (rig): Promise<Figure[]> => {
 
   const bare = await startContentBaseline(rig)
   const sending = { certificate: rig.certificate, token, file }
-  const own: Sent<WatchedUpload>[] = []
-  const base: Sent[] = []
-  const sides = [
-    async () => base.push(await weigh(bare, () => sendDefinition(bare, sending))),
-    async () => own.push(await weigh(daemon, () => uploadDefinition(daemon, sending))),
-  ]
-  try {
-    for (let round = 0; round < rounds; round += 1) {
-      rig.say(`upload: round ${round + 1} of ${rounds}`)
-      // The order changes each round.
-      for (const send of round % 2 === 0 ? sides : sides.toReversed()) await send()
+  const sides = {
+    async base() {
+      const sent = await weigh(bare, () => sendDefinition(bare, sending))
       removeFolder(bare.folder)
-    }
-  } finally {
-    await Promise.all([daemon.stop(), bare.stop()])
+      return sent
+    },
+    own: () => weigh(daemon, () => uploadDefinition(daemon, sending)),
   }
+  const { own, base } = await inTurns(rounds, sides, (round) => rig.say(`upload: ${round}`)).finally(() =>
+    Promise.all([daemon.stop(), bare.stop()]),
+  )
   rmSync(file)
   rmSync(join(rig.folder, 'state', 'definitions'), { recursive: true })
 

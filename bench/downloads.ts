@@ -25,6 +25,7 @@ import {
   resetPeak,
   single,
   spread,
+  inTurns,
 } from './figure.ts'
 import { addressOf, requireAll, uidOf } from './hosts.ts'
 import { type BenchLayout, packLayout, requireRoom, writeLayout, writeNoise } from './large-files.ts'
@@ -86,27 +87,20 @@ async function compare(rig: Rig, { file, nginx, rounds, isTls }: Comparison) {
   const daemon = await startContentDaemon(rig, {
     settings: { 'content.registry.port': port, 'content.registry.address': address },
   })
-  const [own, base]: [number[], number[]] = [[], []]
   try {
     if (!isTls) await sendFile(daemon, { certificate: rig.certificate, file, token: daemon.token })
     const password = readFileSync(join(dirname(dirname(rig.certificate)), 'registry-password'), 'utf8').trim()
     const trust = trustOf(rig)
-    const sides = [
-      async () => base.push(await copy(isTls ? nginx.port : nginx.httpPort, trust, isTls)),
-      async () => own.push(await copy(port, trust, isTls, `edgehostd:${password}`)),
-    ]
-    // Both have the files in the memory of the machine.
-    for (const pull of sides) await pull()
-    own.length = base.length = 0
-    for (let round = 0; round < rounds; round += 1) {
-      rig.say(`registry, ${isTls ? 'TLS' : 'HTTP'}: round ${round + 1} of ${rounds}`)
-      // The order changes each round.
-      for (const pull of round % 2 === 0 ? sides : sides.toReversed()) await pull()
+    const sides = {
+      base: () => copy(isTls ? nginx.port : nginx.httpPort, trust, isTls),
+      own: () => copy(port, trust, isTls, `edgehostd:${password}`),
     }
+    // Both have the files in the memory of the machine.
+    for (const pull of [sides.base, sides.own]) await pull()
+    return await inTurns(rounds, sides, (round) => rig.say(`registry, ${isTls ? 'TLS' : 'HTTP'}: ${round}`))
   } finally {
     await daemon.stop()
   }
-  return { own, base }
 }
 
 /** Pulls the image. @returns seconds */
@@ -204,17 +198,13 @@ export const measurePlatformDownloads: Measure = async (rig): Promise<Figure[]> 
   }
   const fromOwn = fetch(own.port, (index) => `/v1/edgehosts/${uidOf(index)}/spc/download`, true)
   const fromNginx = fetch(nginx.port, () => '/definition', false)
-  const used: number[] = []
-  const base: number[] = []
   const idleMiB = readRssMiB(own.pid)
   resetPeak(own.pid)
   // Both have the file in the memory of the machine.
   for (const side of [fromOwn, fromNginx]) await side()
-  for (let round = 0; round < rounds; round += 1) {
-    rig.say(`platform-downloads: round ${round + 1} of ${rounds}`)
-    const sides = [async () => base.push(await fromNginx()), async () => used.push(await fromOwn())]
-    for (const side of round % 2 === 0 ? sides : sides.toReversed()) await side()
-  }
+  const { own: used, base } = await inTurns(rounds, { base: fromNginx, own: fromOwn }, (round) =>
+    rig.say(`platform-downloads: ${round}`),
+  )
   const moreMiB = readPeakMiB(own.pid) - idleMiB
   await nginx.stop()
 
@@ -309,11 +299,11 @@ function writePack(folder: string, name: string, layer: string, megabytes: numbe
 }
 
 /** An nginx as Debian configures it. */
-export interface Nginx extends ServerProcess {
+interface Nginx extends ServerProcess {
   readonly httpPort: number
 }
 
-export interface NginxOptions {
+interface NginxOptions {
   /** For its configuration and its log. */
   readonly folder: string
   /** What it serves. */
@@ -327,7 +317,7 @@ export interface NginxOptions {
 }
 
 /** Starts nginx with the files of a folder, over TLS and over plain HTTP on loopback. */
-export async function startNginx(options: NginxOptions): Promise<Nginx> {
+async function startNginx(options: NginxOptions): Promise<Nginx> {
   const { folder, root, certificate, locations = '', core } = options
   const [port, httpPort] = [await findPort(), await findPort()]
   const configuration = join(folder, 'nginx.conf')

@@ -75,7 +75,7 @@ export const measureContentMany: Measure = async (rig) => {
 }
 
 /** Of the event loop, as loop-delay.cjs writes it. */
-export interface LoopStops {
+interface LoopStops {
   readonly longestMs: number
   readonly busiestMs: number
 }

@@ -35,7 +35,7 @@ export function ratioFigure(
 // Statistics of a series of measurements. Pure.
 
 /** Median and range of a series. */
-export interface Spread {
+interface Spread {
   readonly median: number
   readonly min: number
   readonly max: number
@@ -64,6 +64,24 @@ export function single(value: number): Spread {
   return { median: value, min: value, max: value }
 }
 
+/** Measures both sides again and again, in turns: neither is always the second. @param say is told which round begins */
+export async function inTurns<Base, Own>(
+  rounds: number,
+  sides: { readonly base: () => Promise<Base>; readonly own: () => Promise<Own> },
+  say: (round: string) => void,
+): Promise<{ readonly base: Base[]; readonly own: Own[] }> {
+  const found = { base: [] as Base[], own: [] as Own[] }
+  const both = [
+    async () => void found.base.push(await sides.base()),
+    async () => void found.own.push(await sides.own()),
+  ]
+  for (let round = 0; round < rounds; round += 1) {
+    say(`round ${round + 1} of ${rounds}`)
+    for (const side of round % 2 === 0 ? both : both.toReversed()) await side()
+  }
+  return found
+}
+
 /** Ratios of a candidate to a baseline, measured in pairs. */
 export function pairedRatios(candidate: readonly number[], baseline: readonly number[]): number[] {
   return candidate.map((value, index) => value / (baseline[index] ?? Number.NaN))
@@ -73,7 +91,7 @@ export function pairedRatios(candidate: readonly number[], baseline: readonly nu
 const largestBaselineSpread = 3
 
 /** Largest ÷ smallest value of a baseline that varies too much for a ratio; undefined for a usable one. */
-export function noiseOf(baseline: readonly number[]): number | undefined {
+function noiseOf(baseline: readonly number[]): number | undefined {
   const { min, max } = spread(baseline)
   return max > largestBaselineSpread * min ? max / min : undefined
 }
@@ -98,7 +116,7 @@ function normalBelow(z: number): number {
   return 1 - (Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI)) * sum
 }
 
-export interface Machine {
+interface Machine {
   readonly cores: number
   readonly model: string
   readonly memoryGiB: number
@@ -207,7 +225,7 @@ export function parseCpuMs(stat: string, { children = false } = {}): number {
 }
 
 /** Time that the hypervisor has given to other machines since the boot, all processors together, ms (proc_stat(5)). */
-export function readStealMs(): number {
+function readStealMs(): number {
   const steal = /^cpu +(?:\d+ ){7}(\d+)/m.exec(readFileSync('/proc/stat', 'utf8'))?.[1]
   return Number(steal ?? 0) * msPerTick
 }

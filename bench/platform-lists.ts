@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import type { Logger } from 'pino'
 import { migrations } from '../src/edgeplatformd/migrations.ts'
 import { createContinueTokens } from '../src/lists/continue-token.ts'
 import { listInMemory } from '../src/lists/memory.ts'
@@ -10,7 +11,7 @@ import { toMachine } from '../src/platform/clouds/openstack/openstack.ts'
 import { createHostParts } from '../src/platform/hosts/hosts.ts'
 import { hostList } from '../src/platform/hosts/store.ts'
 import { createSecrets } from '../src/secrets/secrets.ts'
-import { openDatabase } from '../src/store/database.ts'
+import { type Database, openDatabase } from '../src/store/database.ts'
 import { createReader } from '../src/store/reader.ts'
 import { systemClock } from '../src/system/clock.ts'
 import { createLog } from '../src/system/log.ts'
@@ -38,16 +39,7 @@ export const measurePlatformLists: Measure = async (rig) => {
   const log = createLog('fatal')
   const database = openDatabase(join(rig.folder, 'platform-hosts.db'), log, migrations)
   database.sql.exec(makeHosts)
-  const reader = createReader(database.sql, { maximumWaiting: 64 })
-  const secrets = createSecrets(randomBytes(32))
-  const ground = { database, read: reader.read, secrets, clock: systemClock, log }
-  const hosts = await createHostParts(ground, {
-    tenantUid: 'tenant',
-    findProject: () => undefined,
-    clusterOn: () => undefined,
-    changes: { gone: () => undefined },
-    requireSpace: () => undefined,
-  })
+  const { hosts, close } = await openHosts(database, log)
   const tokens = createContinueTokens(randomBytes(32))
 
   /** Milliseconds that a page takes, also where another thread reads it. */
@@ -82,9 +74,7 @@ export const measurePlatformLists: Measure = async (rig) => {
     Array.from({ length: 20 }, (_, user) => duration(project, `${filters.or}ORmetadata.name=host-${user}`)),
   )
   const atOnce = performance.now() - begin
-  hosts.stop()
-  await reader.close()
-  database.close()
+  await close()
 
   const how = `pages of 50 of ${hostCount} hosts, 90 % of them in the project, ${rounds} rounds; without HTTP`
   const and = filtered.find(({ name }) => name === 'and')?.found ?? []
@@ -101,6 +91,23 @@ export const measurePlatformLists: Measure = async (rig) => {
     })),
     { name: 'platform lists: 20 users filter at once, the last one', value: spread([atOnce]), unit: 'ms' },
   ]
+}
+
+/** The hosts of a platform, without the rest of it. */
+async function openHosts(database: Database, log: Logger) {
+  const reader = createReader(database.sql, { maximumWaiting: 64 })
+  const hosts = await createHostParts({
+    ...{ database, read: reader.read, secrets: createSecrets(randomBytes(32)), tenantUid: 'tenant' },
+    ...{ findProject: () => undefined, clusterOn: () => undefined, clock: systemClock, log },
+    changes: { gone: () => undefined },
+    requireSpace: () => undefined,
+  })
+  async function close(): Promise<void> {
+    hosts.stop()
+    await reader.close()
+    database.close()
+  }
+  return { hosts, close }
 }
 
 const makeHosts = `
@@ -127,13 +134,7 @@ export const measurePlatformMachines: Measure = async (rig) => {
   const file = join(rig.folder, 'platform-machines.db')
   const database = openDatabase(file, log, migrations)
   insertHosts(file, machineCount, 'a'.repeat(43))
-  const reader = createReader(database.sql, { maximumWaiting: 64 })
-  const hosts = await createHostParts({
-    ...{ database, read: reader.read, secrets: createSecrets(randomBytes(32)), tenantUid: 'tenant' },
-    ...{ findProject: () => undefined, clusterOn: () => undefined, clock: systemClock, log },
-    changes: { gone: () => undefined },
-    requireSpace: () => undefined,
-  })
+  const { hosts, close } = await openHosts(database, log)
   const tokens = createContinueTokens(randomBytes(32))
   const machines = Array.from({ length: machineCount }, (_, index) =>
     toMachine(serverOf(index), portsOf(index)),
@@ -174,9 +175,7 @@ export const measurePlatformMachines: Measure = async (rig) => {
     found.hosts.push(ofHosts)
     found.machines.push(ofMachines)
   }
-  hosts.stop()
-  await reader.close()
-  database.close()
+  await close()
   return [
     ratioFigure('platform machines: page of a pool in memory ÷ page of hosts', found.machines, found.hosts, {
       target: '≤ 2',

@@ -27,7 +27,7 @@ import {
 import { factsOf, type HostLoad, requireAll, startHostLoad, uidOf } from './hosts.ts'
 import { type Client, createClient, findPort, readUnitFlags, type Rig, type ServerProcess } from './rig.ts'
 
-export interface StartOptions {
+interface StartOptions {
   /** More flags of the runtime. */
   readonly flags?: readonly string[]
   readonly environment?: NodeJS.ProcessEnv

@@ -84,13 +84,13 @@ export const measureReads: Measure = async (rig) => {
 }
 
 /** Result of one run of a load generator. */
-export interface LoadResult {
+interface LoadResult {
   readonly requests: number
   readonly perSecond: number
   readonly p99Ms: number
 }
 
-export interface LoadOrder {
+interface LoadOrder {
   readonly url: string
   readonly token: string
   readonly connections: number
@@ -101,7 +101,7 @@ export interface LoadOrder {
 }
 
 /** Puts load on a server from a process of its own. */
-export interface LoadGenerator {
+interface LoadGenerator {
   readonly name: 'wrk' | 'autocannon'
   /** @throws Error when a reply was not 200 */
   run(order: LoadOrder): Promise<LoadResult>
@@ -111,7 +111,7 @@ const execute = promisify(execFile)
 const root = join(import.meta.dirname, '..')
 
 /** wrk where it is installed, since it takes little processor time from the server. Otherwise autocannon. */
-export async function findLoadGenerator(): Promise<LoadGenerator> {
+async function findLoadGenerator(): Promise<LoadGenerator> {
   // wrk ends with exit code 1 here; only a missing program is ENOENT.
   const hasWrk = await execute('wrk', ['--version']).then(
     () => true,
@@ -128,7 +128,7 @@ async function runWrk(order: LoadOrder): Promise<LoadResult> {
 }
 
 /** Parses the output of wrk 4. */
-export function parseWrk(text: string): LoadResult {
+function parseWrk(text: string): LoadResult {
   const failures = /^\s*(Non-2xx.*|Socket errors:.*)$/m.exec(text)?.[1]
   if (failures !== undefined) throw new Error(`the load failed: ${failures}`)
   const [, requests] = /(\d+) requests in /.exec(text) ?? []
@@ -160,7 +160,7 @@ async function runAutocannon(order: LoadOrder): Promise<LoadResult> {
 }
 
 /** Parses the output of `autocannon --json`. */
-export function parseAutocannon(text: string): LoadResult {
+function parseAutocannon(text: string): LoadResult {
   const result = JSON.parse(text) as {
     requests: { total: number }
     latency: { p99: number }

@@ -18,7 +18,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** How thorough a run is. */
-export interface Pace {
+interface Pace {
   readonly isQuick: boolean
   /** Megabytes of the uploads of content, if they are not those of the figure. */
   readonly megabytes: number | undefined
@@ -63,7 +63,7 @@ export interface Rig extends Pace {
 /** The daemon's settings by their names. */
 export type Settings = Readonly<Record<string, string | number>>
 
-export interface RigOptions extends Pace {
+interface RigOptions extends Pace {
   /** The program that is measured: the bundle. */
   readonly entry: string
 }
@@ -204,7 +204,7 @@ export interface Account {
 }
 
 /** Real accounts and a PAM service of this run's own. */
-export interface Accounts {
+interface Accounts {
   /** Name of the file in /etc/pam.d. */
   readonly service: string
   /** May log in. */
@@ -218,7 +218,7 @@ export interface Accounts {
  * Makes the accounts and the PAM service; the caller removes them, also after a failure. Needs root.
  * @param serviceFile the PAM file of the package; it includes the rules of this machine, such as the failure delay
  */
-export function makeAccounts(serviceFile: string): Accounts {
+function makeAccounts(serviceFile: string): Accounts {
   const service = `edgehostd-bench-${process.pid}`
   const made: string[] = []
   const remove = () => {
@@ -260,7 +260,7 @@ export interface Reply {
   readonly durationMs: number
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly token?: string
   /** Sent as JSON. */
   readonly body?: unknown
@@ -273,7 +273,7 @@ export interface Client {
   close(): void
 }
 
-export interface ClientOptions {
+interface ClientOptions {
   readonly port: number
   /** PEM. */
   readonly ca: string
@@ -329,7 +329,7 @@ export interface ServerProcess {
   stop(): Promise<void>
 }
 
-export interface ServerOrder {
+interface ServerOrder {
   /** Program and arguments. */
   readonly command: readonly [string, ...string[]]
   readonly port: number
