@@ -1,6 +1,8 @@
 import {
+  cpSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -9,9 +11,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { makeBackup } from '../../../src/backup/make-backup.ts'
 import { beginAnew } from '../../../src/backup/replace-state.ts'
 import { openKeptFolders } from '../../../src/platform/kept-folders.ts'
@@ -27,14 +30,26 @@ let state: string
 const { paths, start, stop, run, backup, restore, file, preload } = backupMachine()
 beforeEach(() => ({ home, state } = paths()))
 
-/** A platform that has run, with users and a folder of each kind; it does not run any more. */
-async function used(users = 1): Promise<string> {
-  const running = await start()
-  for (let index = 0; index < users; index += 1)
-    await running.addUser(`you${index}@plant.example`, password, ['admin'])
-  const fingerprint = running.rooms.certificate.fingerprint()
+/** The state folder of a platform that has run, with one user. */
+let made: string
+let fingerprint: string
+beforeAll(async () => {
+  made = mkdtempSync(join(tmpdir(), 'used-state-'))
+  const running = await start(made)
+  await running.addUser('you0@plant.example', password, ['admin'])
+  fingerprint = running.rooms.certificate.fingerprint()
   await stop()
-  return fingerprint
+})
+afterAll(() => rmSync(made, { recursive: true }))
+
+/** A platform that has run, with users and a folder of each kind; it does not run any more. */
+async function used(users = 1): Promise<void> {
+  cpSync(made, state, { recursive: true, preserveTimestamps: true })
+  if (users === 1) return
+  const running = await start()
+  for (let index = 1; index < users; index += 1)
+    await running.addUser(`you${index}@plant.example`, password, ['admin'])
+  await stop()
 }
 const database = () => join(state, 'edgeplatform.db')
 const refusal = async () => ((await start().catch((error: unknown) => error)) as Error).message
@@ -138,7 +153,7 @@ describe('a platform that lost a part of its state', () => {
 
   it('is recovered with what can be read, and a restore brings back all of it', async () => {
     console.info(`seed ${seed}`)
-    const fingerprint = await used(30)
+    await used(30)
     await start()
     expect((await backup()).exitCode).toBe(0)
     await stop()
