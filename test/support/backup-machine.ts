@@ -19,17 +19,21 @@ export function backupMachine() {
   let home: string
   let state: string
   let passphraseFile: string
+  /** Of each Node that is started. */
+  let options: string
   let platform: Awaited<ReturnType<typeof createTestPlatform>> | undefined
 
   beforeAll(() => {
     programs = mkdtempSync(join(tmpdir(), 'backup-program-'))
     program = join(programs, 'backup.cjs')
     bundleProgram('edgeplatformd', program, { program: 'edgeplatformd', file: 'backup.ts' })
+    writeFileSync(join(programs, 'cheap-keys.cjs'), cheapKeys)
   })
   afterAll(() => rmSync(programs, { recursive: true }))
 
   beforeEach(() => {
     home = mkdtempSync(join(tmpdir(), 'backup-'))
+    options = ''
     state = join(home, 'state')
     passphraseFile = join(home, 'passphrase')
     writeFileSync(passphraseFile, `${passphrase}\n`)
@@ -54,11 +58,12 @@ export function backupMachine() {
     { from = home, end = '', shell = '', node = [] as string[], step = 0 } = {},
   ) {
     const command = [process.execPath, ...node, program, ...args]
-    const options = {
+    const given = {
       reject: false,
       extendEnv: false,
       env: {
         PATH: '/usr/bin:/bin',
+        NODE_OPTIONS: options,
         EDGEPLATFORMD_CONFIG: join(from, 'etc/config.yaml'),
         EDGEPLATFORMD_STATE_DIRECTORY: `${join(from, 'state')}${end}`,
         // Of the program below alone.
@@ -69,7 +74,7 @@ export function backupMachine() {
       '--wait',
       ...(shell === '' ? command : ['bash', '--norc', '-c', `${shell}; exec "$@"`, 'bash', ...command]),
     ]
-    return execa('setsid', words, options)
+    return execa('setsid', words, given)
   }
 
   const file = () => join(home, 'platform.backup')
@@ -87,8 +92,9 @@ export function backupMachine() {
     file,
     backup,
     restore,
-    /** A platform with a user, which does not run any more, and its backup. */
+    /** A platform with a user, which does not run any more, and its backup. The keys of this test take no time: with their own cost they would take most of it. */
     async makeBackedUp() {
+      options = `--require=${join(programs, 'cheap-keys.cjs')}`
       const running = await start()
       await running.addUser('you@plant.example', 'a long password', ['admin'])
       // More than one piece of the file.
@@ -104,6 +110,12 @@ export function backupMachine() {
     },
   }
 }
+
+const cheapKeys = `
+const crypto = require('node:crypto')
+const { scrypt } = crypto
+crypto.scrypt = (passphrase, salt, length, cost, done) => scrypt(passphrase, salt, length, { ...cost, N: 1_024 }, done)
+`
 
 /** Everything below a folder, with modes, as one text. */
 export function picture(folder: string): string {
