@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks'
 import { auditList, createSearch } from '../src/audit/search.ts'
 import { createTrailStore } from '../src/audit/trail-store.ts'
 import { diffClusters, type DiffSide } from '../src/cluster/desired/diff.ts'
-import type { Wanted, WantedPack } from '../src/cluster/desired/wanted.ts'
+import type { DesiredState, DesiredPack } from '../src/cluster/desired/desired-state.ts'
 import { createKubeadmEngine } from '../src/cluster/engine/kubeadm.ts'
 import { createClusterHost } from '../src/cluster/host/create-cluster-host.ts'
 import { emptyHost, type Observed } from '../src/cluster/loop/observed.ts'
@@ -190,7 +190,7 @@ export const measureClusterPlan: Measure = async (rig) => {
   const wanted = wantedOf(rig.folder)
   const parts = partsOf(rig)
   const before = {
-    wanted,
+    desired: wanted,
     observed: emptyHost,
     isDeleting: false,
     isRenewalAskedFor: false,
@@ -201,7 +201,7 @@ export const measureClusterPlan: Measure = async (rig) => {
   const times = (observed: Observed, hasRun: boolean) =>
     Array.from({ length: rounds }, () => {
       const startedAt = performance.now()
-      plan(parts, { wanted, observed, isDeleting: false, isRenewalAskedFor: false, isUpdate: false, hasRun })
+      plan(parts, { ...before, desired: wanted, observed, hasRun })
       return performance.now() - startedAt
     })
   return [
@@ -245,14 +245,14 @@ function partsOf({ folder }: Rig): PlanParts {
 }
 
 /** Packs of every kind: each with a namespace of its own and one that all share, two charts and three manifests; forty orders. */
-const wantedOf = (folder: string): Wanted =>
+const wantedOf = (folder: string): DesiredState =>
   wantedCluster({
     folder,
     kubernetes: { pack: 'edge-k8s', version: '1.34.4', config: 'clusterConfiguration: {}\n', stages: [] },
     packs: Array.from({ length: packCount }, (_each, index) => packOf(index)),
   })
 
-function packOf(index: number): WantedPack {
+function packOf(index: number): DesiredPack {
   const name = `pack-${index}`
   const given = { labels: { pack: name }, annotations: {} }
   return {
@@ -298,14 +298,14 @@ export const measureClusterDiff: Measure = ({ isQuick }) => {
 function sideOf(mark: string): DiffSide {
   const packs = Array.from({ length: packCount }, (_each, index) => changedPack(index, mark))
   return {
-    wanted: wantedCluster({ packs }),
+    desired: wantedCluster({ packs }),
     definition: { name: 'shop', version: mark, sha256: mark },
     profiles: [profileOf(packs, mark)],
     given: packs.map(({ name }) => ({ name: `${name}-given`, value: mark })),
   }
 }
 
-function changedPack(index: number, mark: string): WantedPack {
+function changedPack(index: number, mark: string): DesiredPack {
   const name = `pack-${index}`
   const pack = wantedPack(name, Math.floor(index / 5))
   return {
@@ -319,7 +319,7 @@ function changedPack(index: number, mark: string): WantedPack {
   }
 }
 
-const profileOf = (packs: readonly WantedPack[], mark: string): ClusterProfileDetail => ({
+const profileOf = (packs: readonly DesiredPack[], mark: string): ClusterProfileDetail => ({
   ...{ profileUid: 'p1', profileName: 'shop', profileVersion: mark, profileType: 'cluster' },
   ...{ profileDescription: '', profileTags: '' },
   packs: packs.map(({ name, version }) => ({

@@ -96,9 +96,12 @@ export const measurePlatformLists: Measure = async (rig) => {
 /** The hosts of a platform, without the rest of it. */
 async function openHosts(database: Database, log: Logger) {
   const reader = createReader(database.sql, { maximumWaiting: 64 })
-  const hosts = await createHostParts({
-    ...{ database, read: reader.read, secrets: createSecrets(randomBytes(32)), tenantUid: 'tenant' },
-    ...{ findProject: () => undefined, clusterOn: () => undefined, clock: systemClock, log },
+  const secrets = createSecrets(randomBytes(32))
+  const ground = { database, read: reader.read, secrets, clock: systemClock, log }
+  const hosts = await createHostParts(ground, {
+    tenantUid: 'tenant',
+    findProject: () => undefined,
+    clusterOn: () => undefined,
     changes: { gone: () => undefined },
     requireSpace: () => undefined,
   })

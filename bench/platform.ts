@@ -347,30 +347,30 @@ export const measureConnectedHour: Measure = async (rig) => {
   const body = await hostBody()
   const over = Promise.withResolvers<undefined>()
   let turns = 0
-  const uplink = await createUplink({
-    settings: {
-      url: `https://127.0.0.1:${counted.port}`,
-      fingerprint: new X509Certificate(readFileSync(platform.certificate)).fingerprint256,
+  const ground = {
+    config: {
+      platform: {
+        url: `https://127.0.0.1:${counted.port}`,
+        fingerprint: new X509Certificate(readFileSync(platform.certificate)).fingerprint256,
+      },
+      host: { mode: 'connected', name: 'edge-0' },
     },
-    ...{
-      mode: 'connected',
-      stateDirectory,
-      secrets: createSecrets(Buffer.alloc(32)),
-      database,
-      hostId: 'edge-0',
-      configuredName: 'edge-0',
-    },
+    version: '1.2.3',
+    stateDirectory,
+    secrets: createSecrets(Buffer.alloc(32)),
+    database,
+    record: () => undefined,
+    stopping: stop.signal,
+    clock,
+    log,
+  } as const
+  const uplink = await createUplink(ground, {
+    hostId: 'edge-0',
     host: {
       current: () => ({ body, etag: 'unchanged' }),
       firstReading: () => Promise.resolve(),
       hostName: () => 'edge-0',
       refresh: () => Promise.resolve(),
-    },
-    ...{ agentVersion: '1.2.3', failing: () => [], record: () => undefined },
-    cluster: {
-      current: () => undefined,
-      apply: async () => ({ kind: 'refused', message: 'no cluster here' }),
-      report: async () => undefined,
     },
     limits: { definitionBytes: 0, reserveBytes: 0 },
     pause(ms) {
@@ -381,7 +381,6 @@ export const measureConnectedHour: Measure = async (rig) => {
       over.resolve(undefined)
       return new Promise(() => undefined)
     },
-    ...{ stopping: stop.signal, clock, log },
   })
   const startedAt = clock.monotonic()
   rig.say('connected-hour: the calls of an hour')

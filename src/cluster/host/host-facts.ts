@@ -346,9 +346,9 @@ export async function readHostFacts(options: HostFactsOptions): Promise<HostFact
   }
 }
 
-async function readSpace(desired: Pick<Space, 'folder' | 'neededBytes'>): Promise<readonly Space[]> {
-  const space = await spaceOf(desired.folder)
-  return space ? [{ ...desired, ...space }] : []
+async function readSpace(needed: Pick<Space, 'folder' | 'neededBytes'>): Promise<readonly Space[]> {
+  const space = await spaceOf(needed.folder)
+  return space ? [{ ...needed, ...space }] : []
 }
 
 /** Two folders are of one file system if all its figures are equal; that of two others would not matter. */
@@ -430,9 +430,9 @@ const unitNames = [
 
 async function readKubernetes(files: HostFiles): Promise<readonly string[]> {
   const found: string[] = []
-  const look = async (folder: string, desired: readonly string[]) => {
+  const look = async (folder: string, needed: readonly string[]) => {
     const names = await files.names(folder)
-    found.push(...desired.filter((name) => names.includes(name)).map((name) => `${folder}/${name}`))
+    found.push(...needed.filter((name) => names.includes(name)).map((name) => `${folder}/${name}`))
   }
   for (const folder of unitFolders) await look(folder, unitNames)
   const manifests = await files.names(kubernetesFiles.manifests)

@@ -212,7 +212,7 @@ async function readDesiredObjects(
   for (const { name, labels, annotations } of namespaces)
     keep({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels, annotations } }, '')
   for (const chart of pack.charts)
-    for (const object of await readObjects(releaseFiles(folder, chart).desired).catch(() => []))
+    for (const object of await readObjects(releaseFiles(folder, chart).wanted).catch(() => []))
       keep(ofRelease(object, chart), chart.namespace)
   for (const { file, namespace } of pack.manifests)
     for (const object of await readObjects(join(folder, file)))

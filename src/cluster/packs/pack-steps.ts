@@ -38,7 +38,7 @@ export function releaseFiles(
     /** The objects that are in the cluster: `InventoryEntry[]` as JSON. */
     objects: `${file}.json`,
     /** The objects as the chart wants them, with secrets: JSON, one object a line. */
-    desired: `${file}.jsonl`,
+    wanted: `${file}.jsonl`,
   }
 }
 

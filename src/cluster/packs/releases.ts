@@ -72,7 +72,7 @@ export interface ReleaseOrder {
   /** File that receives the objects of the release, `InventoryEntry[]` as JSON. */
   readonly objects: string
   /** File that receives the objects as the chart wants them: JSON, one object a line. */
-  readonly desired: string
+  readonly wanted: string
   /** How long helm waits for the workloads. */
   readonly timeoutMs: number
 }
@@ -106,7 +106,7 @@ export const createReleaseAction =
       if (isKept) print(`the Helm release ${namespace}/${release} has this chart and these values already`)
       else await bring(helm, order, way, print)
       await mkdir(dirname(order.objects), { recursive: true, mode: 0o700 })
-      await replaceFile(order.desired, await desiredObjects(helm), 0o600)
+      await replaceFile(order.wanted, await desiredObjects(helm), 0o600)
       await replaceFile(order.objects, JSON.stringify(await helm.objects()), 0o600)
     } finally {
       await rm(home, { recursive: true, force: true })

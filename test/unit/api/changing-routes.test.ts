@@ -46,7 +46,10 @@ function operations(isPlatform: boolean): Map<string, boolean> {
       .slice(1)) {
       if (route.startsWith('get')) continue
       for (const [, operation = ''] of route.matchAll(/operationId: '(\w+)'/g))
-        found.set(operation, /\b(sessionEnd|requestEnd|waitFor|askerOf|answerChange)\b/.test(route))
+        found.set(
+          operation,
+          /\b(sessionEnd|requestEnd|waitFor|examinationCallerOf|answerChange)\b/.test(route),
+        )
     }
   }
   return found

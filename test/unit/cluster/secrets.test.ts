@@ -112,7 +112,7 @@ it('the journal does not have the sensitive value that a failed check of the pre
   })
   const variables = [{ profileUid: 'p1', name: 'password', value: secret, isSensitive: true }]
   const prepared = {
-    wanted,
+    desired: wanted,
     variables,
     problems: [],
     images: [],
@@ -140,7 +140,7 @@ it('what the cluster needs of the content are its images, its charts and the pro
     log: captureLog().log,
   })
   const prepared = {
-    wanted,
+    desired: wanted,
     variables: [],
     problems: [],
     images: [],
