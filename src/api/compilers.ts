@@ -16,24 +16,7 @@ import { printable } from '../base/printable.ts'
  *   a field was refused, stays accepted.
  */
 export function createValidatorCompiler({ isEntered = true } = {}): FastifySchemaCompiler<TSchema> {
-  const options: Options = {
-    strict: false,
-    allErrors: false,
-    removeAdditional: false,
-    validateSchema: false,
-    // Adds the schema that failed to the error: its keyword `accepts` describes its pattern.
-    verbose: true,
-    meta: false,
-    // Known, but not checked: clients send back the times that a reply gave them, and the host sets its own. Ajv writes a line for
-    // each format that it does not know.
-    formats: { 'date-time': true },
-  }
-  const compiler = (useDefaults: boolean) => {
-    const ajv = new Ajv({ ...options, coerceTypes: false, useDefaults })
-    return isEntered ? ajv.addKeyword({ keyword: 'x-refused', errors: true, validate: requireAccepted }) : ajv
-  }
-  const bodies = once(() => compiler(false))
-  const texts = once(() => compiler(true))
+  const { bodies, texts } = isEntered ? entered : accepted
   return ({ schema, httpPart }) => {
     const isText = httpPart !== 'body'
     const compiled = once(() => (isText ? texts() : bodies()).compile(schema))
@@ -48,6 +31,28 @@ export function createValidatorCompiler({ isEntered = true } = {}): FastifySchem
     }
     return validate
   }
+}
+
+const options: Options = {
+  strict: false,
+  allErrors: false,
+  removeAdditional: false,
+  validateSchema: false,
+  // Adds the schema that failed to the error: its keyword `accepts` describes its pattern.
+  verbose: true,
+  meta: false,
+  // Known, but not checked: clients send back the times that a reply gave them, and the host sets its own. Ajv writes a line for
+  // each format that it does not know.
+  formats: { 'date-time': true },
+}
+
+/** One of each for the process: Ajv keeps what it has compiled, so that several apps compile a schema once. */
+const compilersOf = (isEntered: boolean) => {
+  const compiler = (useDefaults: boolean) => {
+    const ajv = new Ajv({ ...options, coerceTypes: false, useDefaults })
+    return isEntered ? ajv.addKeyword({ keyword: 'x-refused', errors: true, validate: requireAccepted }) : ajv
+  }
+  return { bodies: once(() => compiler(false)), texts: once(() => compiler(true)) }
 }
 
 const booleans: Readonly<Record<string, boolean>> = { true: true, false: false }
@@ -67,6 +72,9 @@ const requireAccepted: SchemaValidateFunction = (
   ]
   return false
 }
+
+const entered = compilersOf(true)
+const accepted = compilersOf(false)
 
 /**
  * Checks documents that no client has entered as they are: a body that was accepted once, or what a change makes of one.
@@ -124,10 +132,19 @@ function textParser({
  */
 export function createSerializerCompiler(): FastifySerializerCompiler<TSchema> {
   return ({ schema }) => {
-    const compiled = once(() => fastJsonStringify(schema as fastJsonStringify.Schema))
+    const compiled = once(() => {
+      const known = serializers.get(schema)
+      if (known) return known
+      const made = fastJsonStringify(schema as fastJsonStringify.Schema)
+      serializers.set(schema, made)
+      return made
+    })
     return (value) => compiled()(value)
   }
 }
+
+// Several apps of the process share routes.
+const serializers = new WeakMap<TSchema, (value: unknown) => string>()
 
 function once<T>(make: () => T): () => T {
   let made: { value: T } | undefined
