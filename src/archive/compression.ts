@@ -7,7 +7,7 @@ import { refuse } from './refusal.ts'
 interface FrameScanner {
   /**
    * Reads on in the current frame.
-   * @returns where the frame ends in these bytes; undefined if it does not. Bytes after its end are those of the next frame.
+   * @returns the end of the frame in these bytes; undefined if it is not in them. Bytes after it belong to the next frame.
    */
   scan(bytes: Buffer): number | undefined
 }
@@ -26,7 +26,7 @@ export function createFrameScanner(): FrameScanner {
   /** Bytes of the field that is being read; what follows it is skipped. */
   let wanted: number
   let skipped: number
-  /** What the field is; returns false at the end of the frame. */
+  /** Handler of the field; returns false at the end of the frame. */
   let onField: () => boolean
 
   function read(bytes: number, then: () => boolean): true {
@@ -101,7 +101,7 @@ const gzipMagic = Buffer.from([0x1f, 0x8b, 0x08])
 const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 // A skippable frame has 16 magic numbers, from 50 2a 4d 18 to 5f 2a 4d 18; its size follows. RFC 8878, 3.1.2.
 const skippableMagic = Buffer.from([0x2a, 0x4d, 0x18])
-// Where the magic `ustar` ends in the first header of a tar, POSIX.1-2024 pax(1).
+// End of the magic `ustar` in the first header of a tar, POSIX.1-2024 pax(1).
 const tarMagicEnd = 262
 const chunkSize = 262_144
 
@@ -315,6 +315,6 @@ const truncated = (cause?: unknown) => refuse('Truncated', undefined, 'ends too 
 const trailingBytes = (cause?: unknown) =>
   refuse('TrailingBytes', undefined, 'has bytes after its end; copy or build it again', cause)
 
-/** The name of a bundle of that file name, the same by each way of an upload: without the endings of an archive. Pure. */
+/** Name of a bundle: its file name without the endings of an archive, the same for each kind of upload. Pure. */
 export const bundleNameOf = (fileName: string): string =>
   fileName.replace(/\.(?:tar|tgz|tar\.gz|tar\.zst)$/, '')

@@ -2,7 +2,7 @@ const MiB = 2 ** 20
 
 /** Limits of one use of archives, which protect the host from an archive whose author is not trusted. */
 export interface ArchiveLimits {
-  /** What the archive is, in refusals. */
+  /** Noun for the archive in refusals. */
   readonly noun: 'definition' | 'bundle' | 'chart' | 'archive of images' | 'pack'
   /** Whether the archive may be a tar without compression. */
   readonly isPlainAllowed: boolean
@@ -60,7 +60,7 @@ export const defaultLimits: ArchiveLimits = {
 }
 
 /**
- * The limits of a bundle. What it unpacks to is bounded by the disk. Disk images in it may be full of zeros, which gzip
+ * The limits of a bundle. The disk bounds its unpacked size. Disk images in it may be full of zeros, which gzip
  * reduces to a thousandth.
  */
 export const bundleArchiveLimits: ArchiveLimits = {
@@ -77,7 +77,7 @@ export const bundleArchiveLimits: ArchiveLimits = {
   zstdWindowLog: 27,
 }
 
-/** The limits of a pack alone: those of a definition, of which it becomes a part. A tar is accepted as tar(1) writes it by default. */
+/** The limits of a pack alone, as of the definition of which it becomes a part. A plain tar, the default of tar(1), is accepted. */
 export const packArchiveLimits: ArchiveLimits = { ...defaultLimits, noun: 'pack', isPlainAllowed: true }
 
 /** The limits with some of them replaced. */

@@ -4,7 +4,7 @@ import type { BlockWriter } from './sinks.ts'
 
 export interface PackFileOptions {
   readonly path: string
-  /** Where the content begins; without it the content is the whole file. */
+  /** Offset of the content; without it the content is the whole file. */
   readonly start?: number | undefined
   readonly sizeBytes: number
   /** Name of the member, for messages. */

@@ -3,17 +3,17 @@ import { createMemberNames } from './member-names.ts'
 import { refuse } from './refusal.ts'
 import { nextMember, paddingOf, type TarInput } from './tar-reader.ts'
 
-/** A member, and where its content is in the archive. */
+/** A member, and the place of its content in the archive. */
 export interface IndexedMember {
   readonly kind: 'file' | 'folder' | 'link' | 'hardLink'
   readonly sizeBytes: number
   /** Bytes before its content. */
   readonly start: number
-  /** What a link points to, unchecked. */
+  /** Target of a link, unchecked. */
   readonly target: string
 }
 
-/** A file that is read anywhere, as a `FileHandle` is. */
+/** A file with random access, as a `FileHandle`. */
 export interface IndexedFile {
   stat(): Promise<{ readonly size: number }>
   read(

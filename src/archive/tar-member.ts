@@ -23,7 +23,7 @@ export function memberHeader(name: string, size: number): Buffer {
     tarHeader(`PaxHeaders/${short}`, records.length, modifiedAt, { mode, type: 'x' }),
     records,
     tarPadding(records.length),
-    // Where the record gives the size, the field is 0, as other writers leave it.
+    // If the record gives the size, the field is 0, as other writers leave it.
     tarHeader(isPlain ? name : `long-name/${short}`, size <= largestTarSize ? size : 0, modifiedAt, { mode }),
   ])
 }

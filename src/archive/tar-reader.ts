@@ -2,11 +2,11 @@ import type { ArchiveLimits } from './limits.ts'
 import { requireUtf8 } from './member-names.ts'
 import { refuse, showName } from './refusal.ts'
 
-/** What a header of 512 bytes describes: a member, or records for what follows it. */
+/** A parsed header of 512 bytes: of a member, or of records for what follows it. */
 interface TarHeader {
   readonly kind: 'file' | 'folder' | 'link' | 'hardLink' | 'pax' | 'paxGlobal' | 'longName' | 'longTarget'
   readonly name: string
-  /** What a link points to, unchecked; empty for other kinds. */
+  /** Target of a link, unchecked; empty for other kinds. */
   readonly target: string
   /** Bytes that follow the header, without padding; a record of pax may replace it. */
   readonly size: number
@@ -111,10 +111,10 @@ function octal(block: Buffer, from: number, length: number): number | undefined 
   return /^[0-7]{1,12}$/.test(text) ? Number.parseInt(text, 8) : undefined
 }
 
-/** What the records of a pax header say about the member that follows. */
+/** The records of a pax header, about the member that follows. */
 interface PaxRecords {
   readonly path?: string
-  /** What a link points to, where links are allowed. */
+  /** Target of a link, where links are allowed. */
   readonly linkpath?: string
   readonly size?: number
 }
@@ -189,11 +189,11 @@ function parseSize(value: Buffer, path: string | undefined): number {
 
 /** A member of an archive while it is read. */
 export interface TarMember {
-  /** As the archive spells it; the rules for names are those of member-names.ts. */
+  /** As the archive spells it; `member-names.ts` has the rules for names. */
   readonly name: string
   readonly kind: 'file' | 'folder'
   readonly sizeBytes: number
-  /** The bytes; what is not read is skipped when the next member is asked for. No piece is ever used again. */
+  /** The bytes; the unread rest is skipped when the next member is requested. No piece is ever reused. */
   readonly content: AsyncGenerator<Buffer, void, undefined>
 }
 
@@ -217,7 +217,7 @@ export async function* readTar(
       const rest = { bytes: header.size }
       yield {
         name: header.name,
-        // Links are not among what is read as a stream.
+        // No use that reads a stream allows links.
         kind: header.kind === 'folder' ? 'folder' : 'file',
         sizeBytes: header.size,
         content: readContent(input, rest),
@@ -230,7 +230,7 @@ export async function* readTar(
   }
 }
 
-/** Where headers are read from. */
+/** Source of the headers. */
 export interface TarInput {
   /** Exactly that many bytes. @throws AppError Truncated */
   take(bytes: number): Promise<Buffer>
@@ -340,11 +340,11 @@ export const paddingOf = (size: number) => (blockBytes - (size % blockBytes)) % 
 
 const truncated = () => refuse('Truncated', undefined, 'ends too early; copy it again')
 
-/** The bytes of the source in pieces of a wanted size. */
+/** The bytes of the source in pieces of a requested size. */
 function createInput(source: AsyncIterable<Buffer>) {
   const chunks = source[Symbol.asyncIterator]()
   let chunk: Buffer = Buffer.alloc(0)
-  /** What is there, at most that many bytes; undefined at the end. */
+  /** The available bytes, at most that many; undefined at the end. */
   const some = async (atMost: number): Promise<Buffer | undefined> => {
     while (chunk.length === 0) {
       const next = await chunks.next()

@@ -1,9 +1,10 @@
 // `backup` and `restore` of edgeplatformctl become `backup.cjs` (`src/edgeplatformd/backup.ts`), since they read and write files of the platform.
 // `backup/sealed-file.ts` is the format of the file: pieces, each with a tag, its number and whether it is the last one, so that no part can be
-// changed, moved or left out; `members.ts` is what is in it. `restore-backup.ts` reads the whole file once before it writes, writes beside, and
-// then renames. From before the first rename until all is in place there is a mark (`unfinished-restore.ts`), with which the daemon does not start.
-// The next restore leaves it until its own state is in place, and names the former state of the interrupted one as its own; so it never goes back.
-// A restore holds the lock of the state folder, which it makes if there is none, and that of the one that takes its place.
+// changed, moved or left out; `members.ts` is its content. `restore-backup.ts` reads the whole file once before it writes, writes beside,
+// and then renames. From before the first rename until all is in place there is a mark (`unfinished-restore.ts`), with which the daemon
+// does not start. The next restore leaves it until its own state is in place, and names the former state of the interrupted one as its own;
+// so it never goes back. A restore holds the locks of the state folder, which it makes if there is none, and of the folder that takes its
+// place.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { readdir, readFile, realpath, rm, stat, statfs } from 'node:fs/promises'
@@ -44,8 +45,8 @@ export interface BackupMade {
 
 // These may be larger than memory. Their folders are moved into place whole and never change, but one may be deleted.
 const isKeptFile = (path: string) => /^(packs|profiles|clusters)\/(?!staging\/)/.test(path)
-// Not of the state: the lock of a process, the mark of a restore, what is being received, unfinished files, damaged databases that were put
-// aside, and files of SQLite that belong to the database of now. A pack may have a file with any name.
+// Not of the state: the lock of a process, the mark of a restore, running uploads, unfinished files, damaged databases that were put
+// aside, and files of SQLite that belong to the present database. A pack may have a file with any name.
 const isLeftOut = (path: string) =>
   !isKeptFile(path) &&
   (path === lockName ||
@@ -140,7 +141,7 @@ async function make(options: BackupOptions): Promise<BackupMade> {
 }
 
 /**
- * What a half written backup is called, whatever the name of the backup: a backup with a date in its name never has the name of one that was
+ * Name of a half-written backup, whatever the name of the backup: a backup with a date in its name never has the name of one that was
  * killed. It is the same for one state folder of one machine only, since several platforms may write into one shared folder.
  */
 async function unfinishedName(stateDirectory: string): Promise<string> {
@@ -151,14 +152,14 @@ async function unfinishedName(stateDirectory: string): Promise<string> {
 
 /** Name of an empty file in the state folder that each backup locks with others. */
 const usingName = `.${databaseName}.backups`
-/** How long a backup waits for another one to remove what killed ones have left; each is as large as the database. */
+/** Longest wait of a backup until another one has removed the copies of killed ones; each is as large as the database. */
 const sweepMs = 30_000
 const unfinishedCopy = new RegExp(`^\\.${databaseName.replace('.', '\\.')}\\.[0-9a-f]{16}\\.tmp(-\\w+)?$`)
 
 /**
- * Removes what killed backups have left: copies of the database in the state folder, and half written files beside the one that is to be
+ * Removes the files of killed backups: copies of the database in the state folder, and half written files beside the one that is to be
  * made. Where another backup is being made, nothing is removed.
- * @returns what marks this backup as one that is being made
+ * @returns the shared lock, which marks this backup as running
  */
 async function sweepUnfinished(stateDirectory: string, file: string): Promise<DatabaseSync> {
   const path = join(stateDirectory, usingName)
@@ -179,7 +180,7 @@ async function sweepUnfinished(stateDirectory: string, file: string): Promise<Da
     } finally {
       alone?.close()
     }
-    // A shared lock, which the kernel lets go when the process ends in any way.
+    // A shared lock, which the kernel releases when the process ends in any way.
     using.exec('BEGIN')
     using.prepare('SELECT count(*) FROM sqlite_schema').get()
     return using

@@ -53,7 +53,7 @@ export async function* packMembers(sources: readonly Source[]): AsyncGenerator<B
   yield headOf({ members: sources.length })
 }
 
-/** What happens with each member: its description, and its bytes, which have to be read. */
+/** Receiver of each member: its description, and its bytes, which have to be read. */
 export type Receive = (member: Member, bytes: AsyncIterable<Buffer>) => Promise<void>
 
 /** Reads what `packMembers` wrote. @throws BackupRefused where it is something else */
@@ -89,7 +89,7 @@ export async function unpackMembers(content: AsyncIterator<Buffer>, receive: Rec
     const member = checkMember(head)
     const bytes = bytesOf(member.sizeBytes)
     await receive(member, bytes)
-    // What the receiver has left.
+    // Bytes that the receiver has not read.
     while ((await bytes.next()).done !== true);
   }
 }

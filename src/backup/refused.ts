@@ -3,7 +3,7 @@ export class BackupRefused extends Error {
   override readonly name = 'BackupRefused'
 }
 
-/** The state is that of the backup, and not all other files are; the message says which. */
+/** The state is from the backup, and not all other files are; the message says which. */
 export class RestoredInPart extends Error {
   override readonly name = 'RestoredInPart'
 }

@@ -36,7 +36,7 @@ export interface ReplaceOptions {
 
 /**
  * Puts the state aside, and an empty folder in its place.
- * @returns where the former state is
+ * @returns the path of the former state
  * @throws BackupRefused, also while the daemon runs, and the system's error; nothing was changed then
  */
 export const beginAnew = (options: ReplaceOptions): Promise<string> =>
@@ -46,7 +46,7 @@ export const beginAnew = (options: ReplaceOptions): Promise<string> =>
     })
   })
 
-/** What a recovery has found. */
+/** Result of a recovery. */
 export interface Recovered {
   readonly formerState: string
   readonly tables: readonly Salvaged[]
@@ -64,7 +64,7 @@ export interface RecoverOptions extends ReplaceOptions {
 }
 
 /**
- * Makes a state of what can still be read of a damaged one: each row of its database that can be reached, its files, a new secret or pair
+ * Makes a state from the readable parts of a damaged one: each row of its database that can be reached, its files, a new secret or pair
  * where the present one cannot be used. The former state is put aside whole.
  * @throws BackupRefused where nothing can be read, and as `beginAnew`
  */

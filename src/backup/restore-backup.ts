@@ -52,7 +52,7 @@ export interface RestoreOptions {
 
 export interface Restored {
   readonly about: About
-  /** Where the former state is; absent where there was none. */
+  /** Path of the former state; absent where there was none. */
   readonly formerState?: string
   /** Configuration and other files that were replaced, with the name that the former file has now. */
   readonly replaced: readonly { readonly path: string; readonly former?: string }[]
@@ -71,8 +71,8 @@ interface Placed {
 }
 
 /**
- * Replaces the state by that of a backup. The whole file is checked before anything is written, all is written beside before anything is
- * moved, and the former state is put aside. What an interrupted restore has left stays until then, so that the daemon does not start before a
+ * Replaces the state by the one in a backup. The whole file is checked before anything is written, all is written beside before anything is
+ * moved, and the former state is put aside. The files of an interrupted restore stay until then, so that the daemon does not start before a
  * restore is complete.
  * @throws BackupRefused, also while the daemon runs, and the system's error, for example `ENOSPC`; nothing was changed then
  */
@@ -96,7 +96,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   }
 }
 
-/** @returns who owns the folder @throws BackupRefused for one that cannot be moved aside, or moved from beside */
+/** @returns the owner of the folder @throws BackupRefused for one that cannot be moved aside, or moved from beside */
 export async function requireMovable(stateDirectory: string): Promise<Owner> {
   const present = await lstat(stateDirectory)
   if (!present.isDirectory())
@@ -110,7 +110,7 @@ export async function requireMovable(stateDirectory: string): Promise<Owner> {
   return present
 }
 
-/** Where there is no state folder yet, there is nothing that could be locked. @returns whether there was none */
+/** Makes a missing state folder: without one there is nothing to lock. @returns whether it was missing */
 const makeFolder = (stateDirectory: string): Promise<boolean> =>
   mkdir(stateDirectory, { mode: 0o700 }).then(
     () => true,
@@ -202,7 +202,7 @@ async function replaceState(options: RestoreOptions, unsealed: Unsealed, present
   }
 }
 
-/** The last steps, once the state is that of the backup. @throws RestoredInPart */
+/** The last steps, once the state is in place. @throws RestoredInPart */
 async function placeAll(
   stateDirectory: string,
   former: string | undefined,
@@ -212,7 +212,7 @@ async function placeAll(
   const finish = async () => {
     await rm(join(stateDirectory, markName), { force: true })
     await syncFolder(stateDirectory)
-    // What cannot be removed is left for the next restore.
+    // Folders that cannot be removed are left for the next restore.
     await removeStagings(stateDirectory).catch(() => undefined)
   }
   // Also where a file could not be put into place: it is completed by hand then.
@@ -227,7 +227,7 @@ async function placeAll(
 
 /**
  * Both moves are made at once: a signal between them would have the new folder removed.
- * @param aside where the present folder goes
+ * @param aside new path of the present folder
  */
 export async function exchange(
   stateDirectory: string,
@@ -254,7 +254,7 @@ export async function exchange(
 export const formerName = (path: string, stamp: string) => `${path}.before-${stamp}`
 
 /**
- * The time of the restore for the names of what is put aside. Has a number behind it where one of the names is taken, as by a restore that
+ * The time of the restore, for the names of files put aside. A number follows it where one of the names is taken, as by a restore that
  * was interrupted in the same second.
  */
 export async function freeStamp(paths: readonly string[], now: number): Promise<string> {
@@ -266,7 +266,7 @@ export async function freeStamp(paths: readonly string[], now: number): Promise<
   }
 }
 
-/** Moves the other files into place; what differs is kept beside under another name. */
+/** Moves the other files into place; a file that differs is kept beside under another name. */
 async function place(placed: readonly Placed[], stamp: string): Promise<Restored['replaced']> {
   const replaced: { path: string; former?: string }[] = []
   for (const { temporary, path, isNew } of placed) {

@@ -2,7 +2,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { newestSchema, stepsUpTo, type Migrations } from '../store/structure.ts'
 import { BackupRefused } from './refused.ts'
 
-/** What was read of a table. */
+/** Salvage result of a table. */
 export interface Salvaged {
   readonly table: string
   readonly rows: number
@@ -66,7 +66,7 @@ const tablesOf = (target: DatabaseSync): string[] =>
     .all()
     .map(({ name }) => String(name))
 
-/** The tables that triggers fill with what the inserted rows add up to. */
+/** The tables that triggers fill with sums of the inserted rows. */
 const countedTables = (target: DatabaseSync): ReadonlySet<string> =>
   new Set(
     target
@@ -127,7 +127,7 @@ function copyTable(source: DatabaseSync, target: DatabaseSync, table: string): S
 const hasRowid = (target: DatabaseSync, table: string): boolean =>
   target.prepare('SELECT wr FROM pragma_table_list(?)').get(table)?.wr === 0
 
-/** Rowids at which reading may begin, between those that the table or the index of its key can still tell. */
+/** Rowids at which reading may begin, between the ones still readable in the table or the index of its key. */
 function rowidsOf(source: DatabaseSync, table: string): number[] {
   const { least, most } = boundsOf(source, `"${table}"`) ??
     boundsOf(source, `"${table}" INDEXED BY "sqlite_autoindex_${table}_1"`) ?? { least: 0, most: 10_000_000 }

@@ -34,7 +34,7 @@ const cost = { N: 131_072, r: 8, p: 1 } as const
 // A header that is not checked yet may ask for so much at most: 256 MiB.
 const mostCost = { N: 262_144, r: 8, p: 4 } as const
 
-/** What a backup is a copy of. */
+/** Source of a backup. */
 export interface About {
   readonly program: string
   readonly programVersion: string

@@ -17,7 +17,7 @@ export const markName = 'unfinished-restore'
 export const newStaging = (stateDirectory: string): string =>
   `${stateDirectory}.restore-${randomBytes(8).toString('hex')}`
 
-/** Folders that a restore has begun to make. */
+/** Folders that a restore has started to make. */
 async function listStagings(stateDirectory: string): Promise<string[]> {
   const [folder, name] = [dirname(stateDirectory), `${basename(stateDirectory)}.restore-`]
   const names = await readdir(folder)
@@ -27,12 +27,12 @@ async function listStagings(stateDirectory: string): Promise<string[]> {
 }
 
 /**
- * To be called before the state is opened: a daemon that opened it between the steps of a restore would begin with an empty database, or run
- * with the state of the backup and the configuration of before.
- * @throws StartRefused where a restore was interrupted after it has begun to change something
+ * To be called before the state is opened: a daemon that opened it between the steps of a restore would begin with an empty database, or
+ * run with the state of the backup and the former configuration.
+ * @throws StartRefused where a restore was interrupted after its first change
  */
 export async function requireFinishedRestore(stateDirectory: string): Promise<void> {
-  // The daemon may not be allowed to read what is beside its state folder.
+  // The daemon may not be allowed to read the folder around its state folder.
   const stagings = await listStagings(stateDirectory).catch((): string[] => [])
   const isBetween = stagings.length > 0 && !(await isThere(join(stateDirectory, databaseName)))
   if (!isBetween && !(await isThere(join(stateDirectory, markName)))) return
@@ -41,15 +41,15 @@ export async function requireFinishedRestore(stateDirectory: string): Promise<vo
   )
 }
 
-/** What a restore that was interrupted has left, after it has begun to change something. */
+/** Files of a restore that was interrupted after its first change. */
 export interface UnfinishedRestore {
-  /** Where its mark is: the state folder, or one that was to take its place. */
+  /** Folder of its mark: the state folder, or one that was to take its place. */
   readonly folder: string
-  /** Where the state of before is; absent where there was none. */
+  /** Path of the former state; absent where there was none. */
   readonly former?: string
 }
 
-/** Looks for a restore that was interrupted after it has begun to change something. */
+/** Looks for a restore that was interrupted after its first change. */
 export async function findUnfinishedRestore(stateDirectory: string): Promise<UnfinishedRestore | undefined> {
   const formerOf = async (folder: string) => {
     const former = await readFile(join(folder, markName), 'utf8').catch(() => '')
@@ -68,8 +68,8 @@ export async function findUnfinishedRestore(stateDirectory: string): Promise<Unf
 }
 
 /**
- * Makes room for the next restore: what interrupted ones have written is a copy of a backup. The state of before stays where it is, and the
- * mark too: should the next restore fail, the configuration may be that of the backup already, and the daemon must not start.
+ * Makes room for the next restore: the files of interrupted ones are copies of a backup. The former state stays where it is, and the mark
+ * too: should the next restore fail, the configuration may already be from the backup, and the daemon must not start.
  */
 export async function clearUnfinishedRestore(
   stateDirectory: string,
@@ -81,7 +81,7 @@ export async function clearUnfinishedRestore(
     if (![markName, lockName].includes(name)) await rm(join(unfinished.folder, name), { recursive: true })
 }
 
-/** Removes the folders that restores have begun to make. */
+/** Removes the folders that restores have started to make. */
 export async function removeStagings(stateDirectory: string, except?: string): Promise<void> {
   for (const staging of await listStagings(stateDirectory))
     if (staging !== except) await rm(staging, { recursive: true })

@@ -10,7 +10,7 @@ export interface Client {
   readonly name: string
   /**
    * The on-link /64 of the client, in which a neighbour may take any address. All clients of this network together have
-   * a limit of their own: `networkFactor` times that of one client.
+   * a limit of their own: `networkFactor` times the limit of one client.
    */
   readonly network: string | undefined
 }
@@ -51,7 +51,7 @@ export const clientFromAnywhere: ClientOf = (address) => clientOf(address, nowhe
 const nowhere = ownAddresses([])
 
 /**
- * Each IPv4 address and each IPv6 /64 is a client, also those of the loopback and of this machine: for the platform, whose clients are
+ * Each IPv4 address and each IPv6 /64 is a client, also of the loopback and of this machine: for the platform, whose clients are
  * elsewhere.
  */
 export const clientOfAddress: ClientOf = (address) => {

@@ -2,12 +2,12 @@ import { isRecord } from './json.ts'
 import { masked } from './mask.ts'
 
 /**
- * What the trail compares of a resource: the view that replies give of it, or a part of it. Annotations are those of other programs, and large:
- * their names alone are said.
+ * The compared part of a resource: its view in replies, or a part of it. Annotations belong to other programs and are large: only their
+ * names are recorded.
  */
 export type Compared = Readonly<Record<string, unknown>>
 
-/** A sensitive value: the trail says that it differs, and never what it is. */
+/** A sensitive value: the trail records that it differs, and never its text. */
 class Hidden {
   readonly #value: string
   constructor(value: string) {
@@ -22,12 +22,12 @@ class Hidden {
   }
 }
 
-/** For a sensitive value in what is compared; an empty one is none. */
+/** Wraps a sensitive value for the comparison; an empty one is not sensitive. */
 export const hidden = (value: string): unknown => (value === '' ? '' : new Hidden(value))
 
-/** They change with each change. */
+/** Fields that differ after each change. */
 const times = new Set(['lastModifiedTimestamp', 'creationTimestamp', 'lastSignIn', 'lastUsed'])
-/** Every resource has them, and its own never change. Those within it are said where another thing has taken the place of one. */
+/** Every resource has them, and its own never change. Within it, they are recorded where another thing has taken the place of one. */
 const identities = new Set(['apiVersion', 'kind', 'uid'])
 const longestValue = 120
 /** So that a record, which is cut at 1,024 characters, names how many more there are. */
@@ -36,7 +36,7 @@ const longestChange = 840
 /** `roles: viewer -> admin; labels.hall: none -> 3`; empty where nothing differs. */
 export function describeChange(before: Compared, after: Compared): string {
   const [old, now] = [flat(before), flat(after)]
-  // Of what is made or deleted as a whole, what is empty says nothing.
+  // Empty values of a resource that is made or deleted as a whole say nothing.
   const isWhole = old.size === 0 || now.size === 0
   const parts = [...new Set([...old.keys(), ...now.keys()])].sort().flatMap((path) => {
     const [from, to] = [old.get(path), now.get(path)]
@@ -52,11 +52,11 @@ export function describeChange(before: Compared, after: Compared): string {
 
 interface Leaf {
   readonly value: unknown
-  /** `annotation`: only its length is said. `identity`: only another one in the place of one is said. `names`: only another order is. */
+  /** Recorded is only: for `annotation` its length, for `identity` another one in the place of one, for `names` another order. */
   readonly as?: 'annotation' | 'identity' | 'names' | undefined
 }
 
-/** Two values are compared by this, and it is never said: sensitive ones are in it. */
+/** Text for the comparison of two values; never recorded, since sensitive ones are in it. */
 const rawOf = (leaf: Leaf | undefined): string | undefined =>
   leaf &&
   JSON.stringify(leaf.value, function (this: Record<string, unknown>, name, value: unknown) {
@@ -67,7 +67,7 @@ const rawOf = (leaf: Leaf | undefined): string | undefined =>
 const isEmpty = (leaf: Leaf | undefined): boolean =>
   leaf === undefined || leaf.value === '' || (Array.isArray(leaf.value) && leaf.value.length === 0)
 
-/** How two values differ that do; empty where that is said by others. */
+/** Difference of two values that differ; empty where other values state it. */
 function differenceOf(from: Leaf | undefined, to: Leaf | undefined): string {
   const as = [from?.as, to?.as].includes('names') ? 'names' : (from ?? to)?.as
   if (isReordered(from?.value, to?.value)) return 'another order'

@@ -31,7 +31,7 @@ function percentEncodings(text: string): string[] {
 const shortestInBase64 = 6
 
 /**
- * The characters of base64 that a text decides alone, for each of the three places where it may begin in what is encoded: RFC 4648, 4 and
+ * The characters of base64 that a text decides alone, for each of the three offsets that it may have in the encoded bytes: RFC 4648, 4 and
  * 5. The characters that it shares with its neighbours say at most some bits of its first and last byte.
  */
 function inBase64(text: string): string[] {

@@ -22,14 +22,14 @@ export interface FairQueue<W extends Waiter> {
   /**
    * Removes and returns the next waiter; its turn begins.
    * @param ofGroup groups with so many turns have to wait
-   * @param ending whose place it is: its turn counts for the order, and not for that number
+   * @param ending former owner of the place: its turn counts for the order, and not for that number
    */
   next(ofGroup?: number, ending?: Waiter): W | undefined
-  /** The turn of one that need not wait begins. A group that has a turn comes after those that have none, and so within each group. */
+  /** Starts the turn of one that need not wait. A group that has a turn comes after those that have none, and so within each group. */
   begin(waiter: Waiter): void
-  /** A turn ends, after `next` where its place goes to another. */
+  /** Ends a turn, after `next` where its place goes to another. */
   end(waiter: Waiter): void
-  /** Turns of a group that have begun and not ended. */
+  /** Running turns of a group. */
   turnsOf(group: string): number
   readonly size: number
 }
@@ -37,7 +37,7 @@ export interface FairQueue<W extends Waiter> {
 export function createFairQueue<W extends Waiter>(maximum: number): FairQueue<W> {
   // Maps keep the order of insertion: a served group or member moves to the end.
   const groups = new Map<string, Map<string, W[]>>()
-  // Turns that have begun and not ended, of groups, and of members beside the name of their group.
+  // Running turns of groups, and of members beside the name of their group.
   const running = new Map<string, number>()
   let size = 0
 

@@ -11,9 +11,9 @@ export interface FairTurns {
 
 export interface FairTurnsOptions {
   readonly atOnce: number
-  /** How many of one group at once; without it as many as of all. */
+  /** Most pieces of one group at once; by default as many as of all. */
   readonly ofGroup?: number
-  /** How many may wait. */
+  /** Most pieces that wait. */
   readonly waiting: number
   readonly refusal: () => Error
 }

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 
 /**
- * What becomes of a field of the published API that is not honoured. Beside the schema of the field, in its options:
+ * Treatment of a field of the published API that is not honoured. Beside the schema of the field, in its options:
  * `Type.String(refused('…'))`. A field with neither is honoured. `test/unit/api/published-fields.test.ts` holds both APIs to the published lists.
  */
 export type FieldStance = { readonly description: string } & (
@@ -11,20 +11,20 @@ export type FieldStance = { readonly description: string } & (
 export interface Refusal {
   /** Why, and what to do instead; ends a sentence. */
   readonly why: string
-  /** Values beside the empty ones that mean what is done anyway, as the published default: clients send them. */
+  /** Accepted values beside the empty ones, which change nothing, as the published default: clients send them. */
   readonly except: readonly unknown[]
 }
 
-/** A field that may have any value, since none would change what is done. @param why it would not */
+/** A field that may have any value, since none has an effect. @param why it has none */
 export const ignored = (why: string) => ({ 'x-ignored': why, description: `Ignored: ${why}.` })
 
-/** A field whose value would change what is done, which this host or platform cannot: empty, absent or one of `except`. */
+/** A field whose value would need an effect that this host or platform lacks: empty, absent or one of `except`. */
 export const refused = (why: string, ...except: readonly unknown[]) => ({
   'x-refused': { why, except } satisfies Refusal,
   description: `Has to be ${acceptedOf(except)}: ${why}.`,
 })
 
-/** The options of a field: what it means, or what becomes of it. */
+/** The options of a field: its meaning, or its treatment. */
 export const optionsOf = (about: string | FieldStance) =>
   typeof about === 'string' ? { description: about } : about
 /** A text that may be left out. */
@@ -32,7 +32,7 @@ export const maybe = (about: string | FieldStance) => Type.Optional(Type.String(
 /** A boolean that may be left out. */
 export const flag = (about: string | FieldStance) => Type.Optional(Type.Boolean(optionsOf(about)))
 
-/** For what a reply has, and comes back with a request. */
+/** For a field of replies that comes back with a request. */
 export const setByPlatform = ignored('the platform sets it')
 
 const acceptedOf = (except: readonly unknown[]) => [...except.map(String), 'empty or absent'].join(', ')
@@ -45,7 +45,7 @@ export const isUnset = (value: unknown): boolean =>
   value === 0 ||
   (typeof value === 'object' && Object.values(value ?? {}).every(isUnset))
 
-/** @returns the path below a refused field to what is set in it, and why that is refused; undefined for a value that is accepted. Pure. */
+/** @returns the path below a refused field to the value set in it, and why it is refused; undefined for an accepted value. Pure. */
 export function refusalOf(
   { why, except }: Refusal,
   value: unknown,

@@ -3,8 +3,8 @@ const objectBytes = 32
 const propertyBytes = 32
 
 /**
- * About how many bytes of memory a value of JSON takes, rather too many: properties are counted as those of a map, with their names. Twice as
- * many where texts have letters beyond Latin-1.
+ * Estimated bytes of memory of a value of JSON, rather too many: properties count as entries of a map, with their names. Twice as many
+ * where texts have letters beyond Latin-1.
  */
 export function heapBytes(value: unknown): number {
   if (typeof value === 'string') return stringBytes + value.length

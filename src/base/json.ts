@@ -17,14 +17,14 @@ export function parseJson(text: string, parse: (text: string) => unknown = JSON.
   }
 }
 
-/** What JavaScript knows of numbers that it has none for; not yet among the types. https://tc39.es/proposal-json-parse-with-source/ */
+/** Functions of JSON for numbers that JavaScript cannot hold; not yet among the types. https://tc39.es/proposal-json-parse-with-source/ */
 const exact = JSON as unknown as {
   rawJSON(text: string): object
   isRawJSON(value: unknown): value is { readonly rawJSON: string }
   parse(text: string, revive: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
 }
 
-/** A number that JSON.stringify writes with exactly these digits: whole numbers of Kubernetes have 64 bits, those of JavaScript 53. */
+/** A number that JSON.stringify writes with exactly these digits: whole numbers have 64 bits in Kubernetes and 53 in JavaScript. */
 export const exactNumber = (digits: string): unknown => exact.rawJSON(digits)
 
 /**
@@ -56,7 +56,7 @@ export const exactDigitsOf = (value: unknown): string | undefined =>
  * @throws SyntaxError as JSON.parse
  */
 export function parseExactJson(text: string): unknown {
-  // To look at each value takes several times as long; hardly any text has such a number.
+  // A check of each value takes several times as long; hardly any text has such a number.
   if (!/[0-9]{16}/.test(text)) return JSON.parse(text)
   return exact.parse(text, (_key, value, { source }) =>
     typeof value === 'number' &&
@@ -82,7 +82,7 @@ export function hasMoreValues(text: string, most: number): boolean {
   return values > most
 }
 
-/** Where the string that begins there ends: at its quotation mark, or where the text ends. */
+/** End of the string that begins there: its quotation mark, or the end of the text. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let escapes = 0

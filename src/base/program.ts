@@ -6,11 +6,11 @@ export interface ProgramNames {
   readonly ctl: string
   /** Its folder in /etc, /run, /var/lib and /var/cache. */
   readonly folder: string
-  /** What the names of its environment variables begin with. */
+  /** Prefix of the names of its environment variables. */
   readonly environment: string
   /** The port of its API. */
   readonly port: number
-  /** What its API is of, in messages: `journalctl` is run on it. */
+  /** Noun for the owner of its API, in messages: `journalctl` is run on it. */
   readonly noun: 'host' | 'platform'
   /** Path of the API that anyone may ask for, and that costs nothing. */
   readonly ping: string
@@ -52,7 +52,7 @@ export const byProgram = (words: Readonly<Record<ProgramNames['noun'], string>>)
   words[program.noun]
 
 /**
- * The name of a metric in this program. Rooms that both programs share declare the names of edgehostd, so that their figures have types; those
- * of the platform differ in the first word.
+ * The name of a metric in this program. Rooms that both programs share declare the names of edgehostd, so that their figures have types;
+ * the names of the platform differ in the first word.
  */
 export const metricName = (name: string): string => name.replace(/^edgehostd_/, `${program.daemon}_`)

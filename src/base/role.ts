@@ -1,5 +1,5 @@
 /**
- * What a user may do: `viewer` may read and may change its own account and session, `operator` may also do the daily work, `admin` may do
+ * Rights of a user: `viewer` may read and may change its own account and session, `operator` may also do the daily work, `admin` may do
  * everything. Accounts of a host are never operators, see `HostRole`.
  */
 export type Role = 'admin' | 'operator' | 'viewer'

@@ -1,7 +1,7 @@
 /** Work that never overlaps with itself, and that several callers share. */
 export interface SharedRun {
   /**
-   * Runs the work. Callers that ask during a run share the next one, since the run under way may have begun before the change
+   * Runs the work. Callers that ask during a run share the next one, since the run under way may have started before the change
    * that they want to see.
    */
   run(): Promise<void>

@@ -19,7 +19,7 @@ export function parseTime(text: string): number | undefined {
 export const formatTime = (ms: number): string => new Date(ms).toISOString()
 
 /**
- * How far the clock may be set back, milliseconds, before what was made at a later time than now is over: small corrections by NTP end
+ * Tolerated setback of the clock, milliseconds; beyond it, anything made at a later time than now is over: small corrections by NTP end
  * nothing, and a clock that is set back by years does not add them to a lifetime.
  */
 export const setBackMs = 300_000

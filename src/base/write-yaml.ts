@@ -6,7 +6,7 @@ import { parsePlain } from './plain-scalar.ts'
 const otherThanText = /^(?:<<$|=$|[-+]?[0-9][0-9_]*(?::[0-9]|$)|[0-9]{4}-[0-9]{1,2}-[0-9])/
 
 /**
- * Writes a value as YAML that all readers read alike, those of 1.1 and 1.2 and go-yaml: a text that one of them would take for another type
+ * Writes a value as YAML that readers of 1.1, of 1.2 and go-yaml read alike: a text that one of them would take for another type
  * is in quotes. @throws RangeError for a value that is nested too deeply
  */
 export function writeYaml(value: unknown): string {

@@ -47,7 +47,7 @@ export function subjectNames({ hostName, addresses }: HostNames): SubjectNames {
   }
 }
 
-/** What a certificate is checked against; times in milliseconds since 1970. */
+/** Requirements for a certificate; times in milliseconds since 1970. */
 export type RenewalQuestion = Omit<CertificateRequest, 'key'>
 
 /**
@@ -88,7 +88,7 @@ function addressesOf({ subjectAltName = '' }: X509Certificate): string[] {
   return subjectAltName.split(', ').flatMap((name) => /^IP Address:(.*)$/.exec(name)?.[1] ?? [])
 }
 
-/** When `signCertificate` made a certificate, but never before the build date; milliseconds since 1970. */
+/** Time at which `signCertificate` made a certificate, but never before the build date; milliseconds since 1970. */
 export const madeAt = ({ validToDate }: X509Certificate): number => validToDate.getTime() - lifeDays * dayMs
 
 /** Creates an EC P-256 private key. */

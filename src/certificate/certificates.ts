@@ -10,7 +10,7 @@ import { ensureSelfSigned, type SelfSignedOptions } from './self-signed.ts'
 export interface CertificatesOptions extends SelfSignedOptions {
   /** An administrator's own pair, used instead of the daemon's. */
   readonly own: CertificateFiles | undefined
-  /** Whether the certificate stays when it lacks only an address: each new one has to be told to all that pin or copy it. */
+  /** Whether the certificate stays when it lacks only an address: each new one has to reach all that pin or copy it. */
   readonly staysForAddresses?: boolean
   /** Called with the reason when an administrator's new pair cannot be used. */
   readonly onRefused?: (reason: string) => void

@@ -38,7 +38,7 @@ export async function readOwnPair(files: CertificateFiles): Promise<Pair> {
   return found
 }
 
-/** Reads an administrator's own pair, or returns all problems, those of the certificate first. */
+/** Reads an administrator's own pair, or returns all problems, of the certificate first. */
 export async function inspectOwnPair(
   files: CertificateFiles,
 ): Promise<Pair | { readonly problems: readonly [CertificateUnusable, ...CertificateUnusable[]] }> {

@@ -5,7 +5,7 @@ import type { about } from './about.ts'
 import { createCertificates, type Certificates } from './certificates.ts'
 import type { CertificateFiles } from './pair.ts'
 
-/** What the certificate needs of the ground; `api.tls` has an administrator's own pair, both files or neither. */
+/** Parts of the ground that the certificate needs; `api.tls` has an administrator's own pair, both files or neither. */
 type CertificateGround = Pick<
   Ground<{ readonly api: { readonly tls: Partial<CertificateFiles> } }>,
   'config' | 'stateDirectory' | 'record' | 'clock' | 'log'

@@ -97,7 +97,7 @@ export async function ensureSelfSigned(
 
 /**
  * Looks for a file of the daemon's own pair that is there and cannot be used, and for a certificate whose key is gone.
- * @returns what is wrong; undefined where nothing is, or where there is no pair
+ * @returns the problem; undefined where there is none, or no pair
  */
 export async function findDamagedPair(directory: string): Promise<string | undefined> {
   const files = { certificateFile: join(directory, 'certificate.pem'), keyFile: join(directory, 'key.pem') }
