@@ -89,7 +89,7 @@ export interface LoadConfigOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Read when neither `--config` nor `EDGEHOSTD_CONFIG` names a file; may be missing. */
   readonly defaultFile?: string
-  /** A drop-in as it is going to be: its text counts instead of what is on the disk; undefined for one that is going to be removed. */
+  /** A planned drop-in: its text counts instead of the file on the disk; undefined for one that is going to be removed. */
   readonly planned?: { readonly file: string; readonly text: string | undefined }
   /** Checks what the schema cannot express: gets the effective value of each key by its dotted path. */
   readonly inspect?: (value: (path: string) => unknown) => Promise<readonly Finding[]>
@@ -115,7 +115,7 @@ interface Collected {
 /**
  * Merges the layers, weakest first: defaults, the file, drop-ins (`config.d/*.yaml` next to the file, in byte order of
  * their names), environment, flags. Sections merge, lists and single values replace.
- * @throws ConfigInvalid with every problem of every layer, including those of values that a stronger layer overrides
+ * @throws ConfigInvalid with every problem of every layer, also of values that a stronger layer overrides
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<Loaded> {
   const { schema, commandLine, environment, defaultFile = `/etc/${program.folder}/config.yaml` } = options

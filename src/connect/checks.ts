@@ -12,9 +12,9 @@ import { readRecord, type PlatformRecord } from '../uplink/session.ts'
 export type CheckName = 'name' | 'route' | 'TLS' | 'clock' | 'token'
 
 export interface ChecksOptions extends Way, Trust {
-  /** What the host will register as; the name is changed to its id where another host has it. */
+  /** Registration of the host; the name is changed to its id where another host has it. */
   readonly registration: EdgeHostRegistration
-  /** Told of each check that succeeds. */
+  /** Reports each check that succeeds. */
   readonly tell: (check: CheckName, text: string, mood?: 'warning') => void
   readonly now: () => number
   /** For each step. */
@@ -127,7 +127,7 @@ async function tryRegistration(
   return record
 }
 
-/** The failure for a certificate that is not accepted; it has the fingerprint, to be compared with that of the platform. */
+/** The failure for a certificate that is not accepted; it has the fingerprint, to be compared with the platform's. */
 function distrust(cause: Cause, { ca, fingerprint }: Trust, host: string, shown: string): Failure {
   const compare = `The SHA-256 fingerprint of the certificate that was shown is
   ${shown}

@@ -12,7 +12,7 @@ import { dropInText, requireEffective, type PlatformSettings } from './drop-in.t
 import { discardStaged, inTurn, requireReplaceable, staged, stageFiles } from './files.ts'
 import { effectiveOf, readClusterUid, readHost, readLink, restartDaemon, type ThisHost } from './host.ts'
 
-/** What the operator has given. */
+/** Input of the operator. */
 export interface ConnectRequest {
   /** `https://name:port`. */
   readonly url: string
@@ -30,7 +30,7 @@ export interface ConnectOptions extends ThisHost {
   readonly now: () => number
   /** For each step of the checks. */
   readonly timeoutMs?: number
-  /** How long a host may take to be connected after the restart. */
+  /** Longest wait for the connection after the restart. */
   readonly waitMs?: number
 }
 
@@ -38,9 +38,9 @@ const defaultWaitMs = 30_000
 const askAgainMs = 500
 
 /**
- * Connects this host to a platform. All is checked before anything is written; what is written takes effect in one step, so that an
+ * Connects this host to a platform. All is checked before anything is written; the written files take effect in one step, so that an
  * interruption leaves either the old state or the new one. It may be done again.
- * @returns how the host is connected
+ * @returns the connection of the host
  * @throws Failure, FileRefused, ConfigInvalid
  */
 export const connectHost = (options: ConnectOptions): Promise<PlatformLink> =>
@@ -98,7 +98,7 @@ async function connect(options: ConnectOptions): Promise<PlatformLink> {
   return waitUntilConnected(options)
 }
 
-/** What stands against a connection, or does not. */
+/** Result of the checks on the host before a connection. */
 interface Connectable {
   /** Whether the host is connected to this platform already. */
   readonly isConnected: boolean
@@ -106,7 +106,7 @@ interface Connectable {
   readonly made?: Pick<KeptOrder, 'tenantUid' | 'name'>
 }
 
-/** Requires that nothing stands against a connection. @throws Failure */
+/** Requires that nothing prevents a connection. @throws Failure */
 async function requireConnectable({
   request: request,
   client,
@@ -132,7 +132,7 @@ async function requireConnectable({
   )
 }
 
-/** What the host will register with. */
+/** Registration of the host. */
 async function registrationOf(
   host: EdgeHostInfo,
   { request: { token }, stateDirectory }: ConnectOptions,

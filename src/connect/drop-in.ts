@@ -9,7 +9,7 @@ export interface PlatformSettings {
   readonly proxy?: string
 }
 
-/** The effective value of a key by its dotted path, and where it came from; undefined where it is not set. */
+/** The effective value of a key by its dotted path, and its source; undefined where it is not set. */
 export type Effective = (path: string) => { readonly value: unknown; readonly source: string } | undefined
 
 /** Keys that `platform connect` writes, and no other file may set. */

@@ -6,7 +6,7 @@ import { replaceFile, sweepTemporary, syncFolder } from '../system/files.ts'
 import { FileRefused } from '../system/regular-file.ts'
 import { platformFolder } from '../uplink/host-key.ts'
 
-/** Where `platform connect` writes what. */
+/** Paths of the files that `platform connect` writes. */
 export interface Places {
   readonly dropIn: string
   readonly authorities: string
@@ -60,7 +60,7 @@ export async function stageFiles(places: Places, contents: Contents): Promise<St
       await syncFolder(dirname(dirname(path)))
       await replaceFile(staged(path), text, mode)
     } catch (error) {
-      // What says why counts, not what is left in a folder that cannot be written.
+      // The first error counts, not leftovers in a folder that cannot be written.
       await discardStaged(places).catch(() => undefined)
       const { syscall } = error as NodeJS.ErrnoException
       if (syscall === undefined) throw error
@@ -83,14 +83,14 @@ export async function stageFiles(places: Places, contents: Contents): Promise<St
   }
 }
 
-/** Removes what a connect left that was cut off. */
+/** Removes the files of an interrupted connect. */
 export async function discardStaged({ token, authorities, dropIn }: Places): Promise<void> {
   for (const path of [staged(token), staged(authorities), staged(dropIn)])
     await sweepTemporary(dirname(path), basename(path))
   for (const path of [token, authorities, dropIn]) await rm(staged(path), { force: true })
 }
 
-/** Takes a connection away; the drop-in first, which is the one step. Key and uid of the host stay in the state folder. */
+/** Removes a connection; the drop-in first, which is the one step. Key and uid of the host stay in the state folder. */
 export async function removeFiles(places: Places): Promise<void> {
   await rm(places.dropIn, { force: true })
   await syncFolder(dirname(places.dropIn)).catch(ignoreMissing)
@@ -108,7 +108,7 @@ export const inTurn = <T>({ lock }: Places, work: () => Promise<T>): Promise<T> 
     },
   })
 
-/** @throws FileRefused for what is at a place and no file of ours: a link, a folder */
+/** @throws FileRefused where a place has no file of ours but a link or a folder */
 export async function requireReplaceable({ token, authorities, dropIn }: Places): Promise<void> {
   for (const path of [token, authorities, dropIn]) {
     const present = await lstat(path).catch(ignoreMissing)

@@ -11,14 +11,14 @@ import type { PlatformLink } from '../uplink/schemas.ts'
 import type { Effective } from './drop-in.ts'
 import type { Places } from './files.ts'
 
-/** A drop-in as it is going to be, as `loadConfig` of the room `config` takes it. */
+/** A planned drop-in, as `loadConfig` of the room `config` takes it. */
 export interface Plan {
   readonly file: string
   /** Undefined for one that is going to be removed. */
   readonly text: string | undefined
 }
 
-/** What both commands need of the host they run on. */
+/** Parts of this host that both commands need. */
 export interface ThisHost {
   readonly places: Places
   readonly stateDirectory: string
@@ -48,9 +48,9 @@ export const effectiveOf =
   }
 
 /**
- * Requires that the daemon which answers is the one whose configuration is written: another one, as that of `make run`, has files of its own.
+ * Requires that the daemon which answers is the one whose configuration is written: another one, as from `make run`, has files of its own.
  * @param asked the socket that the command uses
- * @param installed that of the installed daemon, by its configuration
+ * @param installed socket of the installed daemon, by its configuration
  * @throws Failure
  */
 export function requireInstalled(asked: string, installed: string, configFile: string): void {
@@ -83,7 +83,7 @@ export async function readClusterUid(client: ThisHost['client']): Promise<string
   return metadata.id ?? ''
 }
 
-/** How the host is connected. @throws Failure */
+/** Connection of the host. @throws Failure */
 export async function readLink(client: ThisHost['client']): Promise<PlatformLink> {
   const reply = await client.ask({ method: 'GET', path: '/v1/edge-mgmt/platform' })
   if (reply.status !== 200) throw toFailure(reply)
@@ -93,9 +93,9 @@ export async function readLink(client: ThisHost['client']): Promise<PlatformLink
 const restartMs = 60_000
 
 /**
- * Restarts the daemon with what is in place, and returns when it has started.
- * @param done what has been done before, for the message of a failure
- * @throws Failure; what is in place stays
+ * Restarts the daemon with the files in place, and returns when it has started.
+ * @param done steps done before, for the message of a failure
+ * @throws Failure; the files stay in place
  */
 export async function restartDaemon({ runner }: ThisHost, done: string): Promise<void> {
   const args = ['restart', 'edgehostd.service']

@@ -1,8 +1,8 @@
 // `platform connect` and `platform disconnect` become `platform.cjs` (room `connect`), which reads the configuration as the running daemon does
-// (`support/running-daemon.ts`). `checks.ts` looks at the way to the platform step by step; the last one is a registration with `dryRun=true`.
-// `drop-in.ts` is pure: the text, and what other layers say against it. `files.ts` writes token and authorities beside their places, has the whole
-// configuration checked with the drop-in that is not there yet (`planned` of `loadConfig`), and puts the drop-in in place last: that rename is the
-// one step.
+// (`support/running-daemon.ts`). `checks.ts` checks the way to the platform step by step; the last one is a registration with
+// `dryRun=true`. `drop-in.ts` is pure: the text, and conflicts with other layers. `files.ts` writes token and authorities beside their
+// places, has the whole configuration checked with the drop-in that is not there yet (`planned` of `loadConfig`), and puts the drop-in in
+// place last: that rename is the one step.
 
 import { parseArgs } from 'node:util'
 import { ConfigInvalid } from '../config/problem.ts'

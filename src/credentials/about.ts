@@ -1,5 +1,5 @@
 import type { Declaration } from '../root/room.ts'
 import { credentialErrors } from './codes.ts'
 
-/** What hosts and the platform do alike when they check a password. */
+/** The check of a password, common to hosts and the platform. */
 export const about = { errors: credentialErrors } as const satisfies Declaration

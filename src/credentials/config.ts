@@ -19,7 +19,7 @@ export const Guard = Type.Object(
       exclusiveMinimum: 0,
       maximum: 10_080,
       default: 15,
-      description: 'How long a lock lasts.',
+      description: 'Duration of a lock.',
     }),
     addressLockAfterFailures: positive(
       20,

@@ -39,7 +39,7 @@ export interface GuessStore {
   /** A kill does not lose it. A power cut does, until the next sync, which comes with the audit record of the refusal. */
   put(kept: readonly KeptGuess[], now: number): void
   remove(key: string): void
-  /** Removes what is to be forgotten, and stores the current time; writes nothing when nothing is stored. */
+  /** Removes expired counters, and stores the current time; writes nothing when nothing is stored. */
   putTime(now: number): void
 }
 

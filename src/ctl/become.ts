@@ -8,7 +8,7 @@ import { chooseTarget, type SocketTarget } from './target.ts'
  * Requires root, and the host itself as the target.
  * @param does what the command does on the host it runs on
  * @param reason why it is for root
- * @returns where the daemon listens
+ * @returns the socket of the daemon
  * @throws Failure that names the command to type
  */
 export function requireLocalRoot(

@@ -25,7 +25,7 @@ export interface Client {
   get<T extends object>(path: string, fields: readonly (keyof T & string)[], timeoutMs?: number): Promise<T>
   /**
    * @param limit 0 for all items
-   * @param fields names of what the last page must have beside its items
+   * @param fields names that the last page must have beside its items
    */
   list<Item, Beside extends object = object>(
     path: string,
@@ -177,7 +177,7 @@ const notLoggedInOn = (name: string) => `not logged in on ${name}: ${program.ctl
 const everyMs = 300_000
 
 /**
- * Keeps a session alive while something is sent: it ends some time after its last renewal, two hours by default, and with it a
+ * Keeps a session alive during a long request: it ends some time after its last renewal, two hours by default, and with it a
  * request that lasts longer. A refused token is renewed by the client.
  * @returns ends it
  */

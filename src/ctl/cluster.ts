@@ -69,7 +69,7 @@ export async function writeKubeconfigTo(output: Output, kubeconfig: string, file
   output.note(`The kubeconfig is in ${file}.`)
 }
 
-/** What is shown of an event. */
+/** The fields of an event that are shown. */
 export type ShownEvent = Pick<Event, 'reason' | 'message' | 'severity' | 'step'> & {
   readonly metadata: Pick<Event['metadata'], 'creationTimestamp'>
 }
@@ -77,7 +77,7 @@ export type ShownEvent = Pick<Event, 'reason' | 'message' | 'severity' | 'step'>
 /** Shows events as they come: a line each where it fits, and on a terminal a line below with the steps that run. */
 interface EventScreen {
   show(event: ShownEvent): Promise<void>
-  /** Takes the line of the running steps away. */
+  /** Removes the line of the running steps. */
   end(): void
 }
 
@@ -137,7 +137,7 @@ export function createEventScreen(
 const reasonWidth = 24
 
 /**
- * One line: time, reason, message, and how long a step took. Where that is wider than the terminal, the message is below.
+ * One line: time, reason, message, and duration of a step. Where that is wider than the terminal, the message is below.
  * @param columns of the terminal; Infinity where there is no terminal
  * @param tookMs undefined where it is not known
  */

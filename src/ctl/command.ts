@@ -9,9 +9,9 @@
 // `docs/edgehostctl.md`.
 //
 // edgeplatformctl is made of the same code: `edgeplatformctl/nouns.ts` lists its nouns, of the rooms of the platform, and names how its sessions
-// are kept (`SessionProtocol` in `ctl/session.ts`). Names, default port and socket are those of `base/program.ts`. No code of a host's room is in
-// its bundle. What both programs do with the audit trail is in `audit/commands`; each noun names the path of its API. Both command lines warn once
-// in a command where a reply carries `Deprecation` or `Sunset` (`ctl/run-on-host.ts`).
+// are kept (`SessionProtocol` in `ctl/session.ts`). `base/program.ts` has the names, default port and socket. No code of a host's room is
+// in its bundle. The commands of both programs for the audit trail are in `audit/commands`; each noun names the path of its API. Both
+// command lines warn once in a command where a reply carries `Deprecation` or `Sunset` (`ctl/run-on-host.ts`).
 //
 // Some commands replace the process by another program, by execve(2), and start no child process: `config check` becomes `edgehostd
 // --check-config`, `session revoke-all` becomes `edgehostd --end-sessions`, and `support` becomes `support.cjs`, which is not a client: it starts
@@ -38,7 +38,7 @@ export interface CommandLine<Name extends string = never> {
   readonly outputFile?: string
 }
 
-/** Runs a command. Returns how it ends; `undefined` means `ok`. The table is for help and completion. */
+/** Runs a command. Returns its exit status; `undefined` means `ok`. The table is for help and completion. */
 export type Program<Name extends string = never> = (
   line: CommandLine<Name>,
   table: CommandTable,
@@ -56,7 +56,7 @@ export interface Command {
   readonly details?: string
   /** Its own options, in the order of its help. */
   readonly options?: Options
-  /** How the shell completes its first argument: by a file, or by what a program prints, see `offer` of names.ts. */
+  /** Completion of its first argument by the shell: a file, or the output of a program, see `offer` of names.ts. */
   readonly completes?: 'file' | (() => Promise<Program>)
   /** The endings of the archive that it writes, which `--output FILE` or its option `--file` names. */
   readonly archive?: readonly ArchiveEnding[]
@@ -75,7 +75,7 @@ export interface CommandTable {
   readonly commands: readonly Command[]
   /** All options, by their long names. */
   readonly options: ReadonlyMap<string, Option>
-  /** How sessions on other machines are kept. */
+  /** Protocol of the sessions on other machines. */
   readonly protocol: SessionProtocol
 }
 
@@ -150,7 +150,7 @@ export const optionOf = (
     ? command.options[name]
     : options.get(name)
 
-/** Names of the options a command takes, those of every command first. */
+/** Names of the options a command takes, the global ones first. */
 export function optionsOf({ options }: CommandTable, { options: own = {} }: Command): string[] {
   return [...options.keys()].filter((name) => globalNames.includes(name) || Object.hasOwn(own, name))
 }

@@ -53,7 +53,7 @@ export const ofProgram: Noun = [
   }),
 ]
 
-/** Commands that end what a login began. */
+/** Commands that end a login. */
 export const sessionEnds: Noun = [
   defineCommand({
     name: 'logout',

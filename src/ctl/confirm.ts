@@ -7,11 +7,11 @@ import { oneLine } from './text.ts'
 
 /** A question before something is done. */
 interface Question {
-  /** What will happen. */
+  /** Effect of a yes. */
   readonly what: string
   /** For example `Delete it?`. */
   readonly ask: string
-  /** What has not happened without a yes, for example `deleted`. */
+  /** Participle of the effect, for example `deleted`. */
   readonly done: string
 }
 
@@ -26,12 +26,12 @@ export function confirm(terminal: Terminal, { what, ask, done }: Question): void
   if (!/^\s*y(es)?\s*$/i.test(answer)) throw new Failure('failed', `nothing was ${done}`)
 }
 
-/** The question of a deletion. @param what what goes */
+/** The question of a deletion. @param what its effect */
 const deletion = (what: string): Question => ({ what, ask: 'Delete it?', done: 'deleted' })
 
 /**
  * Asks whether something shall be deleted.
- * @param question what goes
+ * @param question effect of the deletion
  * @throws Failure without a yes
  */
 export const confirmDeletion = (terminal: Terminal, question: string): void =>

@@ -18,7 +18,7 @@ export interface Context<Name extends string = never> {
   readonly folder: () => string
 }
 
-/** Runs a command on a host. Returns how it ends; `undefined` means `ok`. */
+/** Runs a command on a host. Returns its exit status; `undefined` means `ok`. */
 export type HostProgram<Name extends string = never> = (
   context: Context<Name>,
 ) => Promise<ExitName | undefined>

@@ -1,6 +1,6 @@
 import { program } from '../base/program.ts'
 
-/** How the command line ends, for scripts: help, manual page and documentation are made from this table. */
+/** Exit codes of the command line, for scripts: help, manual page and documentation are made from this table. */
 export const exitCodes = {
   ok: { code: 0, meaning: 'Success.' },
   failed: {
@@ -16,7 +16,7 @@ export const exitCodes = {
   },
   hostSilent: {
     code: 6,
-    meaning: 'The host of the cluster does not answer, so that what is known of it is old.',
+    meaning: 'The host of the cluster does not answer, so the state of the cluster is old.',
   },
   badConfiguration: { code: 78, meaning: 'The configuration has problems.' },
   interrupted: { code: 130, meaning: 'Ctrl-C.' },

@@ -111,7 +111,7 @@ const refused = (path: string, what: string, error: unknown): Failure =>
 
 const defaultTimeoutMs = 30_000
 
-/** How a lock is waited for. */
+/** The wait for a lock. */
 interface LockWait {
   /** Milliseconds; 30 seconds where it is not given. */
   readonly timeoutMs?: number
@@ -120,7 +120,7 @@ interface LockWait {
 }
 
 /**
- * Runs work that two invocations must not run at once. The lock is that of SQLite on an empty file, since Node has no
+ * Runs work that two invocations must not run at once. The lock is SQLite's on an empty file, since Node has no
  * flock(2): the kernel releases it when the process ends, however that happens.
  * @throws Failure
  */

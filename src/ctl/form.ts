@@ -42,7 +42,7 @@ interface StreamFormOptions {
   readonly onSent: (bytes: number) => void
   /** The bytes of the file, for each attempt to send it. */
   readonly content: () => AsyncIterable<Buffer>
-  /** What has changed if these are not as many as they should be, for the message. */
+  /** Name of the source, for the message that its size has changed. */
   readonly source: string
 }
 

@@ -12,14 +12,14 @@ export const onHost =
     return (line, table) => runOnHost(line, program, table, process.env)
   }
 
-// Who waits for the shell types on.
+// A user who waits longer for the shell types on.
 const longestMs = 1_500
 const mostNames = 200
 
 /**
- * `Command.completes` of a command whose first argument is one of names that the daemon has. They are read from that of this machine alone, over
- * its socket: another one could ask for a password.
- * @param load what reads them
+ * `Command.completes` of a command whose first argument is a name known to the daemon. Names are read from the daemon of this machine
+ * alone, over its socket: another one could ask for a password.
+ * @param load loads the reader of the names
  */
 export const offer = (load: () => Promise<ReadNames>): (() => Promise<Program>) =>
   onHost(async () => {
@@ -35,7 +35,7 @@ export const offer = (load: () => Promise<ReadNames>): (() => Promise<Program>) 
 export type ReadNames = (context: Context) => Promise<readonly string[]>
 
 /**
- * Offers what is in a list of the API, of its first page.
+ * Offers names of a list of the API, of its first page.
  * @param field of an item, with dots: `metadata.name`
  */
 export const offerField = (path: string, field: string): (() => Promise<Program>) =>
@@ -52,7 +52,7 @@ export function textAt(item: object, field: string): string {
   return typeof found === 'string' || typeof found === 'number' ? String(found) : ''
 }
 
-/** bash would split others, or expand them; they have uids. */
+/** bash would split or expand other names; such resources have uids. */
 const isOneWord = (name: string) => /^[\p{L}\p{N}_.@:+/-]{1,255}$/u.test(name)
 
 /** `completion names COMMAND...`, which the completion of the shell calls: prints a name a line. */

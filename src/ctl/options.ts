@@ -10,9 +10,9 @@ export interface Option {
   readonly summary: string
   /** Whether all words up to the next option are its values, and it may be repeated: --pack packs/*. */
   readonly isList?: boolean
-  /** Declared where an option of this name means something else in this command than in others. */
+  /** Set where an option of this name has another meaning in this command than in others. */
   readonly isOfCommand?: true
-  /** How the shell completes its value. */
+  /** Completion of its value by the shell. */
   readonly completes?: 'file'
 }
 
@@ -74,10 +74,10 @@ export const file: Option = {
 export const name: Option = {
   value: 'NAME',
   summary:
-    'Name in lists: of a definition, by default that of its infrastructure profile; of a bundle, by default that of its file or folder.',
+    'Name in lists. Default: of a definition the name of its infrastructure profile, of a bundle the name of its file or folder.',
 }
 
-/** What a cluster sets on its host. */
+/** Settings of a host that its cluster makes. */
 export const hostSettings = {
   ntp: { value: 'SERVER...', summary: 'Names or addresses of the NTP servers.', isList: true },
   'ssh-key': {

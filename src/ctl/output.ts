@@ -42,7 +42,7 @@ export function createOutput(options: OutputOptions): Output {
   }
 }
 
-/** How a command ends whose output could not be written. A closed pipe, as with `| head`, is not an error. */
+/** The failure of a command whose output could not be written. A closed pipe, as with `| head`, is not an error. */
 export const outputFailure = (error: OutputFailed): Failure =>
   error.isClosed ? new Failure('ok', '') : new Failure('failed', error.message, { cause: error })
 
@@ -60,9 +60,9 @@ async function toYaml(value: unknown): Promise<string> {
   return eachLine(text) === text ? text : `${eachLine(jsonForYaml(value, 2))}\n`
 }
 
-/** Shows how far an upload is: on a terminal in one line, elsewhere in a line now and then. */
+/** Progress of an upload: on a terminal in one line, elsewhere in a line now and then. */
 export interface Meter {
-  /** Sets how many bytes there are in all, and how many of them the host has. */
+  /** Sets the number of all bytes, and of those that the host has. */
   begin(totalBytes: number, heldBytes: number): void
   sent(bytes: number): void
   /** Bytes sent since the start of the command. */

@@ -36,8 +36,8 @@ const tooLarge = () =>
   )
 
 /**
- * The body of a successful reply. Another program than the daemon may have sent it, and this one contains no schemas, so only
- * the fields are checked without which nothing can be shown.
+ * The body of a successful reply. Another program than the daemon may have sent it, and this one contains no schemas, so only the fields
+ * needed for display are checked.
  * @param fields names that the body must have
  * @throws Failure when the body is not a JSON object, or lacks one of the fields
  */
@@ -95,7 +95,7 @@ export function errorOf({ body }: Reply): Static<typeof ErrorBody> | undefined {
   }
 }
 
-/** The failure that a refusal of the host means for the user. */
+/** The failure for a refusal of the host, in words for the user. */
 export function toFailure(reply: Reply): Failure {
   const error = errorOf(reply)
   const exitName = reply.status === 401 ? 'notLoggedIn' : 'failed'
@@ -127,7 +127,7 @@ interface Problem {
   readonly pack?: string
 }
 
-// The server renders every chart and looks for every image before it answers.
+// The server renders every chart and searches for every image before it answers.
 export const checkMs = 600_000
 
 const layout: readonly Column<Problem>[] = [
@@ -144,7 +144,7 @@ const layout: readonly Column<Problem>[] = [
 export const renderProblems = (problems: readonly Problem[], { columns }: Paper): string =>
   renderTable(problems, layout, columns)
 
-/** The list of a refusal for what was found; undefined for another refusal. */
+/** The findings of a refusal; undefined for a refusal without any. */
 export function problemsOf(reply: Reply): readonly Problem[] | undefined {
   const problems: unknown = errorOf(reply)?.details?.problems
   return Array.isArray(problems) ? (problems as Problem[]) : undefined

@@ -13,7 +13,7 @@ import { chooseTarget } from './target.ts'
 import { createTerminal, readPaper } from './terminal.ts'
 
 /**
- * What a reply says of the end of its part of the API; `undefined` where it says nothing.
+ * Notice in a reply about the end of its part of the API; `undefined` where there is none.
  * `Deprecation` (RFC 9745) is a structured date, `@` and seconds since 1970; `Sunset` (RFC 8594) an HTTP date. A value in another form is
  * named without its date.
  * @param now milliseconds since 1970

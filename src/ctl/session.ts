@@ -8,7 +8,7 @@ export interface Session {
   readonly user: string
   /** The secrets of the session, by their names in the reply of the login. */
   readonly tokens: Readonly<Record<string, string>>
-  /** When the tokens were received, milliseconds since 1970; absent in files of earlier versions. */
+  /** Receipt of the tokens, milliseconds since 1970; absent in files of earlier versions. */
   readonly since?: number
 }
 
@@ -19,9 +19,9 @@ export interface PlainRequest {
   readonly body?: unknown
 }
 
-/** How an API knows its users again. */
+/** Authentication of the users of an API. */
 export interface SessionProtocol {
-  /** The header fields by which a request is one of the session. */
+  /** The header fields that make a request part of the session. */
   headers(session: Session): Readonly<Record<string, string>>
   /** Whether the tokens have to be renewed before they are used. */
   isDue(session: Session, now: number): boolean
@@ -39,14 +39,14 @@ export type SendPlain = (method: string, path: string, body: unknown) => Promise
 /** The session on a host; several invocations share it. */
 export interface Sessions {
   read(): Session | undefined
-  /** To be called before a password is asked for. @throws Failure if tokens could not be stored */
+  /** To be called before the password prompt. @throws Failure if tokens could not be stored */
   prepare(): Promise<void>
   put(session: Session): Promise<void>
   /** @returns whether there was a session */
   remove(): Promise<boolean>
   /**
    * Replaces refused or old tokens: the session with valid ones, or `undefined` when the session has ended.
-   * What renews a session is valid once: of two invocations the second uses the tokens that the first has received.
+   * A renewal token is valid once: of two invocations the second uses the tokens that the first has received.
    */
   renew(refused: Session, send: SendPlain): Promise<Session | undefined>
 }

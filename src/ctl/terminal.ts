@@ -104,7 +104,7 @@ const interruptedCode = 130
 
 /**
  * Calls `work` at Ctrl-C, and ends the program as a shell expects it.
- * @returns takes it back
+ * @returns a function that removes the handler
  */
 export function onInterrupt(work: () => void): () => void {
   const end = () => {

@@ -9,9 +9,9 @@ import type { Duplex, Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 
 const checkMs = 500
-/** After so long without a byte from the daemon a ping is sent. */
+/** Time without a byte from the daemon until a ping is sent. */
 const quietMs = 5_000
-/** The daemon has this long to answer the ping. */
+/** Time for the daemon to answer the ping. */
 const aliveMs = 5_000
 
 /**
@@ -323,7 +323,7 @@ function explain(error: Error, target: Target): Failure {
   return target.kind === 'socket' ? explainSocket(error, target) : explainHost(error, target)
 }
 
-/** The failure for a daemon that answers nothing; the kernel still accepts connections for it. */
+/** The failure for a daemon that never answers; the kernel still accepts connections for it. */
 function describeHang(target: Target): Failure {
   const silence = `has sent nothing for ${(quietMs + aliveMs) / 1_000} seconds`
   return new Failure(

@@ -12,11 +12,11 @@ import { Failure } from '../ctl/exit-codes.ts'
 import type { Context } from '../ctl/context.ts'
 import { understand } from '../ctl/reply.ts'
 
-/** All that the screen shows; what only administrators may see is `undefined` for other users. */
+/** Content of the screen; parts for administrators are `undefined` for other users. */
 export interface HostStatus {
   readonly host: EdgeHostInfo
   readonly service: ServiceStatus | undefined
-  /** How it is connected; undefined in airgap mode. */
+  /** Its connection; undefined in airgap mode. */
   readonly platform: PlatformLink | undefined
   /** Undefined without one. */
   readonly cluster: Pick<ClusterDetails, 'metadata' | 'status'> | undefined
@@ -27,7 +27,7 @@ export interface HostStatus {
 
 export interface StatusOptions {
   readonly paper: Paper
-  /** How edgehostctl was called, for the commands that the screen names. */
+  /** The command line of edgehostctl, for the commands that the screen names. */
   readonly command: string
   /** Milliseconds since 1970. */
   readonly now: number
@@ -106,11 +106,11 @@ function clusterFacts(cluster: HostStatus['cluster']): Fact[] {
   return [{ label: 'Cluster', lines: [what, `${state}, ${health.status}`], mood }]
 }
 
-/** Why the cluster is not as it should be, or what it is at; the reasons of the host name what to do. Empty where it is well. */
+/** Reason why the cluster is not healthy, or its present step; reasons of the host name what to do. Empty for a healthy cluster. */
 const clusterReason = ({ status: { clusterStateReason, health } }: NonNullable<HostStatus['cluster']>) =>
   clusterStateReason || (health.status === 'Healthy' ? '' : (health.reason ?? health.status))
 
-/** The reason, and the command that goes on from it. */
+/** The reason, and the command for the next step. */
 function clusterSteps(cluster: HostStatus['cluster'], command: string): string[] {
   if (!cluster) return []
   const reason = clusterReason(cluster)
@@ -202,7 +202,7 @@ function errorFact(errors: readonly AuditView[] | undefined): Fact {
   }
 }
 
-/** What to do next, the most urgent first. */
+/** Next steps, the most urgent first. */
 function nextSteps(
   { host, service, platform, cluster, errors }: HostStatus,
   { command, now }: StatusOptions,

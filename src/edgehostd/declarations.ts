@@ -54,7 +54,7 @@ export type Config = ConfigOf<(typeof all)[number]>
 /** Checks all cryptographic keys and files that a configuration names, as their rooms do at the start. */
 export const checkReferencedFiles = checkFilesOf(declarations)
 
-/** The effective configuration of the daemon and where each value came from. */
+/** The effective configuration of the daemon and the source of each value. */
 export type LoadedConfig = Loaded<Config>
 
 /** The configuration of edgehostd. */

@@ -44,7 +44,7 @@ export interface Edges {
   readonly stepProgram: string
   /** Path of `keeper.cjs`. */
   readonly keeperProgram: string
-  /** Folder below which container runtimes are looked for. */
+  /** Folder below which container runtimes are searched for. */
   readonly runtimeRoot: string
   /** Replaces what definitions ask of the cluster. */
   readonly clusterOfSlots: ClusterOfSlots | undefined
@@ -52,7 +52,7 @@ export interface Edges {
   readonly platformClient: PlatformClient | undefined
   /** Replaces the time between these calls. */
   readonly platformPause: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined
-  /** How long a request may last after its session has ended, milliseconds; `undefined` is the default. */
+  /** Time that a request may last after the end of its session, milliseconds; `undefined` is the default. */
   readonly longRequestMs: number | undefined
 }
 

@@ -2,7 +2,7 @@ import { guessTables } from '../credentials/guess-store.ts'
 import type { Migrations } from '../store/structure.ts'
 
 /**
- * The schema of edgehostd: what it was when its versions of before were folded into one, and one entry for each later change, applied in order
+ * The schema of edgehostd: the one that its former versions were folded into, and one entry for each later change, applied in order
  * and never edited once released. Times are milliseconds since 1970, UTC.
  */
 export const migrations: Migrations = {

@@ -31,7 +31,7 @@ import { createUplink } from '../uplink/room.ts'
 import { parseSigningKey } from '../upload/signing.ts'
 
 export interface DaemonOptions extends ProgramOptions<Config> {
-  /** The edges that a test replaces; the others are those of this machine. */
+  /** The edges that a test replaces; the others are of this machine. */
   readonly edges?: Partial<Edges>
 }
 
@@ -99,7 +99,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     anonymousLog,
   }
 
-  // Each room is built from those above it; what it needs of one below is attached when that one is built.
+  // Each room is built from those above it; a dependency on one below is attached when that one is built.
   const inventory = createInventory(ground, {
     outside: outside(inventoryUnit),
     program: edges.inventoryProgram,
@@ -157,7 +157,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     definitions: {
       examineBundled: definition.examineBundled,
       async bundlesChanged(bundled) {
-        // What a room needs of the content does not wait until a definition was examined.
+        // Rooms that need the content do not wait for the examination of a definition.
         uplink.contentChanged()
         await definition.bundlesChanged(bundled)
       },

@@ -36,8 +36,8 @@ interface Order {
 }
 
 /**
- * The process of `edgeplatformctl backup`, `restore`, `recover`, `fresh-start` and `secret change`, which work on files of this machine: a backup is made while the
- * platform runs, the others while it does not.
+ * The process of `edgeplatformctl backup`, `restore`, `recover`, `fresh-start` and `secret change`, which work on files of this machine: a
+ * backup is made while the platform runs, the others while it does not.
  */
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -211,7 +211,7 @@ function requireNoMark(line: string, file: string, opensEarlier: boolean): strin
   )
 }
 
-/** Bytes that are no UTF-8 must not be replaced by a sign for all of them: then another passphrase opens the backup. */
+/** Bytes that are no UTF-8 must not all become one replacement character: then another passphrase opens the backup. */
 function firstLine(bytes: Buffer, file: string): string {
   const end = bytes.indexOf('\n')
   try {
@@ -227,7 +227,7 @@ function firstLine(bytes: Buffer, file: string): string {
   }
 }
 
-/** The first line of a file, or what is typed. */
+/** The first line of a file, or the typed one. */
 async function readPassphrase(
   file: string | undefined,
   question: string,

@@ -13,7 +13,7 @@ export interface PlatformEdges {
   readonly anonymousLog: AnonymousLog
   /** Path of `examine.cjs`. */
   readonly examineProgram: string
-  /** The cost of new password hashes; the default is that of `credentials/password-hash.ts`. */
+  /** The cost of new password hashes; `credentials/password-hash.ts` has the default. */
   readonly passwordCost?: HashCost
   /** Environment variables of systemd. */
   readonly environment: Readonly<Record<string, string | undefined>>

@@ -13,8 +13,8 @@ import { tenantTables } from '../platform/system/tenant.ts'
 import { userTables } from '../platform/users/store.ts'
 
 /**
- * The schema of the platform: what it was when its versions of before were folded into one, and one entry for each later change, applied in order and never edited once released. Times are milliseconds since 1970, UTC;
- * an empty project uid is the tenant itself.
+ * The schema of the platform: the one that its former versions were folded into, and one entry for each later change, applied in order and
+ * never edited once released. Times are milliseconds since 1970, UTC; an empty project uid is the tenant itself.
  */
 export const migrations: Migrations = {
   first: 4,

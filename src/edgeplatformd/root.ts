@@ -29,7 +29,7 @@ import { createServiceManager } from '../service/systemd.ts'
 import { openState, type State } from '../root/state.ts'
 
 export interface PlatformOptions extends DaemonOptions<PlatformConfig> {
-  /** The edges that a test replaces; the others are those of this machine. */
+  /** The edges that a test replaces; the others are of this machine. */
   readonly edges?: Partial<PlatformEdges>
 }
 
