@@ -45,7 +45,7 @@ export interface BackupMade {
 
 // These may be larger than memory. Their folders are moved into place whole and never change, but one may be deleted.
 const isKeptFile = (path: string) => /^(packs|profiles|clusters)\/(?!staging\/)/.test(path)
-// Not of the state: the lock of a process, the mark of a restore, running uploads, unfinished files, damaged databases that were put
+// Not of the state: the lock of a process, the mark of a restore, files being received, unfinished files, damaged databases that were put
 // aside, and files of SQLite that belong to the present database. A pack may have a file with any name.
 const isLeftOut = (path: string) =>
   !isKeptFile(path) &&

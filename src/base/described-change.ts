@@ -52,7 +52,7 @@ export function describeChange(before: Compared, after: Compared): string {
 
 interface Leaf {
   readonly value: unknown
-  /** Recorded is only: for `annotation` its length, for `identity` another one in the place of one, for `names` another order. */
+  /** `annotation`: only its length is recorded. `identity`: only another one in the place of one. `names`: only another order. */
   readonly as?: 'annotation' | 'identity' | 'names' | undefined
 }
 

@@ -88,7 +88,7 @@ function addressesOf({ subjectAltName = '' }: X509Certificate): string[] {
   return subjectAltName.split(', ').flatMap((name) => /^IP Address:(.*)$/.exec(name)?.[1] ?? [])
 }
 
-/** Time at which `signCertificate` made a certificate, but never before the build date; milliseconds since 1970. */
+/** Creation time of a certificate of `signCertificate`, but never before the build date; milliseconds since 1970. */
 export const madeAt = ({ validToDate }: X509Certificate): number => validToDate.getTime() - lifeDays * dayMs
 
 /** Creates an EC P-256 private key. */

@@ -6,7 +6,7 @@
 import { program } from '../base/program.ts'
 import { StartError } from './start-error.ts'
 
-/** What to do when nothing can be written; used at the end of a message. */
+/** Advice when nothing can be written; used at the end of a message. */
 export const seeDisk = 'see what is full or read-only with: df -h; findmnt -O ro'
 
 // Error codes of open(2), mkdir(2), rename(2), FileRefused of system/regular-file.ts; SQLite's primary result codes, https://www.sqlite.org/rescode.html
@@ -19,7 +19,7 @@ const sqliteCannotOpen = 14
 
 /**
  * Advises the operator on a system error that stopped the start.
- * @param stateDirectory where the daemon keeps its files
+ * @param stateDirectory folder of the daemon's files
  * @returns undefined when there is no advice
  */
 export function adviseOnStart(error: unknown, stateDirectory: string): StartError | undefined {

@@ -1,6 +1,6 @@
 import type { ErrorKind } from './define-errors.ts'
 
-/** What a client may learn in addition to code and message. */
+/** Facts for a client in addition to code and message. */
 export interface AppErrorOptions {
   /** Additional facts for programs, for example `{ field: 'username' }`. Sent to the client. */
   readonly details?: Readonly<Record<string, unknown>>

@@ -49,7 +49,7 @@ export const generalErrors = defineErrors({
   },
   StorageFull: {
     status: 507,
-    meaning: 'There is no room on the disk for what is being uploaded; nothing of it was kept.',
+    meaning: 'There is no room on the disk for the upload; nothing of it was kept.',
     action: 'Make room (df says where), or send less.',
   },
   Internal: {

@@ -4,9 +4,9 @@ export interface ErrorKind {
   readonly code: string
   /** The HTTP status. */
   readonly status: number
-  /** What it means, for docs/errors.md. */
+  /** Its meaning, for docs/errors.md. */
   readonly meaning: string
-  /** What the operator can do. */
+  /** Advice for the operator. */
   readonly action: string
 }
 

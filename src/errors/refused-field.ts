@@ -2,7 +2,7 @@ import { AppError } from './app-error.ts'
 import { generalErrors } from './codes.ts'
 
 /**
- * The refusal of a request whose body or query has something wrong: BadRequest, 400, with the field in `details`.
+ * The refusal of a request with an error in its body or query: BadRequest, 400, with the field in `details`.
  * @param field its path, as JSON has it, for example `spec.hosts[0].name`
  * @param reason continues the sentence that the field begins
  */
@@ -11,8 +11,8 @@ export const refusedField = (field: string, reason: string) =>
 
 /**
  * Refuses a change that `If-Match` allows for another state only; a weak tag is never equal here (RFC 9110, 13.1.1).
- * @param etag of what there is
- * @param advice what was changed, and what to do
+ * @param etag of the present state
+ * @param advice the changed resource, and what to do
  * @throws AppError PreconditionFailed, 412
  */
 export function requireTag(

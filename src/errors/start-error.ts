@@ -1,7 +1,7 @@
 /**
  * Exit codes of the daemon, sysexits.h. A cause that may pass ends it with `failed` or `unusableFile`, and systemd starts it again. With
  * `badConfiguration` it refuses to start until an operator has acted: the unit of a platform then stays `failed`
- * (`RestartPreventExitStatus=`), and that of a host, which has to answer once the cause is gone, is started again all the same.
+ * (`RestartPreventExitStatus=`), and a host's, which has to answer once the cause is gone, is started again all the same.
  */
 export const exitCodes = {
   ok: 0,
@@ -13,8 +13,8 @@ export const exitCodes = {
 } as const
 
 /**
- * The daemon cannot start, and an operator can fix the cause: the message states in one line what is wrong and which
- * command helps. The cause may pass by itself too, such as a port or a state folder that a process which ends still has.
+ * The daemon cannot start, and an operator can fix the cause: the message states in one line the problem and the command that helps. The
+ * cause may pass by itself too, such as a port or a state folder that a process which ends still has.
  */
 export class StartError extends Error {
   override readonly name: string = 'StartError'

@@ -3,7 +3,7 @@ import { generalErrors } from './codes.ts'
 
 /**
  * The refusal of work that a stop of the daemon ends.
- * @param action what the client does when the daemon runs again
+ * @param action action of the client when the daemon runs again
  */
 export const stoppingError = (action = 'try again', retryAfterSec = 30): AppError =>
   new AppError(generalErrors.NotReady, `the daemon is stopping; ${action} when it is running`, {

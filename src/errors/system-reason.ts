@@ -8,7 +8,7 @@ import { generalErrors } from './codes.ts'
 export const isForRoot = ({ cause }: Pick<StartError, 'cause'>): boolean =>
   (cause as NodeJS.ErrnoException | undefined)?.code === 'EACCES' && process.geteuid?.() !== 0
 
-/** Why a system call failed, in the words of strerror(3): `no space left on device (ENOSPC)`. */
+/** Cause of a failed system call, in the words of strerror(3): `no space left on device (ENOSPC)`. */
 export function systemReason({ errno, code, message }: NodeJS.ErrnoException): string {
   return errno === undefined || code === undefined ? message : `${getSystemErrorMessage(errno)} (${code})`
 }
@@ -48,7 +48,7 @@ export const noInodes = () =>
     'the file system of the state folder has almost no inodes left (see: df -i); remove files and send it again',
   )
 
-/** Whether a call of the system failed since the disk is full or a quota exceeded. */
+/** Whether a system call failed because the disk is full or a quota exceeded. */
 export const isFull = (error: unknown): boolean =>
   ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')
 

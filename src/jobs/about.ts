@@ -18,7 +18,7 @@ export const about = {
     },
     edgehostd_job_duration_seconds: {
       type: 'gauge',
-      help: 'How long the last run of a recurring job took.',
+      help: 'Duration of the last run of a recurring job.',
       labels,
     },
     edgehostd_job_success_age_seconds: {

@@ -4,10 +4,10 @@
 // of NTP on a board without a clock, stops no job. The daemon notifies the watchdog of systemd, by `systemd-notify`, only while the event loop
 // turns and no job is stuck.
 //
-// `auth/account-watch.ts` checks accounts against the local files first, which starts no program and is all that happens before the port listens.
-// Only what these files do not contain is asked of NSS (`auth/accounts.ts`): accounts of a directory, and administrators by its groups, four at a
-// time and for less than a minute. A session stores where its account and its role came from, so that a removed local account is not mistaken for
-// one of a directory.
+// `auth/account-watch.ts` checks accounts against the local files first, which starts no program and is the only check before the port
+// listens. Only entries that these files lack are looked up in NSS (`auth/accounts.ts`): accounts of a directory, and administrators by
+// its groups, four at a time and for less than a minute. A session stores the source of its account and of its role, so that a removed
+// local account is not mistaken for one of a directory.
 
 import { createTask, type ScheduledTask } from 'node-cron'
 import type { Logger } from 'pino'

@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 import { refuse, type FieldValue } from './resource.ts'
 
-/** Where a page ended. Not a row number, so that inserted and deleted rows do not shift the next page. */
+/** End of a page. Not a row number, so that inserted and deleted rows do not shift the next page. */
 export interface Position {
   /** Values of the last item, one for each term of the order. */
   readonly values: readonly FieldValue[]

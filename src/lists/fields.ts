@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import { refuse } from './resource.ts'
 
-/** Which fields of a value are kept, by name; a tree without names keeps the whole value. */
+/** The fields of a value that are kept, by name; a tree without names keeps the whole value. */
 export interface FieldTree {
   readonly names: ReadonlyMap<string, FieldTree>
 }
@@ -38,7 +38,7 @@ export function pruneItem<Item>(item: Item, tree: FieldTree): Pruned<Item> {
   return prune(item, tree) as Pruned<Item>
 }
 
-/** Whether the tree names a path, a part of it, or what it is a part of. */
+/** Whether the tree names a path, a part of it, or a parent of it. */
 export function namesPath(tree: FieldTree, path: readonly string[]): boolean {
   let below: FieldTree | undefined = tree
   for (const name of path) {

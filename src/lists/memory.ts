@@ -6,7 +6,7 @@ import { fieldAt, type FieldValue, type ListField, type ListResource } from './r
 export interface MemoryField<Row> extends ListField {
   /**
    * The value used for comparison; for a `time`, milliseconds since 1970. A field that is not ordered may have several: a filter then
-   * wants one of them.
+   * matches any of them.
    */
   readonly read: (row: Row) => FieldValue | boolean | readonly FieldValue[]
 }

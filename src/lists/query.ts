@@ -68,7 +68,7 @@ const withoutFields = (heavy: readonly string[]) =>
 /** The parameters after schema validation; empty text means not set. */
 export type ListParameters = Static<ReturnType<typeof listParameters>>
 
-/** What a client asks for. */
+/** Query of a client. */
 export interface ListQuery {
   /** Items per page. */
   readonly limit: number

@@ -9,8 +9,8 @@
 //   reads them in a thread with a read-only connection. The thread starts with the first such query and ends a minute after the last. Eight queries
 //   may wait, on the platform 64, equal ones share one place; a query that waits or takes longer than 5 s gets a 503. SQLite cannot be interrupted
 //   from outside its thread: until an abandoned query has ended, the others wait or are refused.
-// - Parts of an item that may be long (`heavy` of the list) are removed by the statement (`json_remove`), unless `fields` asks for them: what a
-//   page leaves out is not parsed by the daemon. Of fifty hosts with 130 kB of facts each that takes a tenth of the time of their whole facts.
+// - Parts of an item that may be long (`heavy` of the list) are removed by the statement (`json_remove`), unless `fields` asks for them: the
+//   daemon does not parse the parts that a page lacks. For fifty hosts with 130 kB of facts each this takes a tenth of the time of whole facts.
 // - The room of a table keeps its total count in memory. Lists of the platform are of one scope: triggers keep the count of each scope, and a
 //   condition says it (`SqlCondition`). A list may name its indexes (`SqlIndexes`): it counts up to 5,000 entries for each condition of a filter,
 //   where one is rare only a quarter of that for the next, uses the index of the rarest, and reads it on the event loop where there are fewer.
@@ -47,7 +47,7 @@ export interface OrderTerm {
 export interface FieldFamily<Field extends ListField = ListField> {
   /** For example `metadata.labels.`. */
   readonly prefix: string
-  /** What stands for the last part in messages: `KEY`. */
+  /** Placeholder of the last part in messages: `KEY`. */
   readonly placeholder: string
   /** The field of a last part; its characters are letters, digits, `.`, `_`, `-` and `/`. */
   readonly field: (last: string) => Field
@@ -57,15 +57,15 @@ export interface FieldFamily<Field extends ListField = ListField> {
 export const familyPart = '[A-Za-z0-9._/-]{1,317}'
 const isFamilyPart = new RegExp(`^${familyPart}$`)
 
-/** Where a part of an item is stored; all text comes from the code. */
+/** Storage of a part of an item; all text comes from the code. */
 export interface HeavyPart {
   /** With JSON. */
   readonly column: string
-  /** The part of that JSON, `$.device.disks` (sqlite.org/json1.html, 3.3). What makes the item takes its absence. */
+  /** The part of that JSON, `$.device.disks` (sqlite.org/json1.html, 3.3). The maker of the item accepts its absence. */
   readonly at: string
 }
 
-/** What the queries of one list may name. Every item has a value for every field. */
+/** Names that the queries of one list may use. Every item has a value for every field. */
 export interface ListResource<Field extends ListField = ListField> {
   /** Name of the list; a token of one list is refused by another. */
   readonly name: string
@@ -81,8 +81,8 @@ export interface ListResource<Field extends ListField = ListField> {
    */
   readonly defaultOrder?: readonly OrderTerm[]
   /**
-   * Parts of an item that may be long, by their paths: a page has them only where `fields` names them, a part of them, or what they are a part of;
-   * otherwise the database does not give them. For lists of rows.
+   * Parts of an item that may be long, by their paths: a page has them only where `fields` names them, a part of them, or a parent of them;
+   * otherwise the database does not return them. For lists of rows.
    */
   readonly heavy?: Readonly<Record<string, HeavyPart>>
   /** Schema of an item. With it, `fields` that do not exist are refused. */
@@ -107,7 +107,7 @@ export function fieldAt<Field extends ListField>(resource: ListResource<Field>, 
   return field
 }
 
-/** Paths that `filters` may name, those of families with their placeholder. */
+/** Paths that `filters` may name, of families with their placeholder. */
 export const filterPaths = ({ fields, families = [] }: ListResource): string[] => [
   ...Object.keys(fields),
   ...families.map(({ prefix, placeholder }) => prefix + placeholder),

@@ -29,8 +29,7 @@ export interface SqlListOptions<Item> extends SqlSource {
 /** A further condition on the rows that the room sets, written in its code. */
 export interface SqlCondition extends SqlText {
   /**
-   * Number of its rows, where the room keeps it. An index must then begin with the columns of the condition, followed by those of the default
-   * order.
+   * Number of its rows, where the room keeps it. An index must then begin with the columns of the condition, followed by the default order.
    */
   readonly count?: () => number
 }
@@ -42,19 +41,19 @@ export interface SqlList<Item> {
 
 // Skipping this many index entries takes half a millisecond, on a small board a few milliseconds.
 const nearOffset = 1_000
-// So many index entries are read in a quarter of a millisecond; of conditions that more rows meet, any one is as good.
+// So many index entries are read in a quarter of a millisecond; of conditions that more rows match, any one is as good.
 const probedRows = 5_000
-// Where one condition is met by few rows, another one is only looked at as far as it may be met by so many times fewer.
+// Where few rows match one condition, another one is only probed as far as so many times fewer rows may match it.
 const worthProbing = 4
 
 // A shorter page holds up others for less than a handshake does.
 const longPageMs = 10
-// Of a process that was stopped meanwhile, the time is not that of the page.
+// Time in which the process was stopped does not count for the page.
 const mostRestMs = 1_000
 
 interface Chosen {
   readonly index: string
-  /** Whether few rows meet its condition, so that they are read at once. */
+  /** Whether few rows match its condition, so that they are read at once. */
   readonly isShort: boolean
 }
 
@@ -76,7 +75,7 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
     return known
   }
 
-  /** The index of the condition that fewest rows meet, or that of all columns where the filter has alternatives. */
+  /** The index of the condition that fewest rows match, or of all columns where the filter has alternatives. */
   function indexFor({ filter }: ListQuery, condition: SqlCondition): Chosen | undefined {
     if (indexes === undefined || filter.length === 0) return undefined
     const [all = [], ...others] = filter
@@ -96,7 +95,7 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
       if (least === undefined || rows < limit) least = { index, rows }
     }
     if (least === undefined) return { index: indexes.whole, isShort: false }
-    // Rows that need a look into the table are read elsewhere.
+    // Rows that need a read of the table are read elsewhere.
     const isCovered = fields.every(
       ({ column, part }) => part !== undefined || Object.hasOwn(indexes.byColumn, column),
     )

@@ -25,9 +25,9 @@ export interface SqlText {
  * of them, so a list chooses among these indexes itself.
  */
 export interface SqlIndexes {
-  /** Has every column that filters often name, after those of the default order: for filters that no other index serves. */
+  /** Has every column that filters often name, after the default order: for filters that no other index serves. */
   readonly whole: string
-  /** By column: the index in which this column follows, then those of the default order, then the other columns of this record and of `part`s. */
+  /** By column: the index in which this column follows, then the default order, then the other columns of this record and of `part`s. */
   readonly byColumn: Readonly<Record<string, string>>
   /** Columns with a value of their own in each row: SQLite finds the row by itself. */
   readonly unique: readonly string[]
@@ -69,7 +69,7 @@ export function createStatements(
   for (const { column } of heavy)
     if (!selected.includes(column)) throw new Error(`the list of ${resource.name} has no column ${column}`)
 
-  /** The text after SELECT: what is heavy and not asked for is not even read by those who make the items. */
+  /** The text after SELECT: heavy parts that were not requested do not even reach the makers of the items. */
   function columnsFor({ fields }: ListQuery): string {
     const left = Map.groupBy(
       heavy.filter(({ path }) => !fields || !namesPath(fields, path)),

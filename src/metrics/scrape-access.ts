@@ -15,7 +15,7 @@ export interface ScrapeAccess {
    * @param address the address of the peer, never one from a header, which a client can choose
    */
   admits(address: string, authorization: string | undefined): boolean
-  /** Reads the token again. Where the new one cannot be used, this is logged and the old token stays valid. */
+  /** Reads the token again. If the new one cannot be used, this is logged and the old token stays valid. */
   reload(): Promise<void>
 }
 

@@ -7,7 +7,7 @@ import { connect, getCACertificates, type ConnectionOptions, type TLSSocket } fr
 import { certificatesIn } from './authorities.ts'
 import { FingerprintDiffers, NoReply, ProxyUnreachable, TunnelRefused } from './failures.ts'
 
-/** Where a call goes. */
+/** Destination of a call. */
 export interface Way {
   /** `https:` URL of the server; only its host and port count. */
   readonly url: string
@@ -16,8 +16,8 @@ export interface Way {
 }
 
 /**
- * Which certificate of the server is accepted. With neither, one of the authorities of this system has to have signed it. A server that makes
- * its own certificate renews it with the same key: where that key is known, the new certificate is accepted.
+ * Conditions for the certificate of the server. With neither, one of the authorities of this system has to have signed it. A server that
+ * makes its own certificate renews it with the same key: where that key is known, the new certificate is accepted.
  */
 export interface Trust {
   /** Authorities, or certificates of the server itself, whose keys are known then; names and times count. PEM. */
@@ -28,7 +28,7 @@ export interface Trust {
   readonly pinnedKey?: { known(): string | undefined; learn(key: string): void }
 }
 
-/** How many connections an agent has. */
+/** Bounds of the connections of an agent. */
 export interface Connections {
   /** At the same time; further requests wait. One by default. */
   readonly most?: number
@@ -37,8 +37,8 @@ export interface Connections {
 }
 
 /**
- * An agent that keeps its connections, directly or through the proxy. Nothing is sent before the certificate is accepted. `destroy` also ends
- * those that are being made.
+ * An agent that keeps its connections, directly or through the proxy. Nothing is sent before the certificate is accepted. `destroy` also
+ * ends those that are being made.
  * @param timeoutMs for a new connection, with proxy and TLS
  */
 export function createAgent(way: Way, trust: Trust, timeoutMs: number, connections: Connections = {}): Agent {
@@ -148,7 +148,7 @@ function secure(options: ConnectionOptions, trust: NamedTrust, signal: AbortSign
   })
 }
 
-/** As `refusalOf`. What cannot be read of the certificate of a foreign server is a refusal too: nothing catches an error of a listener. */
+/** As `refusalOf`. An unreadable part of the certificate of a foreign server is a refusal too: nothing catches an error of a listener. */
 function judge(socket: TLSSocket, trust: NamedTrust): Error | undefined {
   try {
     return refusalOf(socket, trust)
@@ -157,7 +157,7 @@ function judge(socket: TLSSocket, trust: NamedTrust): Error | undefined {
   }
 }
 
-/** Why the certificate of a connection is not accepted; undefined where it is. */
+/** The refusal of the certificate of a connection; undefined where it is accepted. */
 function refusalOf(socket: TLSSocket, { ca, fingerprint, pinnedKey, name }: NamedTrust): Error | undefined {
   const shown = socket.getPeerX509Certificate()
   if (fingerprint !== undefined) {

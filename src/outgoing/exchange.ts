@@ -8,7 +8,7 @@ const mostHints = 16
 /**
  * Waits for the reply to a request, of which the body is not read yet.
  * @param signal ends the wait at once: Node ends a request only when it has its connection, which may be long in coming
- * @throws ForeignReply, the reason of the signal, and what the connection fails with
+ * @throws ForeignReply, the reason of the signal, and errors of the connection
  */
 export function replyTo(sent: ClientRequest, signal: AbortSignal): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
@@ -23,7 +23,7 @@ export function replyTo(sent: ClientRequest, signal: AbortSignal): Promise<Incom
   sent.on('information', () => {
     if (++hints > mostHints) sent.destroy(new ForeignReply('it sends hints without end'))
   })
-  // Also later ones, which are those of the reply too.
+  // Also later errors, which are errors of the reply too.
   sent.on('error', reject)
   // It ends whatever the other side does.
   sent.once('close', () => reject(new ForeignReply('it closes the connection without a reply')))
@@ -36,9 +36,9 @@ interface Exchange {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer
-  /** How many bytes the body of a reply with this status may have. */
+  /** Most bytes of the body of a reply with this status. */
   readonly longest: (status: number) => number
-  /** Called with the size of each part of the body, before it is kept; what it throws ends the reply. */
+  /** Called with the size of each part of the body, before it is kept; an error that it throws ends the reply. */
   readonly onPart?: (bytes: number) => void
   /** Ends it at once, also while the connection is made; the reason is then that there was no reply in time. */
   readonly signal: AbortSignal
@@ -53,7 +53,7 @@ interface Exchanged {
 /**
  * Sends a request and reads its reply. It is sent again where a kept connection was closed meanwhile, so it must be one that may be repeated.
  * A redirect is not followed.
- * @throws ForeignReply, NoReply, and what the connection fails with
+ * @throws ForeignReply, NoReply, and errors of the connection
  */
 export async function exchange(
   agent: Agent,

@@ -1,4 +1,4 @@
-// Why a request to another server has failed, beside the errors of the system.
+// Failures of a request to another server, beside the errors of the system.
 
 /** A proxy answered CONNECT with another status than 200. */
 export class TunnelRefused extends Error {

@@ -32,7 +32,7 @@ export interface SessionsEnded {
  */
 export async function endSessions(stateDirectory: string, log: Logger): Promise<SessionsEnded> {
   await lstat(stateDirectory)
-  // A platform starts without its secret only where that was meant.
+  // A platform starts without its secret only with this file.
   await replaceFile(join(stateDirectory, endedSecretFile), '', 0o600)
   const wasThere = await unlink(join(stateDirectory, secretFile)).then(() => true, missing)
   await syncFolder(stateDirectory)

@@ -11,7 +11,7 @@ export interface WorkerOptions {
   readonly log: Logger
 }
 
-/** What one run may take, and its input. */
+/** Bounds of one run, and its input. */
 export interface WorkerRun extends RunOptions {
   /** Old space of V8. */
   readonly memoryMiB: number
@@ -27,8 +27,9 @@ const isKilled = ({ exitCode }: CommandResult) => exitCode === undefined || exit
 
 /**
  * Runs a program that does work of the daemon in a process of its own.
- * @returns what it found
- * @throws AppError what it refuses; `tooMuch()`; NotReady for a process that was killed; the reason of the signal; CommandFailed; an Error if the program failed, which is logged
+ * @returns its finding
+ * @throws AppError for its refusal; `tooMuch()`; NotReady for a process that was killed; the reason of the signal; CommandFailed; an Error
+ * if the program failed, which is logged
  */
 export async function runWorker<Finding extends object>(
   { runner, program, log }: WorkerOptions,

@@ -5,7 +5,7 @@ import type { ErrorKind } from '../errors/define-errors.ts'
 import { refuseFull } from '../errors/system-reason.ts'
 
 /**
- * Why a program refuses an order of the daemon, on its standard output instead of its finding; becomes an AppError of the daemon
+ * The refusal of an order of the daemon by a program, on its standard output instead of its finding; becomes an AppError of the daemon
  * (`run-worker.ts`).
  */
 export interface Refused {
@@ -15,7 +15,7 @@ export interface Refused {
 }
 
 /**
- * Writes what the work found to standard output, or why it was refused.
+ * Writes the finding of the work to standard output, or its refusal.
  * @throws any other error of the work; the program then fails
  */
 export async function answerDaemon(work: Promise<object>): Promise<void> {

@@ -32,7 +32,7 @@ export interface Configuration<Config> {
   defaultConfigFile(): string
 }
 
-/** @typeParam Config what the schema describes */
+/** @typeParam Config the type that the schema describes */
 export function createConfiguration<Config>({
   configSchema,
   pairs,

@@ -13,7 +13,7 @@ export interface Sum {
   readonly families: Readonly<Record<string, Family>>
   /** The tags of the API document. */
   readonly tags: Readonly<Record<string, string>>
-  /** Replies of the API for the support archive, in addition to what the support program reads by itself. */
+  /** Replies of the API for the support archive, beside the sources that the support program reads by itself. */
   readonly supportSources: readonly SupportSource[]
   /** Keys of the configuration that only make sense together. */
   readonly pairs: readonly (readonly [string, string])[]

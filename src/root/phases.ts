@@ -9,7 +9,7 @@ export interface PhasesOptions {
   /** Every room, in the order of the start. */
   readonly rooms: readonly Room[]
   readonly api: Api
-  /** How many sockets systemd has passed to the daemon. */
+  /** Number of sockets that systemd has passed to the daemon. */
   readonly inherited: number
   readonly state: State
   /** Aborted when a stop begins. */

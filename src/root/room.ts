@@ -60,7 +60,7 @@ export interface Check {
   readonly holds: () => boolean
 }
 
-/** One value without a label, several with labels, or `undefined` for what is not known yet. */
+/** One value without a label, several with labels, or `undefined` for an unknown value. */
 export type Sampled = readonly Sample[] | Sample['value'] | undefined
 
 /** Description of a metric. Names follow Prometheus: base units, `_total` for counters. */
@@ -102,12 +102,12 @@ export interface SupportSource {
   readonly timeoutMs?: number
   /** Names of fields whose values are masked, at any depth. */
   readonly masks?: readonly string[]
-  /** What it is about may not exist: 404 is a reply like another one. */
+  /** Its resource may not exist: 404 is a reply like another one. */
   readonly mayBeAbsent?: boolean
 }
 
 /**
- * What every room is built on: `createX(ground, own)`, where `own` is what this room alone gets. The root builds it once the
+ * The base of every room: `createX(ground, own)`, where `own` is for this room alone. The root builds it once the
  * state folder is open and the trail can be written.
  */
 export interface Ground<Sections = unknown> {
@@ -133,11 +133,11 @@ export interface Ground<Sections = unknown> {
   readonly anonymousLog: AnonymousLog
 }
 
-/** The schema of a section of the configuration, or a function that makes it from what all rooms declare. */
+/** The schema of a section of the configuration, or a function that makes it from the declarations of all rooms. */
 export type Section = TSchema | ((all: { readonly limited: readonly string[] }) => TSchema)
 
 /**
- * What a room declares in its `about.ts`, which does no input or output when it is loaded. The configuration, the documents,
+ * Declaration of a room in its `about.ts`, which does no input or output when it is loaded. The configuration, the documents,
  * the support program and the metrics are made from the sum of all declarations (`root/declarations.ts`).
  */
 export interface Declaration {

@@ -45,7 +45,7 @@ export interface DaemonOptions<Config> {
   readonly buildDate: number
 }
 
-/** What differs between the processes of our programs. */
+/** Differences between the processes of our programs. */
 export interface Program<Config extends ProcessConfig> {
   readonly configuration: Configuration<Config>
   readonly createDaemon: (options: DaemonOptions<Config>) => Promise<Daemon>
@@ -171,7 +171,7 @@ interface ReportOptions extends Pick<Program<ProcessConfig>, 'isStartedAgain'> {
   readonly stateDirectory: string
 }
 
-/** Logs why the start failed, one line for each problem. */
+/** Logs the causes of a failed start, one line for each problem. */
 function reportFailedStart(
   error: unknown,
   { log, stateDirectory, isStartedAgain }: ReportOptions,
@@ -196,7 +196,7 @@ function reportFailedStart(
   return { exitCode: exitCodes.failed, message: String(error) }
 }
 
-/** Has `systemctl status` say why, in its own line. */
+/** Shows the cause in the status line of `systemctl status`. */
 async function showFailedStart(message: string): Promise<void> {
   const systemd = createServiceManager({
     runner: createRunner(),

@@ -1,16 +1,18 @@
 // Schema changes are numbered migrations (`src/edgehostd/migrations.ts`, `src/edgeplatformd/migrations.ts`), applied in one transaction. Each start
-// checks the pages of the database and compares its structure (`store/structure.ts`: tables, columns, indexes, triggers, not the SQL text) with
-// what the migrations up to its number make in memory. What differs is damage: a host renames the file and creates a new one, since it must answer.
-// Damage that only a statement sees is noted beside the database (`.suspect`), and the next start reads every index too. A migration that fails on
-// an intact file is our fault: the start is refused and the file stays as it was, else one faulty migration would empty a fleet. A database of a
-// newer version is refused and not changed; it is newer only if every table that this version knows is there.
+// checks the pages of the database and compares its structure (`store/structure.ts`: tables, columns, indexes, triggers, not the SQL text)
+// with the one that the migrations up to its number make in memory. A difference is damage: a host renames the file and creates a new one,
+// since it must answer. Damage that only a statement sees is noted beside the database (`.suspect`), and the next start reads every index
+// too. A migration that fails on an intact file is our fault: the start is refused and the file stays as it was, else one faulty migration
+// would empty a fleet. A database of a newer version is refused and not changed; it is newer only if every table that this version knows is
+// there.
 //
 // `store/leftovers.ts` is the one place where folders that no row names are cleared away: it removes them only where the database is complete
 // (`audit.isComplete`: the head beside it was there, and the database is not behind it), and moves them aside otherwise. A platform gives
-// `openState` what tells a first start from a loss (`WholeState`, `platform/system/whole-state.ts`): it writes database, tenant, secret and trail
-// in this order, so that each one without what comes before it is a loss, and a kill between them is none. `backup/replace-state.ts` is `recover`
-// and `fresh-start`: they make a folder beside and exchange the two as a restore does; `salvage.ts` reads a damaged table from both ends and from
-// keys between. The lock of the state folder is compared each minute with the file of its name, by inode.
+// `openState` the checks that tell a first start from a loss (`WholeState`, `platform/system/whole-state.ts`): it writes database, tenant,
+// secret and trail in this order, so that each one without the ones before it is a loss, and a kill between them is none.
+// `backup/replace-state.ts` is `recover` and `fresh-start`: they make a folder beside and exchange the two as a restore does; `salvage.ts`
+// reads a damaged table from both ends and from keys between. The lock of the state folder is compared each minute with the file of its
+// name, by inode.
 
 import { access, constants, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -34,21 +36,21 @@ export interface StateOptions {
   readonly settings: { readonly directory: string }
   /** The schema of the database. */
   readonly migrations: Migrations
-  /** How many different reads may wait for the thread that makes them; by default that of the reader. */
+  /** Most different reads that wait for the reading thread; by default the bound of the reader. */
   readonly maximumWaiting?: number
-  /** Given by a program that does not begin anew where there was a state; a host has none, since it must answer whatever is lost. */
+  /** Given by a program that does not replace a lost state by a new one; a host has none, since it must answer whatever is lost. */
   readonly whole?: WholeState
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** What tells the first start from a state that was lost in part. */
+/** Checks that tell the first start from a state that was lost in part. */
 export interface WholeState {
   /** Whether there are files that were named by a database. */
   hasFiles(stateDirectory: string): Promise<boolean>
   /** Whether the database has the row that the first start writes. */
   hasStarted(database: Database): boolean
-  /** Whether the database has what is written only once there is a secret. */
+  /** Whether the database has rows that are written only once there is a secret. */
   isUsed(database: Database): boolean
   /** Writes that row, unless it is there: the last step of a first start before the secret is made. */
   begin(database: Database): void
@@ -63,9 +65,9 @@ export interface State {
   /** Runs a query in another thread. */
   readonly read: Reader['read']
   readonly secrets: Secrets
-  /** The space for what goes on when the disk is full. */
+  /** The space for the work that goes on when the disk is full. */
   readonly reserve: DiskReserve
-  /** Audit records of what was created, to be recorded once there is a trail. */
+  /** Audit records of the created parts, to be recorded once there is a trail. */
   readonly auditEntries: readonly SystemEntry[]
   readonly room: Room
   /** Closes the database; nothing may be written afterwards. */
@@ -74,7 +76,7 @@ export interface State {
 
 /**
  * Opens the state folder, and creates it if it is missing.
- * @throws StateInUse when another daemon uses it; what `whole` says where a part of the state is lost
+ * @throws StateInUse when another daemon uses it; the error of `whole` where a part of the state is lost
  */
 export async function openState({
   settings: { directory },

@@ -25,7 +25,7 @@ export function encryptFrom(key: Buffer, position: number): (bytes: Buffer) => B
   return (bytes) => stream.update(bytes)
 }
 
-/** Opens an encrypted file for reads of what it was before. @throws the system's error */
+/** Opens an encrypted file for reads of its original bytes. @throws the system's error */
 export async function openEncrypted({ path, key }: EncryptedFile) {
   const handle = await open(path)
   return {
@@ -40,7 +40,7 @@ export async function openEncrypted({ path, key }: EncryptedFile) {
   }
 }
 
-/** The bytes of an encrypted file as they were before. @param end the last one; absent: that of the file */
+/** The original bytes of an encrypted file. @param end the last one; by default the last one of the file */
 export async function* readEncrypted(
   { path, key }: EncryptedFile,
   { start = 0, end = Infinity }: { readonly start?: number; readonly end?: number } = {},

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
-/** Encrypts what a database may hold of secrets, with a key that only this state folder has. */
+/** Encrypts the secrets in a database, with a key that only this state folder has. */
 export interface Seal {
   /** AES-256-GCM: nonce, tag, encrypted text. */
   seal(text: string): Buffer

@@ -15,7 +15,7 @@ interface ConsoleFacts {
   readonly addresses: readonly string[]
   /** SHA-256 of the certificate as `AA:BB:…`. */
   readonly fingerprint: string
-  /** Where the platform is and how it is connected; undefined in airgap mode. */
+  /** Address of the platform and state of the connection; undefined in airgap mode. */
   readonly platform?: string | undefined
 }
 
@@ -24,7 +24,7 @@ const mostShown = 4
 
 /**
  * The URLs of the API, the fingerprint that a client should see there, and in connected mode the platform. The text has the addresses themselves
- * rather than escapes of agetty(8): an escape gives one address only, which may be that of a container's bridge.
+ * rather than escapes of agetty(8): an escape gives one address only, which may belong to a container's bridge.
  */
 export function consoleText({ bound, addresses, fingerprint, platform }: ConsoleFacts): string {
   const { address, port } = bound
@@ -45,7 +45,7 @@ interface ConsoleOptions {
 
 /** The text that the console shows above its login prompt. */
 interface Console {
-  /** Replaces the text. Where the file cannot be written, this logs one line and does not throw. */
+  /** Replaces the text. If the file cannot be written, this logs one line and does not throw. */
   show(text: string): Promise<void>
   /** Removes the text. */
   remove(): Promise<void>
@@ -63,7 +63,7 @@ export function createConsole({ file, runner, log }: ConsoleOptions): Console {
   async function write(text: string): Promise<void> {
     if (text === shown) return
     try {
-      // What a killed daemon has left; the folder is that of other programs too.
+      // Leftovers of a killed daemon; other programs use the folder too.
       if (shown === '') await sweepTemporary(dirname(file), basename(file))
       // With an empty line between the text and the prompt.
       await replaceFile(file, `${text}\n`, 0o644)

@@ -9,7 +9,7 @@ export interface Health {
   mayFeedWatchdog(): boolean
   /** Whether the daemon can do all its work now. */
   isReady(): boolean
-  /** Names of the checks because of which it is not; without a line in the journal. */
+  /** Names of the checks that prevent it; without a line in the journal. */
   failing(): string[]
   /** Names of the other checks that fail: the daemon works, and an operator has to act. */
   notes(): string[]

@@ -12,7 +12,7 @@ import { createConsole, consoleText } from './console.ts'
 import { createHealth, type Health } from './health.ts'
 import type { ServiceManager } from './systemd.ts'
 
-/** What both programs report of themselves. */
+/** Status that both programs report of themselves. */
 type ProgramStatus = Omit<ServiceStatus, 'mode'>
 
 interface ServiceStatusOptions extends Pick<ServiceStatus, 'version' | 'port'> {
@@ -64,7 +64,7 @@ interface ServiceOptions {
   /** The file that the console shows; without it there is no console. */
   readonly console?: {
     readonly issueFile: string
-    /** How the platform is, in one line; undefined where there is none. */
+    /** State of the platform in one line; undefined where there is none. */
     readonly platform: { consoleLine(): string | undefined; onChange(listener: () => void): void }
   }
   /** Adds the routes. */
@@ -79,7 +79,7 @@ interface ServiceOptions {
   readonly systemd: ServiceManager
 }
 
-/** What the routes of a program report of it. */
+/** State of a program for its routes. */
 interface ServiceState {
   readonly health: Health
   readonly status: () => Promise<ProgramStatus>

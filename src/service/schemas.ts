@@ -1,11 +1,11 @@
 import { Type, type Static } from 'typebox'
 
-/** What `GET /v1/edge-mgmt/edgehosts/current/status` answers: the state of the daemon. */
+/** The reply of `GET /v1/edge-mgmt/edgehosts/current/status`: the state of the daemon. */
 export const ServiceStatus = Type.Object(
   {
     version: Type.String({ description: 'Version of edgehostd.' }),
     mode: Type.Enum(['airgap', 'connected']),
-    startTimestamp: Type.String({ format: 'date-time', description: 'When the daemon started.' }),
+    startTimestamp: Type.String({ format: 'date-time', description: 'Start time of the daemon.' }),
     uptimeSeconds: Type.Integer({
       minimum: 0,
       description: 'Time since the start, regardless of changes of the clock.',

@@ -4,7 +4,7 @@ import type { CommandRunner } from '../system/runner.ts'
 export interface ServiceManager {
   /** Runtime folder of the unit; undefined when systemd did not start this very process. */
   readonly runtimeDirectory: string | undefined
-  /** How many sockets systemd passed to this process. */
+  /** Number of sockets that systemd passed to this process. */
   readonly listenFds: number
   /** Notifies systemd, see sd_notify(3): `READY=1`, `STOPPING=1`, `STATUS=…`. */
   notify(...assignments: string[]): Promise<void>

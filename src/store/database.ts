@@ -29,9 +29,9 @@ export interface Database {
 }
 
 export interface OpenOptions {
-  /** What happens with a damaged file: a host moves it aside and answers, a platform does not start. */
+  /** Treatment of a damaged file: a host moves it aside and answers, a platform does not start. */
   readonly onDamage?: 'moveAside' | 'refuse'
-  /** Files that tell of this database, and that are removed when it is moved aside. */
+  /** Files about this database, which are removed when it is moved aside. */
   readonly beside?: readonly string[]
 }
 
@@ -47,7 +47,7 @@ const suspectName = (file: string) => `${file}.suspect`
 
 /**
  * Notes that SQLite has found damage in a database that was open: its next opening reads every index too, which takes ten times as long as
- * the check at each start and sees what that does not.
+ * the check at each start and finds damage that the check misses.
  */
 export function suspectDatabase(file: string): void {
   try {
@@ -59,9 +59,9 @@ export function suspectDatabase(file: string): void {
 
 /**
  * Opens the database, creates it if it is missing and migrates its schema. Before that its pages are checked, and its structure is compared
- * with what the migrations up to its number make. A damaged file is kept as `*.corrupt-<time>` and reported, and an empty database replaces
- * it: the host must still answer. A file that is intact and that a migration fails on is left as it is: that is our fault, and another
- * version of the program can read it.
+ * with the one that the migrations up to its number make. A damaged file is kept as `*.corrupt-<time>` and reported, and an empty database
+ * replaces it: the host must still answer. A file that is intact and that a migration fails on is left as it is: that is our fault, and
+ * another version of the program can read it.
  * @throws StartRefused when a newer version of the daemon wrote the file, or one that is too old, or a migration fails; DatabaseDamaged with
  *   `refuse`; and when the file cannot be created
  */
@@ -144,7 +144,7 @@ function open(file: string, log: Logger, migrations: Migrations): Database {
   }
 }
 
-// How long the event loop blocks when another process writes nevertheless, sqlite3(1) for example.
+// Time that the event loop blocks when another process writes nevertheless, sqlite3(1) for example.
 const busyMs = 5
 
 // A function, because the compiler assumes that a property does not change after a check.
@@ -192,11 +192,11 @@ function migrate(sql: DatabaseSync, migrations: Migrations): void {
   sql.exec(`PRAGMA user_version = ${newest}; COMMIT`)
 }
 
-/** Why a database, or the one of a backup, is refused that this program does not upgrade. */
+/** The refusal of a database, or the one of a backup, that this program does not upgrade. */
 export const describeTooOld = (what: string, version: number, { first, install }: Migrations): string =>
   `the ${what} has schema ${version}, this program upgrades those from ${first} on: install ${install} first and start it once, then this one. The file is kept as it is`
 
-/** Tells damage, which this check does see, from a fault of ours. */
+/** Distinguishes damage, which this check does see, from a fault of ours. */
 function failedMigration(sql: DatabaseSync, schema: number, error: unknown): unknown {
   if (sql.isTransaction) sql.exec('ROLLBACK')
   if (isUnwritable(error)) return error

@@ -9,20 +9,20 @@ import type { Job } from '../root/room.ts'
 export const reserveName = 'reserve'
 
 /**
- * Space on the disk of the state folder that is there for what has to go on when the disk is full: deletes, logins and heartbeats. It is a file,
- * so that no other program can take the space before. All other changes are refused while there is less than one and a half times the
+ * Reserved space on the disk of the state folder for the work that goes on when the disk is full: deletes, logins and heartbeats. It is a
+ * file, so that no other program can take the space before. All other changes are refused while there is less than one and a half times the
  * reserve, whether it is still in the file or free.
  */
 export interface DiskReserve {
   /** Whether a change may be made that is not one of those. True where the free space is unknown: a write then fails by itself. */
   admits(): boolean
-  /** Gives the file back where the disk is full; to be called before what may use it. */
+  /** Frees its space where the disk is full; to be called before work that may use it. */
   makeRoom(): void
   /** Whether the file is there, whole or in part, or the disk is too small for one, or it was not to be written yet. */
   isHeld(): boolean
-  /** Writes the file, or what is missing of it, as far as there is space for it. */
+  /** Writes the file, or its missing part, as far as there is space for it. */
   fill(): Promise<void>
-  /** Fills it again, and gives it back to what the program writes by itself. */
+  /** Fills it again, and frees it for writes of the program itself. */
   readonly job: Job
 }
 
@@ -36,7 +36,7 @@ const chunkBytes = 1_048_576
 export function createDiskReserve(directory: string, log: Logger): DiskReserve {
   const file = join(directory, reserveName)
   let given = 0
-  // Said once.
+  // Logged once.
   let isGone = false
   let hasStarted = false
 

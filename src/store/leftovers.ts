@@ -10,8 +10,8 @@ export interface LeftoverOptions {
   /** Whether a name is a leftover: one that no row of the database names. */
   readonly isLeftover: (name: string) => boolean
   /**
-   * Milliseconds since 1970 by which the database is known to have every row: a leftover of that time is what a killed daemon left. A database that
-   * began empty, or lost its last commits, has -Infinity; one that is an old copy says nothing of what came later.
+   * Milliseconds since 1970 by which the database is known to have every row: a leftover of that time comes from a killed daemon. A
+   * database that began empty, or lost its last commits, has -Infinity; one that is an old copy knows nothing of later rows.
    */
   readonly completeUntil: number
   readonly log: Logger

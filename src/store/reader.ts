@@ -50,9 +50,9 @@ interface Answer {
 export interface ReaderOptions {
   /** The thread ends after this time without a query; the next read starts it again, which takes about 50 ms. */
   readonly idleMs?: number
-  /** How long a read may run, and how long it may wait before it starts. */
+  /** Longest run of a read, and longest wait before it starts. */
   readonly limitMs?: number
-  /** How many different reads may wait. */
+  /** Most different reads that wait. */
   readonly maximumWaiting?: number
 }
 

@@ -15,8 +15,8 @@ export class StateInUse extends StartError {
 
 export interface StateLock {
   /**
-   * Sees that the locked file is still the one in the folder; without its name, another daemon could lock a new one. Where it is gone, a new
-   * one is locked; where that is not possible, as on a full disk, the next call tries it again.
+   * Checks that the locked file is still the one in the folder; without its name, another daemon could lock a new one. Where it is gone, a
+   * new one is locked; where that is not possible, as on a full disk, the next call tries it again.
    * @throws StateInUse where another daemon has locked the one that is there now
    */
   check(): void
@@ -37,7 +37,7 @@ export function lockState(directory: string, log: Logger): StateLock {
       const { sql } = held
       const next = takeLock(directory, log)
       if (!next) return
-      // The former one is let go last: a second daemon may be about to start.
+      // The former one is released last: a second daemon may be about to start.
       sql.close()
       held = next
       log.warn(

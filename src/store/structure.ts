@@ -1,11 +1,11 @@
 import { DatabaseSync } from 'node:sqlite'
 
-/** The schema of a program: what makes it, and each change after that, applied in order and never edited once released. */
+/** The schema of a program: the step that makes it, and each later change, applied in order and never edited once released. */
 export interface Migrations {
   /** Number of the schema that the first step makes; a database of a lower one is refused. Each other step adds one. */
   readonly first: number
   readonly steps: readonly string[]
-  /** What an operator with a database of a lower number installs first. */
+  /** Package to install first where the database has a lower number. */
   readonly install: string
 }
 
@@ -15,7 +15,7 @@ export const newestSchema = ({ first, steps }: Migrations): number => first + st
 export const stepsUpTo = ({ first, steps }: Migrations, version: number): readonly string[] =>
   steps.slice(0, Math.max(0, version - first + 1))
 
-/** Each object of a database, as `table session`, and in the same words what it is made of; without what SQLite keeps for itself. */
+/** Each object of a database, as `table session`, and its parts in the same form; without objects of SQLite itself. */
 export type Structure = ReadonlyMap<string, string>
 
 /** The structure that a schema makes, and the names of all objects that any of its versions has. */
@@ -28,8 +28,8 @@ export interface KnownStructure {
 const isOfSqlite = (name: string) => name.startsWith('sqlite_') && !name.startsWith('sqlite_autoindex_')
 
 /**
- * Reads the tables with their columns and foreign keys, the indexes with theirs, and the triggers by name. Not the SQL text: SQLite writes
- * it again at a change, and each version in its own way.
+ * Reads the tables with their columns and foreign keys, the indexes with their columns, and the triggers by name. Not the SQL text: SQLite
+ * writes it again at a change, and each version in its own way.
  * @throws the error of SQLite where the schema of the file cannot be read
  */
 export function structureOf(sql: DatabaseSync): Structure {
@@ -72,7 +72,7 @@ const known = new WeakMap<Migrations, Map<number, KnownStructure>>()
 
 /**
  * The structure that the migrations up to a number make, tried in memory.
- * @param version number of the schema; of one that they do not make, nothing is expected
+ * @param version number of the schema; for one that they do not make, nothing is expected
  */
 export function structureAt(migrations: Migrations, version: number): KnownStructure {
   const tried = known.get(migrations) ?? new Map<number, KnownStructure>()
@@ -92,7 +92,7 @@ function tryInMemory({ first, steps }: Migrations, version: number): KnownStruct
       try {
         sql.exec(statements)
       } catch (error) {
-        // The one who applies it to the file says so.
+        // The migration of the file reports it.
         if (first + index > version) break
         throw error
       }
@@ -106,7 +106,7 @@ function tryInMemory({ first, steps }: Migrations, version: number): KnownStruct
 }
 
 /**
- * What of a structure is missing, or is not as it should be; empty where nothing is. Tables and indexes of others are no difference, as an
+ * Missing or differing parts of a structure; empty where there are none. Tables and indexes of others are no difference, as an
  * administrator may have added them; an object of ours that belongs to another version is one.
  */
 export function differencesOf(found: Structure, { expected, ours }: KnownStructure): string[] {
@@ -122,6 +122,6 @@ export function differencesOf(found: Structure, { expected, ours }: KnownStructu
   ]
 }
 
-/** The tables that a structure lacks of another one. */
+/** The expected tables that a structure lacks. */
 export const missingTables = (found: Structure, { expected }: KnownStructure): string[] =>
   [...expected.keys()].filter((key) => key.startsWith('table ') && !found.has(key))

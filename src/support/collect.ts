@@ -54,7 +54,7 @@ export async function writeArchive(
 export interface Source {
   /** Name of the file in the archive. */
   readonly name: string
-  /** Where the content comes from, as shown to the operator: a command, a path of the API. */
+  /** Source of the content, as shown to the operator: a command, a path of the API. */
   readonly from: string
   readonly read: () => Promise<string>
 }

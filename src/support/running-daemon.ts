@@ -8,7 +8,7 @@ export interface Launch {
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
-/** Finds how the running daemon was started, so that its effective configuration can be read; undefined where none runs. */
+/** Finds the launch of the running daemon, so that its effective configuration can be read; undefined where none runs. */
 export async function findLaunch(runner: CommandRunner): Promise<Launch | undefined> {
   try {
     const { stdout } = await runner.run(

@@ -99,7 +99,7 @@ interface SourcesOptions {
   readonly socketPath: string
   /** Replies of the API. */
   readonly replies: readonly SupportSource[]
-  /** Gives the configuration as text, or throws what is wrong with it. */
+  /** Returns the configuration as text, or throws its problem. */
   readonly explainConfig: () => Promise<string>
   readonly stateDirectory: string
   readonly version: string
@@ -124,7 +124,7 @@ const properties = [
 
 const commandMs = 30_000
 
-// Lines have a few hundred bytes; where the first number of lines is too large, the second is read.
+// Lines have a few hundred bytes; if the first number of lines is too large, the second is read.
 const journalLines = [20_000, 1_000] as const
 const journalBytes = 67_108_864
 

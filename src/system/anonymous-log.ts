@@ -11,17 +11,17 @@ export type Lines = Readonly<Record<Level, (fields: object, message: string) => 
 export interface AnonymousLog extends Lines {
   /** Counts a line that is written regardless of the limit: the copy of an audit record. */
   reserve(): void
-  /** Logs what was left out since the last summary. */
+  /** Logs the omitted lines since the last summary. */
   stop(): void
 }
 
 const windowMs = 1_000
 // At most ten lines a second. Three of them are reserved for errors, since an operator has to act on them, and one for lines
-// that are not limited: the summaries of what was left out.
+// that are not limited: the summaries of omitted lines.
 const mostInWindow = { debug: 6, info: 6, warn: 6, error: 9 } as const satisfies Record<Level, number>
 
 /**
- * Bounds what a flood of requests without a session writes: a line beyond the limit is left out and counted, and one
+ * Bounds the log lines of a flood of requests without a session: a line beyond the limit is omitted and counted, and one
  * line a minute says how many there were of each message. The journal's own limit is off for this unit, since it would
  * drop copies of audit records too.
  * @param monotonic milliseconds

@@ -2,14 +2,14 @@ import { basename } from 'node:path'
 import { CommandFailed, type CommandRunner, type CommandStreamer } from './runner.ts'
 
 /**
- * The memory that a program of others may take while it reads what any author may have sent: a chart of some hundred bytes makes helm take
- * all that the machine has. 2 GiB of addresses, which is what the kernel can bound for one process without a unit. The runtime of Go reserves
- * addresses before it does anything: kubectl, helm and kubeadm (`version`, `config`, `init --dry-run`) do their work with 900 MiB of them and
- * not with 768, on 2 and on 64 cores, so that more than 1 GiB is left for what they read.
+ * The memory that a program of others may take while it reads untrusted input: a chart of some hundred bytes makes helm take
+ * all that the machine has. 2 GiB of addresses, since the kernel can bound only these for one process without a unit. The runtime of Go
+ * reserves addresses before it does anything: kubectl, helm and kubeadm (`version`, `config`, `init --dry-run`) do their work with 900 MiB
+ * of them and not with 768, on 2 and on 64 cores, so that more than 1 GiB is left for their input.
  */
 export const mostMemoryMiB = 2_048
 
-// What the runtime of Go says, https://go.dev/src/runtime/malloc.go and panic.go, and what perror(3) says for ENOMEM.
+// Messages of the runtime of Go, https://go.dev/src/runtime/malloc.go and panic.go, and of perror(3) for ENOMEM.
 const metLine =
   /^(?:fatal error: (?:runtime: )?(?:out of memory|failed to reserve|cannot (?:allocate|map|reserve))|runtime: (?:out of memory|cannot allocate memory|failed to create new OS thread)|(?:prlimit|timeout): .*cannot allocate memory$)/im
 
@@ -19,8 +19,8 @@ const notRunCodes: readonly (number | undefined)[] = [126, 127]
 const notRunLine = /^(?:prlimit|timeout): failed to (?:execute|run command) '?(.+?)'?: ([^:\n]+)$/m
 
 /**
- * Runs programs of others that read what is not trusted: each process, and those that it starts, has a bound for its memory, by prlimit(1)
- * of util-linux, which each Debian has. It is the one place that knows how such a program ends at its bound, or is not begun:
+ * Runs programs of others that read untrusted input: each process, and each child of it, has a bound for its memory, by prlimit(1)
+ * of util-linux, which each Debian has. It is the one place that knows how such a program ends at its bound, or is not started:
  * both are a `CommandFailed`, with `too-much-memory` and `not-started`. Other ends are data, as of the runner.
  */
 export function createBoundedRunner(runner: CommandRunner & CommandStreamer): CommandRunner & CommandStreamer
@@ -36,7 +36,7 @@ export function createBoundedRunner(runner: CommandRunner & Partial<CommandStrea
   }
 
   const stream: CommandStreamer['stream'] = async (program, args, options) => {
-    // The lines of each thread of Go follow those that say why.
+    // The lines of each thread of Go follow the lines with the reason.
     let telling = ''
     const result = await (runner as CommandStreamer).stream(...commandOf(program, args), {
       ...options,
@@ -58,7 +58,7 @@ function throwIfBounded(program: string, exitCode: number | undefined, stderr: s
   const fail = (reason: CommandFailed['reason'], detail: string) =>
     new CommandFailed(program, reason, detail, `${basename(program)} ${detail}`)
   const [, path, why] = (notRunCodes.includes(exitCode) ? notRunLine.exec(stderr) : undefined) ?? []
-  // That is no fault of what it was to read, as with EACCES on a file system without execution.
+  // That is no fault of its input, as with EACCES on a file system without execution.
   if (path !== undefined) throw fail('not-started', `cannot be run: ${path}: ${why ?? ''}`)
   if (metLine.test(stderr))
     throw fail(

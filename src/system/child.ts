@@ -8,7 +8,7 @@ export interface ChildOptions {
   readonly timeoutMs: number
   /**
    * Standard input; the only way a secret may reach a program. Without input the program reads end-of-file. An iterable
-   * is written piece by piece: the next piece is asked for when the operating system has the previous one, whose bytes
+   * is written piece by piece: the next piece is requested when the operating system has the previous one, whose bytes
    * may then be reused. If the iterable fails, the program reads end-of-file.
    */
   readonly input?: string | AsyncIterable<string | Uint8Array>
@@ -46,7 +46,7 @@ let loaded: typeof Execa | undefined
 
 /**
  * Starts a program that is run once.
- * @param output the options of execa that say what is done with the program's output
+ * @param output the options of execa for the program's output
  * @returns the child, and its result; after the program was ended, the result waits at most one more second for its pipes
  */
 export async function startChild<T extends Options>(

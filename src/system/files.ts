@@ -13,7 +13,7 @@ export interface FileSystemSpace {
   readonly sizeBytes: number
   /** For a user. */
   readonly freeBytes: number
-  /** How many files it can have, and how many more; absent where it makes inodes on demand, as btrfs does. */
+  /** Number of files that it can have, and of free ones; absent where it makes inodes on demand, as btrfs does. */
   readonly inodes?: { readonly total: number; readonly free: number }
 }
 
@@ -32,7 +32,7 @@ export async function spaceOf(folder: string): Promise<FileSystemSpace | undefin
 // Beside the target, since rename(2) is atomic only within one file system.
 const temporaryName = /^\.(.+)\.[0-9a-f]{16}\.tmp$/
 
-/** What stands at the place of a file of ours is no regular file. */
+/** The entry at the path of a file of ours is no regular file. */
 export class NotReplaceable extends Error {
   override readonly name = 'NotReplaceable'
 }
@@ -70,7 +70,7 @@ export async function replaceFile(path: string, data: string | Uint8Array, mode:
 /**
  * Removes the temporary files that a killed `replaceFile` left in a folder. Only for the start, while nothing writes there.
  * @param target only those for the file of this name, in a folder of several programs
- * @returns how many files were removed; 0 when the folder is missing
+ * @returns the number of removed files; 0 when the folder is missing
  */
 export async function sweepTemporary(folder: string, target?: string): Promise<number> {
   const entries = (await readdir(folder, { withFileTypes: true }).catch(missing)) ?? []
@@ -92,7 +92,7 @@ export async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Whether something is there at a path, and this process may see it; links are followed. */
+/** Whether a path exists, and this process may see it; links are followed. */
 export const isThere = (path: string): Promise<boolean> =>
   stat(path).then(
     () => true,

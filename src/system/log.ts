@@ -25,8 +25,8 @@ const redactedPaths = [
 ].flatMap((name) => [name, `*.${name}`, `*.*.${name}`])
 
 /**
- * An error as pino describes it, without bytes. Node puts those of a request or a reply that it cannot parse beside its error; they may have a
- * token, and the redaction cannot serialize bytes.
+ * An error as pino describes it, without bytes. Node adds the bytes of a request or a reply that it cannot parse to its error; they may
+ * have a token, and the redaction cannot serialize bytes.
  */
 function describeError(error: Error): Record<string, unknown> {
   const described: Record<string, unknown> = { ...pino.stdSerializers.err(error) }
@@ -36,7 +36,7 @@ function describeError(error: Error): Record<string, unknown> {
 /**
  * The daemon's logger: JSON lines, each with its sd-daemon(3) priority in front.
  * @param level lowest level written
- * @param output where lines are written; standard output by default
+ * @param output destination of the lines; standard output by default
  */
 export function createLog(
   level: string,

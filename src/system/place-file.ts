@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 
 export interface PlaceFileOptions {
   readonly path: string
-  /** The random name under which it is written; by default one that does not tell of the file. */
+  /** The random name under which it is written; by default one that does not reveal the file. */
   readonly temporary?: string
   /** Permission bits; the umask applies, as to every new file. */
   readonly mode: number
@@ -19,7 +19,7 @@ export interface PlaceFileOptions {
  * in the same folder and renamed when it is complete and on the disk. Root may name a folder that others can write to, so
  * the temporary name is random, and the file is created with O_EXCL (which follows no link, open(2)) and written only
  * through this handle.
- * @throws what `write` throws, and the system's error, with advice where the folder is missing; the temporary file is then
+ * @throws errors of `write`, and the system's error, with advice where the folder is missing; the temporary file is then
  *   removed and a former file at the path is unchanged
  */
 export async function placeFile({

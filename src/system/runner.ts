@@ -1,14 +1,15 @@
 // `system` starts every program, in three forms. `runner.run` runs a program to its end and returns its output; `runner.stream` runs one to its end
 // and passes on its lines as they arrive; `follower.follow` keeps one running. All get a fixed environment, no shell, and secrets only by standard
-// input. What is not ours and reads what is not trusted (helm, kubeadm, kubectl) is run through `createBoundedRunner` (`bounded-memory.ts`), which
-// bounds its memory and says when it met the bound or was not begun: `ProgramUnusable` then, never a fault of the definition. execa limits time,
-// output and input. A second after a program was ended its pipes are closed, since a child of it may keep them open (`system/child.ts`).
+// input. Programs of others that read untrusted input (helm, kubeadm, kubectl) are run through `createBoundedRunner` (`bounded-memory.ts`),
+// which bounds its memory and says when one reached the bound or was not started: `ProgramUnusable` then, never a fault of the definition.
+// execa limits time, output and input. A second after a program was ended its pipes are closed, since a child of it may keep them open
+// (`system/child.ts`).
 
 import { startChild, type ChildOptions } from './child.ts'
 import { createLineSplitter, createTail } from '../base/lines.ts'
 import type { Logger } from './log.ts'
 
-/** How a command ended. A non-zero exit code is data, not an error. */
+/** End of a command. A non-zero exit code is data, not an error. */
 export interface CommandResult {
   /** Exit code, or undefined when a signal ended the program. */
   readonly exitCode: number | undefined
@@ -28,7 +29,7 @@ export class CommandFailed extends Error {
   override readonly name = 'CommandFailed'
   readonly program: string
   readonly reason: 'not-started' | 'timed-out' | 'output-too-large' | 'too-much-memory' | 'ended'
-  /** What the reason is about; a bounded program has the end of a sentence after its name. */
+  /** Detail of the reason; of a bounded program, the end of a sentence after its name. */
   readonly detail: string
 
   constructor(
@@ -44,7 +45,7 @@ export class CommandFailed extends Error {
   }
 }
 
-/** How a streamed command ended. */
+/** End of a streamed command. */
 export interface StreamResult {
   /** Exit code, or undefined when a signal ended the program. */
   readonly exitCode: number | undefined

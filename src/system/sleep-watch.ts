@@ -42,7 +42,7 @@ function activityOf(pid: number): string | undefined {
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const [state = ''] = fields
     if (!restful.has(state)) return undefined
-    // utime, stime, and those of children that have ended.
+    // utime, stime, cutime and cstime: children that have ended count too.
     const own = `${pid}:${fields.slice(11, 15).join()}`
     const parts = childrenOf(pid).map(activityOf)
     return parts.includes(undefined) ? undefined : [own, ...parts].join(' ')

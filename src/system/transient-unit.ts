@@ -10,7 +10,7 @@ export interface TransientUnitOptions {
   readonly runtimeDirectory: string
   /** Path of the socket that exists while the system bus runs. */
   readonly busSocket?: string
-  /** What the units are for, as `systemctl status` shows it. */
+  /** Purpose of the units, as `systemctl status` shows it. */
   readonly description?: string
   /** Further properties of the units, for example `MemoryMax=256M`; see systemd.exec(5) and systemd.resource-control(5). */
   readonly properties?: readonly string[]
@@ -97,7 +97,7 @@ async function runByFiles(
     ]
     const started = await runner.run('systemd-run', [...unitOptions, ...streams, ...command], runOptions)
     const [stdout, stderr] = await Promise.all([read(file('output')), read(file('errors'))])
-    // Where the unit wrote no errors, systemd-run says why it could not be started.
+    // If the unit wrote no errors, systemd-run says why it could not be started.
     return { ...started, stdout, stderr: stderr || started.stderr }
   } finally {
     await rm(folder, { recursive: true, force: true })

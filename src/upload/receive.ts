@@ -21,9 +21,9 @@
 // newest content bundle. They are examined where they lie; only the results of the examination are in the folder of the definition
 // (`slots/preparations.ts`). The root hands two functions of the room to `content`: `examineBundled`, before a bundle is published, and
 // `bundlesChanged`, when the store of the bundles was opened and after each change of it. A crash between the publication and `place` is healed by
-// the next `bundlesChanged`. Until the first call the definition of a bundle stays in its slot. The `source` of a slot says which file or bundle it
-// came from; `definition/slots/definition-store.ts` remembers until when bundles have been offered as an update, since a discarded update leaves no
-// row in the slot.
+// the next `bundlesChanged`. Until the first call the definition of a bundle stays in its slot. The `source` of a slot names its file or
+// bundle; `definition/slots/definition-store.ts` remembers until when bundles have been offered as an update, since a discarded update
+// leaves no row in the slot.
 
 import { constants } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
@@ -175,11 +175,11 @@ interface FileOptions {
   readonly reserveBytes: number
   /** Free bytes on the disk of the folder. */
   readonly freeBytes: () => Promise<number>
-  /** Content-Length, if the client sent it: the size of the body, slightly more than that of the file. */
+  /** Content-Length, if the client sent it: the size of the body, slightly larger than the file. */
   readonly expectedBytes: number | undefined
   /** Called after each write with the number of bytes that can be read. */
   readonly onWritten?: (sizeBytes: number) => void
-  /** That of `RunningUpload`: chunks are written while the upload has its place, and its buffers go with it. */
+  /** See `RunningUpload`: chunks are written while the upload has its place, and its buffers go with it. */
   readonly place?: RunningUpload['place']
   /** Aborts the upload with its reason, an AppError. */
   readonly signal?: AbortSignal
@@ -232,8 +232,8 @@ export async function receiveUpload(options: UploadOptions): Promise<Upload> {
 }
 
 /**
- * Writes a body that is a file to the disk while it arrives, as `receiveUpload` does with that of a form.
- * @param read passes the chunks on in their order, and awaits what it gets for each
+ * Writes a body that is a file to the disk while it arrives, as `receiveUpload` does with the file of a form.
+ * @param read passes the chunks on in their order, and awaits the result for each
  * @returns its path. @throws AppError PayloadTooLarge, StorageFull, and of `place` and `read`; the file is removed then
  */
 export async function receiveBody(
@@ -267,7 +267,7 @@ async function writeFile<T>(
   const place = options.place?.(() => archive.letBuffersGo())
   try {
     const result = await read({ archive, place, options })
-    // Before the rest is written: the buffers are let go while nothing else is.
+    // Before the rest is written: the buffers are released while no other write runs.
     place?.leave()
     await archive.finish()
     return { ...result, file }
@@ -329,7 +329,7 @@ async function checkFreeBytes(
   if (missing > 0) throw storageFull(missing)
 }
 
-/** Free bytes of the disk of a folder; where they are not known, a write to a full disk fails by itself. */
+/** Free bytes of the disk of a folder; if unknown, a write to a full disk fails by itself. */
 export const freeBytesOf = async (folder: string): Promise<number> =>
   (await spaceOf(folder))?.freeBytes ?? Number.MAX_SAFE_INTEGER
 

@@ -6,7 +6,7 @@ import type { Logger } from '../system/log.ts'
 import { createTally } from '../base/tally.ts'
 import { uploadErrors } from './codes.ts'
 
-/** For whom something is uploaded. */
+/** Owner of an upload. */
 export interface Uploader {
   /** Users take turns, and each has a bounded number of uploads. */
   readonly name: string
@@ -15,13 +15,13 @@ export interface Uploader {
 }
 
 /**
- * The right to write what arrives. An upload whose place another one needs is paused: its reader waits in `take`, so that the connection takes no
- * more from its client, and goes on when it has a place again. It is never cut for that.
+ * The right to write the arriving chunks. An upload whose place another one needs is paused: its reader waits in `take`, so that the
+ * connection takes no more from its client, and goes on when it has a place again. It is never cut for that.
  */
 export interface UploadPlace {
   /**
    * To be awaited before each chunk is written.
-   * @param receivedBytes before this chunk, for what is said about an upload that waits
+   * @param receivedBytes before this chunk, for the refusal of an upload that waits too long
    * @returns undefined where it has its place. @throws AppError TooManyUploads after the longest wait; the reason of its end
    */
   take(receivedBytes: number): Promise<void> | undefined
@@ -53,7 +53,7 @@ export interface RunningUploads {
 }
 
 export interface RunningUploadsOptions {
-  /** What they are in a message, for example `definitions`. */
+  /** Noun for them in messages, for example `definitions`. */
   readonly what: string
   /** The part or the file that a refusal names. */
   readonly field: string
@@ -97,7 +97,7 @@ export function createRunningUploads(options: RunningUploadsOptions): RunningUpl
     )
   }
 
-  /** Aborts a wait that lasts too long. @returns the signal, and what ends its clock */
+  /** Aborts a wait that lasts too long. @returns the signal, and a function that ends its clock */
   function bounded(signal: AbortSignal, refusal: () => AppError) {
     const tooLong = new AbortController()
     const timer = setTimeout(() => tooLong.abort(refusal()), waitSeconds * 1_000).unref()
@@ -123,7 +123,7 @@ export function createRunningUploads(options: RunningUploadsOptions): RunningUpl
         wait.signal.addEventListener('abort', refuse, { once: true })
         if (wait.signal.aborted) refuse()
         return Promise.race([turn, refusal.promise]).finally(() => {
-          // A joined signal with a listener lives as long as those it was joined of.
+          // A joined signal with a listener lives as long as its sources.
           wait.signal.removeEventListener('abort', refuse)
           wait.end()
         })
@@ -214,8 +214,9 @@ interface Holder extends Waiter {
 }
 
 /**
- * A number of places that uploads have by turns of their users. Who has one keeps it while no other upload waits, also between two chunks; where one
- * waits, the place goes on after a turn, as soon as no chunk is being written. So a body that arrives slowly keeps no other waiting.
+ * A number of places that uploads have by turns of their users. An upload keeps its place while no other upload waits, also between two
+ * chunks; where one waits, the place goes on after a turn, as soon as no chunk is being written. So a body that arrives slowly keeps no
+ * other waiting.
  */
 function createPlaces(maximum: number) {
   const holders = new Set<Holder>()

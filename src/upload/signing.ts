@@ -42,7 +42,7 @@ const makeKey =
  * @param base64EncodedValue base64 of a PEM public key (SubjectPublicKeyInfo, or PKCS #1 for RSA), or the PEM itself;
  * RSA of at least 2,048 bits, or EC on a named curve of at least 256 bits
  * @returns undefined when the value is empty: uploads are not checked then
- * @throws SigningKeyUnusable with what is wrong and a command that helps. The message never repeats the value: it may
+ * @throws SigningKeyUnusable with the problem and a command that helps. The message never repeats the value: it may
  * be a private key that was put there by mistake
  */
 export function parseSigningKey({
@@ -156,7 +156,7 @@ export async function readSignature(content: AsyncIterable<Buffer>): Promise<Buf
 }
 
 /**
- * Compares the signature of an upload with what has been read of it.
+ * Compares the signature of an upload with the bytes read so far.
  * @param signature undefined if none was sent
  * @throws AppError SignatureMissing, SignatureInvalid
  */

@@ -26,7 +26,7 @@ import { childEnvironment } from '../child.ts'
 interface OutputFile {
   /** @returns a function that writes a chunk from a pipe of the command; lines of two pipes are not mixed */
   addPipe(): (chunk: Uint8Array) => void
-  /** Writes the rest and syncs the file. @returns how many bytes were left out, since the file or the disk is full */
+  /** Writes the rest and syncs the file. @returns the number of omitted bytes, since the file or the disk is full */
   finish(): number
 }
 
@@ -48,7 +48,7 @@ function createOutputFile(file: number, limit = maxOutputBytes): OutputFile {
   const tail = createTail(tailLength)
   const leftOut = createLineSplitter((line) => tail.add(line))
 
-  /** @returns how many of the bytes are in the file */
+  /** @returns the number of these bytes in the file */
   function append(bytes: Uint8Array, most: number): number {
     if (writtenBytes + bytes.length > most) return 0
     let done = 0
@@ -99,17 +99,16 @@ function createOutputFile(file: number, limit = maxOutputBytes): OutputFile {
       try {
         fsyncSync(file)
       } catch {
-        // The keeper still has to record how the command ended.
+        // The keeper still has to record the end of the command.
       }
       return leftOutBytes
     },
   }
 }
 
-// The keeper of one run: keeper.cjs <folder>. It starts the command of `order.json`, and writes its output and how it
-// ended into the folder. It is controlled by signals only: SIGUSR2 ends the command, and `exit` says that it was stopped.
-// When another signal ends the keeper, as at the shutdown of the host, it writes no `exit`, since the exit code of a
-// command that was cut off says nothing about its work.
+// The keeper of one run: keeper.cjs <folder>. It starts the command of `order.json`, and writes its output and its end into the folder. It
+// is controlled by signals only: SIGUSR2 ends the command, and `exit` says that it was stopped. When another signal ends the keeper, as at
+// the shutdown of the host, it writes no `exit`, since the exit code of a command that was cut off says nothing about its work.
 
 const killAfterMs = 10_000
 // Processes that the command left behind may still write, or hold the pipes open for ever.

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** How keepers run: as units of systemd, or in sessions of their own. */
+/** Environment of keepers: units of systemd, or sessions of their own. */
 export interface Place {
   /**
    * Starts the keeper of a run, independent of this process: the keeper outlives it.
@@ -15,7 +15,7 @@ export interface Place {
   bootId(): Promise<string>
   /** Whether the host is shutting down. */
   isEnding(): Promise<boolean>
-  /** How an operator finds out why a keeper did not begin or end. */
+  /** Advice for an operator on why a keeper did not start or end. */
   advice(name: string): string
 }
 
@@ -42,7 +42,7 @@ export interface RunOrder {
   readonly startedAt: number
 }
 
-/** How a command ended, by itself or by a signal of its keeper. */
+/** End of a command, by itself or by a signal of its keeper. */
 export type CommandEnd =
   | { readonly kind: 'exited'; readonly exitCode: number }
   | { readonly kind: 'killed'; readonly signal: string }
@@ -66,16 +66,16 @@ export interface RunFiles {
   readonly output: string
   /** Renamed into place when the command has ended and its output is complete. */
   readonly exit: string
-  /** Renamed to `exit`. Its space on the disk is allocated at the start, so a full disk cannot hide how a command ended. */
+  /** Renamed to `exit`. Its space on the disk is allocated at the start, so a full disk cannot hide the end of a command. */
   readonly reserve: string
   readonly order: string
   /** Standard input of the command; removed by the keeper before the command reads it. */
   readonly input: string
-  /** Holds the process id of the keeper once it has begun, and blanks until then; locked, flock(1), where keepers run in sessions. */
+  /** Holds the process id of the keeper once it has started, and blanks until then; locked, flock(1), where keepers run in sessions. */
   readonly lock: string
 }
 
-/** Most bytes of the output of a run, including the line about what was left out and the last lines. */
+/** Most bytes of the output of a run, including the line about the omitted part and the last lines. */
 export const maxOutputBytes = 67_108_864
 
 /** Bytes that are allocated on the disk at the start, for `exit` and for `lock`. */

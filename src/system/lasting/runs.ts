@@ -41,7 +41,7 @@ const checkEveryMs = 5_000
  * Hands over the lines of a file that another process appends to.
  * @param exit path of the file `exit`, after which no more output follows
  * @param hasExit whether it exists; cheap
- * @param end how the run ended, also where its keeper died without an `exit`; undefined while it runs
+ * @param end the end of the run, also where its keeper died without an `exit`; undefined while it runs
  */
 export async function followOutput<T>({
   output,
@@ -95,7 +95,7 @@ export async function followOutput<T>({
 }
 
 /**
- * Rings when a file is put into its place. Where the kernel refuses the watch, the pauses end by themselves.
+ * Rings when a file is put into its place. If the kernel refuses the watch, the pauses end by themselves.
  * @returns a function that ends it
  */
 function ringAt(path: string, alarm: Alarm): () => void {
@@ -117,7 +117,7 @@ const timeoutMs = 30_000
  * own socket.
  * @param kernelBoot the kernel's id of this boot
  * @param prefix of the names of the units
- * @param transientFolder where systemd keeps the file of each transient unit as long as it knows the unit, systemd.unit(5)
+ * @param transientFolder folder with the file of each transient unit as long as systemd knows the unit, systemd.unit(5)
  */
 export function createUnits(
   runner: CommandRunner,
@@ -141,7 +141,7 @@ export function createUnits(
         // SIGTERM goes to the keeper alone, which passes it on; processes that remain after its end are killed.
         '--property=KillMode=mixed',
         '--property=TimeoutStopSec=20',
-        // A command and what it starts may read what is not trusted.
+        // A command and its children may read untrusted input.
         `--property=MemoryMax=${mostMemoryMiB}M`,
         // When the OOM killer ends the command, its keeper records that.
         '--property=OOMPolicy=continue',
@@ -169,7 +169,7 @@ export function createUnits(
     },
     async bootId() {
       if (bootId !== undefined) return bootId
-      // In a container the kernel's id of the boot can be that of the machine; the start time of systemd is the container's own.
+      // In a container the kernel's id of the boot can be the machine's; the start time of systemd is the container's own.
       const args = ['show', '--property=UserspaceTimestampMonotonic', '--value']
       const begin = await runner.run('systemctl', args, { timeoutMs })
       if (begin.exitCode !== 0) throw new Error(begin.stderr.trim() || 'systemctl show failed')
@@ -183,7 +183,7 @@ export function createUnits(
   }
 }
 
-/** How long a keeper waits for its lock: a process that checks the lock holds it, shared, for a moment. */
+/** Longest wait of a keeper for its lock: a process that checks the lock holds it, shared, for a moment. */
 const waitSeconds = 2
 const held = 9
 
@@ -233,7 +233,7 @@ function createSessions(runner: CommandRunner, kernelBoot: () => Promise<string>
 }
 
 /**
- * How a run ended. `gone`: how its command ended is unknown, since the host was or is being shut down (`rebooted`) or
+ * End of a run. `gone`: the end of its command is unknown, since the host was or is being shut down (`rebooted`) or
  * something other than `stop` ended its keeper (`vanished`). The output up to then can still be read.
  */
 export type RunEnd = RunExit | { readonly kind: 'gone'; readonly reason: 'rebooted' | 'vanished' }
@@ -258,11 +258,11 @@ export interface LastingRunOptions {
 }
 
 interface RunFollowOptions {
-  /** Where to begin: the `cursor` of the last line that was seen, or 0. */
+  /** Start position: the `cursor` of the last line that was seen, or 0. */
   readonly since: number
   /**
    * Called with each line as it arrives, without its line end; a line is cut at 64 KiB.
-   * @param cursor the position after this line, in bytes; store it together with what is made of the line
+   * @param cursor the position after this line, in bytes; store it together with the results of the line
    */
   readonly onLine: (line: string, cursor: number) => void
   /** Ends the reading, not the run. */
@@ -299,7 +299,7 @@ export interface LastingRuns {
   follow(name: string, options: RunFollowOptions): Promise<RunEnd>
   /**
    * Ends the command: SIGTERM to its process group, SIGKILL 10 s later.
-   * @returns how the run ended; it may have ended before
+   * @returns the end of the run, which may be earlier
    */
   stop(name: string): Promise<RunEnd>
   /** Removes the files of an ended run. @throws RunRefused while it lasts */
@@ -314,7 +314,7 @@ export interface LastingRunsOptions {
   readonly program: string
   /** Whether the daemon is a unit of systemd: its runs are then units too, and otherwise sessions of their own. */
   readonly asUnits: boolean
-  /** What the names of its units begin with; by default `edgehostd-run-`. */
+  /** Prefix of the names of its units; by default `edgehostd-run-`. */
   readonly unitPrefix?: string
   /** File with the kernel's id of this boot, random(4). */
   readonly bootIdFile?: string
@@ -450,7 +450,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
         const order = await readJson<RunOrder>(files.order)
         if (!order) return undefined
         const end = await endOf(files, order)
-        // The keeper of a run that never began has not removed the input.
+        // The keeper of a run that never started has not removed the input.
         if (end) await rm(files.input, { force: true })
         return { program: order.program, args: order.args, startedAt: order.startedAt, end }
       }),
