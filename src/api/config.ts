@@ -1,5 +1,5 @@
 import { program } from '../base/program.ts'
-import { networkForm } from '../base/networks.ts'
+import { networkForm } from '../base/address.ts'
 import { Type, type Static, type TSchema } from 'typebox'
 import { path, positive, strict } from '../config/schema-parts.ts'
 import { otherResource } from './rate/rows.ts'

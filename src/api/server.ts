@@ -62,7 +62,7 @@ import {
   type FastifyRequest,
   type FastifyServerFactory,
 } from 'fastify'
-import { createHistogram, type Histogram, type HistogramFigures } from '../base/histogram.ts'
+import { createHistogram, type Histogram, type HistogramFigures } from '../base/sample.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'

@@ -1,5 +1,5 @@
 import type { AuditEntry } from './record.ts'
-import { createWindow } from '../base/window.ts'
+import { createWindow } from '../base/tally.ts'
 import type { Trail } from './trail.ts'
 
 /** A rate limit with a burst. */

@@ -1,7 +1,7 @@
 import { program } from '../base/program.ts'
 import type { X509Certificate } from 'node:crypto'
 import { join } from 'node:path'
-import { serialize } from '../base/serialize.ts'
+import { createLock } from '../base/lock.ts'
 import { madeAt } from './certificate.ts'
 import type { TlsMaterial } from '../system/tls-options.ts'
 import { CertificateUnusable, readOwnPair, type CertificateFiles, type Pair } from './pair.ts'
@@ -56,7 +56,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
   let lastReported: number | undefined
   // A job, a new address and a reload may arrive at once: without this, the file could have one certificate and the
   // server use another.
-  const inTurn = serialize()
+  const inTurn = createLock()
 
   function present(): Pair {
     if (!current) throw new Error('no certificate yet: ensure() has not ended')

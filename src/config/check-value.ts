@@ -1,4 +1,4 @@
-import { parseNetwork } from '../base/networks.ts'
+import { parseNetwork } from '../base/address.ts'
 import { isIP } from 'node:net'
 import { printable } from '../base/printable.ts'
 import type { Key, SchemaNode } from './key.ts'

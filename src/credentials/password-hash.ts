@@ -1,7 +1,6 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { Waiter } from '../base/fair-queue.ts'
-import { createFairTurns } from '../base/fair-turns.ts'
+import { type Waiter, createFairTurns } from '../base/fair-queue.ts'
 import { AppError } from '../errors/app-error.ts'
 import { passwordErrors } from './codes.ts'
 

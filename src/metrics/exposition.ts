@@ -1,8 +1,7 @@
 // Only the registry of the library is used: it writes both formats. The library's metric classes would count themselves;
 // here each room counts for itself and is asked for its figures.
 import Registry, { type SeriesValue } from '@prometheus-io/client/lib/registry.js'
-import type { HistogramFigures } from '../base/histogram.ts'
-import type { Sample } from '../base/sample.ts'
+import type { HistogramFigures, Sample } from '../base/sample.ts'
 import type { Family, Figures, Sampled } from '../root/room.ts'
 
 /** A document for Prometheus. */

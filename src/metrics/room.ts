@@ -2,7 +2,7 @@
 // `metrics/exposition.ts` writes them. docs/metrics.md and the tests of dashboard and rules use the declarations. Only requests are counted as they
 // happen (`api/server.ts`): a row for each declared route and one for all other paths, so no client can create series (ADR 10).
 
-import { createHistogram, type HistogramFigures } from '../base/histogram.ts'
+import { createHistogram, type HistogramFigures } from '../base/sample.ts'
 import { metricName } from '../base/program.ts'
 import { readProcessFigures } from '../system/process-figures.ts'
 import type { Family, FiguresOf, Ground, Room, Sampled } from '../root/room.ts'

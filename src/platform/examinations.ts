@@ -1,4 +1,4 @@
-import { createFairTurns } from '../base/fair-turns.ts'
+import { createFairTurns } from '../base/fair-queue.ts'
 import { importErrors } from '../definition/codes.ts'
 import {
   type ClusterOrder,

@@ -5,7 +5,7 @@ import { basename, dirname } from 'node:path'
 import { replaceFile, sweepTemporary } from '../system/files.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
-import { serialize } from '../base/serialize.ts'
+import { createLock } from '../base/lock.ts'
 
 /** The facts that the console of a host shows about the daemon. */
 interface ConsoleFacts {
@@ -58,7 +58,7 @@ export function createConsole({ file, runner, log }: ConsoleOptions): Console {
   let shown = ''
   let hasWarned = false
   // In turn, so that the last text is the one that is shown.
-  const inTurn = serialize()
+  const inTurn = createLock()
 
   async function write(text: string): Promise<void> {
     if (text === shown) return

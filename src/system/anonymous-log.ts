@@ -1,6 +1,5 @@
 import type { Logger } from './log.ts'
-import { createTally } from '../base/tally.ts'
-import { createWindow } from '../base/window.ts'
+import { createTally, createWindow } from '../base/tally.ts'
 
 type Level = 'debug' | 'info' | 'warn' | 'error'
 

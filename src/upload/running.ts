@@ -1,5 +1,4 @@
-import { createFairQueue, type Waiter } from '../base/fair-queue.ts'
-import { createFairTurns } from '../base/fair-turns.ts'
+import { createFairQueue, type Waiter, createFairTurns } from '../base/fair-queue.ts'
 import { AppError } from '../errors/app-error.ts'
 import { stoppingError } from '../errors/stopping.ts'
 import type { Logger } from '../system/log.ts'

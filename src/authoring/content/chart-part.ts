@@ -1,6 +1,6 @@
 import type { Scalar } from 'yaml'
 import { isRecord } from '../../base/json.ts'
-import { exactDigits } from '../../base/plain-scalar.ts'
+import { exactDigits } from '../../base/write-yaml.ts'
 import { readPlain, readValues } from '../../definition/rules/plain-values.ts'
 import { scalarOf } from '../../definition/rules/yaml-text.ts'
 import { annotations, mediaTypes } from '../../content/format/media-types.ts'

@@ -16,7 +16,7 @@ import {
   symlink,
 } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { serialize } from '../../base/serialize.ts'
+import { createLock } from '../../base/lock.ts'
 import type { FoundProgram, ProgramFile, ContentAccess } from '../../content/store/find.ts'
 import { replaceFile, syncFolder } from '../../system/files.ts'
 import { createBoundedRunner } from '../../system/bounded-memory.ts'
@@ -80,7 +80,7 @@ export const currentProgram = (folder: string, name: ProgramName) => join(folder
 export function createPrograms(options: ProgramsOptions): Programs {
   const { folder, hostFolder, content, architecture } = options
   const runner = createBoundedRunner(options.runner)
-  const inTurn = serialize()
+  const inTurn = createLock()
 
   async function find(name: ProgramName, version?: string): Promise<ProgramSource> {
     const path = hostFolder && join(hostFolder, name)

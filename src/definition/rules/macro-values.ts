@@ -7,7 +7,7 @@ import { type Expression, type Reference, Refusal, type Value } from './function
 import type { ValueKind } from './formats.ts'
 import type { Macro } from './macro.ts'
 import { createPackValues, textOf, type PackValue } from './pack-values.ts'
-import { plainKind } from '../../base/plain-scalar.ts'
+import { plainKind } from '../../base/write-yaml.ts'
 import { type Report, createSuggest } from './problem-list.ts'
 import type { SourceText } from './sources.ts'
 import { createSystemMacros, type SystemFacts } from './system-macros.ts'

@@ -1,7 +1,7 @@
 import { isCollection } from 'yaml'
 import { type Macro, replaceMacros } from './macro.ts'
 import { type MacroValue, createMacroValues, type MacroProblem } from './macro-values.ts'
-import { plainKind, refusePlain } from '../../base/plain-scalar.ts'
+import { plainKind, refusePlain } from '../../base/write-yaml.ts'
 import { type Report, createProblemList } from './problem-list.ts'
 import { type SourceText, parseSourceTexts } from './sources.ts'
 import { readYaml, type MacroSite } from './yaml-text.ts'

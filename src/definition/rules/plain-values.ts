@@ -11,7 +11,7 @@ import {
   type YAMLSeq,
 } from 'yaml'
 import { exactNumber, isRecord } from '../../base/json.ts'
-import { exactDigits } from '../../base/plain-scalar.ts'
+import { exactDigits } from '../../base/write-yaml.ts'
 import { nameOf, readYaml, scalarOf, standardTag, type YamlProblem } from './yaml-text.ts'
 
 /** Converts offsets of a text to `place:line:column`, both from 1, columns in UTF-16 units. The text is scanned once, at the first call. */

@@ -16,7 +16,7 @@ import {
   type Scalar,
 } from 'yaml'
 import { type Macro, type Masked, maskMacros } from './macro.ts'
-import { exactDigits, parsePlain } from '../../base/plain-scalar.ts'
+import { exactDigits, parsePlain } from '../../base/write-yaml.ts'
 
 /** A text in strict YAML 1.2, with the original positions of its characters. */
 interface StrictYaml {

@@ -1,4 +1,4 @@
-import { encodingsOf } from '../../base/encodings.ts'
+import { encodingsOf } from './encodings.ts'
 import { isMask, masked } from '../../base/mask.ts'
 import type { Profile, Variable } from '../definition.ts'
 

@@ -1,12 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createBoundedMap } from '../../base/bounded-map.ts'
-import { heapBytes } from '../../base/heap-bytes.ts'
 import { AppError } from '../../errors/app-error.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import { platformErrors } from '../codes.ts'
 import type { Machine, MachineCondition } from './schemas.ts'
 import type { MachineRead } from './machines.ts'
+
+const stringBytes = 16
+const objectBytes = 32
+const propertyBytes = 32
+
+/**
+ * Estimated bytes of memory of a value of JSON, rather too many: properties count as entries of a map, with their names. Twice as many
+ * where texts have letters beyond Latin-1.
+ */
+export function heapBytes(value: unknown): number {
+  if (typeof value === 'string') return stringBytes + value.length
+  if (typeof value !== 'object' || value === null) return 8
+  let bytes = objectBytes
+  if (Array.isArray(value)) for (const each of value) bytes += 8 + heapBytes(each)
+  else
+    for (const [name, each] of Object.entries(value)) bytes += propertyBytes + name.length + heapBytes(each)
+  return bytes
+}
 
 /** The machines of a pool. */
 export interface SeenPool {

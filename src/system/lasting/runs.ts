@@ -30,7 +30,7 @@ import {
 import { setTimeout as delay } from 'node:timers/promises'
 import { childOptions, loadExeca } from '../child.ts'
 import { replaceFile } from '../files.ts'
-import { serialize } from '../../base/serialize.ts'
+import { createLock } from '../../base/lock.ts'
 
 // Between two reads of the output.
 const usualPauseMs = 200
@@ -342,7 +342,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
     ? createUnits(runner, kernelBoot, unitPrefix)
     : createSessions(runner, kernelBoot)
   // A run that is being started has its files before its keeper runs: it must not be reported as gone.
-  const inTurn = serialize()
+  const inTurn = createLock()
 
   function filesOf(name: string): RunFiles {
     if (safeName.test(name)) return runFiles(join(folder, name))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { forwardedClient } from '../../../src/api/connection/peer.ts'
-import { createNetworks } from '../../../src/base/networks.ts'
+import { createNetworks } from '../../../src/base/address.ts'
 
 const isTrusted = createNetworks(['10.0.0.0/8', '2001:db8:ff::/48'])
 const proxy = '10.0.0.1'

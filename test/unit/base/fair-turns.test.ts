@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createFairTurns } from '../../../src/base/fair-turns.ts'
+import { createFairTurns } from '../../../src/base/fair-queue.ts'
 
 /** Pieces of work that end when they are told to. */
 function pieces(atOnce: number, waiting = 16) {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createHistogram } from '../../../src/base/histogram.ts'
+import { createHistogram } from '../../../src/base/sample.ts'
 
 it('a value belongs to the first bucket whose bound it does not exceed, or to the last', () => {
   const histogram = createHistogram([1, 2, 5])

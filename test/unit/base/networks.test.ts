@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createNetworks, parseNetwork } from '../../../src/base/networks.ts'
+import { createNetworks, parseNetwork } from '../../../src/base/address.ts'
 
 describe('a network', () => {
   it.each([

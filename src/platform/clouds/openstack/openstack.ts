@@ -1,4 +1,4 @@
-import { heapBytes } from '../../../base/heap-bytes.ts'
+import { heapBytes } from '../kept-pools.ts'
 import type { MachineRead, MachineProvider } from '../machines.ts'
 import {
   type CloudHttp,
