@@ -26,7 +26,7 @@ export const about = {
     events: 'Events of the hosts.',
     packs: 'Packs, of which cluster profiles are made.',
     clusterprofiles: 'Cluster profiles: what clusters run.',
-    spectroclusters: 'Clusters on edge hosts: what they shall be, and what their hosts report.',
+    spectroclusters: 'Clusters on edge hosts: their desired state, and the reports of their hosts.',
     clouds: 'Accounts of a cloud, pools of its servers, and these as machines.',
     projects: 'Projects of the tenant, and roles of users in them.',
     system: 'The platform itself: whether it answers, and its state.',

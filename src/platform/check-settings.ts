@@ -1,7 +1,7 @@
 import { checkAuthorities } from '../outgoing/authorities.ts'
 import type { Finding, ReferenceCheck } from '../root/room.ts'
 
-/** Checks what the section `clouds` names. */
+/** Checks the references in the section `clouds`. */
 export async function checkSettings({ value, onUnseen }: ReferenceCheck): Promise<Finding[]> {
   const [authUrl, caFile] = [value('clouds.vendor.authUrl'), value('clouds.vendor.caFile')]
   if (authUrl === undefined)

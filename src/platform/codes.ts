@@ -128,7 +128,7 @@ export const platformErrors = defineErrors({
     status: 409,
     meaning: 'The cluster is being deleted, so it cannot be changed.',
     action:
-      'Wait until its host has deleted it. Where it has not begun, an administrator takes the deletion back with edgeplatformctl cluster apply CLUSTER --cancel-deletion.',
+      'Wait until its host has deleted it. Where it has not started, an administrator takes the deletion back with edgeplatformctl cluster apply CLUSTER --cancel-deletion.',
   },
   HostInUse: {
     status: 409,
@@ -138,7 +138,7 @@ export const platformErrors = defineErrors({
   },
   HostNotSilent: {
     status: 409,
-    meaning: 'The host of the cluster was heard within the last hour, so it can delete the cluster itself.',
+    meaning: 'The host of the cluster was seen within the last hour, so it can delete the cluster itself.',
     action:
       'Delete without forceDelete, or wait until the host has been silent for an hour. A host that is in wrong hands is removed at once, with its cluster, by edgeplatformctl host delete HOST --force.',
   },

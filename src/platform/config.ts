@@ -5,7 +5,7 @@ import { Guard } from '../credentials/config.ts'
 const tebibyte = 1_099_511_627_776
 const bytes = (fallback: number, description: string) => positive(fallback, tebibyte, description)
 
-/** The platform: what it is called by those who use it, and what it takes from them. */
+/** The platform: its name for hosts and users, and its limits for them. */
 export const PlatformSection = Type.Object(
   {
     hostName: Type.Optional(
@@ -21,7 +21,7 @@ export const PlatformSection = Type.Object(
     keptConnections: positive(
       2_000,
       10_000,
-      'Connections of hosts that stay open between two heartbeats, one of each host; those of further hosts are closed after each reply.',
+      'Connections of hosts that stay open between two heartbeats, one of each host; the ones of further hosts are closed after each reply.',
     ),
     guard: Guard,
     packs: Type.Object(
@@ -29,7 +29,7 @@ export const PlatformSection = Type.Object(
         limitBytes: bytes(4_294_967_296, 'Largest archive of a pack.'),
         scopeLimitBytes: bytes(
           68_719_476_736,
-          'What the packs of a project may take on the disk, what its cluster profiles may take, and each of both for the tenant itself.',
+          'Limit on the disk for the packs of a project, for its cluster profiles, and each of both for the tenant itself.',
         ),
         reserveBytes: bytes(536_870_912, 'Space that stays free on the disk of the state folder.'),
         maximum: positive(
@@ -57,7 +57,7 @@ export const PlatformSection = Type.Object(
 /** The section `platform` of the configuration. */
 export type PlatformSettings = Static<typeof PlatformSection>
 
-/** Where clouds are. No request names an address, so no caller makes the platform ask one of his choice. */
+/** Addresses of clouds. No request names one, so no caller makes the platform ask an address of his choice. */
 export const CloudsSection = Type.Object(
   {
     vendor: Type.Object(
@@ -73,7 +73,7 @@ export const CloudsSection = Type.Object(
         caFile: Type.Optional(
           path(
             '/etc/edgeplatform/cloud-ca.pem',
-            'Authorities that sign the certificates of this OpenStack; without it those of this system.',
+            'Authorities that sign the certificates of this OpenStack; without it the ones of this system.',
           ),
         ),
         region: Type.Optional(
@@ -86,7 +86,7 @@ export const CloudsSection = Type.Object(
         ),
         interface: Type.Union([Type.Literal('public'), Type.Literal('internal'), Type.Literal('admin')], {
           default: 'public',
-          description: 'Which endpoints of the catalogue are used.',
+          description: 'Endpoints of the catalogue that are used.',
         }),
       },
       strict,

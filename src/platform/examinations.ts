@@ -18,12 +18,12 @@ import { runWorker, type WorkerOptions } from '../program/run-worker.ts'
 import { CommandFailed } from '../system/runner.ts'
 import { platformErrors } from './codes.ts'
 
-/** On whose behalf something is examined. */
+/** The caller of an examination. */
 export interface ExaminationCaller {
-  /** Projects take turns, and their askers within them, so that many requests of one do not keep the others waiting. */
+  /** Projects take turns, and their callers within them, so that many requests of one do not keep the others waiting. */
   readonly projectUid: string
   readonly name: string
-  /** Ends it, whether it waits or runs, with its reason, an AppError. */
+  /** Ends the examination, waiting or running, with its reason, an AppError. */
   readonly signal: AbortSignal
 }
 
@@ -60,7 +60,7 @@ const timeoutMs = 300_000
 const maxOutputBytes = 16_777_216
 /** Uploads and imports of all users that are not finished: each has a file on the disk, and some 200 KiB in the connection. */
 export const mostUploads = 128
-// What has arrived is not refused for others; beside it clusters wait.
+// Complete uploads are not refused for others; clusters wait beside them.
 export const mostWaiting = mostUploads + 16
 const pieceBytes = 786_432
 

@@ -7,7 +7,7 @@ import { syncFolder } from '../system/files.ts'
 import type { Logger } from '../system/log.ts'
 import { openStaging, type Staged, type Staging } from '../upload/staging.ts'
 
-/** Folders on the disk that rows of the database name, one for each row. What is in a folder never changes. */
+/** Folders on the disk that rows of the database name, one for each row. The content of a folder never changes. */
 export interface KeptFolders extends Staging {
   /** The parent of the folders. */
   readonly folder: string
@@ -20,11 +20,11 @@ export interface KeptFolders extends Staging {
   open(uid: string, file: string): Promise<FileHandle>
 }
 
-/** The folder of what is being received, below each folder of kept folders; a backup leaves it out. */
+/** The folder of content being received, below each folder of kept folders; a backup leaves it out. */
 export const stagingName = 'staging'
 
 /**
- * Opens the folders, and clears away what a killed daemon left: what was being received, and folders that no row names.
+ * Opens the folders, and clears away leftovers of a killed daemon: staged folders, and folders that no row names.
  * @param options.named the uids that rows name
  * @param options.completeUntil see `LeftoverOptions`
  * @param options.onMissing called for a row without its folder, as after a restored backup that was made while the folder was removed

@@ -4,11 +4,11 @@
 // transaction that finds the project (`RequireProject`) or another row of it, without which the project is not deleted. `Packs.folderOf` is what
 // `definition build` reads. `definition/read/choose-version.ts` says which pack a tag means, there and here.
 //
-// Clusters of the platform (ADR 31) are in `platform/clusters`. `requests.ts` reads what a request asks for, `examine-request.ts` has it checked and built
+// Clusters of the platform (ADR 31) are in `platform/clusters`. `requests.ts` reads a request, `examine-request.ts` has it checked and built
 // by `examine.cjs` (`definition/examination/examine-cluster.ts`), and `clusters.ts` writes it with the next number. `downloads.ts` keeps the header
 // of each heartbeat's reply in memory. `downloads.ts` gives the bytes around the definition and its file, which `api/send-file.ts` sends, as it
-// sends the blobs of the registry. `reports.ts` keeps what hosts say. `clouds/machines.ts` gives the machines of a pool: for hosts itself, `clouds/openstack` for a cloud (ADR 32): `keystone.ts` logs in and keeps tokens, `openstack.ts` reads lists page by page, and makes machines of them; `http.ts` bounds what a cloud may send. `platform/clouds/kept-pools.ts` keeps what was
-// read last of each pool, for all who ask, and how much memory that takes. `platform/clouds` has the accounts and the cloud configurations.
+// sends the blobs of the registry. `reports.ts` keeps the reports of hosts. `clouds/machines.ts` gives the machines of a pool: for hosts itself, `clouds/openstack` for a cloud (ADR 32): `keystone.ts` logs in and keeps tokens, `openstack.ts` reads lists page by page, and makes machines of them; `http.ts` bounds the replies of a cloud. `platform/clouds/kept-pools.ts` keeps the
+// last read of each pool, for all callers, and its memory use. `platform/clouds` has the accounts and the cloud configurations.
 
 import type { Audit } from '../audit/audit.ts'
 import type { HashCost } from '../credentials/password-hash.ts'
@@ -49,9 +49,9 @@ interface PlatformRoomOptions {
   readonly tenantUid: string
   readonly audit: Pick<Audit, 'access' | 'count'>
   readonly changes: CallerChanges
-  /** Whether the disk has space for what could also come later. */
+  /** Whether the disk has space for data that can wait. */
   readonly hasSpace: () => boolean
-  /** @throws AppError where the disk has no space for what a host sends */
+  /** @throws AppError where the disk has no space for data of a host */
   readonly requireSpace: () => void
   /** Path of `examine.cjs`. */
   readonly examineProgram: string

@@ -19,7 +19,7 @@ export const ObjectMeta = Type.Object(
 )
 export type ObjectMeta = Static<typeof ObjectMeta>
 
-/** What the answer to a creation contains. */
+/** The reply to a creation. */
 export const CreatedUid = Type.Object({ uid: Type.String() }, { title: 'Uid' })
 
 // Keys and values as Kubernetes bounds them: kubernetes.io/docs/concepts/overview/working-with-objects/labels

@@ -4,8 +4,8 @@ import type { Database } from '../store/database.ts'
 import { platformErrors } from './codes.ts'
 
 /**
- * How many rows of a kind a project may have, and the tenant for itself; of tokens, users and projects there is one number. A body bounds what
- * each row takes, so this bounds what the holder of one token, key or role can make the platform store. Far above what a plant has.
+ * Limit of the rows of a kind in a project, and in the tenant for itself; tokens, users and projects have one number. A body bounds the size
+ * of each row, so this bounds the data that the holder of one token, key or role can make the platform store. Far above what a plant has.
  */
 const mostRows: Readonly<Record<string, readonly [most: number, what: string]>> = {
   edge_host: [10_000, 'edge hosts'],
@@ -31,7 +31,7 @@ export function requireBelowMost(table: string, count: number): void {
 
 /**
  * @param what `packs`
- * @throws AppError LimitReached where those of a scope would take more on the disk than they may
+ * @throws AppError LimitReached where a scope would take more on the disk than it may
  */
 export function requireBytes(
   what: string,
@@ -44,7 +44,7 @@ export function requireBytes(
     )
 }
 
-/** How many rows a table has, without counting them. */
+/** Number of rows of a table, without counting them. */
 export interface ScopeCounts {
   all(): number
   /** @param projectUid empty for the tenant */
@@ -53,7 +53,7 @@ export interface ScopeCounts {
   condition(projectUid: string): SqlCondition
   /** @throws AppError LimitReached where the scope has as many rows as it may have */
   requireRoom(projectUid: string): void
-  /** What keeps a project from being deleted, `2 packs`; nothing where it has no row. */
+  /** The rows that block the deletion of a project, `2 packs`; nothing where it has none. */
   usesOf(projectUid: string, one: string, many?: string): readonly string[]
 }
 
@@ -74,7 +74,7 @@ export const scopeCountsOf = (table: string) => `
   CREATE TRIGGER ${table}_is_counted_no_more AFTER DELETE ON ${table}
   BEGIN UPDATE ${table}_count SET number = number - 1 WHERE project_uid = OLD.project_uid; END;`
 
-/** Reads what `scopeCountsOf` keeps. */
+/** Reads the counts of `scopeCountsOf`. */
 export function createScopeCounts({ sql }: Pick<Database, 'sql'>, table: string): ScopeCounts {
   const all = sql.prepare(`SELECT coalesce(sum(number), 0) AS found FROM ${table}_count`)
   const one = sql.prepare(`SELECT number AS found FROM ${table}_count WHERE project_uid = ?`)

@@ -50,12 +50,12 @@ export interface SecretStore<Secret extends SecretRecord> {
   remove(uid: string): void
 }
 
-/** What only the table of one kind has. */
+/** The part of a table that only one kind has. */
 interface SecretTable<Own extends string> {
   readonly table: string
   /** Field -> column; its values are texts and numbers. */
   readonly own: Readonly<Record<Own, string>>
-  /** Those of the own fields that `put` replaces; the others keep the value with which the secret was created. */
+  /** Own fields that `put` replaces; the others keep the value with which the secret was created. */
   readonly changing: readonly Own[]
 }
 

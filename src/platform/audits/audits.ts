@@ -58,7 +58,7 @@ export const auditTables = `
 `
 
 interface AuditsOptions {
-  /** How many records there are. */
+  /** Number of records. */
   readonly count: () => number
   readonly tenantUid: string
   readonly findUser: (uid: string) => UserRecord | undefined
@@ -136,7 +136,7 @@ export const boundOf = (wanted: AuditsQuery): (string | undefined)[] => [
   wanted.tenantUid || undefined,
 ]
 
-/** What queries of the list of audits may name. */
+/** Queryable fields of the list of audits. */
 export const auditList = auditListOf(
   {
     'metadata.creationTimestamp': { type: 'time', column: 'at' },

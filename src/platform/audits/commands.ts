@@ -11,7 +11,7 @@ export const audits: Noun = [
     summary: 'Show the audit trail, newest first; the last 50 records without --limit',
     options: {
       ...recordOptions,
-      by: { value: 'USER', summary: 'Only what this user did, by e-mail or uid.' },
+      by: { value: 'USER', summary: 'Only actions of this user, by e-mail or uid.' },
       project,
     },
     load: onHost(async () => (await import('./commands-list.ts')).listAudits(path)),

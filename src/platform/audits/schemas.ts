@@ -4,15 +4,15 @@ import { AuditsQuery as HostAuditsQuery } from '../../audit/schemas.ts'
 const { startTime, endTime, resourceKind, actionType } = HostAuditsQuery.properties
 const Uid = (description: string) => Type.Optional(Type.String({ maxLength: 64, description }))
 
-/** Parameters that select records, in addition to those of every list. */
+/** Parameters that select records, in addition to the common ones of lists. */
 export const AuditsQuery = Type.Object({
   startTime,
   endTime,
   userUid: Uid('Only requests of this user. A refused request has it only where the user is known.'),
-  projectUid: Uid('Only what took effect in this project.'),
+  projectUid: Uid('Only records with effect in this project.'),
   tenantUid: Uid('Every record is of the one tenant.'),
   resourceKind,
-  resourceUid: Uid('Only what concerned this resource.'),
+  resourceUid: Uid('Only records about this resource.'),
   actionType,
 })
 export type AuditsQuery = Static<typeof AuditsQuery>
@@ -30,18 +30,18 @@ export const Audit = Type.Object(
       actionType: Type.Enum(['create', 'update', 'delete', 'action', 'activity']),
       actor: Type.Object({
         actorType: Type.Enum(['user', 'system', 'service'], { description: 'service: a host.' }),
-        address: Type.Optional(Type.String({ description: 'Where the request came from.' })),
+        address: Type.Optional(Type.String({ description: 'Source address of the request.' })),
         project: Type.Optional(
           Type.Object(
             { name: Type.String(), uid: Type.String() },
             {
               description:
-                'Where it took effect; without it, the tenant. The name is empty once it is deleted.',
+                'Project of the effect; without it, the tenant. The name is empty once it is deleted.',
             },
           ),
         ),
         role: Type.Optional(
-          Type.Enum(['admin', 'operator', 'viewer'], { description: 'There, at the time.' }),
+          Type.Enum(['admin', 'operator', 'viewer'], { description: 'Role there at that time.' }),
         ),
         serviceName: Type.Optional(
           Type.String({ description: 'The program, or the host, where it acted by itself.' }),

@@ -67,7 +67,7 @@ export function createCloudAccountStore(database: Database): CloudAccountStore {
   }
 }
 
-/** What lists show of an account. */
+/** An account as lists show it. */
 type CloudAccountHead = Omit<CloudAccountRecord, 'secretKey'>
 
 /** The columns of `CloudAccountHead`. */
@@ -84,7 +84,7 @@ const toAccountHead = (row: Readonly<Record<string, unknown>>): CloudAccountHead
   createdAt: Number(row.created_at),
 })
 
-/** What queries of the list of cloud accounts may name. */
+/** Queryable fields of the list of cloud accounts. */
 export const cloudAccountList: ListResource<SqlField> = {
   name: 'cloud accounts',
   key: 'metadata.uid',
@@ -121,7 +121,7 @@ interface CloudAccountsOptions {
   readonly provider: () => Pick<MachineProvider<VendorAccountCredentials, never>, 'validate'>
   /** Names of the cloud configurations that use an account. */
   readonly usesOf: (accountUid: string) => readonly string[]
-  /** Ends what the cloud is asked. */
+  /** Ends the requests to the cloud. */
   readonly stopping: AbortSignal
   readonly clock: Pick<Clock, 'now'>
 }
@@ -145,7 +145,7 @@ export interface CloudAccounts {
   credentialsOf(uid: string): VendorAccountCredentials
   /** @throws AppError NotFound, CloudAccountInUse */
   remove(uid: string, projectUid: string): void
-  /** Names of what keeps a project from being deleted. */
+  /** Names of resources that block the deletion of a project. */
   usesOfProject(projectUid: string): readonly string[]
 }
 

@@ -47,7 +47,7 @@ interface CloudPartsOptions {
 interface CloudParts {
   readonly accounts: CloudAccounts
   readonly configs: CloudConfigs
-  /** Names of what keeps a project from being deleted. */
+  /** Names of resources that block the deletion of a project. */
   usesOf(projectUid: string): readonly string[]
   stop(): void
 }

@@ -47,7 +47,7 @@ function credentialsOf({ line: { options } }: CredentialContext) {
   return { secretId: id, secretKey }
 }
 
-/** Where something new is made: the project of `--project`, or the tenant. */
+/** Scope of a new resource: the project of `--project`, or the tenant. */
 async function scopeOf({ client, line }: Context<'project'>): Promise<Scope> {
   const { project } = line.options
   return project === undefined
@@ -80,7 +80,7 @@ async function make(context: Context<'project'>, path: string, body: object): Pr
   return undefined
 }
 
-/** A command that deletes what its first argument names, after a question. */
+/** A command that deletes the item of its first argument, after a question. */
 const deletionOf =
   (kind: typeof accountKind, what: string) =>
   async ({ client, line, output, terminal }: Context<'project' | 'yes'>): Promise<undefined> => {

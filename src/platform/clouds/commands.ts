@@ -17,7 +17,7 @@ const credentials = {
 export const clouds: Noun = [
   defineCommand({
     name: 'cloudaccount list',
-    summary: 'List the accounts of the cloud, those of every project without --project',
+    summary: 'List the accounts of the cloud; without --project, of every project',
     options: { project, limit, filter },
     load: onHost(async () => (await import('./commands-manage.ts')).listAccounts),
   }),
@@ -45,7 +45,7 @@ export const clouds: Noun = [
   }),
   defineCommand({
     name: 'cloudconfig list',
-    summary: 'List the cloud configurations, those of every project without --project',
+    summary: 'List the cloud configurations; without --project, of every project',
     options: { project, limit, filter },
     load: onHost(async () => (await import('./commands-manage.ts')).listConfigs),
   }),

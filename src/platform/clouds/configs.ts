@@ -38,7 +38,7 @@ interface CloudConfigRecord {
 interface CloudConfigStore {
   find(uid: string): CloudConfigRecord | undefined
   readonly findTaken: FindTaken
-  /** The names of those that use an account, of all scopes. */
+  /** Names of the configurations with an account, of all scopes. */
   namesWith(accountUid: string): readonly string[]
   add(config: CloudConfigRecord): void
   remove(uid: string): void
@@ -85,7 +85,7 @@ const toConfigRecord = (row: Readonly<Record<string, unknown>>): CloudConfigReco
   createdAt: Number(row.created_at),
 })
 
-/** What queries of the list of cloud configurations may name. */
+/** Queryable fields of the list of cloud configurations. */
 export const cloudConfigList: ListResource<SqlField> = {
   name: 'cloud configurations',
   key: 'metadata.uid',
@@ -140,7 +140,7 @@ export interface CloudConfigs {
   machines(config: CloudConfigRecord, poolName: string): Promise<SeenPool>
   /** @throws AppError NotFound */
   remove(uid: string, projectUid: string): void
-  /** Names of what keeps a project from being deleted. */
+  /** Names of resources that block the deletion of a project. */
   usesOfProject(projectUid: string): readonly string[]
 }
 

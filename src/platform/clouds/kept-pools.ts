@@ -29,7 +29,7 @@ export function heapBytes(value: unknown): number {
 export interface SeenPool {
   /** The newest first. */
   readonly machines: readonly Machine[]
-  /** Says how old they are, where they are not as the last read has found them. */
+  /** Age of the machines, where the last read has not brought them. */
   readonly condition: MachineCondition | undefined
 }
 
@@ -41,10 +41,10 @@ export interface KeptPoolsOptions {
   readonly limits?: Partial<typeof usualLimits>
 }
 
-/** What was read last of the pools of clouds. */
+/** Last read machines of the pools of clouds. */
 export interface KeptPools {
   /**
-   * The machines of a pool, read at most every ten seconds, however many ask. Where a read is slow or fails they are those of the last one, for
+   * The machines of a pool, read at most every ten seconds, however many ask. Where a read is slow or fails, the machines of the last one, for
    * five minutes, or until the memory is needed for pools that are asked.
    * @param key of the pool
    * @param read is called with limits of time and memory; its CloudUnavailable is one that may pass
@@ -59,7 +59,7 @@ const usualLimits = {
   waitMs: 5_000,
   readMs: 30_000,
   keptMs: 300_000,
-  /** What the machines of one pool may take, with what is read for them. Ten thousand servers take some 20 MiB, without metadata; 50,000 ports 25. */
+  /** Memory limit of the machines of one pool, with the data read for them. Ten thousand servers take some 20 MiB, without metadata; 50,000 ports 25. */
   poolBytes: 50_331_648,
   /** The same of all pools together: a third of the heap of the platform. */
   allBytes: 83_886_080,
@@ -67,12 +67,12 @@ const usualLimits = {
 const mostPools = 2_000
 
 interface Kept {
-  /** When the last read began; the clock is the monotonic one. */
+  /** Start of the last read, by the monotonic clock. */
   startedAt: number
   reading: Promise<void> | undefined
-  /** What the read holds, in bytes. */
+  /** Memory of the read, in bytes. */
   readingBytes: number
-  /** Why the last read failed. */
+  /** Error of the last read. */
   failure: Error | undefined
   last: { readonly machines: readonly Machine[]; readonly bytes: number; readonly at: number } | undefined
 }
@@ -87,7 +87,7 @@ export function createKeptPools({ clock, log, stopping, limits }: KeptPoolsOptio
   })
 
   /**
-   * Counts what a read holds. Where all pools together would take too much, machines that were read more than ten seconds ago are forgotten, the
+   * Counts the memory of a read. Where all pools together would take too much, machines that were read more than ten seconds ago are forgotten, the
    * oldest first.
    * @throws AppError CloudUnavailable
    */
@@ -181,6 +181,6 @@ function ageCondition(ageMs: number, failure: Error | undefined): MachineConditi
   return { type: 'Outdated', status: 'True', reason: platformErrors.CloudUnavailable.code, message }
 }
 
-// As the list has them by default: a page then sorts what is sorted.
+// The default order of the list: a page then sorts a sorted array.
 const byAge = (one: Machine, two: Machine) =>
   Date.parse(two.metadata.creationTimestamp) - Date.parse(one.metadata.creationTimestamp)

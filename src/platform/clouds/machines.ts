@@ -11,16 +11,16 @@ import type { DeviceSpec, EdgeHostDevice } from '../hosts/schemas.ts'
 
 /** A read of the machines of a pool. */
 export interface MachineRead {
-  /** Ends it. */
+  /** Ends the read. */
   readonly signal: AbortSignal
   /**
-   * Says how much memory what was read takes, as it grows, in bytes (`heapBytes`). Called before it is kept.
+   * Reports the memory of the data read so far, in bytes (`heapBytes`). Called before it is kept.
    * @throws AppError CloudUnavailable where the platform has not so much for it
    */
   hold(bytes: number): void
 }
 
-/** Where the machines of a pool are. A cloud is a further one of these, with credentials and pools of its own. */
+/** Source of the machines of a pool. A cloud is a further one, with credentials and pools of its own. */
 export interface MachineProvider<Credentials, Pool, Item = Machine> {
   /** Checks that the credentials are accepted. @throws AppError why they are not; CloudUnavailable where that is not known now */
   validate(credentials: Credentials, signal: AbortSignal): Promise<void>
@@ -43,10 +43,10 @@ const anyMachine: Omit<ListResource<MemoryField<Pick<Machine, 'metadata' | 'stat
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
 }
 
-/** What queries of a list of servers may name. */
+/** Queryable fields of a list of servers. */
 export const machineList: ListResource<MemoryField<Machine>> = { ...anyMachine, item: Machine }
 
-/** What queries of a list of hosts as machines may name. */
+/** Queryable fields of a list of hosts as machines. */
 export const edgeMachineList: ListResource<MemoryField<EdgeNativeMachine>> = {
   ...anyMachine,
   item: EdgeNativeMachine,
@@ -104,7 +104,7 @@ function toMachine(
   const { hostName } = hosts[0]
   const { nics = [] } = spec.device
   const { health } = status
-  // What it said last is not what it is now.
+  // The last reported state is not the current one.
   const isSilent = isHostSilent && state === 'Running'
   return {
     ...{ apiVersion: 'v1', kind: 'Machine', metadata },

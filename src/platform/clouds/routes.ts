@@ -66,7 +66,7 @@ export const cloudRoutes: FastifyPluginAsyncTypebox<CloudRoutesOptions> = async 
         tags,
         summary: 'Ask the cloud whether it accepts credentials; nothing is kept',
         description:
-          'The id and the secret of an application credential of OpenStack. The address of the cloud is that of the configuration. Without an answer of the cloud in five seconds: 503.',
+          'The id and the secret of an application credential of OpenStack. The configuration has the address of the cloud. Without an answer of the cloud in five seconds: 503.',
         body: VendorAccountCredentials,
         response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 503) },
       },
@@ -173,7 +173,7 @@ interface CloudConfigRoutesOptions {
 const ConfigParams = Type.Object({ configUid: Uid })
 const PoolParams = Type.Object({ configUid: Uid, machinePoolName: Type.String({ maxLength: 256 }) })
 
-/** Cloud configurations: those of clusters, `/v1/cloudconfigs/edge-native…`, and those of a cloud, `/v1/cloudconfigs/vendorke…`. */
+/** Cloud configurations: of clusters, `/v1/cloudconfigs/edge-native…`, and of a cloud, `/v1/cloudconfigs/vendorke…`. */
 export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptions> = async (
   app,
   { clusters, edgeMachines, configs, listTokens },
@@ -191,7 +191,7 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
         operationId: 'getEdgeNativeCloudConfig',
         tags,
         summary: 'The network, the settings and the pool of a cluster',
-        description: 'The uid is that of the cluster.',
+        description: 'The uid names the cluster.',
         params: ConfigParams,
         response: { 200: EdgeNativeCloudConfig, ...errorReplies(401, 403, 404) },
       },
@@ -210,7 +210,7 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
         operationId: 'listEdgeNativeMachines',
         tags,
         summary: 'List the hosts of a machine pool as machines, the newest first',
-        description: 'The uid is that of the cluster, and that of a machine is that of its host.',
+        description: 'The uid names the cluster; each machine has the uid of its host.',
         params: PoolParams,
         querystring: listParameters(edgeMachineList),
         response: { 200: listOf(EdgeNativeMachine), ...errorReplies(400, 401, 403, 404) },

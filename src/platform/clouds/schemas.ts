@@ -19,7 +19,7 @@ const fields = {
 export const VendorAccountCredentials = Type.Object(fields, { title: 'VendorAccountCredentials' })
 export type VendorAccountCredentials = Static<typeof VendorAccountCredentials>
 
-/** What a request says of a new resource of clouds, besides its spec. */
+/** Metadata of a new resource of clouds in a request. */
 const NewMetadata = Type.Object({
   annotations: Type.Optional(AnnotationsEntity),
   labels: Type.Optional(LabelsEntity),
@@ -159,7 +159,7 @@ const MachineStatus = Type.Object({
   }),
   instanceState: Type.Enum([...instanceStates], {
     description:
-      'Unknown: the host is not heard, or the cloud does not know. Provisioned: the server is there and does not run; it does not occur with hosts.',
+      'Unknown: the host is silent, or the cloud does not know. Provisioned: the server is there and does not run; it does not occur with hosts.',
   }),
   maintenanceStatus: Type.Optional(
     Type.Object(
@@ -168,7 +168,7 @@ const MachineStatus = Type.Object({
         message: Type.String(),
         state: Type.String({ description: 'The task of Nova at the moment; empty for none.' }),
       },
-      { description: 'What is being done with a server that counts as running.' },
+      { description: 'Maintenance of a server that counts as running.' },
     ),
   ),
 })
@@ -219,7 +219,7 @@ export const EdgeNativeMachine = Type.Object(
           name: Type.String({ description: 'The architecture; empty where it is not known.' }),
           numCPUs: count('Cores.'),
         },
-        { description: 'What is not known is absent.' },
+        { description: 'Unknown values are absent.' },
       ),
       machineMetadata: Type.Object({
         creationTimestamp: Machine.properties.metadata.properties.creationTimestamp,

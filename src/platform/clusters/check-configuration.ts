@@ -18,11 +18,11 @@ import { skewOf } from '../../cluster/desired/version.ts'
 import type { ClusterConfiguration } from '../../cluster/schemas.ts'
 import type { HostRecord } from '../hosts/store.ts'
 
-/** The packs of which a host cannot take any other: of Kubernetes, and of its network. */
+/** The packs that a host cannot exchange for others: of Kubernetes, and of its network. */
 export interface RunningPacks {
   readonly kubernetes?: { readonly name: string; readonly version: string }
   readonly network?: { readonly name: string }
-  /** With its settings, where the host has applied all that is wanted of it. */
+  /** With its settings, where the host has applied all of its desired state. */
   readonly configured?: ExaminedKubernetes
 }
 
@@ -30,14 +30,14 @@ export interface RunningPacks {
 const packOf = (templates: readonly ClusterTemplate[], layer: string) =>
   templates.flatMap(({ packs }) => packs).find((pack) => pack.layer === layer)
 
-/** Whether the host has applied all that is wanted of it. Pure. */
+/** Whether the host has applied all of its desired state. Pure. */
 const hasApplied = ({ conditions, number }: Pick<ClusterRecord, 'conditions' | 'number'>): boolean =>
   conditions.some(
     ({ type, reason, observedGeneration }) =>
       type === 'Wanted' && reason === 'Applied' && observedGeneration === number,
   )
 
-/** What a cluster runs: as its host has reported, or what that has applied last; empty where neither is known. Pure. */
+/** Running packs of a cluster: as its host has reported, or has applied last; empty where neither is known. Pure. */
 function runningPacks({
   packs,
   templates,
@@ -55,7 +55,7 @@ function runningPacks({
   return { ...(kubernetes ? { kubernetes } : {}), ...(network ? { network } : {}) }
 }
 
-/** The same with the settings of Kubernetes, where the host has applied what was built last. @param folders of the clusters */
+/** The same with the settings of Kubernetes, where the host has applied the last build. @param folders of the clusters */
 export async function readRunning(
   cluster: ClusterRecord,
   folders: Pick<KeptFolders, 'open'>,
@@ -81,7 +81,7 @@ async function readKubernetes(
 }
 
 /**
- * What the host will refuse of a configuration, by its own rules. These stop at the first problem, so each part is given to them alone. Pure.
+ * Problems for which the host will refuse a configuration, by its own rules. These stop at the first problem, so each part is given to them alone. Pure.
  * @param host as it has reported itself; undefined where no host is known: then all is checked that does not depend on it
  */
 export function configurationProblems(
@@ -226,7 +226,7 @@ function factsOf({ hostUid, name, reported }: HostRecord): HostFacts {
   }
 }
 
-/** Facts with which nothing is wrong that depends on the host. */
+/** Facts that pass every rule that depends on the host. */
 const factsOfNone = ({ hostUid, nicName = '' }: Pool['hosts'][0]): HostFacts => ({
   ...{ id: hostUid, hostName: 'any', architecture: '', addresses: [] },
   nics: [{ nicName, ip: '192.0.2.1', isDefault: true }],
@@ -234,7 +234,7 @@ const factsOfNone = ({ hostUid, nicName = '' }: Pool['hosts'][0]): HostFacts => 
 
 const versionIn = (text: string) => /^v?(\d+\.\d+\.\d+)/.exec(text)?.[1]
 
-/** What a host refuses of other packs, by its own rules: an older Kubernetes, one that leaves a minor version out, and packs of another name. Pure. */
+/** Problems of other packs, by the rules of the host: an older Kubernetes, one that leaves a minor version out, and packs of another name. Pure. */
 export function packProblems(
   templates: readonly ClusterTemplate[],
   { kubernetes, network }: RunningPacks = {},

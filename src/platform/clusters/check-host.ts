@@ -15,7 +15,7 @@ const neededGibibytes = varLib.neededBytes / 2 ** 30
 const stateFolder = `${varLib.folder}/`
 
 /**
- * What the pre-flight of a host will refuse of a new cluster, by what the host has reported of itself and its own rules; the host finds the
+ * Problems of a new cluster that the pre-flight of its host will find, by the reported facts and the host's own rules; the host finds the
  * rest. Pure.
  * @param address of the node; empty where it is not known
  */
@@ -42,7 +42,7 @@ export function newClusterProblems(
 
 const hostPath = 'spec.machinepoolconfig[0].cloudConfig.edgeHosts[0].hostUid'
 
-/** What a cluster keeps for its life, where its profiles or values would change it. Pure. @param running what its host has applied */
+/** Problems of profiles or values that would change a fixed setting of a cluster. Pure. @param running as its host has applied it */
 export function fixedSettingProblems(
   next: ExaminedKubernetes,
   running: ExaminedKubernetes,
@@ -55,7 +55,7 @@ export function fixedSettingProblems(
     }))
 }
 
-/** What cannot be read is refused by kubeadm on the host. */
+/** An unreadable config is refused by kubeadm on the host. */
 function configOf(config: unknown): PackConfig {
   try {
     return toPackConfig(config)
@@ -75,7 +75,7 @@ function factsOf(host: HostRecord, address: string): ReportedFacts {
     ...(memory?.sizeInMB ? { memoryBytes: (memory.sizeInMB + 1) * mebibyte - 1 } : {}),
     networks: {
       addresses: new Set(),
-      // Other interfaces may be those of a cluster that was there before.
+      // Other interfaces may belong to an earlier cluster.
       routes: networksOf(host)
         .filter(({ subnet }) => address !== '' && isInSubnet(address, subnet))
         .map(({ subnet, networkInterface }) => ({ subnet, networkInterface, isConnected: true })),
@@ -83,7 +83,7 @@ function factsOf(host: HostRecord, address: string): ReportedFacts {
   }
 }
 
-/** Space is freed and used meanwhile, so that what was reported is a warning. */
+/** Space is freed and used meanwhile, so a reported lack is a warning. */
 function spaceProblems(host: HostRecord): readonly ClusterProblem[] {
   const partitions = (host.reported.device.disks ?? []).flatMap(({ partitions: each = [] }) => each)
   const holding = partitions

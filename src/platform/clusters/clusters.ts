@@ -91,7 +91,7 @@ export interface ClustersOptions {
   readonly profiles: Pick<Profiles, 'findUsable'>
   readonly findHost: (uid: string) => HostRecord | undefined
   readonly findHostByOwnId: (hostUid: string) => HostRecord | undefined
-  /** When the cluster was heard last, since the start. */
+  /** When the cluster was last seen, since the start. */
   readonly lastSeenAt: (uid: string) => number | undefined
   readonly tenantUid: string
   /** Seals given values. */
@@ -103,7 +103,7 @@ export interface ClustersOptions {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Which cluster a change is about. */
+/** The cluster of a change. */
 export interface Target {
   readonly uid: string
   readonly projectUid: string
@@ -111,7 +111,7 @@ export interface Target {
   readonly ifMatch: string | undefined
 }
 
-/** The clusters of the platform, each on one host. What changes one gives it the next number, which its host sees at its next heartbeat. */
+/** The clusters of the platform, each on one host. Each change gives one the next number, which its host sees at its next heartbeat. */
 export interface Clusters {
   /** All problems of a cluster; nothing is changed. @throws AppError ClusterChanged where its profiles change all the time */
   validate(
@@ -130,7 +130,7 @@ export interface Clusters {
   showStatus(cluster: ClusterRecord): ClusterStatus
   showConfig(cluster: ClusterRecord): EdgeNativeCloudConfig
   variablesOf(cluster: ClusterRecord): ClusterVariables
-  /** What the audit trail compares of a cluster. @throws AppError NotFound */
+  /** A cluster as the audit trail compares it. @throws AppError NotFound */
   compared(uid: string, projectUid: string): Compared
   /**
    * Replaces the profiles. Values that were given before stay.
@@ -143,15 +143,15 @@ export interface Clusters {
     update: ClusterVariablesUpdate,
     caller: ExaminationCaller,
   ): Promise<ClusterHead>
-  /** Replaces NTP servers and SSH keys, and an address of the control plane that the host has refused; what else is named has to be as it is. @throws AppError as `setProfiles` */
+  /** Replaces NTP servers and SSH keys, and an address of the control plane that the host has refused; other named fields have to be unchanged. @throws AppError as `setProfiles` */
   setSettings(
     target: Target,
     config: EdgeNativeClusterConfig,
     caller: ExaminationCaller,
   ): Promise<ClusterHead>
   /**
-   * The same again with a number that is higher than what the host has.
-   * @param isCancelling takes a deletion back that the host has not begun with; without it, a deletion stands
+   * The same again with a number higher than the host's.
+   * @param isCancelling takes back a deletion that the host has not started; without it, a deletion stands
    * @throws AppError as `setProfiles`
    */
   applyAgain(target: Target, isCancelling: boolean, caller: ExaminationCaller): Promise<ClusterHead>
@@ -162,7 +162,7 @@ export interface Clusters {
   remove(target: Target, isForced: boolean): Promise<ClusterHead>
   /** Forgets a cluster that its host has deleted. */
   forget(cluster: ClusterHead): Promise<void>
-  /** Names of what keeps a project from being deleted. */
+  /** Names of resources that block the deletion of a project. */
   usesOfProject(projectUid: string): readonly string[]
 }
 
@@ -230,7 +230,7 @@ export function createClusters(options: ClustersOptions): Clusters {
     )
   }
 
-  /** Refuses what cannot be done. @param what for example `the cluster cannot be created` */
+  /** Refuses a request with errors. @param what for example `the cluster cannot be created` */
   function requirePossible(what: string, { isPossible, problems }: ExaminedRequest): void {
     if (isPossible) return
     const errors = problems.filter(({ severity }) => severity === 'error')
@@ -241,7 +241,7 @@ export function createClusters(options: ClustersOptions): Clusters {
   }
 
   /**
-   * Examines and builds a wish in a new folder, and writes it.
+   * Examines and builds a request in a new folder, and writes it.
    * @param writeRow called in a transaction when all is in its place
    */
   async function make(
@@ -280,7 +280,7 @@ export function createClusters(options: ClustersOptions): Clusters {
     if (request.host) index.refresh(request.host.uid)
   }
 
-  /** Changes what is wanted of a cluster. */
+  /** Changes the desired state of a cluster. */
   async function change(
     before: ClusterRecord,
     changes: Partial<Pick<ClusterRequest, 'number' | 'configuration' | 'profiles' | 'given' | 'problems'>>,
@@ -300,7 +300,7 @@ export function createClusters(options: ClustersOptions): Clusters {
       // Another change was faster and has taken the number.
       if (now?.number !== before.number || now.deleteRequestedAt !== before.deleteRequestedAt)
         throw changedMeanwhile()
-      // The host may have begun meanwhile with the deletion that is taken back.
+      // The host may meanwhile have started the deletion that is taken back.
       if (kept !== before) requireNotStarted(now)
       const { state, deleteRequestedAt } = kept === before ? now : kept
       store.replace({ ...now, ...made, state, deleteRequestedAt })
@@ -487,11 +487,11 @@ interface ClusterPartsOptions {
   readonly tenantUid: string
   readonly hosts: Pick<HostParts, 'find' | 'findByOwnId'>
   readonly packs: Pick<PackParts, 'packs' | 'profiles' | 'examinations'>
-  /** Whether the disk has space for what could also come later. */
+  /** Whether the disk has space for data that can wait. */
   readonly hasSpace: () => boolean
 }
 
-/** Clusters on hosts: what is wanted, what their hosts download of it, and what they report. */
+/** Clusters on hosts: their desired state, its download, and the reports of their hosts. */
 export interface ClusterParts {
   readonly clusters: Clusters
   readonly downloads: Downloads

@@ -77,7 +77,7 @@ export const byProfile = (given: readonly Given[], known: Known): readonly Profi
 type EntityContext = Context<'project' | 'name' | 'edge-host'>
 
 interface Order {
-  /** Of the project of the host; may be empty. */
+  /** Query for the project of the host; may be empty. */
   readonly query: string
   readonly entity: object
 }

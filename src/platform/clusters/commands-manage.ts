@@ -30,18 +30,18 @@ const layout: readonly Column<ScopeRow<SpectroCluster>>[] = [
   { title: 'UID', read: ({ item }) => item.metadata.uid },
 ]
 
-/** What the host of a cluster said of it when it was last seen is not what it is now. */
+/** The last reported state of a cluster is not the current one while its host is silent. */
 const stateOf = (cluster: SpectroCluster) =>
   silenceOf(cluster) === undefined ? cluster.status.state : `was ${cluster.status.state}`
 
-/** What became of the newest change. */
+/** Outcome of the newest change. */
 function desiredWord(cluster: SpectroCluster): string | undefined {
   const { number } = cluster.spec
   const isKnown = cluster.status.number !== undefined || desiredOf(cluster) !== undefined
   return desiredNow(cluster)?.reason ?? (isKnown ? `number ${number} waits` : undefined)
 }
 
-/** How old all of that is, and whether the host answers. */
+/** Age of the shown state, and whether the host answers. */
 function lastSeenOf(cluster: SpectroCluster): string {
   const { lastHeartbeatTimestamp } = cluster.status
   const last = lastHeartbeatTimestamp === undefined ? 'never' : moment(lastHeartbeatTimestamp)
@@ -147,7 +147,7 @@ export async function applyCluster(
   const isDeletion = item.status.isDeletionRequested
   const { name, when } = understand(() => ({
     name: oneLine(item.metadata.name),
-    when: whenHostActs(item, 'applies what is wanted; what was changed there is taken back'),
+    when: whenHostActs(item, 'applies the desired state; changes made there are taken back'),
   }))
   if (isDeletion && !isCancelling)
     throw new Failure(

@@ -13,9 +13,9 @@ import { oneLine } from '../../ctl/text.ts'
 type Step = NonNullable<SpectroCluster['status']['steps']>[number]
 
 /**
- * What has happened to a cluster between two looks at it, in its order. Pure.
- * @param before undefined at the first look: then all that there is
- * @param now RFC 3339; for what has no time of its own
+ * Events of a cluster between two polls, in order. Pure.
+ * @param before undefined at the first poll: then all events
+ * @param now RFC 3339; for events without a time of their own
  */
 export function newsBetween(
   before: SpectroCluster | undefined,
@@ -76,11 +76,11 @@ function stepNews(before: Step | undefined, step: Step, now: string): ShownEvent
   ]
 }
 
-/** What a look at a cluster means for one who waits. */
+/** Meaning of a poll of a cluster for one who waits. */
 export type Verdict =
   'goesOn' | 'applied' | { readonly failure: string; readonly exitName: 'failed' | 'hostSilent' }
 
-// The host waits for an operator; what it tries again by itself is not here.
+// Reasons to wait for an operator; the ones that the host retries are not here.
 const endsOf: Readonly<Record<string, string>> = {
   Refused: 'the host has refused it',
   ContentMissing: 'content is missing on the host',
@@ -92,7 +92,7 @@ const endsOf: Readonly<Record<string, string>> = {
 const newerThanDeletion =
   'the host has something newer, and leaves the deletion; to have it deleted all the same: cluster delete, to keep it: cluster apply --cancel-deletion'
 
-/** Whether what is wanted of a cluster has come to an end. Pure. */
+/** Verdict on the newest change of a cluster. Pure. */
 export function verdictOf(cluster: SpectroCluster): Verdict {
   const { spec, status } = cluster
   const { reason = '', message = '', observedGeneration = 0 } = desiredOf(cluster) ?? {}
@@ -101,7 +101,7 @@ export function verdictOf(cluster: SpectroCluster): Verdict {
     silence === undefined
       ? 'goesOn'
       : { failure: `number ${spec.number} waits: ${silence}`, exitName: 'hostSilent' }
-  // That of a change before stays until the host has dealt with the last one.
+  // The condition of an earlier change stays until the host has dealt with the last one.
   if (observedGeneration < spec.number) return goesOn
   const isDeletion = status.isDeletionRequested
   if (reason === 'Applied') {

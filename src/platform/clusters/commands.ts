@@ -22,7 +22,7 @@ const values = {
     completes: 'file',
   },
 } as const satisfies Record<string, Option>
-/** What a new cluster is, without a file. */
+/** Options of a new cluster, without a file. */
 const entity = {
   project,
   name: { value: 'NAME', summary: 'Name of the cluster.' },
@@ -34,13 +34,13 @@ const entity = {
   ...values,
 } as const satisfies Record<string, Option>
 const ofEntity =
-  'FILE is the body of POST /v1/spectroclusters/edge-native as YAML or JSON, for --project; - is standard input. Without FILE the options say what it is, as --name line-1 --edge-host hall-b-7 --profile plant@1.2.0.'
+  'FILE is the body of POST /v1/spectroclusters/edge-native as YAML or JSON, for --project; - is standard input. Without FILE the options describe it, as --name line-1 --edge-host hall-b-7 --profile plant@1.2.0.'
 
 /** Clusters on edge hosts. */
 export const clusters: Noun = [
   defineCommand({
     name: 'cluster list',
-    summary: 'List the clusters, those of every project without --project',
+    summary: 'List the clusters; without --project, of every project',
     details: 'For example --filter status.state=Error, or --filter metadata.labels.hall=3.',
     options: { project, limit, filter },
     load: onHost(async () => (await import('./commands-manage.ts')).listClusters),
@@ -49,7 +49,7 @@ export const clusters: Noun = [
     name: 'cluster show',
     arguments: ['CLUSTER'],
     completes: offered.cluster,
-    summary: 'Show a cluster, named by its name or uid: what it shall be, and what its host says of it',
+    summary: 'Show a cluster, by its name or uid: its desired state, and the reports of its host',
     options: { project },
     load: onHost(async () => (await import('./commands-manage.ts')).showCluster),
   }),
@@ -104,13 +104,13 @@ export const clusters: Noun = [
     name: 'cluster apply',
     arguments: ['CLUSTER'],
     completes: offered.cluster,
-    summary: 'Have the host take what is wanted once more, as after NewerOnHost or DeletedOnHost',
+    summary: 'Have the host apply the desired state again, as after NewerOnHost or DeletedOnHost',
     details:
-      'What was changed on the host is taken back. Refused where a deletion waits for the host, unless that is taken back.',
+      'Changes made on the host are taken back. Refused where a deletion waits for the host, unless that is taken back.',
     options: {
       project,
       'cancel-deletion': {
-        summary: 'Take a deletion back with which the host has not begun; for administrators.',
+        summary: 'Take back a deletion that the host has not started; for administrators.',
       },
       yes,
     },
@@ -120,7 +120,7 @@ export const clusters: Noun = [
     name: 'cluster watch',
     arguments: ['CLUSTER'],
     completes: offered.cluster,
-    summary: 'Show what its host does with a cluster, step by step, until it is as it is wanted',
+    summary: 'Show the work of the host of a cluster, step by step, until the desired state is reached',
     details:
       'Ends with 0 when the last change is applied, or the cluster deleted, with 1 when the host has refused it, or waits for an operator, and with 6 when the host has not been seen for three minutes. Hosts report within a minute. -o json writes one event a line.',
     options: { project },

@@ -14,17 +14,17 @@ import type { KeptFolders } from '../kept-folders.ts'
 import type { Profiles } from '../profiles/profiles.ts'
 import type { ClusterTemplate } from './schemas.ts'
 
-/** What is known of the cluster of each host without asking the database, since each heartbeat asks. */
+/** The cluster of each host without asking the database, since each heartbeat asks. */
 export interface DesiredIndex {
   /** The cluster of a host. */
   clusterOn(hostUid: string): { readonly uid: string; readonly name: string } | undefined
-  /** `Edgehost-Wanted` for a host, a dictionary of RFC 9651; undefined where nothing is wanted of it. */
+  /** `Edgehost-Wanted` for a host, a dictionary of RFC 9651; undefined where it has no desired state. */
   headerFor(hostUid: string): string | undefined
   /** Called when a change of the cluster of a host is committed. */
   refresh(hostUid: string): void
 }
 
-/** The entity tag of what a host downloads, without its quotes. */
+/** The entity tag of the download of a host, without its quotes. */
 const tagOf = ({ number, digest }: Pick<ClusterHead, 'number' | 'digest'>): string =>
   `${number}-${digest.slice(0, 32)}`
 
@@ -54,7 +54,7 @@ export function createDesiredIndex(store: Pick<ClusterStore, 'all' | 'findOn'>):
   }
 }
 
-/** What a host downloads. */
+/** The download of a host. */
 export interface Download {
   /** With its quotes. */
   readonly etag: string
@@ -68,13 +68,13 @@ export interface Download {
 }
 
 export interface Downloads {
-  /** What is wanted of a host. @throws AppError NotFound where nothing is */
+  /** The desired state of a host. @throws AppError NotFound where there is none */
   desiredOf(hostUid: string): Download
   /** The profiles of the cluster of a host, without values; undefined where it has no cluster. */
   profilesOn(hostUid: string): readonly ClusterTemplate[] | undefined
   /**
    * The same with the values of the packs after variables and macros, sensitive ones masked, JSON; the caller closes it. Undefined where the
-   * host has no cluster, or shall delete it, and where a draft with sensitive variables was changed since: what is sensitive now may stand in it.
+   * host has no cluster, or shall delete it, and where a draft with sensitive variables was changed since: a value that is sensitive now may be in it.
    */
   openResolved(hostUid: string): Promise<FileHandle | undefined>
 }

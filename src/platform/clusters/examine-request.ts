@@ -16,7 +16,7 @@ import type { Configuration } from './store.ts'
 import type { RunningPacks } from './check-configuration.ts'
 import { plainValues, type Given } from './values.ts'
 
-/** What a cluster shall be. */
+/** Spec of a cluster. */
 export interface ClusterRequest {
   readonly uid: string
   readonly projectUid: string
@@ -28,9 +28,9 @@ export interface ClusterRequest {
   /** Of the project or of the tenant. */
   readonly profiles: readonly ProfileRecord[]
   readonly given: Given
-  /** Of a change: what the host runs, as far as that is known. */
+  /** Of a change: the running packs, as far as known. */
   readonly running?: RunningPacks
-  /** What was found before. */
+  /** Problems found before. */
   readonly problems: readonly ClusterProblem[]
 }
 
@@ -40,7 +40,7 @@ export interface ExaminedRequest {
   readonly isPossible: boolean
   readonly templates: readonly ClusterTemplate[]
   readonly built: ExaminedCluster['built']
-  /** @throws AppError ClusterChanged where a profile or a pack of the wish is not the one any more that was examined */
+  /** @throws AppError ClusterChanged where a profile or a pack of the request is no longer the examined one */
   requireSame(): void
 }
 
@@ -52,13 +52,13 @@ export interface ExamineRequestOptions {
   readonly tenantUid: string
 }
 
-// The limits are those of a definition, which a host has too.
+// The limits of a definition, which a host has too.
 const limits = { ...packArchiveLimits, noun: 'definition', isPlainAllowed: false } as const
 const mostProblems = 100
 
 /**
- * Checks all of a wish, and builds its definition into a folder where that is asked for and there is no error.
- * @throws AppError ClusterChanged, and those of the examination
+ * Checks all of a request, and builds its definition into a folder where that is asked for and there is no error.
+ * @throws AppError ClusterChanged, and the errors of the examination
  */
 export type ExamineRequest = (
   request: ClusterRequest,
@@ -126,7 +126,7 @@ export function createExamineRequest(options: ExamineRequestOptions): ExamineReq
               throw error
             })
     requireSame()
-    // What the settings of Kubernetes are known for: loaded with the first cluster, as on hosts.
+    // The rules for settings of Kubernetes: loaded with the first cluster, as on hosts.
     const { fixedSettingProblems, newClusterProblems } = await import('./check-host.ts')
     const { kubernetes } = found
     const configured = request.running?.configured
@@ -153,7 +153,7 @@ export function createExamineRequest(options: ExamineRequestOptions): ExamineReq
 
 const mostAttempts = 5
 
-/** Attempts it again with what there is then, where a profile was changed meanwhile. */
+/** Attempts it again with the current state, where a profile was changed meanwhile. */
 export async function whileChanging<T>(attempt: () => Promise<T>): Promise<T> {
   for (let count = 1; ; count += 1)
     try {

@@ -19,7 +19,7 @@ import { usualPoolName } from '../../cluster/desired/configuration.ts'
 import type { HostRecord } from '../hosts/store.ts'
 import type { EdgeNativeCloudConfig } from '../clouds/schemas.ts'
 
-/** What queries of the list of clusters may name. */
+/** Queryable fields of the list of clusters. */
 export const clusterList: ListResource<SqlField> = {
   name: 'clusters',
   key: 'metadata.uid',
@@ -37,10 +37,10 @@ export const clusterList: ListResource<SqlField> = {
   item: SpectroCluster,
 }
 
-/** What is known of a cluster beside its record. */
+/** Facts about a cluster beside its record. */
 export interface ClusterContext {
   readonly hostName: string
-  /** Of its host. */
+  /** Silence of its host. */
   readonly silence: Silence
   /** The last report of the cluster since the start, milliseconds since 1970; undefined for none. */
   readonly lastSeenAt: number | undefined
@@ -65,13 +65,13 @@ export function silenceCondition({
   }
 }
 
-/** When the cluster was last reported of, milliseconds since 1970; since before the start its host is at least as old. */
+/** Time of the last report of the cluster, milliseconds since 1970; before the start the host's, which is at least as old. */
 const lastSeenOf = (
   { heartbeat }: Pick<ClusterHead, 'heartbeat'>,
   { lastSeenAt: lastSeenAt, silence }: ClusterContext,
 ): number | undefined => lastSeenAt ?? (heartbeat && silence.lastSeen)
 
-/** Conditions of a cluster: those of its host, and whether that answers. */
+/** Conditions of a cluster: from its host, and whether that answers. */
 const conditionsOf = (
   { conditions }: Pick<ClusterHead, 'conditions'>,
   context: ClusterContext,
@@ -117,7 +117,7 @@ export function toCluster(
   }
 }
 
-/** What is wanted of a cluster, as the audit trail compares it. Pure. @param given sensitive values are marked */
+/** The desired state of a cluster, as the audit trail compares it. Pure. @param given sensitive values are marked */
 export function comparedCluster(
   cluster: ClusterRecord,
   hostName: string,

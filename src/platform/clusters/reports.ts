@@ -8,9 +8,9 @@ import { platformErrors } from '../codes.ts'
 import type { ClusterCondition, ClusterHeartbeat, PackStatus } from './schemas.ts'
 import type { ClusterHead, ClusterStore, ReportedCluster } from './store.ts'
 
-/** What hosts report of their clusters. */
+/** Reports of hosts about their clusters. */
 export interface ClusterReports {
-  /** The cluster of a host. @throws AppError NotFound for that of another host too */
+  /** The cluster of a host. @throws AppError NotFound for one of another host too */
   ofHost(uid: string, hostUid: string): ReportedCluster
   /** Keeps a heartbeat. A cluster that shall be deleted and is gone from its host is forgotten. */
   heartbeat(cluster: ReportedCluster, heartbeat: ClusterHeartbeat): Promise<void>
@@ -21,7 +21,7 @@ export interface ClusterReports {
   kubeconfig(cluster: Pick<ClusterHead, 'uid' | 'name'>): string
   /** The kubeconfig that the host has sent; undefined where there is none that can be read. */
   sentKubeconfig(uid: string): string | undefined
-  /** When a cluster was heard last since the start, in milliseconds since 1970. */
+  /** When a cluster was last seen since the start, in milliseconds since 1970. */
   lastSeenAt(uid: string): number | undefined
 }
 
@@ -35,9 +35,9 @@ export function createClusterReports({
   clock,
 }: {
   readonly store: ClusterStore
-  /** Of the kubeconfigs alone. */
+  /** Seal of the kubeconfigs alone. */
   readonly seal: Seal
-  /** Whether the disk has space for what could also come later. */
+  /** Whether the disk has space for data that can wait. */
   readonly hasSpace: () => boolean
   readonly clock: Pick<Clock, 'now'>
 }): Omit<ClusterReports, 'heartbeat'> & {
@@ -46,7 +46,7 @@ export function createClusterReports({
 } {
   const lastSeen = new Map<string, number>()
 
-  /** Most reports say what is known, and a commit for each would wear out a disk. */
+  /** Most reports change nothing, and a commit for each would wear out a disk. */
   function put(cluster: ReportedCluster, changes: Partial<ReportedCluster>): void {
     const before = cluster as unknown as Readonly<Record<string, unknown>>
     const isNew = Object.entries(changes).some(
@@ -115,19 +115,19 @@ type Beat = Pick<ReportedCluster, 'heartbeat' | 'steps'>
 
 const bytesOf = ({ heartbeat, steps }: Beat): number => Buffer.byteLength(JSON.stringify([heartbeat, steps]))
 
-/** What is stored of a heartbeat on a full disk: its reserve is for what ends a deletion, and the texts of many clusters would use it up. */
+/** The stored part of a heartbeat on a full disk: its reserve is for the end of deletions, and the texts of many clusters would use it up. */
 const withoutTexts = (heartbeat: NonNullable<Beat['heartbeat']>, stored: Beat): Beat => ({
   heartbeat: { ...heartbeat, message: stored.heartbeat?.message ?? '' },
   steps: stored.steps,
 })
 
-/** Lists show times as they came. @throws AppError BadRequest for what is no time */
+/** Lists show times as they came. @throws AppError BadRequest for an invalid time */
 function requireTime(field: string, text: string | undefined): void {
   if (text !== undefined && parseTime(text) === undefined)
     throw refusedField(field, 'is no time of RFC 3339, as 2026-01-31T08:00:00Z')
 }
 
-/** An older number would be that of a deletion before, on a platform that was restored. */
+/** An older number would belong to an earlier deletion, on a platform that was restored. */
 const isDeletionConfirmed = (
   { deleteRequestedAt, number }: ClusterHead,
   { state, number: accepted = 0 }: Pick<ClusterHeartbeat, 'state' | 'number'>,

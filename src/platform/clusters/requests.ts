@@ -35,7 +35,7 @@ function namedHost({ machinepoolconfig: pools = [] }: Spec): string | ClusterPro
   }
 }
 
-/** What a host is told of the cluster, but for its definition and its variables. Pure. @param hostUid the id that the host gives itself; empty where no host is known */
+/** Configuration of a cluster for its host, but for its definition and its variables. Pure. @param hostUid the id that the host gives itself; empty where no host is known */
 function toConfiguration({ metadata, spec }: EdgeNativeClusterEntity, hostUid: string): Configuration {
   const [pool] = spec.machinepoolconfig ?? []
   const { name, labels } = metadata
@@ -63,7 +63,7 @@ function toPool({ poolConfig = {}, cloudConfig }: PoolEntity, hostUid: string): 
         hostUid,
         ...(hostName === '' ? {} : { hostName }),
         ...(interfaceName === '' ? {} : { nicName: interfaceName }),
-        // Compared with what the host has.
+        // Compared with the host's own.
         ...(nic && !isUnset({ ...nic, nicName: '' }) ? { nic } : {}),
         ...(staticIP === '' ? {} : { staticIP }),
         ...(twoNodeCandidatePriority === '' ? {} : { twoNodeCandidatePriority }),
@@ -80,7 +80,7 @@ interface ClusterRequestsOptions {
   readonly findHostByOwnId: (hostUid: string) => HostRecord | undefined
 }
 
-/** Reads what requests wish for; what is wrong with it is a part of the wish. */
+/** Reads requests of users; their problems are a part of the result. */
 export function createClusterRequests({
   store,
   index,
@@ -88,7 +88,7 @@ export function createClusterRequests({
   findHost,
   findHostByOwnId,
 }: ClusterRequestsOptions) {
-  /** The profiles that are named, and what is wrong with them. */
+  /** The profiles that are named, and their problems. */
   function findProfiles(entities: readonly ProfileEntity[], projectUid: string) {
     const problems: ClusterProblem[] = []
     const found: ProfileRecord[] = []
@@ -119,7 +119,7 @@ export function createClusterRequests({
     return { found, problems }
   }
 
-  /** The wish of a creation. @param uid of the cluster */
+  /** The request of a creation. @param uid of the cluster */
   function requestOf(entity: EdgeNativeClusterEntity, projectUid: string, uid: string): ClusterRequest {
     const { metadata, spec } = entity
     const entities = spec.profiles ?? []
@@ -163,7 +163,7 @@ export function createClusterRequests({
   return { requestOf, findProfiles }
 }
 
-/** What a cluster has for its whole life, but for what its host has refused. */
+/** Problems of changes to fields that a cluster keeps for life, but for a refused one. */
 export function fixedProblems(
   given: EdgeNativeClusterConfig,
   present: EdgeNativeClusterConfig,
@@ -192,7 +192,7 @@ export function correctedEndpoint(
   return isRefused && (heartbeat?.number ?? 0) === 0 && !isUnset(given) ? given : undefined
 }
 
-/** The problems of a wish in the published shape, and as they are. */
+/** The problems of a request in the published shape, and as they are. */
 export function toValidation(
   request: ClusterRequest,
   { problems, isPossible, templates }: ExaminedRequest,
@@ -223,26 +223,26 @@ export const numberAfter = ({ number, heartbeat }: Said): number =>
 
 type Said = Pick<ClusterRecord, 'number' | 'heartbeat' | 'conditions'>
 
-/** What the host has said of the newest number. */
+/** Reason that the host reports for the newest number. */
 const saidOf = ({ conditions, number }: Said): string | undefined =>
   conditions.find(({ type, observedGeneration = 0 }) => type === 'Wanted' && observedGeneration >= number)
     ?.reason
 
-/** Whether the host is known to have begun with the deletion. */
+/** Whether the host is known to have started the deletion. */
 export const hasStartedDeletion = (cluster: Said): boolean =>
   ['Deleting', 'Deleted'].includes(saidOf(cluster) ?? '') ||
   ['Deleting', 'Deleted'].includes(cluster.heartbeat?.state ?? '')
 
-/** Whether the host leaves the deletion alone until it is told once more. */
+/** Whether the host leaves the deletion alone until it is requested again. */
 export const isDeletionRefused = (cluster: Said): boolean =>
   ['NewerOnHost', 'Refused'].includes(saidOf(cluster) ?? '')
 
 const silentMs = 3_600_000
 
-/** @throws AppError HostNotSilent for a host that was heard within the last hour */
+/** @throws AppError HostNotSilent for a host that was seen within the last hour */
 export function requireSilent(host: HostRecord | undefined, now: number): void {
   const lastSeenAt = host?.health?.at ?? host?.createdAt ?? 0
-  // A host that is heard is so again within a minute after the clock was set back; one that is gone would not be silent for years.
+  // A live host is seen again within a minute after the clock was set back; one that is gone would not be silent for years.
   if (now - lastSeenAt < silentMs && lastSeenAt - now <= setBackMs)
     throw new AppError(
       platformErrors.HostNotSilent,

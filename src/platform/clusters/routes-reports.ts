@@ -21,7 +21,7 @@ const largestReport = 262_144
 // A kubeconfig of 256 KiB, as JSON writes it.
 const largestKubeconfig = 1_048_576
 
-/** What hosts report of their clusters, and the kubeconfig that they send. */
+/** Reports of hosts about their clusters, and the kubeconfig that they send. */
 export const clusterReportRoutes: FastifyPluginAsyncTypebox<
   Pick<ClusterParts, 'reports' | 'clusters' | 'index'>
 > = async (app, { reports, clusters, index }) => {
@@ -48,7 +48,7 @@ export const clusterReportRoutes: FastifyPluginAsyncTypebox<
       schema: {
         operationId: 'updateClusterHeartbeat',
         tags,
-        summary: 'What the host of a cluster says of it each minute, and when it has changed',
+        summary: 'The heartbeat of a cluster from its host, each minute and at changes',
         description:
           'A cluster that shall be deleted and is Deleted on its host, with the number of the deletion, is forgotten. Edgehost-Kubeconfig: ?0 in the reply asks for the kubeconfig.',
         params: Params,
@@ -93,7 +93,7 @@ export const clusterReportRoutes: FastifyPluginAsyncTypebox<
       schema: {
         operationId: 'updateClusterPacksStatus',
         tags,
-        summary: 'How far the packs of a cluster are, replaced as a whole',
+        summary: 'The rollout state of the packs of a cluster, replaced as a whole',
         params: Params,
         body: PacksStatus,
         response,
@@ -113,7 +113,7 @@ export const clusterReportRoutes: FastifyPluginAsyncTypebox<
       schema: {
         operationId: 'updateEdgeHostPacksStatus',
         tags: ['edgehosts'],
-        summary: 'How far the packs of the cluster of a host are, replaced as a whole',
+        summary: 'The rollout state of the packs of the cluster of a host, replaced as a whole',
         params: Params,
         body: PacksStatus,
         response,

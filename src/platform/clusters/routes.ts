@@ -63,7 +63,7 @@ const ApplyQuery = onlyOf({
   cancelDeletion: Type.Optional(
     Type.Boolean({
       default: false,
-      description: 'Take a deletion back with which the host has not begun; for administrators.',
+      description: 'Take back a deletion that the host has not started; for administrators.',
     }),
   ),
 })
@@ -97,7 +97,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
   const audit = { kind: 'spectrocluster', resource, changes } as const
   const changeConfig = { ...changeAccess, audit: { ...audit, action: 'update' } } as const
 
-  /** @param note what the record says beside what differs */
+  /** @param note of the record beside the differences */
   async function answerChange(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -179,7 +179,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
       schema: {
         operationId: 'getCluster',
         tags,
-        summary: 'A cluster: what it shall be, and what its host says of it',
+        summary: 'A cluster: its desired state, and the reports of its host',
         params: Params,
         response: { 200: SpectroCluster, ...errorReplies(401, 403, 404) },
       },
@@ -233,7 +233,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
         operationId: 'updateClusterProfiles',
         summary: 'Replace the cluster profiles of a cluster, for example by other versions',
         description:
-          'Values that were given before stay, also where a profile has another uid and the same name, or replaces another one; those of variables that are gone are left out.',
+          'Values that were given before stay, also where a profile has another uid and the same name, or replaces another one; values of variables that are gone are left out.',
         params: Params,
         body: ClusterProfilesEntity,
       },
@@ -291,9 +291,9 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
       schema: {
         ...changeSchema,
         operationId: 'applyCluster',
-        summary: 'Have the host take what is wanted once more',
+        summary: 'Have the host apply the desired state again',
         description:
-          'After NewerOnHost, where the platform was restored from a backup, and after DeletedOnHost. It gets a number that is higher than the one of the host, and profiles that are drafts, and tags of packs, mean what they mean now. Where a deletion waits for the host, it is refused (ClusterDeleting); with cancelDeletion=true the deletion is taken back, by administrators, while the host has not begun with it.',
+          'After NewerOnHost, where the platform was restored from a backup, and after DeletedOnHost. It gets a number higher than the one of the host, and drafts of profiles and tags of packs are resolved anew. Where a deletion waits for the host, it is refused (ClusterDeleting); with cancelDeletion=true the deletion is taken back, by administrators, while the host has not started it.',
         params: Params,
         querystring: ApplyQuery,
       },
@@ -345,7 +345,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
         operationId: 'updateEdgeNativeClusterConfig',
         summary: 'Replace the NTP servers and SSH keys of a cluster',
         description:
-          'Both lists are replaced; one that is left out is empty then. The address of the control plane may be replaced while the host has refused the newest number and accepted none. What else is named has to be as it is. The uid is that of the cluster.',
+          'Both lists are replaced; one that is left out is empty then. The address of the control plane may be replaced while the host has refused the newest number and accepted none. Other named fields have to be unchanged. The uid names the cluster.',
         params: Type.Object({ configUid: Uid }),
         body: Type.Object(
           { clusterConfig: EdgeNativeClusterConfig },

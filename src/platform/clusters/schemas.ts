@@ -5,7 +5,7 @@ import { variableFields } from '../../definition/definition.ts'
 import { AnnotationsEntity, LabelsEntity, ObjectMeta, timesOfReply } from '../schemas.ts'
 import { PackLayer, PackType, ProfileType } from '../packs/schemas.ts'
 
-// Wire types of what hosts report of their clusters, as the published API spells them. number, steps and some others are additions of ours.
+// Wire types of reports of hosts about clusters, as the published API spells them. number, steps and some others are additions of ours.
 
 const given = (maxLength = 256) => Type.Optional(Type.String({ maxLength }))
 const group = <Properties extends TProperties>(properties: Properties) =>
@@ -16,7 +16,7 @@ const time = Type.Optional(Type.String({ maxLength: 64, format: 'date-time' }))
 const whole = (description: string) =>
   Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description }))
 
-// What a host reports becomes the number of the next change, which has to stay far below what JSON can tell.
+// The number of the next change follows a reported one, and has to stay far below the largest exact number of JSON.
 const numberOf = (description: string) =>
   Type.Optional(Type.Integer({ minimum: 0, maximum: 999_999_999_999, description }))
 
@@ -26,7 +26,9 @@ export const ClusterCondition = Type.Object(
     lastProbeTime: time,
     lastTransitionTime: time,
     message: Type.Optional(longText),
-    observedGeneration: numberOf('Of the condition Wanted: the number of what is wanted that it is about.'),
+    observedGeneration: numberOf(
+      'Of the condition Wanted: the number of the desired state that it is about.',
+    ),
     reason: given(),
     status: Type.String({ maxLength: 64 }),
     type: Type.String({ minLength: 1, maxLength: 256 }),
@@ -52,12 +54,12 @@ export const ClusterStep = Type.Object(
 )
 export type ClusterStep = Static<typeof ClusterStep>
 
-/** What a host says of its cluster each minute. */
+/** The heartbeat of a cluster, each minute. */
 export const ClusterHeartbeat = Type.Object(
   {
     agentVersion: Type.String({ maxLength: 64 }),
     message: Type.Optional(longText),
-    number: numberOf('The newest number of what is wanted that the host has accepted.'),
+    number: numberOf('The newest number of the desired state that the host has accepted.'),
     seenNumber: numberOf('The newest number that the host has dealt with, also by a refusal.'),
     revision: whole('The revision that the host is made as.'),
     state: Type.Optional(
@@ -71,7 +73,7 @@ export const ClusterHeartbeat = Type.Object(
 )
 export type ClusterHeartbeat = Static<typeof ClusterHeartbeat>
 
-/** How far the packs of a cluster are. */
+/** Rollout state of the packs of a cluster. */
 export const PacksStatus = Type.Object(
   {
     packs: Type.Optional(
@@ -112,7 +114,7 @@ const text = (description: string) => Type.String({ description })
 const texts = (description: string, maxItems = 256) =>
   Type.Optional(Type.Array(Type.String({ maxLength: 8_192 }), { description, maxItems }))
 
-const nicName = maybe('Name of the interface for Kubernetes; empty: that of the default route.')
+const nicName = maybe('Name of the interface for Kubernetes; empty: the one of the default route.')
 
 const asReported = 'As the host reports it, or empty: a cluster does not change the network of its host.'
 
@@ -156,7 +158,7 @@ const Taint = Type.Object({
   value: given(),
 })
 
-/** What is said of the pool of a cluster, but for its hosts. */
+/** Fields of the pool of a cluster, but for its hosts. */
 export const poolFields = {
   ...poolOfOneHost,
   additionalAnnotations: Type.Optional(
@@ -196,7 +198,7 @@ const ProfileEntity = Type.Object(
   {
     uid: Type.Optional(Type.String({ maxLength: 64, description: 'Of the cluster profile.' })),
     packValues: Type.Optional(
-      Type.Array(Type.Unknown(), { description: 'Has to be empty: values are those of the profile.' }),
+      Type.Array(Type.Unknown(), { description: 'Has to be empty: the profile has the values.' }),
     ),
     replaceWithProfile: given(64),
     variables: Type.Optional(Type.Array(ClusterVariable, { maxItems: 1_000 })),
@@ -303,8 +305,8 @@ const Problem = Type.Object(
   {
     code: text('Stable, see docs/platform.md.'),
     severity: Type.Enum(['error', 'warning']),
-    message: text('What is wrong and what to do.'),
-    path: maybe('The place in what was sent, or in the definition.'),
+    message: text('The problem and its remedy.'),
+    path: maybe('The place in the request, or in the definition.'),
     profileUid: maybe('The profile that it concerns.'),
     pack: maybe('The pack that it concerns.'),
   },
@@ -367,13 +369,13 @@ export type ClusterTemplate = Static<typeof ClusterTemplate>
 const clusterStates = [...['Pending', 'Provisioning', 'Running', 'Deleting', 'Error', 'Deleted']] as const
 const State = Type.Enum([...clusterStates], {
   description:
-    'Pending: the host has not said anything yet. Otherwise what it says, and Deleting once that was asked for.',
+    'Pending: the host has not reported yet. Otherwise its report, and Deleting once that was asked for.',
 })
 
 const LastHeartbeat = Type.Optional(
   Type.String({
     format: 'date-time',
-    description: 'When the host last reported of the cluster: how old the state here is.',
+    description: 'Time of the last report of the cluster: the age of the state here.',
   }),
 )
 
@@ -392,13 +394,13 @@ export const SpectroCluster = Type.Object(
         { name: Type.String(), uid: Type.String() },
         { description: 'The host of the cluster.' },
       ),
-      number: Type.Integer({ description: 'Rises with each change of what is wanted.' }),
+      number: Type.Integer({ description: 'Rises with each change of the desired state.' }),
     }),
     status: Type.Object({
       agentVersion: maybe('Version of edgehostd.'),
       conditions: Type.Array(ClusterCondition, {
         description:
-          'As the host has them; Wanted says what became of the last change: its reason is Applied, or why it is not. HostSilent is of the platform: True where the host has not been seen for three minutes, so that all else here is as old as its last heartbeat.',
+          'As the host has them; Wanted has the outcome of the last change: its reason is Applied, or why it is not. HostSilent is of the platform: True where the host has not been seen for three minutes, so that all else here is as old as its last heartbeat.',
       }),
       isDeletionRequested: Type.Boolean(),
       lastHeartbeatTimestamp: LastHeartbeat,
@@ -478,7 +480,7 @@ export const ClusterVariables = Type.Array(
             ),
           ),
           value: text(
-            'What the cluster has: what was given, otherwise the default. ******** if it is sensitive.',
+            'The value in the cluster: the given one, otherwise the default. ******** if it is sensitive.',
           ),
         }),
       ),

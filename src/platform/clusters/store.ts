@@ -16,7 +16,7 @@ import type {
 
 /**
  * Clusters on hosts, one on each. The definition of each is in the folder `clusters/<files_uid>` of the state; `digest` is empty where there is
- * none to download. What has secrets is sealed: the given values, the description for the host, the kubeconfig. The profiles that a cluster
+ * none to download. Secrets are sealed: the given values, the description for the host, the kubeconfig. The profiles that a cluster
  * uses are a table of their own, to find the clusters of a profile. Long columns come last: a list reads none of them.
  */
 export const clusterTables = `
@@ -58,7 +58,7 @@ export const clusterTables = `
 
 type Texts = Readonly<Record<string, string>>
 
-/** A cluster as its host is told: the `ClusterConfiguration` of the service API, without definition and variables. */
+/** A cluster for its host: the `ClusterConfiguration` of the service API, without definition and variables. */
 export interface Configuration {
   readonly metadata: { readonly name: string; readonly labels?: Texts }
   readonly spec: {
@@ -79,17 +79,17 @@ export interface Pool extends Readonly<Record<string, unknown>> {
       readonly hostUid: string
       readonly hostName?: string
       readonly nicName?: string
-      /** Only what the host has as it is. */
+      /** Only as the host has it. */
       readonly nic?: NonNullable<EdgeMachinePoolConfig['hosts'][number]['nic']>
       readonly staticIP?: string
     },
   ]
 }
 
-/** What a host said last of its cluster, but for its steps. */
+/** The last heartbeat of a cluster, but for its steps. */
 type Heartbeat = Omit<ClusterHeartbeat, 'steps'>
 
-/** What lists show of a cluster. Times are milliseconds since 1970. */
+/** A cluster as lists show it. Times are milliseconds since 1970. */
 export interface ClusterHead {
   readonly uid: string
   /** Empty for the tenant. */
@@ -97,7 +97,7 @@ export interface ClusterHead {
   readonly name: string
   /** The record of its host. */
   readonly hostUid: string
-  /** Rises with each change of what is wanted. */
+  /** Rises with each change of the desired state. */
   readonly number: number
   readonly state: SpectroCluster['status']['state']
   readonly createdAt: number
@@ -106,7 +106,7 @@ export interface ClusterHead {
   /** The folder with its definition; empty for a cluster that is deleted. */
   readonly filesUid: string
   readonly definitionBytes: number
-  /** SHA-256, hex, of what the host downloads; empty where that was lost. */
+  /** SHA-256, hex, of the download of the host; empty where that was lost. */
   readonly digest: string
   readonly labels: Texts
   readonly annotations: Texts
@@ -115,14 +115,14 @@ export interface ClusterHead {
   readonly templates: readonly ClusterTemplate[]
 }
 
-/** A cluster as it is stored, but for what is sealed. */
+/** A cluster as it is stored, but for the sealed columns. */
 export interface ClusterRecord extends ClusterHead {
   readonly configuration: Configuration
-  /** What was given for variables, sensitive values masked. */
+  /** Given values of variables, sensitive ones masked. */
   readonly shownValues: readonly GivenVariable[]
   readonly packs: readonly PackStatus[]
   readonly steps: readonly ClusterStep[]
-  /** Sealed: what was given for variables, JSON. */
+  /** Sealed: given values of variables, JSON. */
   readonly given: Uint8Array
   /** Sealed: the description for the host, JSON. */
   readonly head: Uint8Array
@@ -136,7 +136,7 @@ export type ReportedCluster = ClusterHead &
 export interface ClusterStore {
   find(uid: string): ClusterRecord | undefined
   findOn(hostUid: string): ClusterHead | undefined
-  /** What reports of its host change, without what is wanted: each host reports each minute. */
+  /** The part that reports of its host change, without the desired state: each host reports each minute. */
   findReported(uid: string): ReportedCluster | undefined
   /** Sealed: its description for the host. */
   description(uid: string): Uint8Array | undefined
@@ -147,7 +147,7 @@ export interface ClusterStore {
   madeOf(packUid: string): readonly UsingCluster[]
   all(): readonly ClusterHead[]
   add(cluster: ClusterRecord): void
-  /** Replaces what is wanted. */
+  /** Replaces the desired state. */
   replace(cluster: ClusterRecord): void
   report(cluster: ReportedCluster): void
   /** Sealed. */

@@ -5,7 +5,7 @@ import type { ClusterProblem, ClusterVariables, ClusterVariablesUpdate, ProfileE
 
 type Profile = Pick<ProfileRecord, 'uid' | 'name' | 'shownVariables'>
 
-/** What is given for the variables of a cluster; each names its profile. */
+/** Given values of the variables of a cluster; each names its profile. */
 export type Given = readonly (Required<GivenVariable> & {
   /** Its variable was sensitive when it was stored: where a later declaration is not, it is not used any more. */
   readonly wasSensitive?: true
@@ -14,13 +14,13 @@ export type Given = readonly (Required<GivenVariable> & {
 const isSame = (one: GivenVariable, other: GivenVariable) =>
   one.profileUid === other.profileUid && one.name === other.name
 
-/** What the profiles of a request give. Pure. */
+/** Values in the profiles of a request. Pure. */
 export const givenIn = (entities: readonly Pick<ProfileEntity, 'uid' | 'variables'>[]): Given =>
   entities.flatMap(({ uid = '', variables = [] }) =>
     variables.map(({ name, value = '' }) => ({ name, profileUid: uid, value })),
   )
 
-/** What a change of variables gives. Pure. */
+/** Values in a change of variables. Pure. */
 export const givenInUpdate = (update: ClusterVariablesUpdate): Given =>
   givenIn(update.map(({ profileUid, variables = [] }) => ({ uid: profileUid, variables })))
 
@@ -30,8 +30,8 @@ function isSensitive(profiles: readonly Profile[], { profileUid, name }: GivenVa
 }
 
 /**
- * The values after a change: those that it names are replaced, the others stay. The mask of a sensitive value that is sent back keeps what is
- * there: the stored value, or the default. Pure.
+ * The values after a change: the named ones are replaced, the others stay. The mask of a sensitive value that is sent back keeps the present
+ * one: the stored value, or the default. Pure.
  */
 export function changedValues(stored: Given, changes: Given, profiles: readonly Profile[]): Given {
   const isKept = (change: GivenVariable) => isMask(change.value) && isSensitive(profiles, change)
@@ -49,10 +49,10 @@ export function hasSameValues(one: Given, other: Given): boolean {
 }
 
 /**
- * The stored values for other profiles: those of a profile go to the one that replaces it, and otherwise to that of the same name; what its
- * profile does not declare is left out. Pure.
+ * The stored values for other profiles: values of a profile go to the one that replaces it, and otherwise to the one of the same name; a
+ * value that its profile does not declare is left out. Pure.
  * @param before the profiles of the cluster
- * @param replacedBy uid of a profile -> that of its replacement
+ * @param replacedBy uid of a profile -> uid of its replacement
  */
 export function carriedValues(
   stored: Given,
@@ -70,7 +70,7 @@ export function carriedValues(
   })
 }
 
-/** The values as they are stored: those of sensitive variables are marked. Pure. */
+/** The values as they are stored, sensitive ones marked. Pure. */
 export const markedValues = (given: Given, profiles: readonly Profile[]): Given =>
   given.map((each) => (isSensitive(profiles, each) ? { ...each, wasSensitive: true } : each))
 
@@ -99,7 +99,7 @@ export const shownValues = (given: Given, profiles: readonly Profile[]): Given =
   )
 
 /**
- * The variables of the profiles of a cluster as they are now, with its values. What a draft has made sensitive since the values were given is
+ * The variables of the profiles of a cluster as they are now, with its values. Values that a draft has made sensitive since they were given are
  * masked too. Pure.
  */
 export const toVariables = (

@@ -11,7 +11,7 @@ import type { SpectroCluster } from '../clusters/schemas.ts'
 
 const uidSyntax = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** What a word of the command line may name. */
+/** A kind of item that a word may name. */
 export interface Kind {
   /** For messages: `user`. */
   readonly noun: string
@@ -38,7 +38,7 @@ interface WithUid {
 }
 
 /**
- * The uid of what a word names: the uid itself, or the name.
+ * The uid of the item that a word names, by uid or name.
  * @throws Failure where nothing, or more than one, has the name
  */
 export async function findUid(client: Client, kind: Kind, word: string): Promise<string> {
@@ -51,7 +51,7 @@ export async function findUid(client: Client, kind: Kind, word: string): Promise
   )
 }
 
-/** The one uid of those that have a name. @throws Failure */
+/** The one uid of the items with a name. @throws Failure */
 export function onlyOne(
   { noun, list }: Pick<Kind, 'noun' | 'list'>,
   word: string,
@@ -72,7 +72,7 @@ export function onlyOne(
 export const equals = (field: string, value: string): string =>
   `${field}="${value.replaceAll(/["\\]/g, '\\$&')}"`
 
-/** A place where hosts, their events, packs and profiles are. */
+/** A scope of hosts, their events, packs and profiles. */
 export interface Scope {
   /** Empty for the tenant itself. */
   readonly uid: string
@@ -81,7 +81,7 @@ export interface Scope {
   readonly isOfTenant?: boolean
 }
 
-/** An item, and where it is. */
+/** An item and its scope. */
 export interface ScopeRow<Item> {
   readonly scope: Scope
   readonly item: Item
@@ -90,7 +90,7 @@ export interface ScopeRow<Item> {
 /** Items of several scopes. */
 export interface FoundInScopes<Item> {
   readonly items: readonly ScopeRow<Item>[]
-  /** How many there are in all scopes. */
+  /** Number in all scopes. */
   readonly count: number
 }
 
@@ -106,7 +106,7 @@ export async function findScopes(client: Client, project: string | undefined): P
   return status === 403 && ofProjects.length > 0 ? ofProjects : [{ uid: '', name: '' }, ...ofProjects]
 }
 
-/** The scopes in which packs and profiles can be read: those of `findScopes`, and the tenant for each user. */
+/** The scopes in which packs and profiles can be read: the ones of `findScopes`, and the tenant for each user. */
 export async function findReadScopes(client: Client, project: string | undefined): Promise<Scope[]> {
   const scopes = await findScopes(client, project)
   const [first] = scopes
@@ -140,7 +140,7 @@ export async function listScopes<Item>(
 }
 
 /**
- * A command that shows the items of the scopes of `--project` as a table: all, or those of `--filter` and `--limit`.
+ * A command that shows the items of the scopes of `--project` as a table: all, or by `--filter` and `--limit`.
  * @param scopesOf which scopes these are
  */
 export const showScopes =
@@ -180,7 +180,7 @@ interface Named {
   readonly metadata: { readonly uid: string; readonly name: string }
 }
 
-/** Where something is. */
+/** An item with its path. */
 export interface Found<Item> {
   readonly scope: Scope
   readonly item: Item
@@ -189,7 +189,7 @@ export interface Found<Item> {
 }
 
 /**
- * What a word names: by its uid or its name.
+ * The item that a word names, by its uid or its name.
  * @param more filters that find it too
  * @throws Failure where nothing, or more than one, has the name
  */
@@ -229,7 +229,7 @@ export async function findVersion<Item extends Named>(
   try {
     return await findVersionIn<Item>(client, kind, word, await findScopes(client, project))
   } catch (error) {
-    // What the tenant has is listed for the users of its projects too.
+    // Items of the tenant are listed for the users of its projects too.
     const read = await findReadVersion<Item>(client, kind, word, undefined).catch(() => undefined)
     if (read?.scope.isOfTenant !== true) throw error
     throw new Failure(
@@ -240,7 +240,7 @@ export async function findVersion<Item extends Named>(
   }
 }
 
-/** The same for a read, which finds what the tenant has for the projects too. @throws Failure as `findItem` */
+/** The same for a read, which finds items of the tenant for the projects too. @throws Failure as `findItem` */
 export async function findReadVersion<Item extends Named>(
   client: Client,
   kind: VersionedKind,
@@ -276,21 +276,21 @@ export async function findCluster(
   return findItem(client, clusterKind, word, await findScopes(client, project))
 }
 
-/** The condition that says what became of the last change that the host has dealt with; undefined while the host has not said anything. */
+/** The condition with the outcome of the last change that the host has dealt with; undefined before its first report. */
 export const desiredOf = ({ status }: SpectroCluster) =>
   status.conditions.find(({ type }) => type === 'Wanted')
 
-/** That of the newest change; a condition of a change before says nothing about it. A host of an older version does not say which one it means. */
+/** The condition of the newest change; one of an earlier change says nothing about it. A host of an older version does not name the change. */
 export function desiredNow(cluster: SpectroCluster): ReturnType<typeof desiredOf> {
   const desired = desiredOf(cluster)
   return (desired?.observedGeneration ?? cluster.spec.number) < cluster.spec.number ? undefined : desired
 }
 
-/** Why what is known of a cluster is old: its host does not answer. Undefined where it does. */
+/** Why the state of a cluster is old: its host does not answer. Undefined where it does. */
 export const silenceOf = ({ status }: SpectroCluster): string | undefined =>
   status.conditions.find(({ type, status: is }) => type === 'HostSilent' && is === 'True')?.message
 
-/** When the host of a cluster does what it is told, for a message. @param does for example `deletes the cluster line-1` */
+/** When the host of a cluster acts on a change, for a message. @param does for example `deletes the cluster line-1` */
 export function whenHostActs(cluster: SpectroCluster, does: string): string {
   const host = oneLine(cluster.spec.edgeHost.name)
   const { lastProbeTime } = cluster.status.conditions.find(({ type }) => type === 'HostSilent') ?? {}

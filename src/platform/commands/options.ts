@@ -8,10 +8,10 @@ export const project: Option = { value: 'PROJECT', summary: 'A project, by its n
 
 export const expiry: Option = {
   value: 'TIME',
-  summary: 'When it ends: a date such as 2027-01-31, or a time from now such as +30d.',
+  summary: 'Expiry: a date such as 2027-01-31, or a time from now such as +30d.',
 }
 
-/** Of deletions of clusters and of hosts. */
+/** Option of deletions of clusters and of hosts. */
 export const force = { summary: 'Forget the cluster without its host, which keeps what it runs.' } as const
 
 // A person picks from fewer.
@@ -20,7 +20,7 @@ const mostOfScope = 50
 type Loads = () => Promise<Program>
 
 /**
- * The names of what is in scopes: the tenant and its projects.
+ * The names of the items in scopes: the tenant and its projects.
  * @param fields of an item, with dots; the name, and the version where there is one: `plant@1.2.0`
  */
 const inScopes = (path: string, ...fields: readonly string[]): Loads =>
@@ -42,7 +42,7 @@ const ofTenant = (kind: 'users' | 'projects' | 'apiKeys' | 'tokens'): Loads =>
     }
   })
 
-/** What the completion offers for the first argument of a command, by the word that stands for it in the help. */
+/** Completions of the first argument of a command, by the word that stands for it in the help. */
 export const offered = {
   user: ofTenant('users'),
   project: ofTenant('projects'),

@@ -26,10 +26,10 @@ export async function sendChecked(
   throw toFailure(reply)
 }
 
-/** What is said of an accepted change: its number is the ETag. */
+/** Number of an accepted change: its ETag. */
 export const numberOf = ({ headers }: Reply): string => (headers.etag ?? '').replaceAll('"', '')
 
-/** Enables or disables what a word names. @param what for the note: `The API key` */
+/** Enables or disables the item that a word names. @param what for the note: `The API key` */
 export const setStateOf =
   (kind: Kind, what: string) =>
   (isActive: boolean): HostProgram =>

@@ -7,7 +7,7 @@ export const events: Noun = [
   defineCommand({
     name: 'event list',
     summary:
-      'Show what hosts have reported, newest first; the last 50 events without --limit, those of every project without --project',
+      'Show events of hosts, newest first; the last 50 without --limit, and of every project without --project',
     options: { project, limit, filter },
     load: onHost(async () => (await import('./commands-list.ts')).listEvents),
   }),

@@ -34,8 +34,8 @@ export const eventTables = `
 `
 
 /**
- * How many events each host has and how many bytes they take, so that what is more goes when a report arrives. The row without a host is the
- * sum of all. The bytes are those of the texts, and some for the row and its entries in the indexes.
+ * Number and bytes of the events of each host, so that the excess goes when a report arrives. The row without a host is the
+ * sum of all. The bytes are of the texts, and some for the row and its entries in the indexes.
  */
 export const eventShares = `
   ALTER TABLE event ADD COLUMN bytes INTEGER AS (
@@ -70,7 +70,7 @@ interface EventsOptions {
   readonly limits?: { readonly ofHost: EventLimit; readonly all: EventLimit }
 }
 
-/** What is kept of events; the oldest go beyond it. */
+/** Limit of the kept events; beyond it the oldest go. */
 export interface EventLimit {
   readonly number: number
   /** Of the database, about. */
@@ -96,14 +96,14 @@ export interface Events {
 /** A host that was away sends its whole queue, which has 10,000 events; most have some hundred bytes. */
 const limitOfHost: EventLimit = { number: 20_000, bytes: 16_777_216 }
 const limitOfAll: EventLimit = { number: 1_000_000, bytes: 1_073_741_824 }
-// More than a report can bring, so that what is too much shrinks with each. A removal of many at once would hold up the requests.
+// More than a report can bring, so that the excess shrinks with each. A removal of many at once would hold up the requests.
 const removedAtReport = 1_000
 const removedByJob = 5_000
 
 const columns =
   'seq, uid, edge_host_uid, edge_host_name, at, received_at, severity, reason, message, component, object_kind, object_name, object_uid'
 
-/** What queries of the list of events may name. */
+/** Queryable fields of the list of events. */
 export const eventList: ListResource<SqlField> = {
   name: 'events',
   key: 'metadata.number',
@@ -142,11 +142,11 @@ export function createEvents({
   )
   const trimAll = sql.prepare('DELETE FROM event WHERE seq IN (SELECT seq FROM event ORDER BY seq LIMIT ?)')
 
-  /** Removes what is beyond a limit, the oldest first. @param hostUid empty for the events of all hosts */
+  /** Removes the events beyond a limit, the oldest first. @param hostUid empty for the events of all hosts */
   function retain(hostUid: string, limit: EventLimit, most: number): void {
     for (let removed = 0; removed < most;) {
       const { number = 0, bytes = 0 } = (share.get(hostUid) ?? {}) as Partial<EventLimit>
-      // By the mean of all, so that the next look has less to remove.
+      // By the mean of all, so that the next call has less to remove.
       const heavy = bytes > limit.bytes ? Math.ceil((number * (bytes - limit.bytes)) / bytes) : 0
       const surplus = Math.max(number - limit.number, heavy)
       if (surplus <= 0) return

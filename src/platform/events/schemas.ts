@@ -15,7 +15,7 @@ export const EventEntity = Type.Object({
   involvedObject: Type.Optional(Type.Object(involvedObject)),
   message: Type.String({ maxLength: 2_048 }),
   metadata: Type.Object({
-    creationTimestamp: Expiry('When it happened, by the clock of the host.'),
+    creationTimestamp: Expiry('Time of the event, by the clock of the host.'),
     uid: Uid,
     annotations: Type.Optional(Type.Unknown(noMetadata)),
     labels: Type.Optional(Type.Unknown(noMetadata)),
@@ -44,7 +44,7 @@ export const Event = Type.Object(
     metadata: Type.Object({
       creationTimestamp: Type.String({
         format: 'date-time',
-        description: 'When it happened, by the clock of the host.',
+        description: 'Time of the event, by the clock of the host.',
       }),
       number: Type.Integer({ description: 'In the order in which the platform received the events.' }),
       receivedTimestamp: Type.String({ format: 'date-time' }),

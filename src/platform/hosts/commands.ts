@@ -7,7 +7,7 @@ import { force, project } from '../commands/options.ts'
 export const hosts: Noun = [
   defineCommand({
     name: 'host list',
-    summary: 'List the edge hosts, those of every project without --project',
+    summary: 'List the edge hosts; without --project, of every project',
     details:
       'For example --filter status.health.state=unhealthy, or --filter spec.device.archType=arm64ANDspec.device.os.family=debian.',
     options: { project, limit, filter },
@@ -34,7 +34,7 @@ export const hosts: Noun = [
     name: 'host delete',
     arguments: ['HOST'],
     completes: offered.host,
-    summary: 'Remove an edge host from the platform; it is told so at its next login',
+    summary: 'Remove an edge host from the platform; it learns so at its next login',
     details:
       'A host with a cluster is refused, so that the cluster is deleted before. For one that is lost or in wrong hands, --force forgets the cluster.',
     options: {

@@ -9,9 +9,9 @@ import type { HostRecord } from './store.ts'
 export interface Heartbeats {
   /** Keeps the heartbeat of a host; it is in the database within a second. */
   beat(uid: string, health: EdgeHostHealth): void
-  /** Looks for hosts that are silent. */
+  /** Finds hosts that are silent. */
   readonly job: Job
-  /** Writes what is not in the database yet. */
+  /** Writes the heartbeats not yet in the database. */
   stop(): void
 }
 
@@ -25,10 +25,10 @@ const commitMs = 1_000
 const silenceMs = 180_000
 const silence = 'no heartbeat for three minutes'
 
-/** Whether a host answers, and since when it is known. */
+/** Whether a host answers, and its last heartbeat. */
 export interface Silence {
   readonly isSilent: boolean
-  /** Of its last heartbeat, milliseconds since 1970; undefined before the first one. */
+  /** Time of its last heartbeat, milliseconds since 1970; undefined before the first one. */
   readonly lastSeen: number | undefined
 }
 
@@ -85,7 +85,7 @@ export function createHeartbeats({ database, clock, log }: HeartbeatsOptions): H
     }
   }
 
-  /** Hosts whose last heartbeat is too old. At the first time, also those that were seen before this start and not since. */
+  /** Hosts whose last heartbeat is too old. At the first call, also hosts that were seen before this start and not since. */
   function silent(): string[] {
     const since = clock.monotonic() - silenceMs
     const found = isFirst
@@ -132,7 +132,7 @@ export function createHeartbeats({ database, clock, log }: HeartbeatsOptions): H
 // Hosts send a heartbeat each minute, at a random second: at most two minutes lie between two.
 const idleMs = 150_000
 
-/** Which connections the port keeps open between two heartbeats: one of each host that is logged in, up to a maximum. */
+/** The connections that the port keeps open between two heartbeats: one of each host that is logged in, up to a maximum. */
 export const keptHosts = (maximum: number) => ({
   maximum,
   idleMs,

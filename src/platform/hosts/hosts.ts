@@ -36,7 +36,7 @@ interface HostPartsOptions {
   readonly requireSpace: () => void
 }
 
-/** Edge hosts: their registration, their logins, and what is known of them. */
+/** Edge hosts: their registration, their logins, and their records. */
 export interface HostParts {
   readonly tokens: RegistrationTokens
   readonly registration: Registration
@@ -50,7 +50,7 @@ export interface HostParts {
   findByOwnId(hostUid: string): HostRecord | undefined
   readonly beat: Heartbeats['beat']
   /**
-   * Replaces what a host reported of itself, with the labels that it names, and adds or replaces annotations, until an operator has set them.
+   * Replaces the reported facts of a host, with the labels that it names, and adds or replaces annotations, until an operator has set them.
    * @throws AppError NotFound, BadRequest for another `hostUid`, and for other labels or annotations than an operator has set, InsufficientStorage where the record would grow on a full disk
    */
   report(uid: string, facts: EdgeHostFacts): void
@@ -62,11 +62,11 @@ export interface HostParts {
   readonly jobs: readonly Job[]
   stop(): void
   readonly list: SqlList<EdgeHostDevice>
-  /** What the table of hosts of a user interface shows. */
+  /** Rows for the table of hosts of a user interface. */
   readonly metadata: SqlList<EdgeHostMeta>
   /** The condition of both lists for a scope. */
   inScope(projectUid: string): SqlCondition
-  /** Those of a scope without a cluster. */
+  /** Hosts of a scope without a cluster. */
   unusedIn(projectUid: string): SqlCondition
   /** @throws AppError NotFound for a host of another scope too */
   get(uid: string, projectUid: string): HostRecord
@@ -75,7 +75,7 @@ export interface HostParts {
   /** Lets the next login in, whatever its generation. @throws AppError NotFound */
   acceptNext(uid: string, projectUid: string): void
   toDevice(host: HostRecord): EdgeHostDevice
-  /** Names of what keeps a project from being deleted. */
+  /** Names of resources that block the deletion of a project. */
   usesOf(projectUid: string): readonly string[]
 }
 
@@ -239,7 +239,7 @@ export async function createHostParts(
   }
 }
 
-/** What a host reports takes in the database, about. */
+/** Size of the reported facts in the database, about. */
 const bytesOf = ({
   labels,
   annotations,

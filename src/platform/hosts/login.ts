@@ -16,7 +16,7 @@ import { platformErrors } from '../codes.ts'
 import type { CallerChanges } from '../requests/changes.ts'
 import { judgeGeneration, type HostRecord, type HostStore } from './store.ts'
 
-/** What a host signs at its login. */
+/** Claims that a host signs at its login. */
 interface LoginProof {
   /** Uid of the host. */
   readonly sub: string
@@ -51,7 +51,7 @@ export function parseHostKey(text: string): KeyObject | undefined {
 /**
  * Reads a compact JWS (RFC 7515) with EdDSA (RFC 8037). Our own few lines: the one accepted algorithm and type are fixed, and the JWT library of
  * the tokens takes keys in PEM only.
- * @returns undefined for what this key has not signed, or what is no proof
+ * @returns undefined for a text that this key has not signed, or that is no proof
  */
 export function readLoginProof(text: string, key: KeyObject): LoginProof | undefined {
   if (text.length > longestProof) return undefined
@@ -101,9 +101,9 @@ const codeSize = 32
 const size = timeBytes + randomSize + codeSize
 
 export function createNonces({ clock }: { readonly clock: Clock }): Nonces {
-  // A key of this process: what was used before a restart is forgotten, and must not be valid after it.
+  // A key of this process: nonces used before a restart are forgotten, and must not be valid after it.
   const key = randomBytes(32)
-  /** When each nonce was taken, by the monotonic clock; the oldest first. */
+  /** Time at which each nonce was taken, by the monotonic clock; the oldest first. */
   const taken = new Map<string, number>()
 
   function forgetOld(): void {
@@ -138,7 +138,7 @@ export function createNonces({ clock }: { readonly clock: Clock }): Nonces {
   }
 }
 
-/** What the token of a host says. */
+/** Claims of the token of a host. */
 interface HostClaims {
   /** Uid of the host. */
   readonly sub: string
@@ -167,7 +167,7 @@ export async function createHostTokens({
   await app.register(jwt, {
     secret: key,
     sign: { algorithm: 'HS256' },
-    // The times are compared here, since this clock is that of the tests too.
+    // The times are compared here, since the tests set this clock.
     verify: { algorithms: ['HS256'], cache: false, ignoreExpiration: true, requiredClaims: ['sub', 'gen'] },
   })
   await app.ready()

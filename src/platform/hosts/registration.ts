@@ -20,8 +20,8 @@ export interface RegistrationOptions {
 /** The registration of hosts with their keys. */
 export interface Registration {
   /**
-   * Registers a host. It may be done again: the same host with the same key is told its record, whatever has become of the token. The key is
-   * a public one, so without a token of its project it is told no more than the uid and the project.
+   * Registers a host. It may be done again: the same host with the same key gets its record, whatever has become of the token. The key is
+   * a public one, so without a token of its project it gets no more than the uid and the project.
    * @throws AppError RegistrationTokenRefused, HostAlreadyRegistered, HostNameExists, LimitReached, BadRequest
    */
   register(registration: EdgeHostRegistration): Registered
@@ -115,6 +115,6 @@ export function createRegistration(options: RegistrationOptions): Registration {
   }
 }
 
-/** Names of a project are for those of it. */
+/** Names in a project are shown only within it. */
 const placeOf = ({ projectUid, name }: HostRecord, ownProjectUid: string): string =>
   projectUid === ownProjectUid ? `the record ${name} of this project` : 'a record of another project'

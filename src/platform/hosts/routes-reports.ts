@@ -14,13 +14,13 @@ import { EdgeHostFacts, EdgeHostHealth } from './schemas.ts'
 import { writableOf } from './routes.ts'
 import { ownUid } from '../requests/identify.ts'
 
-/** The headers of every reply that has what is wanted, or says that it is the same. */
+/** The headers of every reply that has the desired state, or says that it is the same. */
 const desiredHeaders = (etag: string) => ({
   ...{ etag, 'cache-control': 'no-store', 'accept-ranges': 'bytes' },
 })
 
 /**
- * Sends what is wanted of a host, or the range of it that is asked for: what stands before the definition, its file, and what stands after.
+ * Sends the desired state of a host, or the requested range of it: the bytes before the definition, its file, and the bytes after.
  * @throws AppError RangeUnsatisfiable, SecretReplaced; NotFound where the definition was removed
  */
 async function sendDesired(
@@ -45,7 +45,7 @@ async function sendDesired(
       'repr-digest': reprDigest,
       ...(range ? { 'content-range': `bytes ${start}-${end}/${sizeBytes}` } : {}),
     })
-  // Of each part what is within the range.
+  // The bytes of each part within the range.
   const [fileStart, afterStart] = [before.length, before.length + definitionBytes]
   const within = (at: number, most: number) => Math.max(0, Math.min(at, most))
   const [from, to] = [
@@ -79,7 +79,7 @@ const Params = Type.Object({ uid: Uid })
 // As at a registration, which is open. Fifty hosts are a page of the list, and it is made at once.
 const largestFacts = 131_072
 
-/** What hosts that are logged in do by themselves: heartbeats, what they are, and the download of what is wanted of them. */
+/** Routes of hosts that are logged in: heartbeats, facts, and the download of their desired state. */
 export const hostReportRoutes: FastifyPluginAsyncTypebox<HostReportRoutesOptions> = async (
   app,
   { hosts, index, downloads },
@@ -100,7 +100,7 @@ export const hostReportRoutes: FastifyPluginAsyncTypebox<HostReportRoutesOptions
         tags,
         summary: 'The heartbeat of a host; it is shown within a second, and hosts send it each minute',
         description:
-          'The header Edgehost-Wanted of the reply names what GET /v1/edgehosts/{uid}/spc/download gives, as a dictionary of RFC 9651: number=3, etag="…", uid="…" (of the cluster), and deletion=1 where the cluster is to be deleted; it is not there where nothing is wanted.',
+          'The header Edgehost-Wanted of the reply names the content of GET /v1/edgehosts/{uid}/spc/download, as a dictionary of RFC 9651: number=3, etag="…", uid="…" (of the cluster), and deletion=1 where the cluster is to be deleted; it is absent where there is no desired state.',
         params: Params,
         body: EdgeHostHealth,
         response: { 204: NoContent, ...errorReplies(400, 401, 403, 404) },
@@ -123,7 +123,7 @@ export const hostReportRoutes: FastifyPluginAsyncTypebox<HostReportRoutesOptions
       schema: {
         operationId: 'downloadEdgeHostSpc',
         tags,
-        summary: 'What is wanted of a host: a tar with the description of its cluster and the definition',
+        summary: 'The desired state of a host: a tar with the description of its cluster and the definition',
         description:
           'Members: cluster.json, then definition.tar.zst, which a cluster that is to be deleted has not. A download that stopped continues with Range and If-Range. Repr-Digest (RFC 9530) is of the whole.',
         params: Params,
@@ -159,7 +159,7 @@ export const hostReportRoutes: FastifyPluginAsyncTypebox<HostReportRoutesOptions
       schema: {
         operationId: 'updateEdgeHost',
         tags,
-        summary: 'What a host is, replaced as a whole; hosts send it when it has changed',
+        summary: 'The facts of a host, replaced as a whole; hosts send them at a change',
         params: Params,
         body: EdgeHostFacts,
         response: { 204: NoContent, ...errorReplies(400, 401, 403, 404) },

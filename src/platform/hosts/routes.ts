@@ -88,7 +88,7 @@ const resource = ({ params }: { readonly params: unknown }) => ({
   uid: uidOf((params as { readonly uid?: unknown }).uid),
 })
 
-/** What callers may write of a host. */
+/** Fields of a host that callers may write. */
 export const writableOf = ({ uid, labels, annotations, isNextAccepted }: HostRecord): unknown => [
   uid,
   labels,
@@ -184,7 +184,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
           request.auditResource = registered.host
           return shown(registered)
         } catch (error) {
-          // An administrator finds what is in the way in the trail.
+          // An administrator finds the record in the way in the trail.
           if (error instanceof RecordInTheWay) request.auditResource = error.record
           throw error
         }
@@ -260,7 +260,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       schema: {
         operationId: 'listEdgeHostMetadata',
         tags,
-        summary: 'List what a table of the hosts of the scope shows, the newest first',
+        summary: 'List the rows of a table of the hosts of the scope, the newest first',
         querystring: Type.Object({
           ...listParameters(hostMetadataList).properties,
           ...OfType,
@@ -299,7 +299,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
         tags,
         summary: 'A host',
         description:
-          'Operators and administrators see the values of packs, since values may have secrets that are not marked as such; those of sensitive variables are masked for everyone.',
+          'Operators and administrators see the values of packs, since values may have secrets that are not marked as such; values of sensitive variables are masked for everyone.',
         params: Params,
         querystring: ResolveQuery,
         response: { 200: EdgeHostDevice, ...errorReplies(400, 401, 403, 404) },
@@ -364,7 +364,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       schema: {
         operationId: 'deleteEdgeHost',
         tags,
-        summary: 'Remove a host; it is told so at its next login',
+        summary: 'Remove a host; it learns so at its next login',
         params: Params,
         querystring: DeleteQuery,
         response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 409) },

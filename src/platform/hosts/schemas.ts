@@ -25,7 +25,7 @@ const Partition = Type.Object({
   usedSpace: count('GiB.'),
 })
 
-/** What a host is. */
+/** Facts of a host. */
 export const DeviceSpec = Type.Object(
   {
     archType: Type.Optional(Type.Enum(['amd64', 'arm64'])),
@@ -156,7 +156,7 @@ export const EdgeHostRegistration = Type.Object({
 })
 export type EdgeHostRegistration = Static<typeof EdgeHostRegistration>
 
-/** What a host reports of itself after its registration. */
+/** Facts that a host reports after its registration. */
 export const EdgeHostFacts = Type.Object(
   {
     ...fieldsOfReply,
@@ -176,7 +176,7 @@ export const EdgeHostFacts = Type.Object(
       host: Type.Object({
         ...hostOfReply,
         hostAuthToken: text(256, ignored('a host that is registered needs no token')),
-        hostIdentity: Type.Optional(Type.Unknown(ignored('the key stays that of the registration'))),
+        hostIdentity: Type.Optional(Type.Unknown(ignored('the key of the registration stays'))),
         hostUid: Type.Optional(HostUid),
         hostAddress: Type.String({ maxLength: 64 }),
         macAddress: text(64),
@@ -201,7 +201,7 @@ export const EdgeHostMetaUpdate = Type.Object(
     }),
     status: Type.Optional(
       Type.Unknown({
-        description: 'Cannot be changed; health, which changes each minute, is not looked at.',
+        description: 'Cannot be changed; health, which changes each minute, is ignored.',
       }),
     ),
   },
@@ -217,7 +217,7 @@ export const EdgeHostDevice = Type.Object(
     spec: Type.Object({
       clusterProfileTemplates: Type.Optional(
         Type.Array(ClusterTemplate, {
-          description: 'What the cluster of the host runs; of one host only, with resolvePackValues=true.',
+          description: 'Profiles of the cluster of the host; of one host only, with resolvePackValues=true.',
         }),
       ),
       device: DeviceSpec,
@@ -251,7 +251,7 @@ export const EdgeHostDevice = Type.Object(
       packs: Type.Optional({
         ...PacksStatus.properties.packs,
         description:
-          'How far the packs of its cluster are, as the host reports it; of one host only, not in lists.',
+          'Rollout state of the packs of its cluster, as the host reports it; of one host only, not in lists.',
       }),
       isDuplicate: Type.Optional(
         Type.Boolean({
@@ -272,7 +272,7 @@ export const RegisteredEdgeHost = Type.Object(
     metadata: Type.Object({ ...Type.Partial(ObjectMeta).properties, uid: ObjectMeta.properties.uid }),
     spec: Type.Optional(EdgeHostDevice.properties.spec),
     status: Type.Optional(EdgeHostDevice.properties.status),
-    projectName: Type.Optional(Type.String({ description: 'Of its project, to be shown.' })),
+    projectName: Type.Optional(Type.String({ description: 'Name of its project, to be shown.' })),
   },
   { title: 'RegisteredEdgeHost' },
 )
@@ -293,14 +293,16 @@ export const EdgeLoginReply = Type.Object(
   {
     Authorization: Type.String({ description: 'Valid for 15 minutes.' }),
     hostChecksum: Type.Optional(
-      Type.String({ description: 'Of what the platform knows of the host; the host reports if it differs.' }),
+      Type.String({
+        description: 'Checksum of the known facts of the host; the host reports if it differs.',
+      }),
     ),
     generation: Type.Integer({
       description: 'To be stored before the token is used, and to be named at the next login.',
     }),
     projectName: Type.Optional(
       Type.String({
-        description: 'Of the project of the host, for people; absent where it is of the tenant.',
+        description: 'Name of the project of the host, for people; absent where it is of the tenant.',
       }),
     ),
   },

@@ -5,7 +5,7 @@ import { createFindTaken, type FindTaken, labelFilters } from '../names.ts'
 import type { ListResource } from '../../lists/resource.ts'
 import { textColumn, type SqlField, type SqlIndexes, type SqlRow } from '../../lists/sql.ts'
 
-// Columns of which a value may be that of few hosts.
+// Columns with values that may be rare among hosts.
 const filtered = ['architecture', 'os_version', 'memory_mb', 'cpu_cores', 'service_version', 'health_state']
 const all = ['labels', 'os_family', ...filtered]
 
@@ -15,7 +15,7 @@ const indexOf = (column: string) => `
 /**
  * Registration tokens, edge hosts, and the hosts that were removed. Lists are of one scope, so it is the first column of their index. The index
  * has every column that a filter may name, so that a filter that few or nearly all hosts match reads the index alone: the rows are a hundred
- * times as slow, since what hosts report is JSON there. A filter that few hosts match begins with one of the other indexes. The number of
+ * times as slow, since reported facts are JSON there. A filter that few hosts match begins with one of the other indexes. The number of
  * hosts of each scope is kept.
  */
 export const edgeHostTables = `
@@ -81,7 +81,7 @@ export const edgeHostKeys = 'CREATE INDEX edge_host_key ON edge_host (public_key
 /** Whether an operator has set the labels and annotations of a host. */
 export const edgeHostDescribed = 'ALTER TABLE edge_host ADD COLUMN is_described INTEGER NOT NULL DEFAULT 0;'
 
-/** What the platform knows of the logins of a host. */
+/** State of the logins of a host. */
 export interface Generations {
   /** The generation that the last login got; 0 before the first. */
   readonly last: number
@@ -93,7 +93,7 @@ export interface Generations {
   readonly isNextAccepted: boolean
 }
 
-/** What to do with a login. */
+/** Verdict on a login. */
 type GenerationVerdict = { readonly next: number } | 'twice'
 
 /**
@@ -117,7 +117,7 @@ export function judgeGeneration(
 
 type Texts = Readonly<Record<string, string>>
 
-/** What a host reports of itself. */
+/** Facts that a host reports. */
 interface Reported {
   readonly device: DeviceSpec
   readonly hostAddress: string
@@ -143,7 +143,7 @@ export interface HostRecord extends Generations {
   readonly isDescribed: boolean
   readonly createdAt: number
   readonly modifiedAt: number
-  /** Of the last heartbeat; absent before the first one. Written by the heartbeats alone, never by `put`. */
+  /** Health of the last heartbeat; absent before the first one. Written by the heartbeats alone, never by `put`. */
   readonly health?: { readonly at: number } & Required<EdgeHostHealth>
 }
 
@@ -155,7 +155,7 @@ export interface HostStore {
   findByKey(publicKey: string): HostRecord | undefined
   readonly findTaken: FindTaken
   put(host: HostRecord): void
-  /** Keeps the key, so that the host can be told. */
+  /** Keeps the key, so that the host gets HostRemoved. */
   remove(uid: string, now: number): void
   removedKey(uid: string): string | undefined
   readonly counts: ScopeCounts
@@ -269,7 +269,7 @@ export function toHostRecord(columns: Readonly<Record<string, unknown>>): HostRe
 
 // A text field of a name that a filter may name is in the index of the scope; see the migration.
 
-/** What queries of the list of hosts may name. */
+/** Queryable fields of the list of hosts. */
 export const hostList: ListResource<SqlField> = {
   name: 'edge hosts',
   key: 'metadata.uid',
@@ -298,7 +298,7 @@ export const hostList: ListResource<SqlField> = {
   item: EdgeHostDevice,
 }
 
-/** What queries of the metadata of hosts may name: the paths of the list of hosts, of what the index of the scope has. */
+/** Queryable fields of the metadata of hosts: the paths of the list of hosts that are in the index of the scope. */
 export const hostMetadataList: ListResource<SqlField> = {
   ...hostList,
   name: 'metadata of edge hosts',

@@ -190,7 +190,7 @@ export function createKeys(ground: Ground, { findUser, changes }: KeysOptions): 
   }
 }
 
-/** What queries of the list of keys may name. */
+/** Queryable fields of the list of keys. */
 export const keyList: ListResource<MemoryField<KeyRecord>> = {
   name: 'apiKeys',
   key: 'metadata.uid',

@@ -27,7 +27,7 @@ export const apiKeyRoutes: FastifyPluginAsyncTypebox<ApiKeyRoutesOptions> = asyn
   app,
   { keys, listTokens },
 ) => {
-  /** Has the record name what is changed. */
+  /** Has the record name the changed key. */
   function named(request: FastifyRequest): void {
     const { uid } = request.params as { readonly uid: string }
     request.auditResource = { uid, name: keys.get(uid).name }

@@ -9,7 +9,7 @@ import {
   timesOfReply,
 } from '../schemas.ts'
 
-const KeyExpiry = Expiry('When the key ends; at most ten years ahead.')
+const KeyExpiry = Expiry('End of the key; at most ten years ahead.')
 
 const KeyMetadata = Type.Object({
   name: ResourceName,

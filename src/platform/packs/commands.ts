@@ -7,7 +7,7 @@ import { project } from '../commands/options.ts'
 export const packs: Noun = [
   defineCommand({
     name: 'pack list',
-    summary: 'List the packs, those of every project without --project',
+    summary: 'List the packs; without --project, of every project',
     details: 'For example --filter spec.layer=addon, or --filter spec.name=web.',
     options: { project, limit, filter },
     load: onHost(async () => (await import('./commands-manage.ts')).listPacks),

@@ -46,7 +46,7 @@ interface PacksOptions {
   readonly read: Reader['read']
   readonly requireProject: RequireProject
   readonly examinations: Pick<Examinations, 'pack'>
-  /** Those of packs and profiles together. */
+  /** Uploads of packs and profiles together. */
   readonly uploads: Pick<RunningUploads, 'run'>
   readonly settings: PlatformSettings['packs']
   /** Names of the profiles that use a pack, and of the clusters that were made of it. */
@@ -80,7 +80,7 @@ export interface Packs {
   has(pack: Pick<PackRecord, 'uid'>): boolean
   /** The folder with the files of a pack, for `definition build`. */
   folderOf(pack: Pick<PackRecord, 'uid'>): string
-  /** Names of what keeps a project from being deleted. */
+  /** Names of resources that block the deletion of a project. */
   usesOfProject(projectUid: string): readonly string[]
 }
 
@@ -193,7 +193,7 @@ export interface PackParts {
   readonly packs: Packs
   readonly profiles: Profiles
   readonly examinations: Examinations
-  /** Names of what keeps a project from being deleted. */
+  /** Names of resources that block the deletion of a project. */
   usesOf(projectUid: string): readonly string[]
   stop(): Promise<void>
 }

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { ObjectMeta } from '../schemas.ts'
 
 const text = (description: string) => Type.String({ description })
-/** Layer and type of a pack in a profile: those of an export may be others, and are shown as they are. */
+/** Layer and type of a pack in a profile: an export may have others, which are shown as they are. */
 export const PackLayer = text('kernel, os, k8s, cni, csi or addon; empty where the profile names none.')
 export const PackType = text('spectro, helm, manifest or oci.')
 export const ProfileType = text('cluster, infra, add-on or system.')

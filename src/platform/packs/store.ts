@@ -26,7 +26,7 @@ export const packTables = `
   CREATE UNIQUE INDEX pack_name ON pack (project_uid, name, version);${scopeCountsOf('pack')}
 `
 
-/** What lists show of a pack, and no query names. */
+/** Fields of a pack that lists show and no query names. */
 type More = Pick<ExaminedPack, 'addonSubType' | 'group' | 'eol' | 'cloudTypes' | 'annotations' | 'manifests'>
 
 /** A pack as it is stored; it never changes. */
@@ -47,7 +47,7 @@ export interface PackStore {
   uids(): readonly string[]
   add(pack: PackRecord): void
   remove(uid: string): void
-  /** How much the packs of a scope take. */
+  /** Bytes of the packs of a scope. */
   bytesIn(projectUid: string): number
   readonly counts: ScopeCounts
 }
@@ -103,7 +103,7 @@ export function toPackRecord(row: Readonly<Record<string, unknown>>): PackRecord
   }
 }
 
-/** What queries of the list of packs may name. */
+/** Queryable fields of the list of packs. */
 export const packList: ListResource<SqlField> = {
   name: 'packs',
   key: 'metadata.uid',

@@ -132,7 +132,7 @@ export async function deleteProfile({
   return undefined
 }
 
-// What the platform accepts.
+// The limit of the platform.
 const largestProfile = 33_554_432
 // The largest profile is examined on a slow machine.
 const examineMs = 400_000

@@ -7,7 +7,7 @@ import { project } from '../commands/options.ts'
 export const profiles: Noun = [
   defineCommand({
     name: 'profile list',
-    summary: 'List the cluster profiles, those of every project without --project',
+    summary: 'List the cluster profiles; without --project, of every project',
     details: 'For example --filter status.isPublished=true.',
     options: { project, limit, filter },
     load: onHost(async () => (await import('./commands-manage.ts')).listProfiles),
@@ -50,7 +50,7 @@ export const profiles: Noun = [
       project,
       'set-from': {
         value: 'FILE',
-        summary: 'Replace all variables by those of this file, JSON; - is standard input.',
+        summary: 'Replace all variables by the ones of this file, JSON; - is standard input.',
         completes: 'file',
       },
     },

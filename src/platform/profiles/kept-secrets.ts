@@ -31,7 +31,7 @@ export function restoreSecrets(given: readonly Variable[], { stored, shown }: St
     const before = stored[at]
     const seen = shown[at]
     const placeBefore = createPlaces(variable.options ?? [], seen?.options ?? [])
-    // What is not sensitive may consist of stars.
+    // A value that is not sensitive may consist of stars.
     const mayBeRestored = variable.isSensitive === true || before?.isSensitive !== true
     const restore: Restore = (text, from, was, field) => {
       if (text === undefined || !isMask(text)) return text

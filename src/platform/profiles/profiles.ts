@@ -54,7 +54,7 @@ export interface ProfilesOptions {
   readonly read: Reader['read']
   readonly requireProject: RequireProject
   readonly examinations: Pick<Examinations, 'profile'>
-  /** Those of packs and profiles together. */
+  /** Uploads of packs and profiles together. */
   readonly uploads: Pick<RunningUploads, 'run'>
   readonly settings: Pick<PlatformSettings['packs'], 'reserveBytes' | 'scopeLimitBytes'>
   /** Seals variables; their defaults may be secret. */
@@ -89,7 +89,7 @@ export interface Profiles {
   inScope(projectUid: string): SqlCondition
   /** @throws AppError NotFound for a profile of another scope too */
   get(uid: string, projectUid: string): ProfileRecord
-  /** What the audit trail compares of a profile. @throws AppError NotFound */
+  /** A profile as the audit trail compares it. @throws AppError NotFound */
   compared(uid: string, projectUid: string): Compared
   /** The reply about one profile, JSON. @param withValues whether its packs have their values. @throws AppError NotFound */
   open(uid: string, projectUid: string, withValues: boolean): Readable
@@ -112,13 +112,13 @@ export interface Profiles {
   remove(uid: string, projectUid: string, requireMatch?: () => void): Promise<void>
   /** The profile with this uid, of the project or of the tenant. */
   findUsable(uid: string, projectUid: string): ProfileRecord | undefined
-  /** What the definition of a cluster is built of; with its sensitive values. @throws AppError SecretReplaced */
+  /** Source for the definition of a cluster; with its sensitive values. @throws AppError SecretReplaced */
   sourceOf(profile: ProfileRecord): ProfileSource
   /** For each pack of a profile the one that it means now: of its project, otherwise of the tenant; the newest where several fit its tag. */
   packsOf(profile: ProfileHead): readonly (PackRecord | undefined)[]
   /** Names of the profiles that use a pack. */
   usesOfPack(pack: PackRecord): readonly string[]
-  /** Names of what keeps a project from being deleted. */
+  /** Names of resources that block the deletion of a project. */
   usesOfProject(projectUid: string): readonly string[]
 }
 
@@ -173,10 +173,10 @@ export function createProfiles(options: ProfilesOptions): Profiles {
       throw nameTaken(platformErrors.ProfileExists, 'cluster profile', { name, taken }, 'in this scope')
   }
 
-  // By the uid of a folder: what is in one never changes.
+  // By the uid of a folder, whose content never changes.
   const sizes = new Map<string, number>()
 
-  /** Learns what a staged folder takes, and the others of its scope, for `writeRow`. */
+  /** Measures a staged folder, and the others of its scope, for `writeRow`. */
   async function measure(staged: Staged, projectUid: string): Promise<void> {
     sizes.set(staged.uid, await bytesIn(staged.folder))
     for (const { filesUid } of store.bytesIn(projectUid))
@@ -416,10 +416,10 @@ export function createProfiles(options: ProfilesOptions): Profiles {
   }
 }
 
-// What a slow reader of a reply keeps in memory.
+// Memory that a slow reader of a reply holds.
 const pieceBytes = 65_536
 
-/** Of the files in a folder; 0 where a restored backup has none. */
+/** Bytes of the files in a folder; 0 where a restored backup has none. */
 async function bytesIn(folder: string): Promise<number> {
   const names = await readdir(folder).catch(() => [])
   let bytes = 0

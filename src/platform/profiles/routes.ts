@@ -90,7 +90,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
             tags,
             summary: 'Import a cluster profile as a platform exports it, JSON or YAML',
             description:
-              'What edgehostctl definition build takes, up to 16 MiB as JSON; what is sent has at most 32 MiB. Only the form is checked, misspelt fields too: the validation of a cluster runs the rules. A name with a version exists once in its scope. The uid of the export is replaced.',
+              'A profile as edgehostctl definition build takes it, up to 16 MiB as JSON; the body has at most 32 MiB. Only the form is checked, misspelt fields too: the validation of a cluster runs the rules. A name with a version exists once in its scope. The uid of the export is replaced.',
             querystring: ImportQuery,
             consumes: ['application/json', ...yamlTypes],
             body: ClusterProfileImportEntity,
@@ -146,7 +146,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         tags,
         summary: 'A cluster profile',
         description:
-          'Operators and administrators see the values of its packs, since values may have secrets that are not marked as such. Those of sensitive variables are masked in them. With ofTenant there are no values.',
+          'Operators and administrators see the values of its packs, since values may have secrets that are not marked as such. Values of sensitive variables are masked in them. With ofTenant there are no values.',
         params: Params,
         querystring: Type.Object(OfTenant),
         response: { 200: ClusterProfile, ...errorReplies(400, 401, 403, 404) },
@@ -242,7 +242,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         tags,
         summary: 'Replace the variables of a cluster profile that is not published',
         description:
-          'A mask of a reply that is sent back keeps the stored value; that of an option is found by the label of the option. Variables have at most 1 MiB as JSON, together with the metadata of the profile.',
+          'A mask of a reply that is sent back keeps the stored value; the mask of an option is matched by its label. Variables have at most 1 MiB as JSON, together with the metadata of the profile.',
         params: Params,
         body: Variables,
         response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 409, 503, 507) },

@@ -19,7 +19,7 @@ export const Variable = Type.Object(
       Type.Array(
         Type.Object({
           value: text('The value of the option.'),
-          label: maybe('What is shown; if absent, the value.'),
+          label: maybe('The shown text; if absent, the value.'),
           description: maybe('For people.'),
           default: flag('Whether it is the preselected option.'),
         }),
@@ -30,7 +30,7 @@ export const Variable = Type.Object(
 )
 export type Variable = Static<typeof Variable>
 
-// How many there may be, and how long, follows from the limit of their bytes, which an import has too.
+// Their number and lengths follow from the limit of their bytes, which an import has too.
 export const Variables = Type.Object({ variables: Type.Array(Variable) }, { title: 'Variables' })
 
 /** A profile as it is imported; for the document alone, since it is examined in a process of its own. */
@@ -110,7 +110,7 @@ export const ClusterProfile = Type.Object(
       version: Type.String(),
       versions: Type.Optional(
         Type.Array(Type.Object({ uid: Type.String(), version: Type.String() }), {
-          description: 'Of the profiles of this name in the scope; not in lists.',
+          description: 'Versions of this name in the scope; not in lists.',
         }),
       ),
     }),

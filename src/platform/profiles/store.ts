@@ -45,7 +45,7 @@ export const profileTables = `
 
 type Texts = Readonly<Record<string, string>>
 
-/** What lists show of a profile. Times are milliseconds since 1970. */
+/** A profile as lists show it. Times are milliseconds since 1970. */
 export interface ProfileHead {
   readonly uid: string
   /** Empty for the tenant. */
@@ -57,7 +57,7 @@ export interface ProfileHead {
   readonly type: string
   readonly cloudType: string
   readonly description: string
-  /** Those of the export that are texts. */
+  /** Labels of the export that are texts. */
   readonly labels: Texts
   readonly annotations: Texts
   readonly packs: readonly ExaminedReference[]
@@ -88,7 +88,7 @@ export interface ProfileStore {
   /** The profiles that name a pack, of all scopes. */
   withPack(name: string): readonly ProfileHead[]
   filesUids(): readonly { readonly uid: string; readonly filesUid: string }[]
-  /** For each profile of a scope its folder, and what its texts take in the database. */
+  /** For each profile of a scope its folder, and the size of its texts in the database. */
   bytesIn(projectUid: string): readonly { readonly filesUid: string; readonly rowBytes: number }[]
   add(profile: ProfileRecord): void
   /** Replaces its files, its variables, and the time of its last change. */
@@ -199,7 +199,7 @@ export const toProfileHead = (row: Readonly<Record<string, unknown>>): ProfileHe
   modifiedAt: Number(row.modified_at),
 })
 
-/** What queries of the list of profiles may name. */
+/** Queryable fields of the list of profiles. */
 export const profileList: ListResource<SqlField> = {
   name: 'cluster profiles',
   key: 'metadata.uid',
@@ -222,7 +222,7 @@ export interface UsingCluster {
   readonly projectUid: string
 }
 
-/** What is known of a profile beside its record. */
+/** Facts about a profile beside its record. */
 interface ProfileUses {
   readonly clusters: readonly UsingCluster[]
   /** For each pack the uid that it means now; empty for none. */
@@ -266,7 +266,7 @@ export function toClusterProfile(profile: ProfileHead, { clusters, packUids }: P
   }
 }
 
-/** What the audit trail compares of a profile. Pure. @param stored its variables, with the sensitive values; undefined where they cannot be read */
+/** A profile as the audit trail compares it. Pure. @param stored its variables, with the sensitive values; undefined where they cannot be read */
 export function comparedProfile(profile: ProfileRecord, stored: readonly Variable[] | undefined): Compared {
   const { name, version, type, cloudType, description, labels, annotations, isPublished } = profile
   return {

@@ -17,12 +17,12 @@ export interface ProjectsOptions {
   readonly isUser: (uid: string) => boolean
   /** The role of a user for the tenant. */
   readonly roleOf: (userUid: string) => Role | undefined
-  /** What is still in a project, in words. */
+  /** The remaining resources of a project, in words. */
   readonly usesOf: (uid: string) => readonly string[]
   readonly changes: Pick<CallerChanges, 'rightsChanged'>
 }
 
-/** Who asks: a user by its uid, or root on the local socket without one. */
+/** The caller: a user by its uid, or root on the local socket without one. */
 export interface ProjectReader {
   readonly uid?: string | undefined
 }
@@ -148,7 +148,7 @@ export const toProject = (project: ProjectRecord): Project => ({
   status: { isDisabled: false },
 })
 
-/** What queries of the list of projects may name. */
+/** Queryable fields of the list of projects. */
 export const projectList: ListResource<MemoryField<ProjectRecord>> = {
   name: 'projects',
   key: 'metadata.uid',

@@ -36,7 +36,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
   app,
   { projects, emailOf, listTokens },
 ) => {
-  /** By the names of the users, as the trail says them. */
+  /** Roles by the names of the users, as the trail has them. */
   const rolesByName = (
     users: readonly { readonly userId: string; readonly roles: readonly string[] }[] = [],
   ) => Object.fromEntries(users.map(({ userId, roles }) => [emailOf(userId) ?? userId, roles]))

@@ -30,7 +30,7 @@ export interface ProjectRecord {
 /** The projects in the database. */
 export interface ProjectStore {
   all(): readonly ProjectRecord[]
-  /** Those in which a user has a role. */
+  /** Projects in which a user has a role. */
   allOf(userUid: string): readonly ProjectRecord[]
   find(uid: string): ProjectRecord | undefined
   has(uid: string): boolean

@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { parseTime } from '../../base/time.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 
-/** What a caller has presented, as the guard knows it. */
+/** Credentials of a caller, as the guard knows them. */
 interface Presented {
-  /** Of the user or the host. */
+  /** Uid of the user or the host. */
   readonly uid?: string | undefined
   readonly kind?: 'user' | 'key' | 'host' | undefined
   /** The session of a token, or the uid of a key. */
@@ -12,15 +12,15 @@ interface Presented {
 }
 
 /**
- * Is told what ends requests in flight, when it is in the database. Credentials that expire end none, nor does a token that is exchanged for a
- * new one, or a further login of a host: a long request outlasts them.
+ * Receives changes that end requests in flight, once they are in the database. Credentials that expire end none, nor does a token that is exchanged
+ * for a new one, or a further login of a host: a long request outlasts them.
  */
 export interface CallerChanges {
   /** Users, keys, hosts or tokens are not accepted any more. */
   gone(isGone: (caller: Presented) => boolean): void
   /**
    * Roles were changed, or a project deleted: for each request in flight `authorize` decides again, and the request ends with its refusal. So
-   * the transaction that writes a row only has to look at the signal of its request.
+   * the transaction that writes a row only has to check the signal of its request.
    */
   rightsChanged(): void
 }
@@ -43,7 +43,7 @@ export function createCallerChanges(): CallerChanges & { attach(requests: Reques
   }
 }
 
-/** What a body may contain and may not change. */
+/** Fields that a body may contain and may not change. */
 interface Resource {
   readonly metadata?: {
     readonly name?: string | undefined
@@ -54,7 +54,7 @@ interface Resource {
 }
 
 /**
- * Refuses a body that would change what does not change; a body as a reply gave it is accepted.
+ * Refuses a body that would change a fixed field; a body as a reply gave it is accepted.
  * @param current the resource as it is; without it, it is being created, and may have none of these except its name
  * @throws AppError BadRequest with the path
  */
@@ -84,7 +84,7 @@ type Texts = Readonly<Record<string, string>>
 const most = 64
 
 /**
- * The annotations after a change: those that it does not name stay, and one with an empty value is removed.
+ * The annotations after a change: the ones that it does not name stay, and one with an empty value is removed.
  * @throws AppError BadRequest for more than 64 of them together
  */
 export function changedAnnotations(before: Texts, given: Texts = {}): Texts {

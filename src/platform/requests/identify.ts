@@ -13,7 +13,7 @@ import type { HostRecord } from '../hosts/store.ts'
 import type { Keys } from '../keys/keys.ts'
 import { highest, type SignedIn, type UserParts } from '../users/users.ts'
 
-/** On whose behalf a request is examined; the examination ends with the session or the connection. */
+/** The caller of an examination; the examination ends with the session or the connection. */
 export const examinationCallerOf = (request: FastifyRequest, reply: FastifyReply): ExaminationCaller => ({
   projectUid: scopeOf(request),
   name: callerOf(request).userName,
@@ -62,7 +62,7 @@ export function ownUid(request: FastifyRequest): string {
 
 const toCaller = ({ email, uid, role }: SignedIn, kind: 'user' | 'key', sessionUid: string): Caller => ({
   ...{ userName: email, uid, kind, sessionUid },
-  // That for the tenant; `createAuthorize` refuses a user who has none.
+  // The role for the tenant; `createAuthorize` refuses a user who has none.
   role: role ?? 'viewer',
 })
 
@@ -79,7 +79,7 @@ export const refuseKeys: onRequestHookHandler = (request, _reply, done) => {
 type RolesOfUsers = readonly { readonly userId: string; readonly roles: readonly string[] }[]
 
 /**
- * Refuses a key that makes administrators, or changes the roles of its own user: what it would give outlives the key.
+ * Refuses a key that makes administrators, or changes the roles of its own user: such roles would outlive the key.
  * @throws AppError Forbidden
  */
 export function refuseRolesByKey(request: FastifyRequest, before: RolesOfUsers, after: RolesOfUsers): void {

@@ -5,7 +5,7 @@ const at = (requestsPerSecond: number, paths: readonly string[]): RateRow[] =>
   paths.map((path) => ({ path, requestsPerSecond, burst }))
 
 /**
- * How many requests a second an address may send to a path and to what is below it; the longest row counts. Rows whose routes are not there
+ * Requests a second that an address may send to a path and below it; the longest row counts. Rows whose routes are not there
  * yet are a part of the published table too. Paths in no row share the rate of `api.rateLimits`.
  */
 export const rateRows: readonly RateRow[] = [

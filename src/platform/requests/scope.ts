@@ -6,7 +6,7 @@ import { refusedField } from '../../errors/refused-field.ts'
 
 const ProjectUid = Type.Optional(Type.String({ description: 'The project; also as a header.' }))
 
-/** A query that admits no names but these: with a misspelt one, what it asks for would not be done. */
+/** A query that admits no names but these: a misspelt one would have no effect. */
 export const onlyOf = <Properties extends TProperties>(properties: Properties) =>
   Type.Object({ ...properties, ProjectUid }, { additionalProperties: false })
 
@@ -16,12 +16,12 @@ export const commonParameters = ['ProjectUid']
 /** The project of a request that the guard has accepted; empty for the tenant. */
 export const scopeOf = (request: FastifyRequest): string => namedProject(request) ?? ''
 
-/** The parameter of reads by which users with roles in a project alone see what the project may use of the tenant. */
+/** The parameter of reads by which users with roles in a project alone see the items of the tenant that the project may use. */
 export const OfTenant = {
   ofTenant: Type.Optional(
     Type.Boolean({
       default: false,
-      description: 'What the tenant has for all projects, instead of what the project has.',
+      description: 'The items of the tenant for all projects, instead of the ones of the project.',
     }),
   ),
 }

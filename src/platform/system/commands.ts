@@ -32,7 +32,7 @@ export const backup: Noun = [
   defineCommand({
     name: 'restore',
     arguments: ['FILE'],
-    summary: 'Replace the platform of this machine by that of a backup',
+    summary: 'Replace the platform of this machine by the one of a backup',
     details:
       'Needs root, and a platform that does not run: systemctl stop edgeplatformd.socket edgeplatformd.service. The whole file is checked before anything is changed; the former state is put aside, and its folder is named.',
     options: { ...passphrase, yes },
@@ -41,7 +41,7 @@ export const backup: Noun = [
   }),
   defineCommand({
     name: 'recover',
-    summary: 'Take over what can still be read of a damaged state, where there is no backup',
+    summary: 'Take over the readable part of a damaged state, where there is no backup',
     details:
       'Needs root, and a platform that does not run: systemctl stop edgeplatformd.socket edgeplatformd.service. Rows of the database that cannot be read are missing afterwards; where the secret or the certificate is damaged, a new one is made. The former state is put aside whole, and its folder is named. With a backup, restore it instead.',
     options: { yes },
@@ -60,7 +60,7 @@ export const backup: Noun = [
 export const secret: Noun = [
   defineCommand({
     name: 'secret change',
-    summary: 'Replace the secret of the platform, and seal anew what is sealed with it',
+    summary: 'Replace the secret of the platform, and reseal the data sealed with it',
     details:
       'Needs root, and a platform that does not run: systemctl stop edgeplatformd.socket edgeplatformd.service. For a secret that someone may have read: all tokens end, users log in again, hosts do so by themselves. API keys and registration tokens stay. If it was interrupted, run it again.',
     options: { yes },

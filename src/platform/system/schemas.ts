@@ -1,10 +1,10 @@
 import { Type, type Static } from 'typebox'
 
-/** What `GET /v1/system/status` answers: the state of the platform. */
+/** Reply of `GET /v1/system/status`: the state of the platform. */
 export const PlatformStatus = Type.Object(
   {
     version: Type.String({ description: 'Version of the platform.' }),
-    startTimestamp: Type.String({ format: 'date-time', description: 'When the platform started.' }),
+    startTimestamp: Type.String({ format: 'date-time', description: 'Start of the platform.' }),
     uptimeSeconds: Type.Integer({
       minimum: 0,
       description: 'Time since the start, regardless of changes of the clock.',

@@ -18,7 +18,7 @@ import { notWhole } from './whole-state.ts'
 interface SealedColumn {
   readonly table: string
   readonly column: string
-  /** Of the key; it never changes. */
+  /** Purpose of the key; it never changes. */
   readonly purpose: string
 }
 
@@ -35,7 +35,7 @@ export const sealedColumns = {
   kubeconfigs: { table: 'cluster', column: 'kubeconfig', purpose: 'kubeconfigs of clusters' },
 } as const satisfies Readonly<Record<string, SealedColumn>>
 
-/** What seals the texts of a column. */
+/** The seal of the texts of a column. */
 export const sealOf = (secrets: Secrets, { purpose }: SealedColumn): Seal =>
   createSeal(secrets.derive(purpose))
 
@@ -49,17 +49,17 @@ interface ChangeOptions {
   readonly log: Logger
 }
 
-/** What a change has done. */
+/** Result of a change. */
 interface SecretChange {
-  /** How many texts are sealed with the new secret. */
+  /** Number of texts sealed with the new secret. */
   readonly sealed: number
-  /** How many could not be read with the former one either, and stay as they are. */
+  /** Number of texts unreadable with the former one too, which stay as they are. */
   readonly unreadable: number
 }
 
 /**
- * Replaces the secret of the state folder, and seals anew what is sealed with it. An interruption loses nothing: the new secret is on the disk
- * first, and the same call finishes what was begun.
+ * Replaces the secret of the state folder, and reseals the data sealed with it. An interruption loses nothing: the new secret is on the disk
+ * first, and the same call finishes the change.
  * @throws StateInUse while the platform runs, StartError without a state or with a damaged one, and the system's error
  */
 export async function changeSecret({
@@ -148,7 +148,7 @@ function sealAnew(database: Database, before: Secrets, after: Secrets): SecretCh
         const { sealed } = read.get(uid) as { readonly sealed: Uint8Array }
         const text = former.open(sealed)
         if (text !== undefined) write.run(next.seal(text), uid)
-        // What an interrupted change has sealed already can be read with the new one.
+        // A text that an interrupted change has resealed can be read with the new one.
         const isReadable = text !== undefined || next.open(sealed) !== undefined
         done[isReadable ? 'sealed' : 'unreadable'] += 1
       }

@@ -5,7 +5,7 @@ import type { Clock } from '../../system/clock.ts'
 import { hostname, networkInterfaces } from 'node:os'
 import type { Job } from '../../root/room.ts'
 
-/** What is there once: the tenant of this platform. */
+/** The one tenant of this platform. */
 export const tenantTables = `
   CREATE TABLE tenant (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -17,7 +17,7 @@ export const tenantTables = `
 /** The tenant: all that one platform manages. */
 export interface Tenant {
   readonly uid: string
-  /** Audit records of what was created, to be recorded once there is a trail. */
+  /** Audit records of the creation, to be recorded once there is a trail. */
   readonly auditEntries: readonly SystemEntry[]
 }
 
@@ -56,7 +56,7 @@ interface OwnNamesOptions {
 /** The names of this machine, for the certificate. */
 interface OwnNames {
   hostName(): string
-  /** Addresses at which others may reach this machine; not those of the loopback. */
+  /** Addresses at which others may reach this machine; not the loopback. */
   addresses(): readonly string[]
   /** Registers a listener, called when a name or an address has changed. */
   onNamesChange(listener: () => void): void

@@ -13,7 +13,7 @@ const keptFolders = ['packs', 'profiles', 'clusters']
 /**
  * The error for a state that is not whole. A platform does not begin anew by itself, unlike a host, which has to answer: its users, projects
  * and hosts would be gone without a word, and the next backup would be of nothing.
- * @param problem what is damaged or missing
+ * @param problem the damage or the missing part
  */
 export const notWhole = (problem: string): StartRefused =>
   new StartRefused(
@@ -35,7 +35,7 @@ export async function hasKeptFolders(stateDirectory: string): Promise<boolean> {
   return false
 }
 
-/** What is wrong where the platform has made a private key, and it is gone: hosts have pinned its certificate. A recovery may leave it out. */
+/** The problem of a private key that the platform has made and that is gone: hosts have pinned its certificate. A recovery may leave it out. */
 export async function findLostKey(stateDirectory: string): Promise<string | undefined> {
   const file = join(stateDirectory, 'tls', 'key.pem')
   const isExpected = !(await isThere(join(stateDirectory, noteName)))

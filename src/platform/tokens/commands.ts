@@ -19,7 +19,7 @@ export const tokens: Noun = [
     options: {
       project,
       expiry,
-      'maximum-hosts': { value: 'N', summary: 'How many hosts may use it; 0, the default, is any number.' },
+      'maximum-hosts': { value: 'N', summary: 'Number of hosts that may use it; 0, the default, is any.' },
     },
     load: onHost(async () => (await import('./commands-manage.ts')).createToken),
   }),

@@ -31,7 +31,7 @@ export const registrationTokenRoutes: FastifyPluginAsyncTypebox<RegistrationToke
   app,
   { tokens, listTokens },
 ) => {
-  /** Has the record name what is changed. */
+  /** Has the record name the changed token. */
   function named(request: FastifyRequest): void {
     const { uid } = request.params as { readonly uid: string }
     request.auditResource = { uid, name: tokens.get(uid).name }

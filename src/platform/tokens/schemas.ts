@@ -22,12 +22,12 @@ const MaximumHosts = Type.Optional(
   Type.Integer({
     minimum: 0,
     maximum: 1_000_000,
-    description: 'How many hosts may use it; 0 is any number.',
+    description: 'Number of hosts that may use it; 0 is any.',
   }),
 )
 const ProjectUid = Type.Optional(
   Type.Union([Uid, Type.Literal('')], {
-    description: 'Where hosts are registered; empty is the tenant itself.',
+    description: 'Project of the hosts; empty is the tenant itself.',
   }),
 )
 // A token for hosts of the tenant is not what a client means that sends the project in the field of replies.
@@ -44,7 +44,7 @@ export const EdgeTokenEntity = Type.Object({
     Type.Object({
       defaultProjectUid: ProjectUid,
       defaultProject: ProjectOfReply,
-      expiry: Type.Optional(Expiry('When it ends; in seven days by default, at most ten years ahead.')),
+      expiry: Type.Optional(Expiry('End of the token; in seven days by default, at most ten years ahead.')),
       maximumHosts: MaximumHosts,
     }),
   ),
@@ -58,7 +58,7 @@ export const EdgeTokenUpdate = Type.Object({
     Type.Object({
       defaultProjectUid: ProjectUid,
       defaultProject: ProjectOfReply,
-      expiry: Type.Optional(Expiry('When it ends; at most ten years ahead.')),
+      expiry: Type.Optional(Expiry('End of the token; at most ten years ahead.')),
       maximumHosts: MaximumHosts,
     }),
   ),

@@ -16,11 +16,11 @@ import { EdgeToken, type EdgeTokenEntity, type EdgeTokenUpdate } from './schemas
 
 /** A registration token as it is stored. */
 interface TokenRecord extends SecretRecord {
-  /** Where its hosts are registered; empty is the tenant. */
+  /** Project of its hosts; empty is the tenant. */
   readonly projectUid: string
   /** 0 is any number. */
   readonly maximumHosts: number
-  /** How many were registered with it. */
+  /** Number of hosts registered with it. */
   readonly hosts: number
 }
 
@@ -76,7 +76,7 @@ export function createRegistrationTokens(options: RegistrationTokensOptions): Re
     return found
   }
 
-  /** The project that a request names. @param before what it is without a name */
+  /** The project that a request names. @param before the project without a name */
   function projectFor(
     { defaultProjectUid: uid, defaultProject }: NonNullable<EdgeTokenUpdate['spec']>,
     before: string,
@@ -171,7 +171,7 @@ export function createRegistrationTokens(options: RegistrationTokensOptions): Re
 
 const hashOf = (token: string) => hash('sha256', token, 'hex')
 
-/** What queries of the list of registration tokens may name. */
+/** Queryable fields of the list of registration tokens. */
 export const tokenList: ListResource<MemoryField<TokenRecord>> = {
   name: 'registration tokens',
   key: 'metadata.uid',

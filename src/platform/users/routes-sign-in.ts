@@ -25,7 +25,7 @@ function nameActor(
   request.auditActorUid = uid
 }
 
-/** What a request tells a check of its password. */
+/** Origin of a request, for the check of its password. */
 const origin = (request: FastifyRequest) => ({
   address: request.peer.address,
   ref: request.id,
@@ -36,7 +36,7 @@ const origin = (request: FastifyRequest) => ({
   hasOwnRecord: () => request.hasOwnRecord(),
 })
 
-/** Why records of sign-in say no more. */
+/** Reason for the short records of sign-in. */
 const changes = 'the record names the user; passwords, links and tokens are secrets'
 
 const noCookie =

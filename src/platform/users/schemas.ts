@@ -7,7 +7,7 @@ export const RoleUid = Type.Enum(['admin', 'operator', 'viewer'], {
   description: 'viewer reads, operator does the daily work, admin does everything.',
 })
 
-/** RFC 5321 allows more than any plant uses; what a terminal cannot show is refused. */
+/** RFC 5321 allows more than any plant uses; characters that a terminal cannot show are refused. */
 export const EmailAddress = Type.String({
   pattern: "^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9]([A-Za-z0-9.-]{0,188}[A-Za-z0-9])?$",
   accepts: 'an e-mail address, for example you@plant.example',

@@ -59,7 +59,7 @@ export function createPasswordLinks({
 
 const hashOf = (token: string) => hash('sha256', token, 'hex')
 
-/** What a token of a user says. */
+/** Claims of a token of a user. */
 interface UserClaims {
   /** Uid of the user. */
   readonly sub: string
@@ -77,7 +77,7 @@ interface UserTokens {
   make(uid: string, generation: number, session?: string): string
   /** @returns undefined for a token that is altered, expired, revoked, or from a time that is yet to come */
   read(token: string): UserClaims | undefined
-  /** Ends a token; what is no valid token is left alone. @returns what the token said, if it was valid */
+  /** Ends a token; an invalid one is ignored. @returns the claims of a valid one */
   revoke(token: string): UserClaims | undefined
   /** Forgets revoked tokens that have expired long ago. */
   sweep(): void
@@ -110,7 +110,7 @@ export async function createUserTokens({
   await app.register(jwt, {
     secret: key,
     sign: { algorithm: 'HS256' },
-    // The times are compared here, since this clock is that of the tests too.
+    // The times are compared here, since the tests set this clock.
     verify: {
       algorithms: ['HS256'],
       cache: false,
@@ -124,7 +124,7 @@ export async function createUserTokens({
   const sweep = sql.prepare('DELETE FROM revoked_token WHERE expires_at <= ?')
 
   /**
-   * When each token was revoked, by the monotonic clock; the oldest first. A clock that is far ahead has the sweep forget tokens that
+   * Time at which each token was revoked, by the monotonic clock; the oldest first. A clock that is far ahead has the sweep forget tokens that
    * have not expired.
    */
   const justRevoked = new Map<string, number>()
@@ -197,7 +197,7 @@ interface SignInOptions {
   readonly anonymousLog: Lines
 }
 
-/** Where a request comes from, and what it tells meanwhile. */
+/** Origin of a request, and its callbacks. */
 interface SignInRequest {
   readonly email: string
   readonly password: string
@@ -218,7 +218,7 @@ export interface SignIn {
   authenticate(request: SignInRequest): Promise<string>
   /** Makes a new token for one that is still valid; the old one ends, its session does not. @throws AppError Unauthenticated */
   refresh(token: string): { readonly token: string; readonly user: UserRecord }
-  /** Ends a token and its session; what is no valid token is left alone. */
+  /** Ends a token and its session; an invalid one is ignored. */
   end(token: string): void
   /** Sets a password by a link. @throws AppError LinkRefused, BadRequest, TooManyPasswords */
   activate(token: string, password: string, address: string): Promise<UserRecord>
@@ -343,7 +343,7 @@ export function createSignIn(options: SignInOptions): SignIn {
 }
 
 /**
- * Refuses what is guessed first. The length is that of the schema; passwords that are set already stay.
+ * Refuses passwords that are guessed first. The schema has the length; passwords that are set already stay.
  * @throws AppError BadRequest
  */
 function requireGoodPassword(field: string, password: string, user: UserRecord): void {

@@ -70,7 +70,7 @@ export interface UserStore {
   find(uid: string): UserRecord | undefined
   /** Upper and lower case are the same. */
   findByEmail(email: string): UserRecord | undefined
-  /** Of a link that ends after `from`, and not after `until`. */
+  /** The user of a link that ends after `from`, and not after `until`. */
   findByLink(linkHash: string, from: number, until: number): UserRecord | undefined
   /** @throws AppError LimitReached */
   create(user: NewUser): void
@@ -82,7 +82,7 @@ export interface UserStore {
   setPassword(uid: string, password: string, now: number): void
   noteReset(uid: string, now: number): void
   noteSignIn(uid: string, now: number): void
-  /** How many users other than this one have the role of an administrator for the tenant. */
+  /** Number of users other than this one with the role of an administrator for the tenant. */
   otherAdministrators(uid: string): number
 }
 
@@ -187,7 +187,7 @@ const toRecord = (row: Row): UserRecord => ({
   roles: JSON.parse(row.roles) as Role[],
 })
 
-/** What queries of the list of users may name. */
+/** Queryable fields of the list of users. */
 export const userList: ListResource<MemoryField<UserRecord>> = {
   name: 'users',
   key: 'metadata.uid',

@@ -137,7 +137,7 @@ export const toUser = (user: UserRecord, activationLink?: string): User => ({
 interface UserPartsOptions {
   /** The beginning of a link: `https://platform.plant.example`. */
   readonly origin: () => string
-  /** The default is that of `PasswordHashesOptions`. */
+  /** The default is the one of `PasswordHashesOptions`. */
   readonly passwordCost: HashCost | undefined
   readonly changes: CallerChanges
 }

@@ -8,7 +8,7 @@ import { exchange } from '../../../outgoing/exchange.ts'
 import { ForeignReply, NoReply, ReplyTooLong } from '../../../outgoing/failures.ts'
 import { platformErrors } from '../../codes.ts'
 
-// What a cloud sends may be anything.
+// Data from a cloud may be anything.
 
 /** The objects of an array; none for anything else. */
 export const objectsIn = (value: unknown): readonly JsonObject[] =>
@@ -41,7 +41,7 @@ interface CloudRequest {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON. */
   readonly body?: object
-  /** How many bytes a reply may have. */
+  /** Largest reply, in bytes. */
   readonly longest: number
   readonly signal: AbortSignal
 }
@@ -49,7 +49,7 @@ interface CloudRequest {
 interface CloudReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** Of a success an object; undefined for a reply without one. */
+  /** The object of a success; undefined for a reply without one. */
   readonly body: JsonObject | undefined
 }
 
@@ -66,9 +66,9 @@ const connectMs = 5_000
 // Pools are read at the same time, each over one connection: those that are slow must not keep another one waiting. What the catalogue leads to
 // may be another server at each login, so that idle connections are not kept for longer than from one read of a pool to the next.
 const connections = { most: 512, idleMs: 30_000 }
-// Of all replies that are being received. They are outside of the heap.
+// Limit of all replies that are being received. They are outside of the heap.
 const mostBytes = 67_108_864
-// Of a reply. A page of servers has some ten thousand, one of ports twenty thousand. They are parsed at once, and take up to 200 bytes each.
+// Limit of a reply. A page of servers has some ten thousand, one of ports twenty thousand. They are parsed at once, and take up to 200 bytes each.
 const mostValues = 50_000
 
 /** @param trust who may have signed the certificates of all services */
@@ -145,7 +145,7 @@ export const unavailable = (message: string, cause?: unknown) =>
     ...(cause === undefined ? {} : { cause }),
   })
 
-/** For a reply that is neither a success nor one that says what is wrong with the request. */
+/** The error for a reply that is neither a success nor a refusal of the request. */
 export const unusable = (service: string, { status }: Pick<CloudReply, 'status'>) =>
   unavailable(`${service} answers with status ${status}`)
 
@@ -161,20 +161,20 @@ function reasonOf(error: unknown): string {
 export interface PagedList {
   /** For messages: `Nova`. */
   readonly service: string
-  /** With all parameters but those of pages. */
+  /** With all parameters but the paging ones. */
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
-  /** Of a reply: the items. The links to other pages are in the one with `_links` behind its name. */
+  /** Key of the items in a reply. The links to other pages are in the one with `_links` behind its name. */
   readonly member: 'servers' | 'ports'
-  /** How many items are asked for at once; fewer where the page would be too long. */
+  /** Items of one request; fewer where the page would be too long. */
   readonly pageSize: number
-  /** How many items there may be. */
+  /** Largest number of items. */
   readonly most: number
-  /** How many bytes a page may have. */
+  /** Largest page, in bytes. */
   readonly longest: number
 }
 
-/** What has the id that the service gives it. */
+/** An item with the id that the service gives it. */
 type Identified = JsonObject & { readonly id: string }
 
 /** Takes the items of a list, page by page. */
@@ -190,7 +190,7 @@ export class TokenRefused extends Error {
 
 const mostBeginnings = 3
 const smallestPage = 5
-// A UUID has 36 characters. What has a longer id is left out.
+// A UUID has 36 characters. An item with a longer id is left out.
 const longestId = 255
 
 /**
@@ -255,7 +255,7 @@ async function readPage(
   const reply = await http.ask({ service, method: 'GET', url, headers, longest, signal })
   requireRight(service, reply)
   const { status, body } = reply
-  // Nova says the first, Neutron the second.
+  // Nova answers the first, Neutron the second.
   if (marker !== undefined && (status === 400 || status === 404)) return undefined
   if (status === 406)
     throw unavailable(`${service} does not know the version of its interface that is needed`)
@@ -270,7 +270,7 @@ async function readPage(
   return { items, hasNext, last }
 }
 
-/** Whether it has an id that was not seen before; it is then. */
+/** Whether the id of an item is new; it is then recorded. */
 function isNew({ id }: JsonObject, seen: Set<string>): boolean {
   if (typeof id !== 'string' || id.length > longestId || seen.has(id)) return false
   seen.add(id)

@@ -12,7 +12,7 @@ const longestUrl = 2_048
 
 /**
  * The URL of a service in the catalogue of a token, without a slash at its end. Pure.
- * @param catalogue as Keystone gives it; of it nothing is known
+ * @param catalogue as Keystone gives it, unchecked
  * @returns undefined where the service has no such endpoint
  * @throws AppError CloudUnavailable for an endpoint that is not HTTPS or is too long, and where only a region would tell which endpoint is meant
  */
@@ -45,7 +45,7 @@ export interface CloudCredentials {
   readonly secretKey: string
 }
 
-/** What requests to the services of a cloud need. */
+/** Session for requests to the services of a cloud. */
 export interface CloudSession {
   readonly token: string
   /** The project of the application credential. */
@@ -160,7 +160,7 @@ const keyOf = ({ secretId, secretKey }: CloudCredentials) =>
     .update(JSON.stringify([secretId, secretKey]))
     .digest('base64')
 
-/** How long a token lasts, in milliseconds, by the clock of the cloud alone; 0 where it does not say. */
+/** Lifetime of a token, in milliseconds, by the clock of the cloud alone; 0 where it does not say. */
 function lifetimeOf({ issued_at: from, expires_at: until }: JsonObject): number {
   const lifetime = Date.parse(String(until)) - Date.parse(String(from))
   return Number.isFinite(lifetime) ? lifetime : 0

@@ -76,16 +76,16 @@ async function readPorts(
 
 type Status = Machine['status']
 
-/** What Nova says of the state of a server. */
+/** State of a server, as Nova reports it. */
 interface NovaState {
   readonly status: string
-  /** What Nova does with it at the moment; empty for nothing. */
+  /** Current task of Nova with it; empty for none. */
   readonly task: string
-  /** Why it failed; empty where Nova does not say. */
+  /** Reason of a failure; empty where Nova gives none. */
   readonly fault: string
 }
 
-// What is done with a server that is there: it counts as running meanwhile.
+// Work on a server that is there: it counts as running meanwhile.
 const maintenance: Readonly<Record<string, string>> = {
   REBOOT: 'The server is being restarted in order.',
   HARD_REBOOT: 'The server is being switched off and on again.',
@@ -139,7 +139,7 @@ interface Card {
 
 /**
  * A server of Nova as a machine, of which each text and each list is bounded. What Nova leaves out, as it does for a server of a part of the cloud that is down, is empty. Pure.
- * @param ports those of the server; empty where the cloud has no Neutron
+ * @param ports of the server; empty where the cloud has no Neutron
  */
 export function toMachine(server: JsonObject, ports: readonly Port[]): Machine {
   const { image, flavor, fault } = server
@@ -175,12 +175,12 @@ export function toMachine(server: JsonObject, ports: readonly Port[]): Machine {
       ...(first === undefined ? {} : { vpcId: first.networkId }),
       ...(zone === '' ? {} : { zoneId: zone }),
     },
-    // Nova does not know whether what runs in a server is well.
+    // Nova does not know the health of the workload of a server.
     status: { health: { conditions, state: '' }, ...state },
   }
 }
 
-/** By hardware address, in the order in which Nova names them, which is that of the server; then those that only Neutron knows. */
+/** Cards by hardware address, in the order of Nova, which is the server's; then the ones that only Neutron knows. */
 function cardsOf({ addresses }: JsonObject, ports: readonly Port[]): ReadonlyMap<string, Card> {
   const cards = new Map<string, Card>()
   const cardOf = (mac: string): Card => {
@@ -224,7 +224,7 @@ const mostServers = 10_000
 interface ServersRequest {
   readonly session: Pick<CloudSession, 'token' | 'compute'>
   readonly tags: readonly string[]
-  /** Of all servers of the project, by their id. */
+  /** Ports of all servers of the project, by server id. */
   readonly ports: ReadonlyMap<string, readonly Port[]>
 }
 
