@@ -4,7 +4,7 @@ import { absolutePath, positive, strict } from '../config/schema-parts.ts'
 const tebibyte = 1_099_511_627_776
 const bytes = (fallback: number, description: string) => positive(fallback, tebibyte, description)
 
-/** Cluster definitions: where they come from, and the limits of their upload and examination. */
+/** Cluster definitions: their sources, and the limits of their upload and examination. */
 export const Definitions = Type.Object(
   {
     embeddedFile: Type.String({
@@ -27,7 +27,7 @@ export const Definitions = Type.Object(
     ),
     check: Type.Object(
       {
-        seconds: positive(300, 86_400, 'How long a check may take after the last byte of the archive.'),
+        seconds: positive(300, 86_400, 'Time limit of a check after the last byte of the archive.'),
         memoryMiB: positive(
           384,
           65_536,

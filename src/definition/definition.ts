@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 const maybe = (description: string) => Type.Optional(Type.String({ description }))
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
 
-/** What the format, the API of hosts and that of the platform say of a variable alike: all but its name, default and options. */
+/** Fields of a variable that the format and the APIs of host and platform share: all but its name, default and options. */
 export const variableFields = {
   displayName: maybe('For people.'),
   description: maybe('For people.'),
@@ -86,7 +86,7 @@ export interface Pack {
   readonly manifests: readonly { readonly place: string; readonly content: string }[]
   /** Places of chart archives. */
   readonly charts: readonly string[]
-  /** What pack.json names; a stray file of the folder is not installed. Undefined where it names none: then all are. */
+  /** Files that pack.json names; a stray one of the folder is not installed. Undefined where it names none: then all are. */
   readonly named: {
     /** Places of chart archives, and of folders with a chart. */
     readonly charts: readonly string[] | undefined

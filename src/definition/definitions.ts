@@ -20,7 +20,7 @@ interface DefinitionsOptions {
   readonly signingKey: SigningKey | undefined
 }
 
-/** What the slots ask of the cluster of this host. */
+/** The cluster of this host, as the slots need it. */
 export interface ClusterOfSlots {
   hasCluster(): boolean
   /** Profiles of the cluster; undefined if there is no cluster. */
@@ -36,7 +36,7 @@ export interface Definitions extends Room, Pick<Slots, 'archiveOf'> {
   examineBundled(order: BundledExamination): Promise<PreparedDefinition>
   /**
    * Brings the slots up to date; to be called when the bundles have been read at the start, and after each publication and
-   * removal. It never fails: what cannot be done now is logged and done at the next call. The archives are known when the call returns.
+   * removal. It never fails: work that has to wait is logged and done at the next call. The archives are known when the call returns.
    * @param bundled all published bundles that hold a definition, the newest first
    */
   bundlesChanged(bundled: readonly BundledDefinition[]): Promise<void>
@@ -44,7 +44,7 @@ export interface Definitions extends Room, Pick<Slots, 'archiveOf'> {
    * Examines a definition that came from the platform and puts it into the slot `platform`, unless it is there. It needs no signature:
    * the platform is trusted as an administrator is.
    * @returns its handle, `archiveUploadPath`
-   * @throws AppError as an upload, and BadRequest for another SHA-256 than the platform says; nothing uses what is in the slot then
+   * @throws AppError as an upload, and BadRequest for another SHA-256 than the platform says; nothing uses the content of the slot then
    */
   takeFromPlatform(delivery: PlatformDelivery, signal: AbortSignal): Promise<string>
   /** Empties the slot `platform`. */
@@ -80,7 +80,7 @@ export interface BundledExamination {
 export interface PreparedDefinition {
   /** Puts the definition of the published bundle into its slot, unless a newer bundle or file is there. It never fails. */
   place(): Promise<void>
-  /** Removes what the examination has written; nothing happens after `place`. */
+  /** Removes the results of the examination; nothing happens after `place`. */
   discard(): Promise<void>
 }
 
@@ -108,7 +108,7 @@ export async function createDefinitions(
     ...{ file: settings.embeddedFile, store, preparations, offered: createOfferedUpdates(database) },
     ...{ hasCluster, version, record, log },
   })
-  /** Reports what went wrong; the next refresh does the work. */
+  /** Logs a failure; the next refresh does the work. */
   const logFailure = (error: unknown) => {
     // The daemon stopped meanwhile.
     if (error instanceof AppError) return

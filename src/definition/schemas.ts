@@ -10,7 +10,7 @@ const flag = (description: string) => Type.Optional(Type.Boolean({ description }
 
 const VariableOption = Type.Object({
   value: text('The value of the option; masked if the variable is sensitive.'),
-  label: maybe('What is shown; if absent, the value.'),
+  label: maybe('The shown text; if absent, the value.'),
   description: maybe('For people.'),
   default: flag('Whether it is the preselected option.'),
 })
@@ -21,7 +21,7 @@ export const Variable = Type.Object(
     ...variableFields,
     defaultValue: maybe('Text, whatever the format is; ******** if the variable is sensitive.'),
     value: maybe(
-      'What it is where nothing is given: the default, or the preselected option; masked likewise, and absent where there is none.',
+      'The value where none is given: the default, or the preselected option; masked likewise, and absent where there is none.',
     ),
     options: Type.Optional(Type.Array(VariableOption, { description: 'Options of a dropdown.' })),
   },
@@ -61,7 +61,7 @@ export const Pack = Type.Object(
     ),
     version: Type.String(),
     layer: text('os, k8s, cni, csi or addon; empty if the profile names none.'),
-    values: text('YAML with macros: the values of the profile or, if it has none, those of the pack folder.'),
+    values: text('YAML with macros: the values of the profile or, if it has none, of the pack folder.'),
     logo: text('A data URL (RFC 2397) of an image; empty if there is none.'),
     dependencies: Type.Optional(
       Type.Array(PackDependency, {
@@ -149,7 +149,7 @@ export type ProfileDiff = Static<typeof ProfileDiff>
 
 export const DefinitionDiff = Type.Object(
   { profiles: Type.Array(ProfileDiff, { description: 'Profiles with differences to review.' }) },
-  { title: 'DefinitionDiff', description: 'What an update would change.' },
+  { title: 'DefinitionDiff', description: 'Changes by an update.' },
 )
 export type DefinitionDiff = Static<typeof DefinitionDiff>
 
@@ -181,7 +181,7 @@ export type ClusterConfigArchiveDetails = Static<typeof ClusterConfigArchiveDeta
 export const ValidateVariables = Type.Object(
   {
     archiveUploadPath: maybe(
-      'From the details of the archive. Without it: the definition that waits as an update, otherwise the uploaded one, otherwise that of the host.',
+      'From the details of the archive. Without it: the definition that waits as an update, otherwise the uploaded one, otherwise the one of the host.',
     ),
     metadata: Type.Optional(Type.Object({}, ignored('no cluster is needed to judge values'))),
     variables: Type.Optional(

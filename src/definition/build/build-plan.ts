@@ -17,7 +17,7 @@ export interface PlannedMember {
   readonly sizeBytes: number
   /** Path of the file, or its content. */
   readonly from: string | Buffer
-  /** Where the author finds it. */
+  /** Its place for the author. */
   readonly place: string
 }
 
@@ -35,7 +35,7 @@ export interface BuildPlan {
   }
   /** Sorted by the bytes of their names; definition.yaml is not among them. */
   readonly members: readonly PlannedMember[]
-  /** Errors; warnings are those of the packed files. */
+  /** Errors; warnings come from the packed files. */
   readonly problems: readonly Problem[]
 }
 

@@ -94,7 +94,7 @@ interface PresetOptions {
   readonly report: (place: string, code: string, message: string) => void
 }
 
-/** Applies presets to the values that profiles give their packs or, if a profile gives none, to those of the pack folder. */
+/** Applies presets to the values that profiles give their packs or, if a profile gives none, to the values of the pack folder. */
 export function applyPresets({ requested, folders, profiles, report }: PresetOptions): void {
   const groups = new Map<string, string>()
   for (const argument of requested) {

@@ -36,7 +36,7 @@ import {
 
 /**
  * A variable of an exported profile as it stands in a definition that lies on a disk: without the default and the options of a sensitive
- * one, which the host gets as its value. What a variable without a default may not be is taken off too, so that the definition stays valid.
+ * one, which the host gets as its value. Fields that need a default are taken off too, so that the definition stays valid.
  */
 function withoutSecrets(variable: unknown): unknown {
   const known = variable as Readonly<Record<string, unknown>>
@@ -51,14 +51,14 @@ function withoutSecrets(variable: unknown): unknown {
   return Object.fromEntries(Object.entries(known).filter(([name]) => !left.has(name)))
 }
 
-// What a host accepts of the values in a description.
+// Values that a host accepts in a description.
 const mostValues = 4_096
 // More than a person reads in one reply.
 const mostProblems = 100
 
 /**
  * Checks the profiles, packs and values of a cluster as its host will, with all problems at once, and builds the definition where there is
- * no error. What is written has no secret of a variable; the finding has.
+ * no error. The written files have no secret of a variable; the finding has.
  * @throws AppError of the disk; the system's errors as they are
  */
 export async function examineCluster({ cluster: order }: ClusterOrder): Promise<ExaminedCluster> {
@@ -243,7 +243,7 @@ function sensitiveOf({ declared }: VariableRules, given: readonly GivenVariable[
   )
 }
 
-/** What was given, and the defaults of sensitive variables, which the definition does not have. */
+/** Given values, and the defaults of sensitive variables, which the definition does not have. */
 function valuesFor({ declared }: VariableRules, given: readonly GivenVariable[]): readonly GivenVariable[] {
   const known = new Set(given.map(({ profileUid = '', name }) => `${profileUid}\0${name}`))
   const defaults = declared.flatMap(({ profile, rules }) =>
@@ -263,14 +263,14 @@ const tooLarge = (bytes: number, values: number): ClusterProblem => ({
   message: `the cluster has ${values} values and ${bytes} bytes beside its definition; a host accepts ${mostValues} and ${largestDescription}`,
 })
 
-/** Turns the places of a plan, which are paths of this machine, into those of the definition, and finds the profile and the pack. */
+/** Turns the places of a plan, which are paths of this machine, into places of the definition, and finds the profile and the pack. */
 function createPlaces({ members }: BuildPlan, profiles: readonly ReadProfile[]) {
   const names = new Map(members.map(({ place, name }) => [place, name]))
   return (problem: ClusterProblem): ClusterProblem => {
     const [, file = '', rest = ''] = /^([^#]*?)((?:#.*|:\d+:\d+)?)$/s.exec(problem.place) ?? []
     const ofSource = /\/sources\/([^/]+)\.json$/.exec(file)?.[1]
     const name = ofSource === undefined ? names.get(file) : `profiles/${ofSource}/profile.json`
-    // What is none of these is a folder of this machine.
+    // Any other place is a folder of this machine.
     const place = name === undefined && file.startsWith('/') ? 'packs' : `${name ?? file}${rest}`
     const profileUid = problem.profileUid ?? /^profiles\/([^/]+)\//.exec(place)?.[1]
     const index = /#spec\.template\.packs\[(\d+)\]/.exec(rest)?.[1]
@@ -319,10 +319,10 @@ function showMasked(definition: Definition, { given, facts }: ClusterOrder['clus
   return { definition, contents, hide }
 }
 
-// What a pack says of kubeadm takes some hundred bytes.
+// The settings of kubeadm in a pack take some hundred bytes.
 const mostConfigBytes = 262_144
 
-/** What the host will read of its Kubernetes pack. */
+/** The Kubernetes pack as the host will read it. */
 function kubernetesIn({ definition: { profiles, packs }, contents }: Shown): ExaminedKubernetes | undefined {
   const profile = profiles.find(hasInfrastructure)
   const index = profile?.packs.findIndex(({ layer }) => layer === 'k8s') ?? -1

@@ -39,7 +39,7 @@ const mostBesideBytes = 1_048_576
 const ownFields = new Set(['uid', 'creationTimestamp', 'lastModifiedTimestamp'])
 
 /**
- * Reads an exported profile, checks its form as `definition build` does, and writes what a platform gives back of it, synced to the disk:
+ * Reads an exported profile, checks its form as `definition build` does, and writes the parts that a platform returns, synced to the disk:
  * no secret of a variable is in these files.
  * @param lines its bytes, as `ExportOrder` says
  * @throws AppError why it is refused; the system's errors as they are
@@ -101,7 +101,7 @@ async function readBytes(lines: AsyncIterable<string>): Promise<Buffer> {
   throw new Error('the profile ended before its last line')
 }
 
-/** What `definition build` checks of a profile that is the only one. */
+/** The checks of `definition build` for a single profile. */
 function checkProfile(profile: ReadProfile): Problem[] {
   const { uid, name, version, description } = profile
   const head = {
@@ -117,7 +117,7 @@ function checkProfile(profile: ReadProfile): Problem[] {
     profiles: resolvePacks([profile], []),
   }
   checkComposition(definition, (code, at, message) => {
-    // The version of the definition is that of its profile.
+    // The definition has the version of its profile.
     if (code === 'VersionInvalid' && !at.startsWith(definitionFile))
       problems.push({ code, severity: 'error', place: at, message })
   })

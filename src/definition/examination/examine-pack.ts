@@ -21,7 +21,7 @@ import { packContent, packReply, type ExaminedPack, type PackOrder } from './pro
 import { refuseErrors } from './examine.ts'
 
 /**
- * Unpacks a pack, checks the form of its files as `definition build` does, and writes its folder and what a platform replies about it, synced
+ * Unpacks a pack, checks the form of its files as `definition build` does, and writes its folder and the reply of a platform about it, synced
  * to the disk.
  * @throws AppError why it is refused; the system's errors as they are
  */
@@ -72,7 +72,7 @@ export async function examinePack({ pack: order }: PackOrder): Promise<ExaminedP
   }
 }
 
-/** Removes what is never of a pack. @returns the others */
+/** Removes files that are never of a pack. @returns the others */
 async function leaveOut(
   folder: string,
   members: ReadonlyMap<string, Member>,
@@ -115,7 +115,7 @@ function findRoot(paths: readonly string[]): string {
   return ''
 }
 
-/** Reads the pack as a definition with nothing else, since that is what it becomes a part of. */
+/** Reads the pack as a definition with nothing else, since it becomes a part of one. */
 async function readForm(
   folder: string,
   files: ReadonlyMap<string, Member>,
@@ -148,7 +148,7 @@ async function readForm(
   return pack
 }
 
-/** What pack.json says beside the fields that a definition needs; of any form. */
+/** Fields of pack.json beside the ones that a definition needs; of any form. */
 interface Described {
   readonly addonType?: unknown
   readonly addonSubType?: unknown

@@ -92,9 +92,9 @@ async function* grow(
 }
 
 /**
- * Reads an archive while it arrives, checks form and content, and writes what the daemon needs to the folder, synced to
+ * Reads an archive while it arrives, checks form and content, and writes the results for the daemon to the folder, synced to
  * the disk: `details.json` and `profiles.json`. All other files that it wrote there are removed.
- * @param lines what the daemon sends after its order
+ * @param lines from the daemon, after its order
  * @throws AppError why the archive is refused; the system's errors as they are
  */
 export async function examine(

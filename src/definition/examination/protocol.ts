@@ -8,13 +8,13 @@ import type { GivenVariable, ValidatedVariable } from '../rules/variables.ts'
 import type { Variable } from '../schemas.ts'
 import type { Refused } from '../../program/worker.ts'
 
-/** Name of the definition in what a host downloads, and of its file on the disk of the platform. */
+/** Name of the definition in the download of a host, and of its file on the disk of the platform. */
 export const deliveredDefinition = 'definition.tar.zst'
 
-/** Name of the description of the cluster in what a host downloads. */
+/** Name of the description of the cluster in the download of a host. */
 export const deliveredCluster = 'cluster.json'
 
-/** Bytes of the description at most: the platform makes no larger one, and no host takes it. */
+/** Largest description, in bytes: the platform makes no larger one, and no host takes it. */
 export const largestDescription = 6 * 1_048_576
 
 /** The bytes around the definition in a tar for a host. */
@@ -24,8 +24,8 @@ export interface DeliveryFrame {
 }
 
 /**
- * What a host downloads is a tar of two members: the description of the cluster, which has secrets, and the definition, a file. It is never
- * on the disk as a whole, so this gives what stands before and after the file. Of a cluster that is deleted there is no definition.
+ * A host downloads a tar of two members: the description of the cluster, which has secrets, and the definition, a file. It is never
+ * on the disk as a whole, so this gives the bytes before and after the file. A cluster that is deleted has no definition.
  * @param head the description of the cluster, JSON
  * @param definitionBytes size of the definition; `undefined` where there is none
  */
@@ -47,7 +47,7 @@ export function deliveryFrame(head: Buffer, definitionBytes: number | undefined)
 export interface ExaminationOrder {
   /** The archive, which may still grow. */
   readonly file: string
-  /** Where the results go and the archive is unpacked meanwhile. It exists, and only the daemon's upload writes there too. */
+  /** Folder of the results and of the unpacked archive. It exists, and only the daemon's upload writes there too. */
   readonly folder: string
   readonly limits: Partial<ArchiveLimits>
   /** Space that stays free on the disk of the folder, whatever the archive unpacks to. */
@@ -68,7 +68,7 @@ export interface PackOrder {
   readonly pack: {
     /** The archive. */
     readonly file: string
-    /** Where the results go: `packContent`, and `packReply`. It exists, and is empty but for the archive. */
+    /** Folder of the results: `packContent`, and `packReply`. It exists, and is empty but for the archive. */
     readonly folder: string
     /** The uid that the pack will have. */
     readonly uid: string
@@ -80,11 +80,11 @@ export interface PackOrder {
 /** An order to examine an exported profile. Further lines follow: its bytes in base64, in pieces, and `end`. */
 export interface ExportOrder {
   readonly profile: {
-    /** Where the results go: `exportFiles`, and `profilePacks`. It exists, and is empty. */
+    /** Folder of the results: `exportFiles`, and `profilePacks`. It exists, and is empty. */
     readonly folder: string
     readonly limits: Partial<ArchiveLimits>
     readonly reserveBytes: number
-    /** Whether misspelt fields are refused, since what they say would be lost without a word; those that are stored stay accepted. */
+    /** Whether misspelt fields are refused, since their values would be lost without a word; stored ones stay accepted. */
     readonly isNew: boolean
   }
 }
@@ -92,7 +92,7 @@ export interface ExportOrder {
 /** An order to check a cluster of a platform, and to build its definition. Its one line has secrets. */
 export interface ClusterOrder {
   readonly cluster: {
-    /** Where the results go: `wantedDefinition` of wanted-archive.ts, and `resolvedPacks`. It exists, and is empty. */
+    /** Folder of the results: `deliveredDefinition`, and `resolvedPacks`. It exists, and is empty. */
     readonly folder: string
     readonly profiles: readonly ProfileSource[]
     /** Folders, each a pack. */
@@ -100,7 +100,7 @@ export interface ClusterOrder {
     /** Values of variables; each names its profile. */
     readonly given: readonly GivenVariable[]
     readonly facts: SystemFacts
-    /** What the host gets beside the definition. Without it, nothing is built. */
+    /** The description beside the definition. Without it, nothing is built. */
     readonly wanted?: ClusterToDeliver
     readonly limits: Partial<ArchiveLimits>
     readonly reserveBytes: number
@@ -120,7 +120,7 @@ export interface ProfileSource {
   readonly variables?: string
 }
 
-/** The description of a cluster for its host, but for what follows from the definition. */
+/** The description of a cluster for its host, but for fields that follow from the definition. */
 interface ClusterToDeliver {
   readonly number: number
   readonly cluster: { readonly uid: string; readonly name: string }
@@ -132,21 +132,21 @@ interface ClusterToDeliver {
 /** The line after the last number. */
 export const endLine = 'end'
 
-/** What the API shows: `ClusterProfileDetail[]`. */
+/** Details for the API: `ClusterProfileDetail[]`. */
 export const detailsFile = 'details.json'
-/** What a validation of variables needs, with defaults in plain text: `StoredProfiles`. */
+/** Input of a validation of variables, with defaults in plain text: `StoredProfiles`. */
 export const profilesFile = 'profiles.json'
 
 /** The folder of an examined pack, with its files as they are packed into a definition. */
 export const packContent = 'content'
-/** What a platform replies about a pack: `PackTagEntity`, JSON. */
+/** Reply of a platform about a pack: `PackTagEntity`, JSON. */
 export const packReply = 'reply.json'
 /**
  * The parts of an exported profile that stand between its metadata and its variables, for each format. Metadata and variables are small and
  * change, and variables are secret, so they are kept elsewhere.
  */
 export const exportFiles = { json: 'export.json', yaml: 'export.yaml' } as const
-/** What a platform replies about the packs of a profile: two lines of JSON for each, the pack without its values, and its values. */
+/** Reply of a platform about the packs of a profile: two lines of JSON for each, the pack without its values, and its values. */
 export const profilePacks = 'packs.jsonl'
 
 /** Up to version 0.1 the file held the profiles alone, without the sizes of their patterns. */
@@ -158,7 +158,7 @@ export interface CountedProfiles {
   readonly patterns: readonly (readonly [source: string, verdict: Verdict])[]
 }
 
-/** What the profiles say of Kubernetes, after variables and macros. */
+/** Settings of Kubernetes in the profiles, after variables and macros. */
 export interface ExaminedKubernetes {
   /** Name of the pack. */
   readonly pack: string
@@ -241,20 +241,20 @@ export interface ExaminedExport {
   readonly hasUserMacros: boolean
 }
 
-/** A problem of a cluster, and to what it belongs. */
+/** A problem of a cluster, with its profile and pack. */
 export interface ClusterProblem extends Problem {
   readonly profileUid?: string
   /** Name of the pack. */
   readonly pack?: string
 }
 
-/** What was found of a cluster. */
+/** The finding about a cluster. */
 export interface ExaminedCluster {
   /** Errors first. */
   readonly problems: readonly ClusterProblem[]
   /** Absent where it cannot be read, or is more than a host is asked about. */
   readonly kubernetes?: ExaminedKubernetes
-  /** Absent where nothing was asked for, or something is an error. */
+  /** Absent where no build was requested, or something is an error. */
   readonly built?: {
     /** Of the definition, hex. */
     readonly sha256: string

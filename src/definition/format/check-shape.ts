@@ -10,7 +10,7 @@ export interface Shape {
   readonly required?: readonly string[]
   readonly items?: Shape
   readonly pattern?: string
-  /** What the pattern accepts, in words. */
+  /** Texts that the pattern accepts, in words. */
   readonly accepts?: string
   readonly minLength?: number
   readonly maxLength?: number
@@ -96,7 +96,7 @@ export function checkShape(file: string, value: unknown, shape: object): Problem
 }
 
 /**
- * Warnings for keys that are not known and were most likely meant as a known one that is absent: what they say would be lost without a word.
+ * Warnings for keys that are not known and were most likely meant as a known one that is absent: their values would be lost without a word.
  * Other unknown keys are usual, as exports contain many that have no meaning here.
  * @param file member of the archive, for the places
  */

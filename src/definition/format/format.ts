@@ -13,7 +13,7 @@ const object = <Fields extends TProperties>(fields: Fields, description?: string
 /** The version of the format that this code writes, and the highest that it reads. */
 export const formatVersion = 1
 
-/** What `pathPart` accepts, in words. */
+/** The form of `pathPart`, in words. */
 export const pathPartForm =
   'a name of 1 to 128 letters, digits and _ . + -, which begins with a letter, a digit or _'
 /** A part of an archive path that comes from a name: no separator, no leading dot. */
@@ -117,7 +117,7 @@ export const VariableEntry = object({
     Type.Array(
       object({
         value: text('The value of the option.'),
-        label: maybe('What is shown; if absent, the value.'),
+        label: maybe('The shown text; if absent, the value.'),
         description: maybe('For people.'),
         default: flag('Whether it is the preselected option.'),
       }),

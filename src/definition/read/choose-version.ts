@@ -44,7 +44,7 @@ const onlyOne = ([one, another]: readonly string[]) => (another === undefined ? 
 export const newestVersion = (versions: readonly string[]): string | undefined =>
   [...versions].sort(compareTexts).at(-1)
 
-/** First by the numbers at the start, then as semver orders what follows: `-rc.1` is before nothing, and nothing before `+1`. */
+/** First by the numbers at the start, then as semver orders the rest: `-rc.1` is before nothing, and nothing before `+1`. */
 function compareTexts(one: string, other: string): number {
   const [ours, theirs] = [splitVersion(one), splitVersion(other)]
   const length = Math.max(ours.numbers.length, theirs.numbers.length)

@@ -9,7 +9,7 @@ import { pathPart } from '../format/format.ts'
 import { readPack } from './read-pack.ts'
 import { parseProfile, type ReadProfile, type Text, resolvePacks } from './read-profile.ts'
 
-/** Where archives that were made before this format keep their profiles. */
+/** Folder of the profiles in archives from before this format. */
 const existingProfiles = 'spc/app/profiles'
 
 /**

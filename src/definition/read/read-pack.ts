@@ -24,8 +24,8 @@ const packed = /\.(?:tgz|tar|gz|zst|xz|bz2|zip|iso|img|bin)$/i
 export const isReadWhole = (path: string): boolean => !packed.test(path)
 
 /**
- * Reads a pack in the public layout. Its manifests are those of pack.json and every YAML file below manifests/; its charts
- * are those of pack.json and every archive in charts/.
+ * Reads a pack in the public layout. Its manifests: all of pack.json and every YAML file below manifests/; its charts:
+ * all of pack.json and every archive in charts/.
  * @returns no pack if pack.json cannot be used
  */
 export async function readPack({

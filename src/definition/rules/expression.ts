@@ -193,7 +193,7 @@ function chooseBranch([yes = nothing, no = nothing, test = nothing]: readonly Kn
   return test.value ? yes : no
 }
 
-/** How many arguments a function takes; undefined if no function has that name. */
+/** Least and most arguments of a function; undefined if no function has that name. */
 const countsOf = (name: string): Pick<TemplateFunction, 'least' | 'most'> | undefined =>
   choices.get(name) ?? templateFunctions.get(name)
 

@@ -106,7 +106,7 @@ const containerLists = new Set(['containers', 'initContainers', 'ephemeralContai
 
 /** The images of a pack as they are written, with macros; sorted by code unit, each once. */
 interface PackImages {
-  /** Images that it lists (`pack.content.images[].image`), and those of the containers in its manifests. */
+  /** Images that it lists (`pack.content.images[].image`), and images of the containers in its manifests. */
   readonly images: readonly string[]
   /** Guesses from the values of its charts and manifests, if it lists none, and from `image:` lines of manifests that are templates. */
   readonly guessed: readonly GuessedImage[]

@@ -48,7 +48,7 @@ interface Target extends PackValue {
   /** The references of these macros, each with the offset of its macro. */
   readonly asks: readonly { readonly reference: Reference; readonly braces: number }[]
   state: 'new' | 'open' | 'done'
-  /** How many of `asks` have been resolved. */
+  /** Number of resolved `asks`. */
   done: number
   value: MacroValue
 }

@@ -86,7 +86,7 @@ function findInCommentLines(content: string, macros: readonly Macro[]): number[]
 
 const commentLine = /[ \t]*#/y
 
-/** Blanks around an unquoted value, such as those of `nindent`, are not part of it. */
+/** Blanks around an unquoted value, such as from `nindent`, are not part of it. */
 function asPlaced(site: MacroSite, macro: Macro, value: MacroValue): MacroValue {
   if (site.style !== 'plain' || macro.expression?.kind === 'reference' || !isAlone(site, macro)) return value
   return value.text === undefined ? value : { ...value, text: value.text.trim() }
@@ -305,11 +305,11 @@ export function renderDefinition(
   return { texts, problems: problems.list() }
 }
 
-// What says nothing of a secret, and is found in any text.
+// Values that reveal nothing of a secret, and occur in any text.
 const saysNothing = /^(?:true|false|null|\d{1,6})$/
 
 /**
- * What functions of macros have made of the values of sensitive variables, as `upper` or `replace` do, line by line: it is to be masked as the values are.
+ * Results of functions of macros, as `upper` or `replace`, on the values of sensitive variables, line by line, to be masked as the values are.
  * All macros are read a second time with other values; a line that differs comes from a secret.
  */
 export function derivedSecrets(

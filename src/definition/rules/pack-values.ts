@@ -83,7 +83,7 @@ export function createPackValues(
     }
   }
 
-  /** @param times how many packs of that name are in the profile */
+  /** @param times number of packs of that name in the profile */
   const findIn = (pack: string, times: number, segments: readonly string[]): Found => {
     const texts = valuesOf.get(pack) ?? []
     if (texts.length === 0)
@@ -144,7 +144,7 @@ export function textOf({ value, source }: Scalar): string {
 
 /**
  * Checks `constraints.dependencies` of every pack.json against the packs of all profiles. A required pack must be present.
- * The version of a required or optional pack must be in the range, that of an unsupported pack must not be. Dependencies of
+ * The version of a required or optional pack must be in the range, of an unsupported pack it must not be. Dependencies of
  * type `upgrade` or of an unknown type are shown but not checked.
  */
 export function checkDependencies({ profiles, packs }: Definition, report: Report): void {

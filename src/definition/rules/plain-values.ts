@@ -45,7 +45,7 @@ export interface PlainText {
 
 /**
  * Reads YAML as helm, kubectl and kubeadm do: with the scalars of sigs.k8s.io/yaml, merge keys, and the last of two equal keys. A whole
- * number of 64 bits that JavaScript has no number for is an `exactNumber`. What JSON has no value for is a problem. Never throws.
+ * number of 64 bits that JavaScript has no number for is an `exactNumber`. A value that JSON does not have is a problem. Never throws.
  */
 export function readPlain(text: string): PlainText {
   const { documents, problems } = readValues(text, kubernetesValue)
@@ -62,7 +62,7 @@ export interface ValueProblem extends Omit<YamlProblem, 'code'> {
   readonly code: YamlProblem['code'] | 'YamlNoJson'
 }
 
-/** What a text with a problem is, as the end of a sentence. */
+/** The fault of a text with a problem, as the end of a sentence. */
 export const words = (code: ValueProblem['code']): string =>
   code === 'YamlInvalid' || code === 'YamlKeyTwice' ? 'is not valid YAML' : 'is not usable YAML'
 
@@ -97,7 +97,7 @@ const tagsWithoutJson = new Set(['timestamp', 'set', 'omap', 'pairs'])
 class ValueReader {
   readonly problems: ValueProblem[] = []
   readonly #anchors = new Map<string, unknown>()
-  /** What these are as keys. */
+  /** Names of anchored nodes as keys. */
   readonly #names = new Map<string, string | undefined>()
   readonly #valueOf: (scalar: Scalar) => unknown
   #merged = 0
@@ -167,7 +167,7 @@ class ValueReader {
     return null
   }
 
-  /** As go-yaml, in the order of the text: a merge replaces what stands before it, and what stands after it replaces what it merged. */
+  /** As go-yaml, in the order of the text: a merge replaces entries before it, and entries after it replace merged ones. */
   #map({ items }: YAMLMap): unknown {
     const found = new Map<string, unknown>()
     for (const { key, value } of items) {

@@ -30,7 +30,7 @@ export const foldersByKey = (packs: readonly Pack[]): Map<string, Pack> =>
 
 /**
  * Every YAML text of a definition, each once: in the order of profiles and packs, then the unused ones. Values that a
- * profile gives a pack replace all values of the pack folder; if it gives none, those of the folder apply.
+ * profile gives a pack replace all values of the pack folder; if it gives none, the values of the folder apply.
  */
 function gatherParts({ profiles, packs }: Definition): SourcePart[] {
   const parts = new Map<string, SourcePart & { readonly displayNames: Set<string> }>()

@@ -169,7 +169,7 @@ interface Rule {
 /** Values that a schema applies to. */
 interface Checked {
   readonly rules: readonly Rule[]
-  /** Whether the profile gives values that differ from those of the pack folder. */
+  /** Whether the profile gives values that differ from the pack folder. */
   readonly isGiven: boolean
   readonly folder: Pack
 }

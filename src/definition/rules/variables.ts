@@ -330,7 +330,7 @@ function judge(rule: VariableRule, given: string | undefined, work: Work): strin
   return rule.refuse(value, work)
 }
 
-/** Finds what was given to a variable of a profile: with the uid of the profile, otherwise without one. */
+/** Finds the value given to a variable of a profile: with the uid of the profile, otherwise without one. */
 export function createGivenTo(given: readonly GivenVariable[]) {
   const values = new Map(given.map((each) => [`${each.profileUid ?? ''}\0${each.name}`, each.value]))
   return ({ uid }: Pick<DeclaringProfile, 'uid'>, name: string): string | undefined =>

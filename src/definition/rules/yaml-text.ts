@@ -456,7 +456,7 @@ function walk(root: unknown, { macros, sites, say, originalOf }: Walk): void {
   }
 }
 
-/** What a node adds to the values of its document; a long text counts as many, since aliases multiply it too. */
+/** Number of values that a node adds to its document; a long text counts as many, since aliases multiply it too. */
 const weightOf = (node: unknown): number =>
   isScalar(node) && typeof node.value === 'string' ? 1 + (node.value.length >>> 6) : 1
 
@@ -513,7 +513,7 @@ export function scalarOf({ value, source = '', type, tag }: Scalar): unknown {
   return found === wanted || (isWhole && wanted === 'float') ? plain : undefined
 }
 
-/** With what the tags of YAML itself begin. */
+/** Prefix of the tags of YAML itself. */
 export const standardTag = 'tag:yaml.org,2002:'
 
 /**

@@ -13,7 +13,7 @@ import { openStaging, type Staged, type Staging } from '../../upload/staging.ts'
  * while a cluster exists.
  */
 export const slotNames = ['embedded', 'overridden', 'update'] as const
-/** `platform`: what the platform of this host wants of it; the API does not show it. */
+/** `platform`: the desired definition from the platform; the API does not show it. */
 export type SlotName = (typeof slotNames)[number] | 'platform'
 
 /** The definition in a slot. */
@@ -35,7 +35,7 @@ export interface SlotDefinition {
   readonly problems: readonly Problem[]
 }
 
-/** Which definition is in which slot. A change is durable when its function returns. */
+/** The definition of each slot. A change is durable when its function returns. */
 interface DefinitionTable {
   list(): SlotDefinition[]
   find(slot: SlotName): SlotDefinition | undefined
@@ -111,7 +111,7 @@ export function createOfferedUpdates({ sql }: Database): OfferedUpdates {
   }
 }
 
-/** Definitions on the disk, one folder each, and which one is in which slot. */
+/** Definitions on the disk, one folder each, and the one of each slot. */
 export interface DefinitionStore extends Staging {
   /** The parent of the folders of definitions. */
   readonly folder: string

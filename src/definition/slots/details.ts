@@ -15,7 +15,7 @@ import { createHide } from './secrets.ts'
 // A logo has a few KiB. It becomes part of the JSON, once for each pack.
 const sizeLimit = 262_144
 
-/** How a file begins. Bytes as Latin-1; a dot matches any byte. */
+/** First bytes of a file, as Latin-1; a dot matches any byte. */
 const signatures: readonly (readonly [type: string, start: RegExp])[] = [
   // PNG, 5.2; JFIF and Exif alike; GIF89a, 17; RFC 9649, 2.4.
   ['image/png', /^\x89PNG\r\n.\n/],
@@ -78,7 +78,7 @@ function readUtf8(bytes: Buffer): string | undefined {
 }
 
 /**
- * What the API shows of a definition. Defaults and options of sensitive variables are masked, also where they occur in
+ * Details of a definition for the API. Defaults and options of sensitive variables are masked, also where they occur in
  * values and images of packs.
  * @param of finds the images of a pack, and the logo of its folder as a data URL, empty if it has none
  */

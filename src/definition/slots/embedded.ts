@@ -15,13 +15,13 @@ import {
 } from './preparations.ts'
 
 export interface EmbeddedOptions {
-  /** Where an installer puts the definition; the file need not exist. */
+  /** Path of the definition of an installer; the file need not exist. */
   readonly file: string
   readonly store: DefinitionStore
   readonly preparations: Preparations
   readonly offered: OfferedUpdates
   readonly hasCluster: () => boolean
-  /** Version of the daemon. What another version examined is examined again. */
+  /** Version of the daemon. A definition that another version examined is examined again. */
   readonly version: string
   readonly record: (entry: SystemEntry) => void
   readonly log: Logger
@@ -45,7 +45,7 @@ export interface Embedded {
   setBundles(bundled: readonly BundledDefinition[]): Promise<void>
   /** Reports a bundle that was published, unless a newer one is known. */
   addBundle(bundle: BundledDefinition): Promise<void>
-  /** The archive of a definition by its `source`; undefined if it is not known now, as that of a bundle before the bundles are read. */
+  /** The archive of a definition by its `source`; undefined if it is not known now, as for a bundle before the bundles are read. */
   fileOf(source: string): string | undefined
   /** Why the delivered definitions cannot be used; empty if they can. */
   problems(): readonly Problem[]
@@ -108,7 +108,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     }
   }
 
-  /** What the installer's file offers to the slot: a `Delivered`, or what the slot has. */
+  /** Offer of the installer's file to the slot: a `Delivered`, or the content of the slot. */
   async function ofFile(held: Origin | undefined): Promise<Origin | undefined> {
     try {
       const delivered = await deliveredByFile(file, version)
@@ -121,7 +121,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     }
   }
 
-  /** What the bundles offer to the slot: a `Delivered`, or what the slot has. While there is a cluster, only the bundle that was there before. */
+  /** Offer of the bundles to the slot: a `Delivered`, or the content of the slot. While there is a cluster, only the bundle that was there before. */
   function ofBundles(held: Origin | undefined): Origin | undefined {
     const own = held?.kind === 'bundle' ? held : undefined
     if (!bundles) return own

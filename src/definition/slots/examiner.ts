@@ -23,7 +23,7 @@ import { type DefinitionStore, slotNames } from './definition-store.ts'
 
 /** The program is `examine.cjs`. */
 interface ExaminerOptions extends WorkerOptions {
-  /** What an examination may cost. */
+  /** Limits of an examination. */
   readonly settings: DefinitionSettings['check']
 }
 
@@ -35,7 +35,7 @@ export interface Examination {
   end(): void
   /** @throws AppError why the archive is refused, maybe before its end */
   readonly result: Promise<Examined>
-  /** Ends the examination; resolves when its process writes no more. @param reason what `result` then throws */
+  /** Ends the examination; resolves when its process writes no more. @param reason thrown by `result` then */
   cancel(reason?: AppError): Promise<void>
 }
 

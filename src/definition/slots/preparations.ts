@@ -27,12 +27,12 @@ export interface Delivered extends Origin {
   readonly fileName: string
 }
 
-/** Where a definition came from, as its `source` in the slot says. */
+/** Origin of a definition, as its `source` in the slot says. */
 export interface Origin {
   readonly kind: 'file' | 'bundle'
   /** Identifies the delivered state, and the version of the daemon that examined it. */
   readonly source: string
-  /** When it came, milliseconds since 1970, UTC: the time of the file, or the publication of the bundle. */
+  /** Time of delivery, milliseconds since 1970, UTC: the time of the file, or the publication of the bundle. */
   readonly at: number
   /** Empty for a file. */
   readonly bundleUid: string
@@ -50,7 +50,7 @@ export async function deliveredByFile(file: string, version: string): Promise<De
   if (!found) return undefined
   if (!found.isFile()) throw new Error(`${file} is not a regular file`)
   const { size, mtimeNs, ctimeNs, ino } = found
-  // All that changes with the content of the file.
+  // Every attribute that changes with the content of the file.
   const origin = originOf(`${size} ${mtimeNs} ${ctimeNs} ${ino} ${version}`)
   return { ...origin, file, sizeBytes: Number(size), fileName: basename(file) }
 }

@@ -24,8 +24,8 @@ import type { Embedded } from './embedded.ts'
 import type { JudgeValues } from './examiner.ts'
 
 /**
- * What an operator has to review before an update: profiles that are added, removed or changed, with their packs and
- * variables that are. The order is that of the incoming definition; removed items follow. Profiles are matched by uid,
+ * Changes that an operator has to review before an update: profiles that are added, removed or changed, with their packs and
+ * variables that are. In the order of the incoming definition; removed items follow. Profiles are matched by uid,
  * then by name; packs of a profile by name and display name; variables by name. Descriptions and tags of profiles, and
  * logos, are not compared.
  *
@@ -204,7 +204,7 @@ function wrap(body: Body, before: Buffer, after: Buffer): StoredReply {
     yield after
   }
   const content = Readable.from(pieces(), { objectMode: false, highWaterMark: pieceBytes })
-  // Also if the client has not begun to read.
+  // Also if the client has not started to read.
   content.once('close', () => body.close())
   return { sizeBytes: before.length + body.sizeBytes + after.length, content }
 }
@@ -226,7 +226,7 @@ const onDisk = (file: FileHandle, sizeBytes: number): Body => ({
 /** The definitions of this host, for the API. */
 export interface Slots {
   /**
-   * What is in a slot; an empty one has no profiles.
+   * The content of a slot; an empty one has no profiles.
    * @param isHeld whether the client already holds the reply with this ETag
    */
   details(slot: SlotName, isHeld: (etag: string) => boolean): Promise<SlotDetails>
@@ -244,7 +244,7 @@ export interface Slots {
   removeUpdate(): Promise<SlotDefinition | undefined>
   /**
    * Judges values for the variables of a definition.
-   * @param path a handle, or the path of a slot; empty: the definition that comes next: the waiting update, the uploaded one, that of the host
+   * @param path a handle, or the path of a slot; empty: the definition that comes next: the waiting update, the uploaded one, the one of the host
    * @throws AppError BadRequest if the path is neither, or if the judgement would take too much time or memory
    */
   validate(path: string, given: readonly GivenVariable[]): Promise<readonly ValidatedVariable[]>
@@ -259,7 +259,7 @@ interface SlotDetails {
 /** A definition in a slot, and its archive as it lies there: it may be replaced or removed at any time. */
 interface DefinitionArchive {
   readonly file: string
-  /** The file with what the API shows of it: `ClusterProfileDetail[]`. */
+  /** The file with its details for the API: `ClusterProfileDetail[]`. */
   readonly details: string
   readonly definition: SlotDefinition
 }
@@ -338,7 +338,7 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
       const head = headOf(slot, definition)
       const differences = slot === 'update' && definition ? await diffOf(definition) : {}
       const text = JSON.stringify({ ...head, ...differences })
-      // The profiles need no hash: those of a uid never change.
+      // The profiles need no hash: the profiles of a uid never change.
       const etag = `"${createHash('sha256').update(text).digest('hex').slice(0, 32)}"`
       if (isHeld(etag)) return { etag }
       const before = `${text.slice(0, -1)},"clusterProfileDetails":`

@@ -346,7 +346,7 @@ function atoi(text: string): bigint {
 /**
  * The functions of templates (http://masterminds.github.io/sprig/ and Go's own) that this host supports: those whose result
  * depends only on their arguments. A test compares each with recorded results of helm. Functions that choose between
- * arguments, such as `default`, are in evaluate.ts.
+ * arguments, such as `default`, are in expression.ts.
  */
 export const templateFunctions: ReadonlyMap<string, TemplateFunction> = new Map(
   [textFunctions, numberFunctions, listFunctions, logicFunctions, encodingFunctions].flatMap((each) =>

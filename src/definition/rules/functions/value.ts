@@ -20,14 +20,14 @@ export const isDict = (value: Value): value is ReadonlyMap<string, Value> => val
 const isVersion = (value: Value): value is Version =>
   typeof value === 'object' && value !== null && 'major' in value
 
-/** What Go's templates treat as empty: nil, zero, false, or without content. */
+/** Whether Go's templates treat a value as empty: nil, zero, false, or without content. */
 export function isEmpty(value: Value): boolean {
   if (isList(value)) return value.length === 0
   if (isDict(value)) return value.size === 0
   return value === null || value === '' || value === false || value === 0 || value === 0n
 }
 
-/** How a template writes a value: Go's `%v`. */
+/** Text of a value in a template: Go's `%v`. */
 export function textOf(value: Value): string {
   if (typeof value === 'string') return value
   if (typeof value === 'number') return floatText(value)
