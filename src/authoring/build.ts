@@ -63,7 +63,7 @@ export async function build(
     members: built.memberCount,
     bytes: built.contentBytes,
   }
-  // What the archive holds is judged at the files that the author can correct; the archive has other places.
+  // Problems of the content are shown at the files that the author can correct; the archive has other places.
   const problems = sortProblems(planned.contentProblems())
   const errors = problems.filter(({ severity }) => severity === 'error').length
   await context.output.show(

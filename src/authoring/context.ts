@@ -7,13 +7,13 @@ import type { Paper } from '../ctl/table.ts'
 /** Output and cleanup that the commands of `edgehostctl definition` share. */
 export interface CommandContext {
   readonly output: Output
-  /** Where progress is drawn. */
+  /** Terminal for the progress. */
   readonly errors: MaybeTerminal
   /** Registers a file or folder that is removed when a signal ends the process. */
   removeOnSignal(path: string): void
 }
 
-/** How much is in a definition archive. */
+/** Counts and size of a definition archive. */
 interface Contents {
   readonly profiles: number
   readonly packs: number

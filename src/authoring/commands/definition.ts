@@ -32,7 +32,7 @@ export const definition: Noun = [
       name,
       release: {
         value: 'VERSION',
-        summary: 'Version of the definition; by default that of its infrastructure profile.',
+        summary: 'Version of the definition; by default the one of its infrastructure profile.',
       },
     },
     archive: ['.tar.gz', '.tgz', '.tar.zst'],

@@ -48,7 +48,7 @@ function inputFiles({
   ]
 }
 
-/** What the options name. */
+/** The content that the options name. */
 interface Collected {
   readonly parts: readonly Part[]
   /** Names of images whose manifest is made here, so that no registry has their digest. */
@@ -56,8 +56,8 @@ interface Collected {
 }
 
 /**
- * Reads what all options name.
- * @param makeFolder makes a folder for what is unpacked, which stays until the bundle is complete
+ * Reads the content that the options name.
+ * @param makeFolder makes a folder for unpacked files, which stays until the bundle is complete
  * @throws Failure that names the option and the reason
  */
 async function collectParts(

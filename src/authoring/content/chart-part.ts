@@ -9,7 +9,7 @@ import { oneLine } from '../../ctl/text.ts'
 import { readChartFile } from '../../archive/chart-archive.ts'
 import { makeArtifact, makeBlob, canonicalJson, readFileBlob, referenceOf, type Part } from './part.ts'
 
-/** What Chart.yaml says. */
+/** The content of Chart.yaml. */
 interface ChartFile {
   readonly name: string
   readonly version: string
@@ -24,7 +24,7 @@ const fields = [
   ...['name', 'home', 'sources', 'version', 'description', 'keywords', 'maintainers', 'icon', 'apiVersion'],
   ...['condition', 'tags', 'appVersion', 'deprecated', 'annotations', 'kubeVersion', 'dependencies', 'type'],
 ]
-// What helm and the registries of charts accept.
+// Names that helm and the registries of charts accept.
 const nameForm = /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,249}$/
 const versionForm =
   /^v?\d+(?:\.\d+){0,2}(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$/

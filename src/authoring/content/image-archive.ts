@@ -205,7 +205,7 @@ interface ImageArchiveOptions {
   readonly file: string
   /** The option with its value. */
   readonly place: string
-  /** Makes a folder for what is unpacked; it is removed when the bundle is complete. */
+  /** Makes a folder for unpacked files; it is removed when the bundle is complete. */
   readonly makeFolder: () => Promise<string>
   /** Called with the number of bytes of the file that were read so far, and its size. */
   readonly onRead: (done: number, total: number) => void

@@ -41,13 +41,13 @@ import { readFileBlob, unreadable } from './part.ts'
 interface ScannedBundle extends LayoutSource {
   /** All blobs by digest, also those that nothing names. */
   readonly blobs: ReadonlyMap<string, FoundBlob>
-  /** Digests of those whose content differs. */
+  /** Digests of blobs whose content differs. */
   readonly damaged: readonly string[]
 }
 
 interface ScanOptions {
   readonly file: string
-  /** An empty folder for what looks like JSON: the documents among it are found later. */
+  /** An empty folder for blobs that may be JSON: the documents among them are found later. */
   readonly temporary: string
   /** Called with the number of bytes of the file that were read so far. */
   readonly onRead: (bytes: number) => void
@@ -108,7 +108,7 @@ async function scanBundle({ file, temporary, onRead }: ScanOptions): Promise<Sca
     },
   }
 
-  /** Old archives of images have links, of podman and skopeo before everything that says what they are. */
+  /** Old archives of images have links, of podman and skopeo before any member that identifies them. */
   async function* explained<T>(members: AsyncGenerator<T>): AsyncGenerator<T> {
     try {
       yield* members
@@ -171,7 +171,7 @@ function titleOf({ name, tag, title, version, digest }: Entry): string {
   return digest
 }
 
-/** What an author should know before the bundle is carried to a host. */
+/** Warnings for the author before the bundle is carried to a host. */
 function findWarnings({ entries, architectures, unnamed }: WarningOptions): Warning[] {
   const warnings: Warning[] = []
   const digests = new Map<string, string>()

@@ -46,7 +46,7 @@ export interface ReadLayout {
 const layoutFileBytes = 4_096
 
 /**
- * Reads the documents of a layout, and checks that it has what it names. The content of other blobs is not read.
+ * Reads the documents of a layout, and checks that every named blob is there. The content of other blobs is not read.
  * Source: https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md
  * @throws AppError with the file or blob and the field; errors of the source as they are
  */
@@ -76,8 +76,8 @@ export async function readLayout(source: LayoutSource): Promise<ReadLayout> {
 }
 
 /**
- * What a layout contains, as a host reads it.
- * @throws AppError for what a host refuses
+ * The content of a layout, as a host reads it.
+ * @throws AppError for content that a host refuses
  */
 export const describeLayout = ({ walk, held }: ReadLayout): Described =>
   describeEntries({
@@ -124,8 +124,8 @@ export async function readRange({ path, start = 0 }: FileRange, sizeBytes: numbe
 }
 
 /**
- * An OCI image layout in a folder. Links in it are followed, since the digests decide what is taken.
- * @param place what the user has named, for messages
+ * An OCI image layout in a folder. Links in it are followed, since every digest is checked.
+ * @param place as the user has named it, for messages
  */
 export function openLayoutFolder(folder: string, place: string): LayoutSource {
   return {
@@ -171,7 +171,7 @@ async function missingPart(
 /**
  * Every image that the index.json of a layout lists, with its annotations and all that the layout has of it.
  * @param place the option with its value
- * @throws what `readLayout` throws, and AppError for what a host would refuse
+ * @throws what `readLayout` throws, and AppError for content that a host would refuse
  */
 export async function readLayoutPart(source: LayoutSource, place: string): Promise<Part> {
   const layout = await readLayout(source)

@@ -34,7 +34,7 @@ export interface FileRange {
   readonly start?: number
 }
 
-/** What one value of an option adds to the bundle. */
+/** Addition of one value of an option to the bundle. */
 export interface Part {
   /** The option with its value: `--chart app.tgz`. */
   readonly place: string
@@ -42,7 +42,7 @@ export interface Part {
   readonly blobs: readonly PlannedBlob[]
 }
 
-/** What an archive of images adds to a bundle. */
+/** Addition of an archive of images to a bundle. */
 export interface ImageArchivePart extends Part {
   /** Names of its images whose manifest is made here, so that no registry has their digest. */
   readonly converted: readonly string[]
@@ -171,7 +171,7 @@ export const unreadable = (place: string, error: unknown): Failure =>
 
 type Annotations = Readonly<Record<string, string>>
 
-/** A blob of an artifact, and what its manifest says about it. */
+/** A blob of an artifact, and its fields in the manifest. */
 export interface ArtifactBlob {
   readonly blob: PlannedBlob
   readonly mediaType: string
@@ -179,9 +179,9 @@ export interface ArtifactBlob {
 }
 
 interface ArtifactOptions {
-  /** Without it the media type of the configuration says what it is, as for charts. */
+  /** Without it the media type of the configuration is its type, as for charts. */
   readonly artifactType?: string
-  /** Without it the configuration that says nothing. */
+  /** Without it the empty configuration. */
   readonly config?: ArtifactBlob
   readonly layers: readonly ArtifactBlob[]
   /** Of the manifest. */

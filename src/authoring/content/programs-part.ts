@@ -23,7 +23,7 @@ const architectures: ReadonlySet<string> = new Set([
   ...['386', 'amd64', 'arm', 'arm64', 'loong64', 'ppc64', 'ppc64le', 'riscv64', 's390x'],
 ])
 
-// e_machine of elf(5): <elf.h>. Those with two byte orders are told apart below.
+// e_machine of elf(5): <elf.h>. Machines with two byte orders are distinguished below.
 const machines: Readonly<Record<number, string>> = {
   3: '386',
   21: 'ppc64',
@@ -77,7 +77,7 @@ export function splitPrograms(value: string): { name: string; version: string; f
 
 /**
  * `--programs NAME=VERSION:DIR`: an artifact for each architecture, with a layer for each file, below one index. The
- * files of an architecture are in DIR/ARCHITECTURE, those of all beside these folders. A folder without such folders
+ * files of an architecture are in DIR/ARCHITECTURE, files for all beside these folders. A folder without such folders
  * has files for all architectures, and gives one artifact.
  * @param onRead called with the number of bytes of each chunk that was read
  * @throws Failure that names the option, the file and the reason
@@ -133,7 +133,7 @@ async function layerOf(
   return { blob, mediaType: mediaTypes.fileContent, annotations: given }
 }
 
-/** The files for all architectures, and those of each, by the name of Go for it. */
+/** The files for all architectures, and for each, by the name of Go for it. */
 async function listPrograms(folder: string, place: string) {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
     throw unreadable(place, error)

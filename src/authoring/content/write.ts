@@ -24,7 +24,7 @@ import { digestOf } from '../../content/format/descriptor.ts'
 import { systemReason } from '../../errors/system-reason.ts'
 import { placeFile } from '../../system/place-file.ts'
 
-/** What is written into a bundle. */
+/** The content of a bundle to be written. */
 interface BundlePlan {
   readonly entries: readonly EntryDescriptor[]
   /** The bytes of index.json. */
@@ -90,7 +90,7 @@ const namedTypes: ReadonlySet<unknown> = new Set([
   artifactTypes.file,
 ])
 
-/** What an entry is asked for by: the name of an image, name and version of a chart or program, name of a file. */
+/** The key to an entry for readers: the name of an image, name and version of a chart or program, name of a file. */
 function nameOf({ annotations: given = {}, digest, artifactType }: EntryDescriptor): string | undefined {
   const { name, tag } = nameEntry(new Map(Object.entries(given)), digest)
   if (name !== undefined) return tag === undefined ? undefined : `the image ${name}:${tag}`
