@@ -35,7 +35,7 @@ export const about = {
   limited: ['cluster', 'clusters', 'events', 'network'],
 } as const satisfies Declaration
 
-/** The same for a program that has a table with the rates of paths. */
+/** The same for a program with a table of rates by path. */
 export const aboutByTable = (rows: readonly RateRow[]) =>
   ({
     ...common,

@@ -20,7 +20,7 @@ export interface Caller {
   readonly uid?: string | undefined
   /** On the platform, the project in which the request takes effect; without one the tenant. */
   readonly projectUid?: string | undefined
-  /** On the platform, what was presented: a token of a user, a key of a user, or a token of a host; `undefined` for root on the local socket. */
+  /** On the platform, the credential: a token of a user, a key of a user, or a token of a host; `undefined` for root on the local socket. */
   readonly kind?: 'user' | 'key' | 'host' | undefined
 }
 

@@ -5,7 +5,7 @@ import { generalErrors } from '../errors/codes.ts'
 import type { Role } from '../base/role.ts'
 import { describeChange, type Compared } from '../base/described-change.ts'
 
-/** What the audit records of a route say. Every route that changes something, or that reads a secret, declares it. */
+/** Content of the audit records of a route. Every route that changes something, or that reads a secret, declares it. */
 export interface AuditWords {
   /** `action`: an operation. `activity`: users and sessions. */
   readonly action: 'create' | 'update' | 'delete' | 'action' | 'activity'
@@ -18,7 +18,7 @@ export interface AuditWords {
   readonly resource?: (request: FastifyRequest) => AuditResource
   /**
    * The resource with this uid as it is, called before and after a request that is not refused: the record says what differs, old and new by
-   * name. It may throw an AppError where there is no such resource, as before a creation, after which the uid is that of
+   * name. It may throw an AppError where there is no such resource, as before a creation; afterwards the uid comes from
    * `request.auditResource`. Or a text: why a request of this route has nothing more to say. Every route that changes something declares it.
    */
   readonly changes?: View | string
@@ -42,11 +42,11 @@ type View = (uid: string, request: FastifyRequest) => Compared | undefined
 export interface AuditResource {
   readonly name?: string | undefined
   readonly uid?: string | undefined
-  /** The project that it belongs to; by default that of the request. */
+  /** Its project; by default the request's. */
   readonly projectUid?: string | undefined
 }
 
-/** What the trail records of a request. Unknown texts are empty. */
+/** Facts of a request in the trail. Unknown texts are empty. */
 export interface AuditedRequest {
   readonly actorType: 'user' | 'service'
   readonly actor: string
@@ -78,7 +78,7 @@ export interface RequestAudit {
   begin(request: AuditedRequest): string | undefined
   /**
    * Records how a request ended.
-   * @param started what `begin` returned
+   * @param started return value of `begin`
    * @returns uid of the record, for the header `AuditUid`, as soon as the record is on the disk
    */
   end(request: AuditedRequest, status: number, started: string | undefined): Promise<string>
@@ -90,7 +90,7 @@ declare module 'fastify' {
     audit?: AuditWords | false
   }
   interface FastifyRequest {
-    /** The resource, set by a handler; it overrides what the route declares. */
+    /** The resource, set by a handler; it overrides the route's. */
     auditResource: AuditResource | null
     /** The account that the request is about, set by a handler. */
     auditActor: string
@@ -98,11 +98,11 @@ declare module 'fastify' {
     auditActorUid: string
     /** Text that a handler adds to the message of the record. */
     auditNote: string
-    /** What `changes` gave before the request. */
+    /** Result of `changes` before the request. */
     auditBefore: Compared | typeof unreadable | null
-    /** For a handler that waits for its turn: reads anew what there is, so that its record has none of the changes that came between. */
+    /** For a handler that waits for its turn: reads the resource anew, so that its record has none of the changes made in between. */
     readBefore: () => void
-    /** What `begin` returned; empty before. */
+    /** Return value of `begin`; empty before. */
     auditStarted: string
     /** Writes the intent to the disk, on a route with `bestEffort`; for a handler that waits for something else anyway. */
     noteAudit: () => void
@@ -205,11 +205,11 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
   }
 }
 
-/** Instead of a view of what cannot be read, as from a damaged database. */
+/** In place of a view that cannot be read, as from a damaged database. */
 const unreadable = 'unreadable'
 
 /**
- * Reads what there is; nothing where there is no such resource. The reads before and after a change are no part of it: where they fail, the
+ * Reads the resource; nothing where there is none. The reads before and after a change are no part of it: where they fail, the
  * handler is called and its reply stays, since a change that is done must not become a 500.
  */
 const looking =

@@ -26,9 +26,9 @@ export const apiErrors = defineErrors({
   },
   UnsupportedMediaType: {
     status: 415,
-    meaning: 'The header Content-Type is missing, or the endpoint does not accept what it says.',
+    meaning: 'The header Content-Type is missing, or the endpoint does not accept its type.',
     action:
-      'Send the header Content-Type: application/json; for an upload multipart/form-data. The document of the API says what each endpoint takes.',
+      'Send the header Content-Type: application/json; for an upload multipart/form-data. The document of the API lists the types of each endpoint.',
   },
   TooManyRequests: {
     status: 429,
@@ -42,7 +42,7 @@ export const apiErrors = defineErrors({
   },
 })
 
-/** Those of hosts alone: the platform is managed by no other one, and sets no cookies. */
+/** Refusals of hosts alone: no other platform manages the platform, and it sets no cookies. */
 export const hostApiErrors = defineErrors({
   ManagedByPlatform: {
     status: 403,

@@ -12,8 +12,8 @@ import { printable } from '../base/printable.ts'
  * A schema is compiled by the first request that needs it: compiling all of them takes longer than the rest of the
  * start. Our own schemas are not validated against the meta-schema for the same reason; a test does that.
  *
- * @param isEntered whether bodies come from a client: fields that are declared as refused are refused then. What was accepted once, before
- *   a field was refused, stays accepted.
+ * @param isEntered whether bodies come from a client: fields that are declared as refused are refused then. A body that was accepted before
+ *   a field was refused stays accepted.
  */
 export function createValidatorCompiler({ isEntered = true } = {}): FastifySchemaCompiler<TSchema> {
   const { bodies, texts } = isEntered ? entered : accepted
@@ -57,7 +57,7 @@ const compilersOf = (isEntered: boolean) => {
 
 const booleans: Readonly<Record<string, boolean>> = { true: true, false: false }
 
-/** The keyword `x-refused` of a field, see `base/field-stance.ts`: its value would change what is done, and cannot. */
+/** The keyword `x-refused` of a field, see `base/field-stance.ts`: its value asks for something that is not done. */
 const requireAccepted: SchemaValidateFunction = (
   refusal: Refusal,
   value: unknown,
@@ -77,9 +77,9 @@ const entered = compilersOf(true)
 const accepted = compilersOf(false)
 
 /**
- * Checks documents that no client has entered as they are: a body that was accepted once, or what a change makes of one.
- * @param part what a problem of the whole document is said of
- * @returns what is wrong with one, and its field; undefined for nothing
+ * Checks documents that no client has entered as they are: a body that was accepted once, or the result of a change.
+ * @param part name of the whole document in messages
+ * @returns the problem and its field; undefined without one
  */
 export function createDocumentCheck(schema: TSchema, part: string) {
   const validate = createValidatorCompiler({ isEntered: false })({
@@ -95,7 +95,7 @@ export function createDocumentCheck(schema: TSchema, part: string) {
   }
 }
 
-/** Checks bodies that were accepted by another program before, by the same rules. @returns what is wrong with one; undefined for nothing */
+/** Checks bodies that were accepted by another program before, by the same rules. @returns the problem; undefined without one */
 export function createBodyCheck(schema: TSchema): (body: unknown) => string | undefined {
   const problemOf = createDocumentCheck(schema, 'body')
   return (body) => problemOf(body)?.message
@@ -186,7 +186,7 @@ function inOrder(allowed: readonly string[]): string {
   return allowed.length === 1 ? `only ${allowed[0]} may be given` : `allowed are: ${allowed.join(', ')}`
 }
 
-/** What the schema expects. The keyword `accepts` describes a pattern, since a regular expression is hard to read. */
+/** The expectation of a schema. The keyword `accepts` describes a pattern, since a regular expression is hard to read. */
 function inWords({ keyword, params, parentSchema, message }: Parameters<typeof describeProblem>[0]) {
   if (keyword === 'pattern') return `must be ${String(parentSchema?.accepts ?? 'of another form')}`
   if (keyword !== 'enum') return message

@@ -41,9 +41,9 @@ function ratesByResource(limited: readonly string[]) {
 }
 
 const whyByTable =
-  'the rates of paths are those of a table, of which api.rateLimits.paths changes some, and those of all other paths are api.rateLimits.requestsPerSecond and burst'
+  'a table has the rates of paths, of which api.rateLimits.paths changes some; all other paths have api.rateLimits.requestsPerSecond and burst'
 
-/** Where a table has the rates of paths. @param paths those of the table */
+/** Rate limits with a table of rates by path. @param paths of the table */
 const ratesByTable = (paths: readonly string[]) =>
   Type.Object(
     {
@@ -56,7 +56,7 @@ const ratesByTable = (paths: readonly string[]) =>
         {
           default: [],
           description:
-            'Paths that have a rate of their own, with another one, for example /v1/edgehosts/:uid/health=50/5.',
+            'Other rates for paths that have one of their own, for example /v1/edgehosts/:uid/health=50/5.',
         },
       ),
       trackedKeys,
@@ -70,7 +70,7 @@ const ratesByTable = (paths: readonly string[]) =>
  */
 export const apiSection = (limited: readonly string[]) => sectionWith(ratesByResource(limited))
 
-/** The HTTPS port and its limits, where a table has the rates of paths. @param paths those of the table */
+/** The HTTPS port and its limits, with a table of rates by path. @param paths of the table */
 export const apiSectionByTable = (paths: readonly string[]) => sectionWith(ratesByTable(paths))
 
 function sectionWith<Rates extends TSchema>(rateLimits: Rates) {

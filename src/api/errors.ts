@@ -149,7 +149,7 @@ const ownWords: Readonly<Record<string, string>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'a part of the path is too long',
 }
 
-// That of Fastify quotes what was sent, and names no header.
+// Fastify's message quotes the sent value, and names no header.
 const mediaTypeRefused =
   'the header Content-Type is missing, or names what is not taken here; send application/json, or, for an upload, what the document of the API names'
 

@@ -8,8 +8,8 @@ import { ErrorBody } from './schemas.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * What callers may write of the single resource of a route, without what it becomes by itself, as heartbeats. A read gets the ETag of it, and
-     * a change honours `If-Match`. It throws what the handler throws where there is no such resource.
+     * The writable part of the single resource of a route, without changes that come by themselves, as heartbeats. A read gets its ETag, and
+     * a change honours `If-Match`. It throws the handler's error where there is no such resource.
      */
     writable?: (request: FastifyRequest) => unknown
     /** The handler sets the ETag, or honours `If-Match`, by itself. */

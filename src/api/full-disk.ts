@@ -4,7 +4,7 @@ import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { isMutating } from './audit-hook.ts'
 
-/** The space for what has to go on when the disk is full; the room `store` implements it. */
+/** The space for work that has to go on when the disk is full; the room `store` implements it. */
 export interface DiskSpace {
   /** Whether there is space for a change that is not served from the reserve. */
   admits(): boolean
@@ -25,8 +25,9 @@ const isServed = ({ config }: RouteOptions, method: string): boolean =>
   (config?.audit !== undefined && config.audit !== false && config.audit.bestEffort === true)
 
 /**
- * Admits changes by the space on the disk: the one place that every change of a client passes, recorded or not. What frees space, lets users and
- * hosts in or out, or says that a host is alive is served from the reserve; all else is refused while only the reserve is left. Reads write nothing.
+ * Admits changes by the space on the disk: the one place that every change of a client passes, recorded or not. Changes that free space, let
+ * users and hosts in or out, or report a host alive are served from the reserve; all others are refused while only the reserve is left.
+ * Reads write nothing.
  */
 export function addFullDisk(app: FastifyInstance, disk: DiskSpace): void {
   app.addHook('onRoute', (route) => {
@@ -51,7 +52,7 @@ export function addFullDisk(app: FastifyInstance, disk: DiskSpace): void {
 }
 
 /**
- * For a route that is served on a full disk: refuses a change that would take more space than what it replaces.
+ * For a route that is served on a full disk: refuses a change that would take more space than the replaced data.
  * @throws AppError InsufficientStorage
  */
 export function requireSpace(disk: Pick<DiskSpace, 'admits'>): void {

@@ -165,15 +165,15 @@ export interface GuardOptions {
   readonly mode: Mode
   /** Called for each accepted request, so that its connection is kept when connections run out. */
   readonly onAuthenticated: (request: FastifyRequest, caller: Caller, reply: FastifyReply) => void
-  /** How long a request or a reply may last when its session has ended; milliseconds from its start. */
+  /** Longest time of a request or a reply when its session has ended; milliseconds from its start. */
   readonly longRequestMs?: number
 }
 
 /** Ends requests in flight. */
 interface Guard {
-  /** Those whose session is gone, with a 401. */
+  /** Ends requests whose session is gone, with a 401. */
   endRequests(isGone: IsGone): void
-  /** Those that `authorize` refuses now, with that refusal, and those whose caller has a lower role now. */
+  /** Ends requests that `authorize` refuses now, with its refusal, or whose caller has a lower role now. */
   recheckRequests(): void
 }
 
@@ -242,7 +242,7 @@ export function addGuard(
       requests.end((request, caller) => {
         const { access = 'open' } = request.routeOptions.config
         const { refusal, caller: now = caller } = authorize(request, caller, access)
-        // The handler may have read the role, as for what a reply shows.
+        // The handler may have read the role, as for the fields of a reply.
         return refusal ?? (isAtLeast(now.role, caller.role) ? undefined : roleLost())
       })
     },

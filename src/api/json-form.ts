@@ -6,8 +6,8 @@ const deepest = 128
 const mostValues = 50_000
 
 /**
- * What is wrong with a text of JSON before it is parsed: it nests too deep, has too many values, or a text in it has half of a surrogate pair, which is no character
- * and which the database gives back as another one.
+ * The problem of a text of JSON before it is parsed: it nests too deep, has too many values, or a text in it has half of a
+ * surrogate pair, which is no character and which the database gives back as another one.
  * @param text valid UTF-8; that it is JSON is not checked
  */
 export function describeForm(text: string): string | undefined {
@@ -32,7 +32,7 @@ function isTooDeep(text: string): boolean {
   return false
 }
 
-/** Where the text that begins at a quote ends. */
+/** End of the text that begins at a quote. */
 function endOfText(text: string, start: number): number {
   let at = start + 1
   while (at < text.length && text.charCodeAt(at) !== quote) at += text.charCodeAt(at) === backslash ? 2 : 1

@@ -13,7 +13,7 @@ export function requestIdOf(headers: IncomingHttpHeaders): string {
   return typeof given === 'string' && acceptable.test(given) ? given : randomUUID()
 }
 
-/** What all replies of one app have in common. */
+/** Common parts of all replies of one app. */
 export interface Replies {
   /** Header fields of every reply. A route may override them. */
   readonly headers: Readonly<Record<string, string>>

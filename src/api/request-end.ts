@@ -6,7 +6,7 @@ import { generalErrors } from '../errors/codes.ts'
 const bySocket = new WeakMap<Socket, Set<() => void>>()
 
 /**
- * Calls a listener when a socket closes. A reply that waits behind another one on its connection is not told by Node when that is
+ * Calls a listener when a socket closes. Node does not notify a reply that waits behind another one when their connection is
  * lost, and a listener of its own on the socket for each would be too many.
  * @returns a function that removes the listener
  */

@@ -43,7 +43,7 @@ interface ApiOptions {
   readonly keptConnections?: KeptSettings | undefined
   /** The client that an address belongs to. */
   readonly clientOf: ClientOf
-  /** How long a request may last after its session has ended, milliseconds. */
+  /** Longest time of a request after its session has ended, milliseconds. */
   readonly longRequestMs?: number | undefined
 }
 
@@ -51,7 +51,7 @@ interface ApiOptions {
 export interface Api extends Room {
   /** The rooms add their routes to it. */
   readonly app: FastifyInstance
-  /** That of this process, for its other servers. */
+  /** The flow of this process, for its other servers. */
   readonly flow: Flow
   /** All routes. */
   readonly table: RouteTable

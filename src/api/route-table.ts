@@ -1,6 +1,6 @@
 // A route declares everything in `config`, which is read once, when the route is added; a route pays only for what it declares: `access` (its
 // users), `bypass` (requests without a session), `airgapOnly` (mode), `limited` and `bucket` (rate), `audit` (the trail), `lifecycle`, and on the
-// platform `scope`: where the role has to be. `test/platform/access-matrix.test.ts` tries every declared route with every kind of caller, and wants
+// platform `scope`: where the role has to be. `test/platform/access-matrix.test.ts` tries every declared route with every kind of caller, and needs
 // an entry for a new one. Without `lifecycle` a route is in production; in the phase `sunset` it has a day and a successor; in the phase
 // `deprecated` a day since when it is deprecated. The version is the first part of the path. The phase sets the headers `Deprecation`, `Sunset` and
 // `Link` (`api/lifecycle.ts`) and the flag in the API document (`build/openapi.ts`). That file also adds the refusals of the room `api` to every
@@ -65,7 +65,7 @@ interface DeclaredRoute {
   readonly phase: Lifecycle['phase']
   /** Whether it has an ETag, or as a change honours `If-Match`. */
   readonly hasEtag: boolean
-  /** What its audit records say; every route that changes something has to declare it. */
+  /** Content of its audit records; every route that changes something has to declare it. */
   readonly audit: AuditWords | false | undefined
 }
 

@@ -53,9 +53,9 @@ interface FilePart {
   readonly file?: FileHandle
   /** First byte. */
   readonly start: number
-  /** Of the file. */
+  /** Bytes of the file. */
   readonly sizeBytes: number
-  /** What comes before and after the bytes of the file, by default nothing. */
+  /** Bytes before and after the bytes of the file, by default none. */
   readonly before?: Buffer
   readonly after?: Buffer
   /** Called when the first bytes are read. @returns the reply, with its status and headers */
@@ -70,7 +70,7 @@ export class ReadFailed extends Error {
 // A piece is read while the client reads the one before from the buffers of the kernel. Larger ones are not faster.
 const mostPieceBytes = mostOfStream
 const leastPieceBytes = 16_384
-// Of all replies at once, without those of the smallest pieces: of some hundred, later ones get an eighth of what is left.
+// Of all replies at once, without replies of the smallest pieces: of some hundred, later ones get an eighth of the rest.
 const memoryBytes = 16_777_216
 const share = 8
 const none = Buffer.alloc(0)

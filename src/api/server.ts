@@ -2,12 +2,12 @@
 //
 // 1. systemd keeps port 5080 open and passes the socket to the daemon, so a restart refuses no connection.
 // 2. `api/connection/connections.ts` admits the connection; at a limit it closes an unauthenticated one for it, idle ones first. On the platform
-//    `api/connection/connections.ts` keeps those of hosts open between heartbeats, and closes the others after each reply;
+//    `api/connection/connections.ts` keeps connections of hosts open between heartbeats, and closes the others after each reply;
 //    `api/connection/fed-server.ts` and `api/connection/https-server.ts` close connections that are too slow. The parser gets its bytes in pieces
 //    (ADR 33): `api/connection/fed-server.ts` hands each connection to Node's HTTP server as a `fed-socket.ts`, and `feeder.ts`, one for all
 //    servers of the process, says whose piece is parsed next.
-// 3. `api/connection/peer.ts` says who asks: the address of the connection, or behind a proxy of `api.trustedProxies` the one that
-//    `X-Forwarded-For` names (`api/connection/peer.ts`). `api/server.ts` gives the request an id, the client's own if that is valid
+// 3. `api/connection/peer.ts` finds the client: the address of the connection, or behind a proxy of `api.trustedProxies` the one that
+//    `X-Forwarded-For` names. `api/server.ts` gives the request an id, the client's own if that is valid
 //    (`api/replies.ts`). Every reply contains the id and the common header fields of the app (`api/replies.ts`, ADR 15).
 // 4. `api/rate/limit.ts` takes a token from the bucket of the client and the resource, or answers 429. On the platform the resource is the row of
 //    its table of rates (`api/rate/rows.ts`). A request with a known access token takes it from the bucket of its user (ADR 6, ADR 16). The limit
@@ -19,9 +19,9 @@
 //    since a route that declares `airgapOnly` is refused on a connected host, and then the role. From here on `api/guard.ts` tracks the request as
 //    one in flight: when the session ends or loses its role, the signal `request.sessionEnd` is aborted and a body that is still arriving is
 //    refused with 401; any other request or reply loses its connection when it has lasted a minute. The connection then counts as unauthenticated
-//    again. On the platform `platform/requests/changes.ts` is told when users, keys, tokens and hosts are gone, and when roles or projects have
-//    changed: then the guard asks `authorize` again for every request in flight. What a handler does for long has `api/request-end.ts`: the end of
-//    the session or the connection. `api/spelling.ts` then refuses misspelt query parameters and fields of bodies, and `dryRun` on a change that
+//    again. On the platform `platform/requests/changes.ts` is notified when users, keys, tokens and hosts are gone, and when roles or projects have
+//    changed: then the guard asks `authorize` again for every request in flight. `api/request-end.ts` ends the long work of a handler with the
+//    session or the connection. `api/spelling.ts` then refuses misspelt query parameters and fields of bodies, and `dryRun` on a change that
 //    does not offer it.
 // 6. A JSON body is read into one buffer that grows with the received bytes (`api/json-body.ts`, ADR 17); one that nests too deep, has too many
 //    values or has half of a character is refused before it is parsed (`api/json-form.ts`). `api/compilers.ts` validates it against its schema;
@@ -42,7 +42,7 @@
 //
 // `POST /v1/users/default/login` continues from step 6: `credentials/guess-guard.ts` may refuse it without starting a program; `auth/pam-slots.ts` limits
 // the number of PAM checks at once and gives each client its turn; `auth/pam.ts` runs pamtester at nice 5, so that requests of logged-in users come
-// before a flood of logins; `auth/accounts.ts` finds the account and its groups, with `auth/accounts.ts`, which reads the local files each time;
+// before a flood of logins; `auth/accounts.ts` finds the account and its groups, and reads the local files each time;
 // `auth/sessions.ts` makes the tokens. `auth/login.ts` sends every refusal at the same time after the request, so that its reason cannot be
 // measured.
 //
@@ -178,11 +178,11 @@ interface ServerOptions extends GuardOptions {
   readonly disk?: DiskSpace
   /** The client that an address belongs to; the default knows no address of this host but loopback. */
   readonly clientOf?: ClientOf
-  /** Whether an address is that of a trusted proxy; the default knows none. */
+  /** Whether an address belongs to a trusted proxy; the default knows none. */
   readonly isProxy?: (address: string) => boolean
   /** Whether a connection came over the local socket; the default is no. */
   readonly isLocal?: (socket: Socket) => boolean
-  /** How the app replies; the default is the form of the service API. */
+  /** Reply form of the app; the default is the form of the service API. */
   readonly replies?: Replies
   /**
    * Name of the path parameter that may contain slashes, for example `name` in `/v2/:name/blobs/:digest`; without it, none may.
@@ -294,7 +294,7 @@ export function createServer({
       guard.onAuthenticated(request, caller, reply)
     },
   })
-  // Added after the guard, so that its hook runs before that of the guard: a flood without a token is limited too.
+  // Added after the guard, so that its hook runs before the guard's: a flood without a token is limited too.
   limiter?.addTo(app)
   // Added after the guard, so that its hook runs first: refusals have the headers too.
   addLifecycle(app)

@@ -11,7 +11,7 @@ const safe = ['GET', 'HEAD', 'OPTIONS']
  * Refuses query parameters that would have no effect because of their spelling: with `filter` for `filters` the reply would have all items.
  * Other unknown names are ignored, since clients of the published API send parameters of features that are not here. `dryRun` is refused
  * where a route does not offer it: the client expects that nothing is changed. Misspelt fields of bodies are refused too: without `isSensitiv` a
- * secret would be stored as plain text. Not those of hosts, whose version may be a later one with more fields.
+ * secret would be stored as plain text. Not in bodies of hosts: a later version may have more fields.
  * @param common parameters of all routes
  */
 export function addSpelling(app: FastifyInstance, common: readonly string[]): void {
@@ -57,7 +57,7 @@ export function describeSpelling(
   return undefined
 }
 
-/** What is used of a JSON schema. */
+/** The used keywords of a JSON schema. */
 interface Shape {
   readonly type?: unknown
   readonly properties?: Readonly<Record<string, Shape>>
@@ -72,7 +72,7 @@ type IsField = (parent: string, name: string) => boolean
 
 const fieldKey = (parent: string, name: string) => `${parent}/${name}`
 
-/** The fields in schemas, each with that of its object: `label` of an option says nothing of `metadata`. */
+/** The fields in schemas, each with its parent field: `label` of an option says nothing of `metadata`. */
 function fieldsOf(schemas: readonly unknown[]): ReadonlySet<string> {
   const fields = new Set<string>()
   const seen = new Map<string, Set<object>>()

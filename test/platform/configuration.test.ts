@@ -21,7 +21,7 @@ async function problemsOf(from: { file?: string; environment?: Record<string, st
 }
 
 const why =
-  'the rates of paths are those of a table, of which api.rateLimits.paths changes some, and those of all other paths are api.rateLimits.requestsPerSecond and burst'
+  'a table has the rates of paths, of which api.rateLimits.paths changes some; all other paths have api.rateLimits.requestsPerSecond and burst'
 
 it('the rates of hosts are unknown, wherever they are set, and the message says what there is', async () => {
   expect(configuration.defaultConfigFile()).not.toMatch(/login:|blobs:|resources:/)

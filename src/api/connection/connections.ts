@@ -9,11 +9,11 @@ import type { Lines } from '../../system/anonymous-log.ts'
 import { createTally } from '../../base/tally.ts'
 import type { FedServer } from './fed-server.ts'
 
-/** Which connections are kept open between rare requests, each of a caller of its own. */
+/** Connections that are kept open between rare requests, each of a caller of its own. */
 export interface KeptSettings {
   /** Connections that are kept at once. */
   readonly maximum: number
-  /** How long a kept connection may be idle, milliseconds. */
+  /** Longest idle time of a kept connection, milliseconds. */
   readonly idleMs: number
   /** Whether the connections of a caller are kept up to the maximum, and closed after each reply beyond it. */
   readonly isFor: (caller: Caller) => boolean
@@ -22,7 +22,7 @@ export interface KeptSettings {
 /** The connections that are kept now. */
 interface KeptConnections {
   /**
-   * Called for each request of such a caller, before the reply has begun. One connection of a caller is kept, while there are fewer than the
+   * Called for each request of such a caller, before the reply has started. One connection of a caller is kept, while there are fewer than the
    * maximum; the reply on any other one says that it closes.
    */
   answer(socket: Socket, name: string, response: ServerResponse): void
@@ -72,11 +72,11 @@ function createKeptConnections({
 
 export type ConnectionLimits = ApiSettings['connections'] & {
   readonly clientOf: ClientOf
-  /** Whether an address is that of a trusted proxy; by default there are none. */
+  /** Whether an address belongs to a trusted proxy; by default none does. */
   readonly isProxy?: ((address: string) => boolean) | undefined
   /** Connections that stay open between rare requests; by default there are none. */
   readonly kept?: KeptSettings | undefined
-  /** Where the limits are set, for the operator; by default `api.connections`. */
+  /** Settings of the limits, for the operator; by default `api.connections`. */
   readonly settingsName?: string
   readonly log: Logger
   /** Log for the lines that callers without a session cause; the default is `log`. */
@@ -88,7 +88,7 @@ export interface Connections {
   /**
    * Called for a request with a valid token. While that is valid, the connection counts for its user instead of its
    * client, and is not closed in favour of others. A user at the maximum gets no more such connections.
-   * @param response its reply, which has not begun
+   * @param response its reply, which has not started
    */
   markAuthenticated(socket: Socket, caller: Caller, response: ServerResponse): void
   /** Connections of callers that are gone count as connections without a login again. */
@@ -107,7 +107,7 @@ interface Connection {
   readonly raw: Socket
   /** The socket of its requests (`fed-socket.ts`); set after the handshake of TLS. */
   socket: Socket | undefined
-  /** Undefined for a trusted proxy, whose connections are those of many clients: only the limit of all connections applies to them. */
+  /** Undefined for a trusted proxy, whose connections carry many clients: only the limit of all connections applies to them. */
   readonly client: Client | undefined
   /** The groups in which it counts: its client and the network around that, or its user. */
   groups: readonly Group[]
@@ -134,7 +134,7 @@ interface Group {
  * a login, including those in their handshake, is closed for the new one; if there is none, the new one is closed. So a client
  * with many connections can lock out neither others nor, for long, itself.
  *
- * At the limit of a /64 and that of all connections, if no connection is idle, the oldest request without a login is closed, of
+ * At the limit of a /64 or of all connections, if no connection is idle, the oldest request without a login is closed, of
  * the client that has most of them. Otherwise a thousand slow bodies from twenty addresses would lock out all other clients.
  * Connections of a trusted proxy are of no client: idle ones are closed as others at the limit of all connections, those with a request not.
  *
@@ -233,7 +233,7 @@ export function limitConnections(
     }
   }
 
-  /** The groups of a client: its own, and that of the network around it. */
+  /** The groups of a client: its own and its network's. */
   function groupsOf(client: Client | undefined): readonly Group[] {
     if (client === undefined) return []
     const { name, network } = client
@@ -320,7 +320,7 @@ export function limitConnections(
   return {
     markAuthenticated(socket, caller, response) {
       const connection = bySocket.get(socket)
-      // The next request of a proxy is that of another user.
+      // The next request of a proxy belongs to another user.
       if (!connection?.open || connection.client === undefined) return
       const name = nameOf(caller)
       if (keptSettings?.isFor(caller)) kept?.answer(socket, name, response)

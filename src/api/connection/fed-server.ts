@@ -32,7 +32,7 @@ const httpOptions = {
   maxHeaderSize: 16_384,
   // Node would refuse with an empty reply; `server.ts` refuses with the error body.
   requireHostHeader: false,
-  // Reads have no body: without the events of an empty stream they cost a tenth less. See unread-body.ts for requests with
+  // Reads have no body: without the events of an empty stream they cost a tenth less. See waiting-replies.ts for requests with
   // a content type but no body.
   optimizeEmptyRequests: true,
   ServerResponse: CountedResponse,
@@ -48,7 +48,7 @@ function applyTimeouts(server: Server, { headersMs, idleMs, stalledMs }: Timeout
   server.timeout = stalledMs
 }
 
-/** What the connections of all servers of this process share. */
+/** State that the connections of all servers of this process share. */
 export interface Flow {
   readonly feeder: Feeder
   readonly waiting: WaitingReplies
@@ -62,9 +62,9 @@ export const createFlow = (onClosed?: (callerName: string) => void): Flow => ({
 
 interface FedServerOptions {
   readonly timeouts: Timeouts
-  /** Without it the server is one of plain HTTP. */
+  /** Without it the server speaks plain HTTP. */
   readonly material?: TlsMaterial | undefined
-  /** That of all servers of this process; the default is one of its own. */
+  /** The flow of all servers of this process; the default is one of its own. */
   readonly flow?: Flow
   /** Connections with the same name take turns with each other; by default each has a turn of its own. */
   readonly turnNameOf?: (socket: Socket) => string | undefined
@@ -74,8 +74,8 @@ let connectionCount = 0
 
 /**
  * An HTTP server whose parsers get the bytes of their connections by a feeder. `outer` listens, accepts and decrypts; each of its connections is
- * handed over by the event `connection`, for which Node documents any `Duplex`. So `connection` of this server is the event of a connection that
- * is ready for requests, and that of `outer` the one of an accepted socket.
+ * handed over by the event `connection`, for which Node documents any `Duplex`. So `connection` of this server announces a connection that is
+ * ready for requests, and `connection` of `outer` an accepted socket.
  */
 export class FedServer extends HttpServer {
   readonly outer: NetServer

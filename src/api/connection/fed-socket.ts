@@ -43,9 +43,9 @@ type Written = (error?: Error | null) => void
 
 /**
  * The connection that an HTTP parser sees in the place of its socket: the parser gets the bytes in pieces, when the feeder says so and not while
- * the connection is owed too many replies. What it does not get stays in the socket and with the client.
+ * the connection is owed too many replies. The rest stays in the socket and with the client.
  *
- * It has what is used of a `net.Socket`: addresses, times, `destroySoon` and the counts of bytes.
+ * It has the used parts of a `net.Socket`: addresses, times, `destroySoon` and the counts of bytes.
  */
 export class FedSocket extends Duplex implements Fed {
   /** The connection itself. */
@@ -69,7 +69,7 @@ export class FedSocket extends Duplex implements Fed {
   private isDense = true
 
   constructor(outer: Socket, feeder: Feeder, turnName: string, waiting = createWaitingReplies()) {
-    // A body whose reader has not begun waits as what one piece has of it: `IncomingMessage` takes its limit from here.
+    // Of a body whose reader has not started, one piece waits: `IncomingMessage` takes its limit from here.
     super({ allowHalfOpen: true, decodeStrings: false, readableHighWaterMark: 1 })
     this.outer = outer
     this.feeder = feeder
@@ -368,6 +368,6 @@ function bodyOf(request: IncomingMessage): Body | undefined {
   return Number(length) > 0 ? { request, isChunked: false, left: Number(length) } : undefined
 }
 
-/** Whether the reader of a body has begun. */
+/** Whether the reader of a body has started. */
 export const isBeingRead = (request: IncomingMessage): boolean =>
   request.readableFlowing === true || request.listenerCount('readable') > 0

@@ -1,6 +1,6 @@
 /** A connection that waits for its next piece. */
 export interface Fed {
-  /** Connections with the same name take turns with each other, and all of them together with those of other names. */
+  /** Connections with the same name take turns with each other, and all of them together with connections of other names. */
   readonly turnName: string
   /** Whether it has bytes for its parser, and may have them parsed now. */
   isReady(): boolean
@@ -20,12 +20,12 @@ export interface Feeder {
    * the turn has time left, as for all requests of clients that wait for replies.
    */
   arrived(fed: Fed): void
-  /** What has been done, for tests. */
+  /** Counts of the work, for tests. */
   counts(): { readonly pieces: number; readonly turns: number; readonly waiting: number }
 }
 
 export interface FeederOptions {
-  /** How long pieces are parsed in one turn of the event loop; the last one may take longer. Milliseconds. */
+  /** Time for parsing pieces in one turn of the event loop; the last one may take longer. Milliseconds. */
   readonly turnMs?: number
   /** Monotonic milliseconds. */
   readonly now?: () => number

@@ -27,8 +27,8 @@ interface Body {
 }
 
 /**
- * Refuses requests whose body arrives below a rate, however long the whole body takes. While the handler does not read what
- * has arrived, the time does not count: then the host is slow, not the client.
+ * Refuses requests whose body arrives below a rate, however long the whole body takes. While the handler does not read
+ * arrived bytes, the time does not count: then the host is slow, not the client.
  * The reader of the body is notified (`replies.ts`) and replies; if nothing reads the body, this function replies 408.
  * @param replies form of that reply
  * @returns a function that stops watching
@@ -66,7 +66,7 @@ export function watchBodyRate(
     for (const body of bodies) {
       const { request } = body
       if (body.refused) {
-        // The reader may have to remove what it has stored, and to record the refusal, before the app replies.
+        // The reader may have to remove its stored bytes, and to record the refusal, before the app replies.
         if (!body.response.writableFinished && !request.socket.destroyed && now - body.since < windowMs)
           continue
         bodies.delete(body)
@@ -139,14 +139,14 @@ export interface HttpsServerOptions {
   readonly connections: Omit<ConnectionLimits, 'clientOf' | 'isProxy' | 'log' | 'anonymousLog'>
   /** The client that an address belongs to. */
   readonly clientOf: ClientOf
-  /** Whether an address is that of a trusted proxy; by default there are none. */
+  /** Whether an address belongs to a trusted proxy; by default none does. */
   readonly isProxy?: (address: string) => boolean
   readonly body: BodyRate
-  /** Without it the server is one of plain HTTP, which may listen on loopback only. */
+  /** Without it the server speaks plain HTTP, and may listen on loopback only. */
   readonly material: TlsMaterial | undefined
-  /** That of all servers of this process; the default is one of its own. */
+  /** The flow of all servers of this process; the default is one of its own. */
   readonly flow?: Flow | undefined
-  /** How its app replies; the default is the form of the service API. */
+  /** Reply form of its app; the default is the form of the service API. */
   readonly replies?: Replies
   readonly log: Logger
   /** Log for the lines that callers without a session cause; the default is `log`. */
@@ -190,7 +190,7 @@ export function createHttpsServer({
   flow,
   replies = apiReplies,
 }: HttpsServerOptions): HttpsServer {
-  // Those of a proxy are of many clients. On this machine each address has turns of its own: all of them are one client elsewhere.
+  // Connections of a proxy carry many clients. On this machine each address has turns of its own: all of them are one client elsewhere.
   const turnNameOf = ({ remoteAddress }: Socket): string | undefined => {
     const address = canonicalAddress(remoteAddress ?? '')
     if (isProxy?.(address) === true) return undefined

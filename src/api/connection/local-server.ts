@@ -28,7 +28,7 @@ interface LocalServerOptions {
   /** Path of the socket; empty for no socket. */
   readonly path: string
   readonly timeouts: Timeouts
-  /** That of all servers of this process; the default is one of its own. */
+  /** The flow of all servers of this process; the default is one of its own. */
   readonly flow?: Flow
   readonly log: Logger
 }

@@ -10,7 +10,7 @@ const longestValue = 64
 
 /**
  * The client behind a trusted proxy, from the field `X-Forwarded-For`, whose addresses each proxy appends to at the right. The right-most
- * address that is no trusted proxy counts; what is left of it may be the invention of a client and is not read. A loopback address is one of
+ * address that is no trusted proxy counts; anything to its left may be invented by a client and is not read. A loopback address is one of
  * the machine that wrote it, so that no client is ever taken for one on this machine.
  * @param proxy address of the connection, in canonical form
  * @param field all values of the field, as Node joins them
@@ -31,7 +31,7 @@ export function forwardedClient(
     if (!isTrusted(address)) return client
     end = comma
   }
-  // Every address is that of a trusted proxy: the request began at one.
+  // Every address belongs to a trusted proxy: the request began at one.
   return end >= 0 ? undefined : client
 }
 
@@ -46,7 +46,7 @@ function addressOf(value: string): string | undefined {
   return canonicalAddress(written)
 }
 
-/** Who is at the other end of a connection. */
+/** The other end of a connection. */
 export interface Peer {
   /** In the canonical form of `base/address.ts`; `local` on the daemon's own socket. */
   readonly address: string
@@ -54,7 +54,7 @@ export interface Peer {
   readonly client: Client
   /** The connection came over the daemon's own socket, which only root may open. */
   readonly isLocal: boolean
-  /** The connection is that of a trusted proxy: the address is the one that it forwards for, or its own where it forwards for none. */
+  /** The connection comes from a trusted proxy: the address is the one that it forwards for, or its own where it forwards for none. */
   readonly isProxied: boolean
   /** The proxy forwards for an address that cannot be read; the address is then its own. */
   readonly isUnreadable?: true
@@ -86,7 +86,7 @@ interface PeerOptions {
   /** Whether a connection came over the local socket. */
   readonly isLocal: (socket: Socket) => boolean
   readonly clientOf: ClientOf
-  /** Whether an address is that of a trusted proxy; by default there are none. */
+  /** Whether an address belongs to a trusted proxy; by default none does. */
   readonly isProxy?: ((address: string) => boolean) | undefined
 }
 

@@ -61,7 +61,7 @@ function readSome(request: IncomingMessage): void {
     bytes += chunk.length
     if (bytes > drainedBytes) request.pause()
   })
-  // Node drains only bodies that no reader has begun to read.
+  // Node drains only bodies that no reader has started to read.
   request.read(0)
 }
 
@@ -100,7 +100,7 @@ export const mostOfCaller = 16_777_216
 const mostOfAll = 67_108_864
 /** Replies in which fewer bytes wait are not counted: a connection is owed few, and they are most of all. */
 const uncountedBytes = 4_096
-/** Bytes of one piece of a stream, whose writer goes on when those before it are sent. */
+/** Bytes of one piece of a stream, whose writer goes on when the pieces before are sent. */
 export const mostOfStream = 262_144
 
 /** Each part of a server that follows a reply has a listener for its end: 11 for an upload that is refused, one more than Node warns of. */
@@ -118,8 +118,8 @@ interface WaitingRepliesOptions {
 /** The bytes of replies that wait for their clients, on all servers of this process. */
 export interface WaitingReplies {
   /**
-   * Called when bytes of a reply have been added. Over the limit of its caller it closes the connection of that one whose client has read nothing
-   * for longest; a reply that is all that waits for its caller stays, whatever its size. Over that of all callers it closes the connection whose
+   * Called when bytes of a reply have been added. Over the limit of its caller it closes the connection of the reply whose client has read nothing
+   * for longest; the only waiting reply of a caller stays, whatever its size. Over the limit of all callers it closes the connection whose
    * reply has the most bytes times the time in which its client has read nothing, as long as more than one reply waits.
    */
   grown(reply: CountedResponse): void
@@ -133,13 +133,13 @@ export interface WaitingReplies {
 
 interface Wait {
   bytes: number
-  /** When the client read of it, or it began to wait. Monotonic milliseconds. */
+  /** Last read by the client, or start of the wait. Monotonic milliseconds. */
   since: number
 }
 
 interface OfCaller {
   bytes: number
-  /** The one whose client has read nothing for longest is the first: maps keep the order of insertion. */
+  /** The reply whose client has read nothing for longest is the first: maps keep the order of insertion. */
   readonly replies: Map<CountedResponse, Wait>
 }
 
@@ -232,8 +232,8 @@ export function createWaitingReplies({
 }
 
 /**
- * The reply of every server, which counts what waits of it. Of one that is written in pieces, as fast as its client reads, one piece waits and is
- * not counted: many slow clients are honest pulls, and what they hold is bounded by their number. So a reply counts when it is given whole, is
+ * The reply of every server, which counts its waiting bytes. Of one that is written in pieces, as fast as its client reads, one piece waits and is
+ * not counted: many slow clients are honest pulls, and their pieces are bounded by their number. So a reply counts when it is given whole, is
  * written ahead of its client, or has to wait for the replies before it.
  */
 export class CountedResponse<

@@ -89,7 +89,7 @@ type RateLimitSettings = ApiSettings['rateLimits']
 
 export interface RateLimitOptions {
   readonly settings: RateLimitSettings
-  /** A table of paths with their rates: requests then count in the bucket of their row instead of that of their resource. */
+  /** A table of paths with their rates: requests then count in the bucket of their row instead of their resource's. */
   readonly rows?: readonly RateRow[] | undefined
   /** Monotonic milliseconds. */
   readonly monotonic: () => number
@@ -109,7 +109,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** False for a route without a rate limit. */
     limited?: boolean
-    /** Requests to the route count in this bucket instead of that of the resource in its path. */
+    /** Requests to the route count in this bucket instead of their resource's. */
     bucket?: OwnBucket
     /**
      * For a route whose body contains another token than the access token: the user of that token, if the token is in memory.
@@ -191,7 +191,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
     return left < 0 ? { waitMs: counter.waitMs(key, now), isNetwork: false } : { left }
   }
 
-  // The space keeps the keys of users apart from those of clients.
+  // The space keeps the keys of users and of clients apart.
   const takeUser = (resource: Resource, user: string, now: number) =>
     takeOf(resource.counter, `user ${user}`, now)
 

@@ -1,4 +1,4 @@
-/** How many requests one client may send for one resource. Whole numbers. */
+/** Request rate of one client for one resource. Whole numbers. */
 export interface Rate {
   /** The steady rate. */
   readonly requestsPerSecond: number
@@ -60,7 +60,7 @@ export function resourceOf(url: string): string {
   return (first === 'edge-mgmt' ? second : first) || otherResource
 }
 
-/** Parses a setting such as `clusters=50/5`, or of a path of a table: 50 requests a second, and those of 5 seconds at once. */
+/** Parses a setting such as `clusters=50/5`, or of a path of a table: 50 requests a second, and 5 seconds of them at once. */
 export function parseResourceRate(text: string): [name: string, rate: Rate] {
   const [, name = '', requestsPerSecond, burst] = /^([^=]+)=(\d+)\/(\d+)$/.exec(text) ?? []
   return [name, { requestsPerSecond: Number(requestsPerSecond), burst: Number(burst) }]
@@ -89,7 +89,7 @@ export interface RateRow extends Rate {
 const parameter = ''
 
 /**
- * Finds the row of a request: the one with most segments whose segments begin its path; of two equally long ones that with a name where
+ * Finds the row of a request: the one with most segments whose segments begin its path; of two equally long ones the one with a name where
  * the other has a parameter.
  * @returns a function of a URL as it was requested; it returns undefined for a path in no row
  */
