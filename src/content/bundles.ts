@@ -20,7 +20,7 @@ import {
 import type { IndexedBundle } from './store/content-index.ts'
 import { planDeletion } from './store/find.ts'
 
-/** What the content takes of its disk. @param readUploadBytes what unfinished uploads take */
+/** Disk usage of the content. @param readUploadBytes disk usage of unfinished uploads */
 async function readUsage(store: OpenStore, readUploadBytes: () => Promise<number>): Promise<ContentUsage> {
   await store.open()
   const room = await store.space.read()
@@ -82,7 +82,7 @@ const keptMs = 60_000
 const atOnce = 64
 
 /**
- * What the files of unfinished uploads take, without blobs that the store has too: such a blob is a second link of one file. Callers
+ * Disk usage of the files of unfinished uploads, without blobs that the store has too: such a blob is a second link of one file. Callers
  * share one reading of the folder, and the result of a long one.
  */
 export function createUploadBytes({ folder, monotonic = () => performance.now() }: UploadBytesOptions) {
@@ -137,7 +137,7 @@ export interface Bundles {
   planDeletion(uid: string): Promise<BundleDeletion>
   /**
    * @param signal ends it with its reason, before anything is removed
-   * @returns what was removed. @throws AppError NotFound, ContentInUse
+   * @returns the removed bundle. @throws AppError NotFound, ContentInUse
    */
   remove(uid: string, signal: AbortSignal): Promise<{ readonly uid: string; readonly name: string }>
   usage(): Promise<ContentUsage>

@@ -11,7 +11,7 @@ import { parseSigningKey, SigningKeyUnusable } from '../upload/signing.ts'
 const usedFolders: ReadonlySet<string> = new Set(['', 'cluster', 'definitions', 'platform', 'tls'])
 
 /**
- * Checks the folder of the content: that a file system is mounted there, if it has to be, and that it has nothing of another program
+ * Checks the folder of the content: that a file system is mounted there, if it has to be, and that it has no files of another program
  * which the store would remove.
  */
 export async function checkFolder({ value, stateDirectory, onUnseen }: ReferenceCheck): Promise<Finding[]> {
@@ -34,7 +34,7 @@ export async function checkFolder({ value, stateDirectory, onUnseen }: Reference
   } catch (error) {
     if (error instanceof NamedFileUnusable) return [{ path, message: error.message, isOfFile: true }]
     if (isForRoot({ cause: error })) onUnseen(root)
-    // A folder that cannot be read is no reason not to start: each use of the content tells it.
+    // A folder that cannot be read is no reason not to start: each use of the content reports it.
     else if (path === 'content.requireMount') throw error
     return []
   }
@@ -42,7 +42,7 @@ export async function checkFolder({ value, stateDirectory, onUnseen }: Reference
 
 const anonymousPath = 'content.registry.anonymous'
 
-/** What is wrong with the section `content.registry`; undefined for nothing. */
+/** The problem of the section `content.registry`; undefined without one. */
 export const describeOpenRegistry = ({
   address,
   anonymous,

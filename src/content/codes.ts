@@ -38,7 +38,7 @@ export const contentErrors = defineErrors({
   WrongOffset: {
     status: 416,
     meaning:
-      'The range does not begin where the held bytes of the blob end. The header Upload-Offset and details.offset say where that is.',
+      'The range does not begin where the held bytes of the blob end. The header Upload-Offset and details.offset give that offset.',
     action: 'Send the blob from that offset on.',
   },
 })
@@ -101,7 +101,7 @@ export const registryErrors = defineErrors({
   },
   RangeUnsatisfiable: {
     status: 416,
-    meaning: 'The range has no byte of the blob; the header Content-Range says how large that is.',
+    meaning: 'The range has no byte of the blob; the header Content-Range gives its size.',
     action: 'Ask for a range within the blob.',
   },
 })

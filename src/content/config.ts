@@ -3,7 +3,7 @@ import { positive, strict } from '../config/schema-parts.ts'
 
 const tebibyte = 1_099_511_627_776
 
-/** Content of this host: where it lies, how much of its disk stays free, and what is accepted from uploads. */
+/** Content of this host: its folder, the space that stays free on its disk, and the rules for uploads. */
 export const Content = Type.Object(
   {
     directory: Type.String({

@@ -4,35 +4,35 @@
 // - `oci-layout`, `index.json`: make the folder an OCI image layout for people and skopeo; written after each change, read only to tell whose they
 //   are
 // - `blobs/sha256/<hex>`: blobs that a record names, equal ones once
-// - `bundles/<uid>.jsonl`: the record of a bundle: what it is, what it lists, its blobs, and a checksum. A bundle is published while this exists
+// - `bundles/<uid>.jsonl`: the record of a bundle: its facts, its entries, its blobs, and a checksum. A bundle is published while this exists
 // - `bundles/*.jsonl.damaged`: a damaged record; while there is one, no blob is removed
 // - `uploads/<uid>`: an upload; `publishing` in it says that its blobs are being moved into the store
 // - `damaged/<hex>`: a damaged blob, moved out of `blobs`; empty if nothing is left of it
-// - `pins.json`, `check.json`: what other rooms need; where the check of all blobs is
+// - `pins.json`, `check.json`: content that other rooms need; progress of the check of all blobs
 // - `last-publication`: number of the newest publication: the time, or one more than the number before where the clock was set back
 //
 // - `open-store.ts` opens the store after the start, or at the first request that needs it: `reconcile.ts` brings the index up to date with the
-//   records, `reconcile.ts` makes folder and index agree on the blobs. Every change has the lock of the store. After an error of the disk the next
-//   change does both again first.
-// - `own-folder.ts` looks before each opening whether the folder is one of a store, or has nothing that a store would remove. It is one if it has a
+//   records, and makes folder and index agree on the blobs. Every change has the lock of the store. After an error of the disk the next change does
+//   both again first.
+// - `own-folder.ts` checks before each opening that the folder is one of a store, or has nothing that a store would remove. It is one if it has a
 //   record, or the folders that a store makes first and no `index.json` of another program. Else the content is not used.
-// - What may take minutes is done without the lock: a bundle and the definition in it are examined before (`publication.ts`), and the definitions
-//   are told of the newest bundle after (`definitions.ts`).
+// - Long work is done without the lock: a bundle and the definition in it are examined before (`publication.ts`), and the definitions
+//   are notified of the newest bundle after (`definitions.ts`).
 // - All long work on the index is done in slices of 8 ms (`base/slices.ts`); queries over many rows run in a thread.
 // - An upload holds hard links of the blobs that it shares with bundles, so a deletion cannot take them from it.
 // - Of several bundles with one tag the newest by the number of its publication has it (`index-database.ts`, `publication.ts`); the answer is
 //   computed at each read, so the tag falls back when a bundle goes.
-// - `find.ts` is what other rooms may ask: `find`, `pin`, `unpin`. A bundle is pinned if it alone carries, whole, what is pinned. The cluster keeps
+// - `find.ts` is the interface for other rooms: `find`, `pin`, `unpin`. A bundle is pinned if it alone has a pinned entry whole. The cluster keeps
 //   the digests that it has pinned in its row too, and pins them again at the start and every five minutes (`renewPins`), so that neither a damaged
 //   `pins.json` nor another disk loses them.
-// - An upload may bring what the disk has altered without notice: `unpack` links a stored blob only after reading it, `reconcile.ts` reads what is
-//   stored of a blob that an upload has as a file of its own, and all of a bundle that is begun again, and sets aside what is damaged.
+// - An upload replaces blobs that the disk has altered without notice: `unpack` links a stored blob only after reading it, `reconcile.ts` reads the
+//   stored copy of a blob that an upload has as a file of its own, and all blobs of a bundle that is started again, and sets damaged ones aside.
 // - `check-blobs.ts` reads all blobs again in `content.check.days`, with the program `content.cjs`. A damaged blob is set aside. It is missing for
 //   uploads then, so any upload that has it repairs it.
-// - `registry` is an app with a listener of its own (ADR 23). `pull-index.ts` says what a client means by a name, `pull-index.ts` asks the index,
+// - `registry` is an app with a listener of its own (ADR 23). `pull-index.ts` finds the repository that a client means and asks the index,
 //   `app.ts` answers for one digest, and `send-file.ts` sends bytes with a bounded amount of memory. A blob that is missing, cut off or altered is
 //   404, and is read again at once (`damage.ts`); one that is deleted during a pull is sent to its end.
-// - `commands/registry` makes the files of container runtimes from what the API says of the registry, with a pure function for each runtime. The
+// - `commands/registry` makes the files of container runtimes from the registry in the API, with a pure function for each runtime. The
 //   daemon writes nothing outside of its state folder. Where a runtime allows it, images come from this host only: containerd has the registry as
 //   `server` too, and podman has it as `location`, not as a mirror, since after a mirror it asks the internet.
 // - The root hands in the slots for definitions in bundles (`store/definitions.ts`): the room may not use `definition`.
@@ -110,21 +110,21 @@ interface ContentOptions {
   readonly program: string
   /** The slots for definitions in bundles. */
   readonly definitions: ContentDefinitions
-  /** Of this host, as OCI names it: amd64, arm64. */
+  /** Architecture of this host, as OCI names it: amd64, arm64. */
   readonly architecture: string
   /** Id of this boot of the kernel. */
   readonly bootId: string
-  /** Names what needs a bundle, beside pins; such a bundle is not deleted. */
+  /** Names the holders of a bundle, beside pins; such a bundle is not deleted. */
   readonly holdersOf?: (bundle: IndexedBundle) => readonly string[]
   /** For a registry that other hosts may reach. */
   readonly certificate: RegistryCertificate
   /** The client that an address belongs to. */
   readonly clientOf: ClientOf
-  /** That of all servers of this process; the default is one of the registry's own. */
+  /** The flow of all servers of this process; the default is one of the registry's own. */
   readonly flow?: RegistryOptions['flow']
 }
 
-/** The room, and what other rooms may ask of the content. */
+/** The room, and the interface of the content for other rooms. */
 export interface ContentRoom extends Room, ContentAccess {
   readonly registry: Pick<Registry, 'state'>
   readonly images: StoredImages
@@ -231,7 +231,7 @@ export function createContent(
     },
     checks: [
       { name: 'content', kind: 'ready', holds: store.isUsable },
-      // What cannot be read now, as a disk that is not mounted, is told when it can.
+      // Unreadable content, as on a disk that is not mounted, is reported when it can.
       { name: 'content-definitions', kind: 'ready', holds: () => store.isAnnounced() || wasTried },
     ],
     prepare: requirePlace,

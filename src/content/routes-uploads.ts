@@ -28,7 +28,7 @@ import type { MissingBlob } from './uploads/blob-upload.ts'
 import { type BlobUploads, indexField, receiveIndex } from './uploads/blob-uploads.ts'
 import { parseContentRange } from './uploads/part.ts'
 
-/** What queries of the list of uploads may name. */
+/** Fields for queries of the list of uploads. */
 const uploadList: ListResource<MemoryField<RunningUpload>> = {
   name: 'content-uploads',
   key: 'uid',
@@ -96,7 +96,7 @@ export const uploadContentRoutes: FastifyPluginAsyncTypebox<UploadContentRoutesO
           tags: ['content'],
           summary: 'Upload a bundle of content as one file',
           description:
-            'The bundle is unpacked while it arrives, and published when it is whole; an invalid one may be refused before its end. The status is 200 if the host has a bundle with the same index.json: what the upload has more, as the image for another platform, is added to it; otherwise nothing is written. An upload of a file cannot be continued: POST /v1/edge-mgmt/content/uploads begins one that can.',
+            'The bundle is unpacked while it arrives, and published when it is whole; an invalid one may be refused before its end. The status is 200 if the host has a bundle with the same index.json: further blobs, as the image for another platform, are added to it; otherwise nothing is written. An upload of a file cannot be continued: POST /v1/edge-mgmt/content/uploads begins one that can.',
           ...formSchema(
             {
               uploadFile: 'The bundle, an OCI image layout as .tar, .tar.gz or .tar.zst.',
@@ -145,7 +145,7 @@ const Appended = Type.Null({
   description: 'No content',
   headers: { 'Upload-Offset': { type: 'integer', description: 'Bytes that the host has of the blob now.' } },
 })
-/** What is sent of an upload changes nothing of the host before it is published. */
+/** Sent bytes of an upload change nothing of the host before it is published. */
 const changes = 'the record names the upload, or the bundle that came of it'
 const audited = (action: 'create' | 'action' | 'delete') => ({
   action,
@@ -157,7 +157,7 @@ const audited = (action: 'create' | 'action' | 'delete') => ({
 /** Uploads of content, blob by blob and resumable: `/v1/edge-mgmt/content/uploads`. */
 export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = async (app, options) => {
   const { blobUploads, fileUploads, beginning, store, signingKey, listTokens } = options
-  // What an upload is of never changes; the bytes that are there are said by what is missing.
+  // The bundle of an upload never changes; its list of missing blobs gives the bytes that are there.
   const writable = (request: FastifyRequest) => (request.params as { readonly uid: string }).uid
   const listAll = async () => [...(await blobUploads.list()), ...fileUploads.list()]
 
@@ -228,7 +228,7 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
         tags,
         summary: 'Publish an uploaded bundle',
         description:
-          'The status is 200 if a bundle with the same index.json was published before: what the upload has more, as the image for another platform, is added to it, and uid is that of this bundle.',
+          'The status is 200 if a bundle with the same index.json was published before: further blobs, as the image for another platform, are added to it, and uid names this bundle.',
         params: Type.Object({ uid: Uid }),
         response: {
           200: ContentUploaded,
@@ -272,7 +272,7 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
           tags,
           summary: 'Begin or continue an upload of a bundle, blob by blob',
           description:
-            'The digest of index.json is the identity of the bundle. If an upload of it is unfinished, or a bundle that has all that it names is published, the status is 200 and uid that of the upload or the bundle. A published bundle without the image of a platform may be uploaded again with that: then only this is missing, and optional.',
+            'The digest of index.json is the identity of the bundle. If an upload of it is unfinished, or a bundle that has all that it names is published, the status is 200 and uid names the upload or the bundle. A published bundle without the image of a platform may be uploaded again with that: then only this is missing, and optional.',
           ...formSchema(
             {
               index: 'The bytes of the index.json of the bundle.',

@@ -33,7 +33,7 @@ interface BundleRoutesOptions {
   readonly listTokens: ContinueTokens
 }
 
-/** Published bundles and what they take: `/v1/edge-mgmt/content/...`. */
+/** Published bundles and their disk usage: `/v1/edge-mgmt/content/...`. */
 export const bundleRoutes: FastifyPluginAsyncTypebox<BundleRoutesOptions> = async (app, options) => {
   const { bundles, listTokens } = options
   const tags = ['content']
@@ -109,7 +109,7 @@ export const bundleRoutes: FastifyPluginAsyncTypebox<BundleRoutesOptions> = asyn
         tags,
         summary: 'Delete a bundle, and what no other bundle has of it',
         description:
-          'With dryRun=true nothing is deleted, and the reply says what would go. A bundle that something on this host needs is not deleted. Uploads keep the blobs that they have taken from it.',
+          'With dryRun=true nothing is deleted, and the reply lists what would go. A bundle that something on this host needs is not deleted. Uploads keep the blobs that they have taken from it.',
         params,
         // With another name, `dryrun`, the bundle would be deleted.
         querystring: Type.Object(
@@ -143,7 +143,7 @@ export const bundleRoutes: FastifyPluginAsyncTypebox<BundleRoutesOptions> = asyn
       schema: {
         operationId: 'getContentUsage',
         tags,
-        summary: 'How much of the disk the content takes, and how much is left',
+        summary: 'Disk usage of the content, and the free space',
         response: { 200: ContentUsage, ...errorReplies(401, 503, 507) },
       },
     },
@@ -172,7 +172,7 @@ interface RegistryRoutesOptions {
   readonly certificate: () => string
 }
 
-/** The registry of this host: how runtimes reach it, and what they find there. */
+/** The registry of this host: its address for runtimes, and its content. */
 export const registryRoutes: FastifyPluginAsyncTypebox<RegistryRoutesOptions> = async (app, options) => {
   const { registry, store, certificate } = options
   const tags = ['content']
@@ -186,7 +186,7 @@ export const registryRoutes: FastifyPluginAsyncTypebox<RegistryRoutesOptions> = 
       schema: {
         operationId: 'getContentRegistry',
         tags,
-        summary: 'How container runtimes reach the registry of this host',
+        summary: 'Access of container runtimes to the registry of this host',
         response: { 200: ContentRegistry, ...errorReplies(401, 503, 507) },
       },
     },
@@ -250,7 +250,7 @@ export const registryRoutes: FastifyPluginAsyncTypebox<RegistryRoutesOptions> = 
       schema: {
         operationId: 'getRegistryContentDetails',
         tags,
-        summary: 'What can be pulled from this host',
+        summary: 'Content that can be pulled from this host',
         description:
           'Equal entries of several bundles are one. The newest 10,000; GET /v1/edge-mgmt/content/bundles/{uid}/entries lists all of a bundle.',
         response: { 200: RegistryContentsDetails, ...errorReplies(401, 503, 507) },
@@ -269,11 +269,11 @@ export const registryRoutes: FastifyPluginAsyncTypebox<RegistryRoutesOptions> = 
       schema: {
         operationId: 'getRegistryContentSyncStatus',
         tags,
-        summary: 'What is still to be copied to other hosts of the cluster',
+        summary: 'Content still to be copied to other hosts of the cluster',
         response: { 200: RegistryContentsSyncStatus, ...errorReplies(401) },
       },
     },
-    // Hosts do not exchange content: every host has what was uploaded to it.
+    // Hosts do not exchange content: every host has its own uploads.
     async () => ({
       statusMessage: 'Nothing is pending: no other host takes its content from this one.',
       pendingItems: [],

@@ -19,13 +19,13 @@ export const Bundle = Type.Object(
     name: Type.String({ description: 'For people; several bundles may have the same name.' }),
     indexDigest: Type.String({ description: 'Digest of its index.json: its identity.' }),
     publishedAt: Type.String({ format: 'date-time' }),
-    fileName: Type.String({ description: 'Of the uploaded file; empty for an upload blob by blob.' }),
-    fileSizeBytes: Type.Integer({ description: 'Of the uploaded file; 0 for an upload blob by blob.' }),
-    sizeBytes: Type.Integer({ description: 'Of its blobs, each counted once.' }),
+    fileName: Type.String({ description: 'Name of the uploaded file; empty for an upload blob by blob.' }),
+    fileSizeBytes: Type.Integer({ description: 'Size of the uploaded file; 0 for an upload blob by blob.' }),
+    sizeBytes: Type.Integer({ description: 'Size of its blobs, each counted once.' }),
     blobCount: Type.Integer(),
     images: Type.Integer({ description: 'Images that it lists.' }),
     architectures: Type.Array(Type.String(), {
-      description: 'Of the images and programs that it carries, for example amd64.',
+      description: 'Architectures of the images and programs that it carries, for example amd64.',
     }),
     isForeign: Type.Boolean({
       description: 'Whether it has images or programs, but none for the architecture of this host.',
@@ -43,7 +43,7 @@ export const Bundle = Type.Object(
     isPinned: Type.Boolean({
       description: 'Whether something on this host needs it, so that it cannot be deleted.',
     }),
-    holders: Type.Array(Type.String(), { description: 'What needs it.' }),
+    holders: Type.Array(Type.String(), { description: 'Holders that need it.' }),
   },
   { title: 'Bundle' },
 )
@@ -53,7 +53,7 @@ export const BundleEntry = Type.Object(
   {
     number: Type.Integer({ description: 'Grows in the order of index.json of the bundle.' }),
     kind: Type.String({ description: 'image, chart, program, file, definition or artifact.' }),
-    digest: Type.String({ description: 'Of its index or manifest.' }),
+    digest: Type.String({ description: 'Digest of its index or manifest.' }),
     mediaType: Type.String(),
     name: Type.String({
       description: 'For example docker.io/library/busybox; empty if it can be pulled by digest only.',
@@ -63,8 +63,8 @@ export const BundleEntry = Type.Object(
       description: 'Whether the tag leads here: of several bundles with the same tag, the newest one has it.',
     }),
     title: Type.String({ description: 'Name of a chart, program or file.' }),
-    version: Type.String({ description: 'Of a chart or program.' }),
-    sizeBytes: Type.Integer({ description: 'Of its blobs, each counted once.' }),
+    version: Type.String({ description: 'Version of a chart or program.' }),
+    sizeBytes: Type.Integer({ description: 'Size of its blobs, each counted once.' }),
     platforms: Type.Array(
       Type.Object({
         os: Type.String(),
@@ -93,7 +93,7 @@ export const BundleDeletion = Type.Object(
       description: 'Their size. A running upload that has linked some keeps these.',
     }),
     holders: Type.Array(Type.String(), {
-      description: 'What needs the bundle; with any, it is not deleted.',
+      description: 'Holders that need the bundle; with any, it is not deleted.',
     }),
   },
   { title: 'BundleDeletion' },
@@ -104,11 +104,11 @@ export const ContentUsage = Type.Object(
   {
     bundles: Type.Integer({ description: 'Published bundles.' }),
     bundleBytes: Type.Integer({ description: 'Sum of their sizes.' }),
-    storedBytes: Type.Integer({ description: 'What their blobs take, equal ones once.' }),
-    sharedBytes: Type.Integer({ description: 'What is saved because bundles share blobs.' }),
+    storedBytes: Type.Integer({ description: 'Disk usage of their blobs, equal ones once.' }),
+    sharedBytes: Type.Integer({ description: 'Bytes saved because bundles share blobs.' }),
     uploadBytes: Type.Integer({
       description:
-        'Of unfinished uploads, without what bundles have too; with more than 1,000 files up to a minute old.',
+        'Disk usage of unfinished uploads, without blobs of bundles; with more than 1,000 files up to a minute old.',
     }),
     damagedBlobs: Type.Integer(),
     damagedBytes: Type.Integer(),
@@ -117,14 +117,14 @@ export const ContentUsage = Type.Object(
         'False while the record of a bundle is damaged: then no content is removed, see the journal.',
     }),
     fileSystem: Type.Object({
-      directory: Type.String({ description: 'Where the content is.' }),
-      mountPoint: Type.String({ description: 'Of the file system that it is on.' }),
+      directory: Type.String({ description: 'Folder of the content.' }),
+      mountPoint: Type.String({ description: 'Mount point of its file system.' }),
       type: Type.String({ description: 'For example ext4.' }),
       totalBytes: Type.Integer(),
       freeBytes: Type.Integer(),
-      reserveBytes: Type.Integer({ description: 'What uploads leave free.' }),
-      reservedBytes: Type.Integer({ description: 'What running uploads still need.' }),
-      availableBytes: Type.Integer({ description: 'What a new upload may use.' }),
+      reserveBytes: Type.Integer({ description: 'Bytes that uploads leave free.' }),
+      reservedBytes: Type.Integer({ description: 'Bytes that running uploads still need.' }),
+      availableBytes: Type.Integer({ description: 'Bytes that a new upload may use.' }),
     }),
   },
   { title: 'ContentUsage' },
@@ -134,10 +134,10 @@ export type ContentUsage = Static<typeof ContentUsage>
 export const UploadedContentDetails = Type.Object(
   {
     fileName: Type.String({
-      description: 'Of the uploaded file; of an upload blob by blob, the name of the bundle.',
+      description: 'Name of the uploaded file; of an upload blob by blob, the name of the bundle.',
     }),
     sha256Hash: Type.String({
-      description: 'Hex, of the uploaded file; of an upload blob by blob, of index.json.',
+      description: 'Hash of the uploaded file, hex; of an upload blob by blob, of index.json.',
     }),
     sizeInBytes: Type.Integer(),
     sizeInMiB: Type.Number(),
@@ -157,7 +157,7 @@ export const ContentUpload = Type.Object(
     name: Type.String({ description: 'As the client calls it; may be empty.' }),
     phase: Type.Enum(['receiving', 'checking', 'publishing'], {
       description:
-        'checking: its manifests are examined, or what was received is read again after a restart of the host.',
+        'checking: its manifests are examined, or received bytes are read again after a restart of the host.',
     }),
     receivedBytes: Type.Integer({
       description:
@@ -179,7 +179,7 @@ export type ContentUpload = Static<typeof ContentUpload>
 
 export const ContentUploadBegun = Type.Object(
   {
-    uid: Type.String({ description: 'Of the upload; of the bundle, if it is published.' }),
+    uid: Type.String({ description: 'Uid of the upload; of the bundle, if it is published.' }),
     message: Type.String(),
     isPublished: Type.Boolean({
       description:
@@ -211,7 +211,7 @@ export const ContentUploaded = Type.Object(
   {
     message: Type.String(),
     uploadPath: Type.String({ description: 'The record of the bundle on the host.' }),
-    uid: Type.String({ description: 'Of the bundle.' }),
+    uid: Type.String({ description: 'Uid of the bundle.' }),
   },
   { title: 'ContentUploaded' },
 )
@@ -249,7 +249,7 @@ export const RegistryHealthDetails = Type.Object(
     State: Type.Enum(['Healthy', 'Unhealthy', 'NotInstalled'], {
       description: 'NotInstalled: the configuration of the host has the registry switched off.',
     }),
-    Message: Type.String({ description: 'Where the registry listens, or what is wrong and what to do.' }),
+    Message: Type.String({ description: 'Address of the registry, or its problem and what to do.' }),
     DiskCapacity: Type.Optional(
       Type.String({
         description:
@@ -275,7 +275,7 @@ export const RegistryContentDetails = Type.Object(
       description: 'The tag, or the version of a chart or program; else the digest.',
     }),
     contentType: ContentType,
-    size: Type.String({ description: 'Of its blobs, each counted once, for example 4.2 MiB.' }),
+    size: Type.String({ description: 'Size of its blobs, each counted once, for example 4.2 MiB.' }),
     dateAdded: Type.String({ format: 'date-time' }),
   },
   { title: 'RegistryContentDetails' },

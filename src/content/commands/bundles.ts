@@ -90,7 +90,7 @@ function factsOfBundle(bundle: Bundle): Fact[] {
   ]
 }
 
-/** How an entry is found. */
+/** Title by which an entry is found. */
 function titleOfEntry({ name, tag, title, version, digest }: BundleEntry): string {
   if (name !== '') return tag === '' ? name : `${name}:${tag}`
   if (title !== '') return version === '' ? title : `${title} ${version}`
@@ -103,7 +103,7 @@ const platformsOf = (platforms: readonly Platform[], isCarried: boolean) =>
     .map(({ os, architecture, variant }) => [os, architecture, variant].filter(Boolean).join('/'))
     .join(', ')
 
-/** `edgehostctl content delete`: says what goes, and deletes it after a yes. */
+/** `edgehostctl content delete`: lists what goes, and deletes it after a yes. */
 export async function deleteBundle({
   client,
   line,

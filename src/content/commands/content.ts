@@ -103,7 +103,7 @@ export const content: Noun = [
     completes: offerField('/v1/edge-mgmt/content/bundles', 'uid'),
     summary: 'Delete a bundle, and what no other bundle has of it',
     details:
-      'Says what goes, and asks on the terminal. A bundle that something on the host needs is not deleted.',
+      'Lists what goes, and asks on the terminal. A bundle that something on the host needs is not deleted.',
     options: {
       yes,
       'dry-run': { summary: 'Only say what would go.' },
@@ -112,7 +112,7 @@ export const content: Noun = [
   }),
   defineCommand({
     name: 'content usage',
-    summary: 'How much of the disk of a host its content takes, and how much is left',
+    summary: 'Show the disk usage of the content of a host, and the free space',
     load: onHost(async () => (await import('./bundles.ts')).showUsage),
   }),
   defineCommand({
@@ -134,19 +134,19 @@ export const content: Noun = [
 export const registry: Noun = [
   defineCommand({
     name: 'content registry show',
-    summary: 'Where the registry of a host listens, and which registries its images are of',
+    summary: 'Show the address of the registry of a host, and the registries of its images',
     load: onHost(async () => (await import('./registry/config.ts')).showRegistry),
   }),
   defineCommand({
     name: 'content registry config',
     summary: 'Print the files that make a container runtime pull from the registry of a host',
     details:
-      'For administrators: the files have its password. Each is printed whole, below its path; with -o json path, mode and content are fields. What is to be done beside the files is on standard error.',
+      'For administrators: the files have its password. Each is printed whole, below its path; with -o json path, mode and content are fields. Further steps are on standard error.',
     options: {
       for: {
         value: 'RUNTIME',
         choices: ['containerd', 'k3s', 'podman', 'docker'],
-        summary: 'What pulls; podman is also for skopeo and Buildah.',
+        summary: 'The runtime; podman is also for skopeo and Buildah.',
       },
       address: {
         value: 'NAME',

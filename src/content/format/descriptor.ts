@@ -3,7 +3,7 @@ import type { Fields } from './json-fields.ts'
 import { annotations as keys, isForeignLayer } from './media-types.ts'
 import { refuseBundle, showText } from './refusal.ts'
 
-/** What a document of a bundle names: a blob, by digest, size and media type. */
+/** The reference of a document to a blob: digest, size and media type. */
 export interface Descriptor {
   /** `sha256:` and 64 hexadecimal digits. */
   readonly digest: string
@@ -12,15 +12,15 @@ export interface Descriptor {
   readonly artifactType: string | undefined
   readonly platform: Platform | undefined
   readonly annotations: ReadonlyMap<string, string>
-  /** In an index: not an image, but what BuildKit states about the origin and the content of one. */
+  /** In an index: not an image, but BuildKit's statement about the origin and the content of one. */
   readonly isAttestation: boolean
   /** A layer that tools leave out because it may not be distributed. */
   readonly isForeign: boolean
-  /** Where it is named, for messages. */
+  /** Its place, for messages. */
   readonly place: string
 }
 
-/** For which machines an image is made, in the words of Go: `linux`, `amd64`. */
+/** Machines of an image, in the words of Go: `linux`, `amd64`. */
 export interface Platform {
   readonly os: string
   readonly architecture: string

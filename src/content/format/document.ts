@@ -7,7 +7,7 @@ import { documentKind, mediaTypes, outdatedManifests } from './media-types.ts'
 export interface Index {
   readonly kind: 'index'
   readonly artifactType: string | undefined
-  /** Digest of what it belongs to, as a signature belongs to an image. That need not be here. */
+  /** Digest of the document that it belongs to, as a signature to an image; it need not be here. */
   readonly subject: string | undefined
   readonly annotations: ReadonlyMap<string, string>
   readonly children: readonly Descriptor[]
@@ -36,7 +36,7 @@ export interface OpenedManifest extends Omit<Manifest, 'layers'> {
   readonly layers: Iterable<Descriptor>
 }
 
-/** What a document has to be by the descriptor that names it. */
+/** The expected document, by the descriptor that names it. */
 export type NamedDocument = Pick<Descriptor, 'digest' | 'mediaType' | 'place'>
 
 /** Parses index.json. @throws AppError with the field */

@@ -16,7 +16,7 @@ import type { Walk } from './walk.ts'
 
 export type EntryKind = 'image' | 'chart' | 'program' | 'file' | 'definition' | 'artifact'
 
-/** What index.json lists: an image, chart, program, file, definition, or another artifact. */
+/** An entry of index.json: an image, chart, program, file, definition, or another artifact. */
 export interface Entry extends EntryName {
   readonly digest: string
   readonly mediaType: string
@@ -27,7 +27,7 @@ export interface Entry extends EntryName {
   readonly version?: string
   /** All its blobs that are here, each counted once. */
   readonly sizeBytes: number
-  /** For which platforms it is, also those that are not carried; empty if nothing says so. */
+  /** Its platforms, also those that are not carried; empty if nothing names them. */
   readonly platforms: readonly EntryPlatform[]
   /** Milliseconds since 1970, UTC. */
   readonly createdAt?: number
@@ -36,7 +36,7 @@ export interface Entry extends EntryName {
 }
 
 export interface EntryPlatform extends Platform {
-  /** Of the manifest. */
+  /** Digest of the manifest. */
   readonly digest: string
   /** Whether the manifest and all its layers are here, also those that may not be distributed: without them no runtime can pull it. */
   readonly isCarried: boolean
@@ -53,7 +53,7 @@ export interface EntryFile {
   readonly isExecutable?: true
 }
 
-/** What a bundle contains. */
+/** Content of a bundle. */
 export interface Described {
   readonly entries: readonly Entry[]
   /** Architectures of the images and programs that are here, sorted. */
@@ -70,7 +70,7 @@ export interface DescribeOptions {
   readonly limits?: BundleLimits
 }
 
-/** What a configuration says. */
+/** Facts of a configuration. */
 interface Configured {
   readonly platform?: Platform | undefined
   readonly createdAt?: number | undefined
@@ -245,7 +245,7 @@ function kindOf({ artifactType, config, layers }: Manifest): EntryKind {
   return isImage ? 'image' : 'artifact'
 }
 
-// What could leave the folder to which a reader writes the files, or confuse a terminal.
+// Text that could leave the folder to which a reader writes the files, or confuse a terminal.
 const badTitle = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\\]|(?:^|\/)\.{0,2}(?:\/|$)/u
 const titleCharacters = 1_000
 
@@ -264,7 +264,7 @@ function filesOf(manifest: string, { layers }: Manifest, kind: EntryKind): Entry
   })
 }
 
-/** What the configuration of an image or chart says. One that cannot be read says nothing: the client sees what it is. */
+/** Facts of the configuration of an image or chart; none where it cannot be read: the client sees what it is. */
 function readConfigured(
   digest: string,
   manifest: Manifest,
@@ -328,7 +328,7 @@ const invisible = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 const plainText = (text: string | undefined): string | undefined =>
   text !== undefined && text !== '' && text.length <= 255 && !invisible.test(text) ? text : undefined
 
-/** Milliseconds of a time; undefined for what is not one, and for the zero time that reproducible builds write. */
+/** Milliseconds of a time; undefined for other text, and for the zero time that reproducible builds write. */
 function timeOf(text: string | undefined): number | undefined {
   const time = text === undefined || text.length > 40 ? NaN : Date.parse(text)
   return time > 0 ? time : undefined

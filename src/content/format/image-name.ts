@@ -11,7 +11,7 @@ interface ImageName {
 }
 
 const defaultHost = 'docker.io'
-// What Docker's command line used to call the same registry.
+// Former name of the same registry in Docker's command line.
 const legacyHosts: ReadonlySet<string> = new Set(['index.docker.io'])
 
 const hostName =
@@ -77,7 +77,7 @@ function splitHost(repository: string): { host: string; path: string } | { probl
 export const formatImageName = ({ name, tag, digest }: ImageName): string =>
   `${name}${tag === undefined ? '' : `:${tag}`}${digest === undefined ? '' : `@${digest}`}`
 
-/** How an entry of index.json is called; neither field if it is kept by its digest only. */
+/** Name of an entry of index.json; neither field if it is kept by its digest only. */
 export interface EntryName {
   /** Host and path, normalised. */
   readonly name?: string
@@ -86,7 +86,7 @@ export interface EntryName {
   readonly nameProblem?: string
 }
 
-// What ctr, and Docker with the image store of containerd, call an image that was given no name.
+// Names that ctr, and Docker with the image store of containerd, give an image without a name.
 const madeUpName = /^(?:import-\d{4}-\d{2}-\d{2}[@:]|moby-dangling@)/
 const maxCharacters = 1_024
 

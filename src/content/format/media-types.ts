@@ -18,7 +18,7 @@ export const mediaTypes = {
   definitionContent: 'application/vnd.edgehostd.definition.content.v1',
 } as const
 
-/** `artifactType` of what `edgehostctl content build` makes. A chart has that of Helm: the media type of its configuration. */
+/** `artifactType` of artifacts of `edgehostctl content build`. A chart has Helm's: the media type of its configuration. */
 export const artifactTypes = {
   /** A program of one name, version and architecture: a layer for each file. */
   program: 'application/vnd.edgehostd.program.v1',
@@ -39,11 +39,11 @@ export const annotations = {
   title: 'org.opencontainers.image.title',
   version: 'org.opencontainers.image.version',
   created: 'org.opencontainers.image.created',
-  /** Of a layer that is a file of a program: `0755` or `0644`. */
+  /** Mode of a layer that is a file of a program: `0755` or `0644`. */
   fileMode: 'io.edgehostd.file.mode',
   /** On a descriptor of index.json; the value `spc` marks a cluster definition. */
   contentType: 'io.image.ref.spectrocloud.type',
-  /** On a descriptor of an index; the value `attestation-manifest` marks what BuildKit states of an image. */
+  /** On a descriptor of an index; the value `attestation-manifest` marks BuildKit's statement about an image. */
   referenceType: 'vnd.docker.reference.type',
 } as const
 
@@ -53,7 +53,7 @@ export const definitionMark = 'spc'
 const indexes: ReadonlySet<string> = new Set([mediaTypes.index, mediaTypes.dockerIndex])
 const manifests: ReadonlySet<string> = new Set([mediaTypes.manifest, mediaTypes.dockerManifest])
 
-/** What is behind a media type of a descriptor: an index, a manifest, or bytes without further references. */
+/** Content behind a media type of a descriptor: an index, a manifest, or bytes without further references. */
 export function documentKind(mediaType: string): 'index' | 'manifest' | undefined {
   if (indexes.has(mediaType)) return 'index'
   return manifests.has(mediaType) ? 'manifest' : undefined

@@ -3,7 +3,7 @@ import { createGrowingBuffer } from '../../base/growing-buffer.ts'
 import { isDigest } from './descriptor.ts'
 import type { Entry } from './entry.ts'
 
-/** What a record says of its bundle. */
+/** Facts of a bundle in its record. */
 export interface BundleFacts {
   readonly uid: string
   readonly name: string
@@ -16,7 +16,7 @@ export interface BundleFacts {
    * Missing in records of earlier versions, where `publishedAt` counts.
    */
   readonly publication?: number
-  /** Of the uploaded file; empty and 0 for a bundle that came blob by blob. */
+  /** Name and size of the uploaded file; empty and 0 for a bundle that came blob by blob. */
   readonly fileName: string
   readonly fileSizeBytes: number
   /** Hexadecimal. */
@@ -34,7 +34,7 @@ export interface BundleFacts {
 /** A blob and its size in bytes; `document` for an index or a manifest. */
 export type RecordedBlob = readonly [digest: string, sizeBytes: number, document?: RecordedDocument]
 
-/** What a registry says of an index or a manifest. */
+/** Facts of an index or a manifest for a registry. */
 export interface RecordedDocument {
   readonly mediaType: string
   /** Present where it belongs to another index or manifest. */
@@ -45,7 +45,7 @@ export interface RecordedDocument {
 export interface Referrer {
   /** Digest of the other one, which need not be here. */
   readonly subject: string
-  /** Of a manifest without one: the media type of its configuration. */
+  /** The media type of the configuration for a manifest without one. */
   readonly artifactType?: string
   readonly annotations?: Readonly<Record<string, string>>
 }
@@ -99,7 +99,7 @@ export interface RecordReceiver {
 /**
  * Reads a record piece by piece, so that a large one does not block the event loop.
  * @param pieces of the file, from a stream that takes turns with other work
- * @param receiver gets lines before the sum is checked; what it has got does not count if this rejects
+ * @param receiver gets lines before the sum is checked; these do not count if this rejects
  * @throws RecordDamaged
  */
 export async function readRecord(

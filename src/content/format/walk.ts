@@ -16,19 +16,19 @@ export interface Need {
 }
 
 /**
- * What a bundle names, found out document by document, in any order that begins with index.json. The same rules serve a
+ * The blobs that a bundle names, found document by document, in any order that begins with index.json. The same rules serve a
  * whole folder and an upload whose blobs arrive one by one.
  */
 export interface Walk {
   /**
-   * @returns what it names
+   * @returns the named blobs
    * @throws AppError BundleInvalid or BundleTooLarge, as the next one
    */
   addIndexFile(bytes: Uint8Array): readonly Need[]
   /**
    * Adds the bytes of a document that is needed; the caller has compared them with the digest. Adding one again changes
    * nothing.
-   * @returns what it names and nothing named before, or not as a document, or not as required
+   * @returns the named blobs that were not named before, or not as a document, or not as required
    */
   addDocument(digest: string, bytes: Uint8Array): readonly Need[]
   /** All needs by digest, in the order in which they were named. */
@@ -176,7 +176,7 @@ export function requireWhole(walk: Walk, isHeld: (digest: string) => boolean): v
   }
 }
 
-/** The children of an index without what BuildKit states of them, unless there is nothing else. */
+/** The children of an index without BuildKit's statements about them, unless there is nothing else. */
 function wantedChildren({ children }: Index): readonly Descriptor[] {
   const wanted = children.filter(({ isAttestation }) => !isAttestation)
   return wanted.length > 0 ? wanted : children

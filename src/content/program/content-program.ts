@@ -26,7 +26,7 @@ export interface Batches {
   write(chunk: Uint8Array): Promise<void>
   /** Writes the rest; no more follows. */
   end(): Promise<void>
-  /** No piece is asked for any more: what is written from now on is thrown away. */
+  /** No piece is asked for any more: bytes written from now on are thrown away. */
   discard(): void
 }
 
@@ -111,7 +111,7 @@ export interface Unpacking {
   cancel(reason?: AppError): Promise<void>
 }
 
-/** What an order may be given beside itself. */
+/** Options of an order. */
 interface Interruptible {
   /** Ends the program; its reason, an AppError, is thrown. */
   readonly signal?: AbortSignal
@@ -133,7 +133,7 @@ export interface ContentProgram {
 
 // An upload may take long as long as bytes arrive, and a slow reading of blobs takes days.
 const longestMs = 7 * 86_400_000
-/** What each order may take; old space of V8 in MiB. */
+/** Limits of each order; old space of V8 in MiB. */
 const limits = {
   unpack: { timeoutMs: longestMs, memoryMiB: 96 },
   name: { timeoutMs: 60_000, memoryMiB: 160 },
@@ -141,7 +141,7 @@ const limits = {
   publish: { timeoutMs: 600_000, memoryMiB: 128 },
   verify: { timeoutMs: longestMs, memoryMiB: 128 },
 } as const
-// After the last byte only what is in the pipe is left.
+// After the last byte only the content of the pipe is left.
 const restMs = 600_000
 // Damaged digests; a record goes to a file.
 const maxOutputBytes = 16_777_216

@@ -38,7 +38,7 @@ export interface Unpacked {
 export interface NameOrder {
   readonly verb: 'name'
   readonly file: string
-  /** As it is named itself; without it the file is index.json. */
+  /** Name of the document; without it the file is index.json. */
   readonly document?: NamedBlob
 }
 
@@ -51,7 +51,7 @@ export interface Named {
 export interface ExamineOrder {
   readonly verb: 'examine'
   readonly upload: string
-  /** What the record says about the bundle as a whole. */
+  /** Facts of the whole bundle in the record. */
   readonly bundle: ExaminedBundle
 }
 
@@ -61,10 +61,10 @@ export interface ExaminedBundle {
   readonly name: string
   /** Milliseconds since 1970. */
   readonly publishedAt: number
-  /** As the record says it. */
+  /** As in the record. */
   readonly publication?: number
   readonly via: 'file' | 'blobs'
-  /** Of the uploaded file; empty and 0 for an upload blob by blob. */
+  /** Name and size of the uploaded file; empty and 0 for an upload blob by blob. */
   readonly fileName: string
   readonly fileSizeBytes: number
   /** Hex. */
@@ -74,7 +74,7 @@ export interface ExaminedBundle {
 export interface Examined {
   /** `sha256:…` of index.json. */
   readonly indexDigest: string
-  /** What index.json lists. */
+  /** Entries of index.json. */
   readonly entries: number
   /** Blobs, with index.json. */
   readonly blobCount: number

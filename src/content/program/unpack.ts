@@ -90,9 +90,9 @@ const sha256Blob = /^blobs\/sha256\/([0-9a-f]{64})$/
 
 /**
  * Unpacks an OCI image layout into the folder of an upload: `index.json`, and `blobs/<hex>` for each blob, whose content
- * has that digest. A blob that the store has intact, or that an earlier run left there, is hashed and not written: what the disk has
- * altered of the store is read before, so that what arrives can take its place. Members that
- * are not part of a layout are skipped. Nothing is synced, and no JSON is parsed.
+ * has that digest. A blob that the store has intact, or that an earlier run left there, is hashed and not written: stored blobs are
+ * read before, so that arriving ones can replace those that the disk has altered. Members that are not
+ * part of a layout are skipped. Nothing is synced, and no JSON is parsed.
  * @throws AppError why the archive is refused; no unfinished file is left
  */
 export async function unpack(order: UnpackOrder, source: Readable): Promise<Unpacked> {

@@ -11,14 +11,14 @@ import type { SqlField, SqlRow } from '../../lists/sql.ts'
 import type { Entry } from '../format/entry.ts'
 import { publishedEntries, type IndexDatabase, hasTag } from '../store/index-database.ts'
 
-/** A bundle with what changes while it is published. */
+/** A published bundle with its changing state. */
 interface BundleState extends IndexedBundle {
   readonly damagedBlobs: number
   readonly holders: readonly string[]
   readonly isForeign: boolean
 }
 
-/** What queries of the list of bundles may name. */
+/** Fields for queries of the list of bundles. */
 export const bundleList: ListResource<MemoryField<BundleState>> = {
   name: 'bundles',
   key: 'uid',
@@ -39,13 +39,13 @@ export const bundleList: ListResource<MemoryField<BundleState>> = {
 
 export interface BundleStateOptions {
   readonly store: OpenStore
-  /** Of this host, as OCI names it. */
+  /** Architecture of this host, as OCI names it. */
   readonly architecture: string
-  /** What else needs a bundle; the root hands it in. */
+  /** Other holders of a bundle; the root hands it in. */
   readonly holdersOf: (bundle: IndexedBundle) => readonly string[]
 }
 
-/** Adds to bundles what is known of them now. */
+/** Adds their present state to bundles. */
 export function createBundleStates({ store, architecture, holdersOf }: BundleStateOptions) {
   return (bundles: readonly IndexedBundle[]): BundleState[] => {
     const damaged = store.index().damagedCounts()
@@ -73,7 +73,7 @@ export function bundleView(bundle: BundleState): Bundle {
   }
 }
 
-/** What queries of the entries of a bundle may name. */
+/** Fields for queries of the entries of a bundle. */
 export const entryList: ListResource<SqlField> = {
   name: 'bundle-entries',
   key: 'number',

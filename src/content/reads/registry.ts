@@ -27,7 +27,7 @@ const details = `
   SELECT kind, digest, name, title, label, size_bytes, added FROM distinct_ones
   WHERE label <> '' OR best = '' ORDER BY added DESC, name, title, label, digest LIMIT ?`
 
-/** What can be pulled from this host, equal entries of several bundles once, the newest first; at most 10,000. */
+/** Content that can be pulled from this host, equal entries of several bundles once, the newest first; at most 10,000. */
 export async function listRegistryContent({ read }: IndexDatabase): Promise<RegistryContentDetails[]> {
   const [rows = []] = await read([{ sql: details, values: [maximumRows] }])
   return rows.map(({ kind, digest, name, title, label, size_bytes: sizeBytes, added }) => ({

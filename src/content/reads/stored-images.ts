@@ -11,16 +11,16 @@ import type { OpenStore } from '../store/open-store.ts'
 
 /** An image that a published bundle lists. Another bundle, or another name of it, may list it too. */
 export interface StoredImage {
-  /** Of its index or manifest. */
+  /** Digest of its index or manifest. */
   readonly digest: string
   /** `docker.io/library/busybox`; empty if it can be pulled by digest only. */
   readonly name: string
   readonly tag: string
   /** Whether the tag leads here. */
   readonly hasTag: boolean
-  /** Of its blobs that are here, each counted once. */
+  /** Size of its blobs that are here, each counted once. */
   readonly sizeBytes: number
-  /** Only what is carried. */
+  /** Only carried platforms. */
   readonly platforms: readonly Platform[]
   /** Whether the registry serves all that a pull for the architecture of this host needs: it is here, and nothing of it is damaged. */
   readonly isPullable: boolean
@@ -28,7 +28,7 @@ export interface StoredImage {
 
 /** The images of the store, for a room that lists all images of this host. */
 export interface StoredImages {
-  /** Differs after each change of what `pages` gives. @throws AppError ContentUnavailable */
+  /** Differs after each change of the result of `pages`. @throws AppError ContentUnavailable */
   mark(): Promise<string>
   /**
    * All images, some at a time; other work of the event loop runs in between. A change meanwhile may be in it or not.
@@ -39,7 +39,7 @@ export interface StoredImages {
 
 export interface StoredImagesOptions {
   readonly store: OpenStore
-  /** Of this host, as OCI names it. */
+  /** Architecture of this host, as OCI names it. */
   readonly architecture: string
   /** Whether this host has its registry. */
   readonly isServed: boolean
@@ -61,7 +61,7 @@ const pageRows = 250
 const pageSql = `SELECT entry.id AS id, entry.bundle AS bundle, digest, entry.name AS name, entry.tag AS tag,
   size_bytes AS sizeBytes, more, ${hasTag} AS hasTag
   ${publishedEntries} AND kind = 'image' AND entry.id > ? ORDER BY entry.id LIMIT ${pageRows}`
-// Changes of this connection since it was opened, and a number that changes with those of others.
+// Changes of this connection since it was opened, and a number that changes with changes of others.
 const markSql = 'SELECT total_changes() AS own, (SELECT data_version FROM pragma_data_version) AS others'
 
 export function createStoredImages({ store, architecture, isServed }: StoredImagesOptions): StoredImages {

@@ -73,14 +73,14 @@ function createLists(store: OpenStore) {
       const found = await listRepositories(store.index().database, textOf(query.last) ?? '', limit + 1)
       return { repositories: page(reply, query, '/v2/_catalog', found, limit) }
     },
-    /** An index of what belongs to a digest; empty for one that is not here. */
+    /** An index of the referrers of a digest; empty for one that is not here. */
     referrers(reply: FastifyReply, name: string, subject: string, query: Query): object {
       const artifactType = textOf(query.artifactType)
       if (artifactType !== undefined) void reply.header('oci-filters-applied', 'artifactType')
       const manifests: object[] = []
       let [seen, bytes, last] = [0, 0, '']
       for (const blob of findReferrers(store.index().database, subject, textOf(query.last) ?? '')) {
-        // Those of other types count too: a page may have fewer.
+        // Referrers of other types count too: a page may have fewer.
         if (bytes > mostReferrerBytes || seen === mostReferrers) {
           linkNext(reply, `/v2/${name}/referrers/${subject}`, { artifactType, last })
           break
@@ -133,7 +133,7 @@ interface PullOptions {
   readonly suspects: SuspectBlobs
 }
 
-/** What is pulled: a blob as bytes, or an index or manifest with its media type. */
+/** Kind of a pull: a blob as bytes, or an index or manifest with its media type. */
 type Pulled = 'blob' | 'manifest'
 
 /** A digest of any algorithm: https://github.com/opencontainers/image-spec/blob/v1.1.1/descriptor.md#digests */
@@ -325,7 +325,7 @@ export function addRegistryRoutes(app: FastifyInstance, options: RegistryRoutesO
     return lists.tags(reply, request.params.name, repository, request.query)
   })
 
-  // With a HEAD of its own: that of Fastify says Content-Length: 0.
+  // With a HEAD of its own: Fastify's says Content-Length: 0.
   const pull = { ...open, method: ['GET', 'HEAD'] }
 
   app.route<Named<'reference'>>({

@@ -3,7 +3,7 @@ import { hexOf } from '../store/folder.ts'
 import type { OpenStore } from '../store/open-store.ts'
 import type { Logger } from '../../system/log.ts'
 
-/** Blobs of which a pull has seen that something is wrong with them. */
+/** Blobs with a problem that a pull has found. */
 export interface SuspectBlobs {
   /** Has the blob read again soon, and set aside if it is damaged. */
   report(hex: string, reason: string): void

@@ -3,7 +3,7 @@ import type { SQLInputValue } from 'node:sqlite'
 import type { Referrer } from '../format/record.ts'
 import { pathOfName, publishedEntries, type IndexDatabase } from '../store/index-database.ts'
 
-/** Under which names of the content a repository of a request is looked for, the first one first. */
+/** Names of the content under which a repository of a request is searched, the first one first. */
 export interface Repository {
   /** Whole names of images: `docker.io/library/busybox`. */
   readonly names: readonly string[]
@@ -20,11 +20,11 @@ const hostForm = /^[^/]*[a-z0-9\]][.:][^/]*\/|^localhost\//i
 const portForm = /^([^/]+)_(\d{1,5})(?=\/)/
 
 /**
- * What a client means by the name in a path. Clients ask for one image in three ways:
+ * The repository that the name in a path means. Clients ask for one image in three ways:
  * - containerd sends the host of the image apart: `library/busybox?ns=docker.io`. Only an image of that host is meant.
  * - podman and skopeo put it in front of the path, as they are configured: `docker.io/library/busybox`, `registry.example_5000/app`.
  * - Without a host (`library/busybox`) the image of docker.io is meant, or else one of any host; charts have no host either.
- * @returns undefined for what is not a name
+ * @returns undefined for text that is not a name
  */
 export function parseRepository(name: string, ns: string | undefined): Repository | undefined {
   if (name.length > longestName) return undefined
@@ -48,14 +48,14 @@ function nameOf(text: string): string | undefined {
   return 'problem' in parsed ? undefined : parsed.name
 }
 
-// What the registry asks the index. Only published bundles count.
+// Queries of the registry to the index. Only published bundles count.
 
 /** A blob of a published bundle. */
 export interface PulledBlob {
   readonly hex: string
   readonly sizeBytes: number
   readonly isDamaged: boolean
-  /** Of an index or a manifest. */
+  /** Media type of an index or a manifest. */
   readonly mediaType: string | undefined
 }
 
@@ -147,7 +147,7 @@ export function listTags(
   return rows.map(({ tag }) => String(tag))
 }
 
-// What a path can have as the name of a repository; the title of a file may be anything.
+// Titles that a path can have as the name of a repository; the title of a file may be anything.
 const isTitleCallable = `title NOT GLOB '*[^a-z0-9._/-]*' AND title GLOB '[a-z0-9]*' AND title GLOB '*[a-z0-9]'
   AND title NOT GLOB '*[./][./_-]*' AND title NOT GLOB '*[_-][./]*'`
 
@@ -170,7 +170,7 @@ export async function listRepositories(
 }
 
 /**
- * What belongs to an index or manifest, in the order of the digests, one after the other, since their annotations may be large.
+ * Referrers of an index or manifest, in the order of the digests, one after the other, since their annotations may be large.
  * @param after hex of the last one of the page before
  */
 export function* findReferrers(

@@ -34,7 +34,7 @@ interface ListenerOptions {
   readonly app: FastifyInstance
   readonly address: string
   readonly port: number
-  /** After how long a port that could not be opened is tried again. */
+  /** Time until a port that could not be opened is tried again. */
   readonly retryMs: number
   readonly log: Logger
 }
@@ -211,7 +211,7 @@ const words: Readonly<Record<string, string>> = {
 const wordOf = (code: string) => words[code] ?? code.replace(/(?<=.)[A-Z]/g, '_$&').toUpperCase()
 
 /**
- * How the registry replies.
+ * Reply form of the registry.
  * Source: https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#error-codes
  */
 const registryReplies: Replies = {
@@ -231,14 +231,14 @@ export interface RegistryCertificate {
 
 export interface RegistryOptions {
   readonly settings: ContentSettings['registry']
-  /** How fast a blob is read again that could not be pulled, bytes a second. */
+  /** Rate at which a blob that could not be pulled is read again, bytes a second. */
   readonly checkRate: number
   readonly stateDirectory: string
   readonly store: OpenStore
   readonly program: Pick<ContentProgram, 'verify'>
   readonly certificate: RegistryCertificate
   readonly clientOf: ClientOf
-  /** That of all servers of this process; the default is one of its own. */
+  /** The flow of all servers of this process; the default is one of its own. */
   readonly flow?: Flow | undefined
   /** Aborted when a stop of the daemon begins. */
   readonly stopping: AbortSignal
@@ -249,13 +249,13 @@ export interface RegistryOptions {
 }
 
 export interface RegistryTiming {
-  /** How long pulls in flight have to end after a stop has begun; clients resume the others. Milliseconds. */
+  /** Time for pulls in flight to end after a stop has started; clients resume the others. Milliseconds. */
   readonly drainMs: number
-  /** After how long a port that could not be opened is tried again. Milliseconds. */
+  /** Time until a port that could not be opened is tried again. Milliseconds. */
   readonly retryMs: number
 }
 
-/** How the registry can be reached, and whether it works. */
+/** Address of the registry, and whether it works. */
 export interface RegistryState {
   /** `content.registry.enabled`. */
   readonly isEnabled: boolean
@@ -275,7 +275,7 @@ export interface RegistryState {
 type Families = typeof about.families
 type RegistryFigure = Extract<keyof Families, `edgehostd_registry_${string}`>
 
-/** The registry of this host: what its bundles have can be pulled as from any other registry. */
+/** The registry of this host: content of its bundles can be pulled as from any other registry. */
 export interface Registry {
   state(): RegistryState
   /** Opens the port, unless the registry is turned off. */

@@ -7,12 +7,12 @@ import type { ContentProgram } from '../program/content-program.ts'
 import { hexOf, missing } from './folder.ts'
 import type { OpenStore } from './open-store.ts'
 
-/** Where the reading of all blobs is. Kept in a file of the content, so that a restart does not begin a new round. */
+/** Progress of the blob check. Kept in a file of the content, so that a restart does not begin a new round. */
 interface Round {
   /** Milliseconds since 1970. */
   readonly begunAt: number
   readonly readBytes: number
-  /** The last blob that was read; empty at the begin. Blobs are read in the order of their digests. */
+  /** The last blob that was read; empty at the start. Blobs are read in the order of their digests. */
   readonly afterHex: string
 }
 

@@ -15,13 +15,13 @@ export interface BundleRow {
   readonly isPublished: number
 }
 
-/** A published bundle, and what the index counts of it. */
+/** A published bundle, and its counts in the index. */
 export interface IndexedBundle extends Bundle {
   readonly id: number
   readonly publication: number
   /** Entries that are images. */
   readonly images: number
-  /** Of its images and programs that are carried. */
+  /** Architectures of its carried images and programs. */
   readonly architectures: readonly string[]
 }
 
@@ -34,7 +34,7 @@ export interface KnownBlob {
   readonly isDamaged: number
 }
 
-/** What lies in the store. */
+/** Totals of the store. */
 export interface Totals {
   /** Blobs, damaged ones too. */
   readonly blobs: number
@@ -43,13 +43,13 @@ export interface Totals {
   readonly damagedBytes: number
 }
 
-/** What the records say, in a form that can be searched. Digests of blobs are hex. */
+/** Content of the records in a form that can be searched. Digests of blobs are hex. */
 export interface ContentIndex {
   readonly database: IndexDatabase
   /**
-   * Adds a bundle by its record, unseen by readers until `show` or `replace`. If it throws, what it has added has to be removed.
+   * Adds a bundle by its record, unseen by readers until `show` or `replace`. If it throws, its rows have to be removed.
    * @param uid of its row
-   * @param bundleUid what its record has to say
+   * @param bundleUid uid that its record must have
    * @throws RecordDamaged, and the errors of the file and of SQLite
    */
   add(uid: string, record: string, bundleUid?: string): Promise<number>
@@ -59,7 +59,7 @@ export interface ContentIndex {
   replace(published: BundleRow['id'], id: number, mark: string): void
   /** Takes it from the readers, before its rows are removed. */
   hide(id: number): void
-  /** Removes the rows of a bundle, and those of blobs that no other bundle names. */
+  /** Removes the rows of a bundle, and of blobs that no other bundle names. */
   remove(id: number): Promise<void>
   rows(): BundleRow[]
   idOf(uid: string): number | undefined
@@ -89,7 +89,7 @@ export interface ContentIndex {
   setDamaged(hex: string, at: number | undefined): void
   /** Hex of the damaged blobs of a bundle. */
   damaged(bundle: number): string[]
-  /** How many blobs are damaged, by the id of each published bundle that has any. */
+  /** Counts of damaged blobs, by the id of each published bundle that has any. */
   damagedCounts(): ReadonlyMap<number, number>
   /** Sums of the blobs; some 10 ms for 100,000. */
   totals(): Totals

@@ -1,7 +1,7 @@
 import type { BundleFacts } from '../format/record.ts'
 import type { Examined, ExaminedBundle } from '../program/protocol.ts'
 
-/** A published bundle: what its record says of it. */
+/** A published bundle: the facts of its record. */
 export type Bundle = BundleFacts
 
 /** `file`: an archive of a bundle that is unpacked while it streams; `blobs`: blob by blob, resumable. */
@@ -13,14 +13,14 @@ export interface StagedUpload {
   readonly folder: string
 }
 
-/** What is published. */
+/** Order of a publication. */
 export interface PublishOrder {
   readonly indexDigest: string
-  /** What the record says of a new bundle, whose uid is that of the upload. */
+  /** Facts for the record of a new bundle, whose uid is the uid of the upload. */
   readonly bundle: ExaminedBundle
   /**
    * Examines the upload, and writes `record.jsonl` with these facts.
-   * @throws AppError what the bundle is refused for
+   * @throws AppError the refusal of the bundle
    */
   examine(bundle: ExaminedBundle): Promise<Pick<Examined, 'definition' | 'blobCount'>>
   /** Aborted when the upload is given up; ignored once the record is renamed. */
@@ -41,7 +41,7 @@ export interface Published {
 export interface ContentSpace {
   /** Bytes that uploads leave free, by `content.reserve`. */
   reserveBytes(): Promise<number>
-  /** What an upload may still use: free bytes without the reserve, and without what running uploads have reserved. May be negative. */
+  /** Bytes that an upload may still use: free ones without the reserve and the reservations of running uploads. May be negative. */
   freeBytes(): Promise<number>
   /**
    * Reserves bytes for a running upload; a second call replaces the first.
@@ -68,27 +68,27 @@ export interface ContentStore {
   open(): Promise<void>
   /** Makes the folder of an upload. @throws AppError StorageFull */
   stage(): Promise<StagedUpload>
-  /** The folders of uploads on the disk, after `open`; those of a stopped daemon too. */
+  /** The folders of uploads on the disk, after `open`; also of a stopped daemon. */
   listStaged(): Promise<StagedUpload[]>
   removeStaged(upload: StagedUpload): Promise<void>
   findBundle(uid: string): Bundle | undefined
   findBundleByIndex(indexDigest: string): Bundle | undefined
   /** Whether no blob of the bundle is damaged. */
   isWhole(bundle: Bundle): boolean
-  /** Reads the blobs of a bundle again, and sets aside what is damaged. @throws the reason of the signal, ContentUnavailable */
+  /** Reads the blobs of a bundle again, and sets damaged ones aside. @throws the reason of the signal, ContentUnavailable */
   rereadBundle(bundle: Bundle, signal: AbortSignal): Promise<void>
   /** Whether a published bundle names the blob and it is not damaged. @param digest `sha256:<hex>` */
   hasBlob(digest: string): boolean
   /** Links blobs that the store has into `blobs` of the upload, which keeps them when their bundle is deleted. @returns the digests that were linked */
   linkBlobs(upload: StagedUpload, digests: readonly string[]): Promise<string[]>
-  /** Removes from an upload what it has linked and what was found damaged since. @returns the digests that are to be sent */
+  /** Removes from an upload linked blobs that were found damaged since. @returns the digests that are to be sent */
   dropDamaged(upload: StagedUpload): Promise<string[]>
   readonly space: ContentSpace
   /**
    * Examines an upload and publishes it in one step, and removes its folder. If a bundle with the same index is published, its
-   * damaged blobs are repaired, those too of which the damage was not known, and its record is replaced by one of all blobs that the two have, if the upload has more. After an
-   * error the upload has what it had before, and may be published again.
-   * @throws AppError StorageFull, ContentUnavailable, what the program refuses, and what the definition of the bundle is refused for
+   * damaged blobs are repaired, also where the damage was not known, and its record is replaced by one of all blobs that the two have,
+   * if the upload has more. After an error the upload is as before, and may be published again.
+   * @throws AppError StorageFull, ContentUnavailable, a refusal of the program, and the refusal of the definition of the bundle
    */
   publish(upload: StagedUpload, order: PublishOrder): Promise<Published>
 }

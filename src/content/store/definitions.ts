@@ -20,9 +20,9 @@ export interface ContentDefinitions {
     readonly signal: AbortSignal
   }): Promise<ExaminedDefinition>
   /**
-   * Called when the content has been opened, and when its bundles may have changed. What is given is known when the call returns.
+   * Called when the content has been opened, and when its bundles may have changed. The given bundles are known when the call returns.
    * @param bundled all published bundles with a definition, the newest first
-   * @returns when what has changed was examined
+   * @returns when the changes were examined
    */
   bundlesChanged(bundled: readonly PublishedDefinition[]): Promise<void>
 }
@@ -31,7 +31,7 @@ export interface ContentDefinitions {
 interface ExaminedDefinition {
   /** Puts it into its slot. */
   place(): Promise<void>
-  /** Removes what the examination has written, unless it is in a slot. */
+  /** Removes the files of the examination, unless they are in a slot. */
   discard(): Promise<void>
 }
 
@@ -40,7 +40,7 @@ export interface PublishedDefinition {
   readonly bundleUid: string
   /** Name of the bundle. */
   readonly name: string
-  /** Milliseconds since 1970, UTC, and more than those of all bundles that were published before. */
+  /** Milliseconds since 1970, UTC; more than of all bundles that were published before. */
   readonly publishedAt: number
   /** The blob; missing while it is damaged. */
   readonly file: string
@@ -56,18 +56,18 @@ interface AnnouncementOptions {
 }
 
 /**
- * Tells the definitions which published bundles have one. They know it at once; the newest they may examine for minutes, so the store
+ * Reports to the definitions the published bundles that have one. They know it at once; the newest they may examine for minutes, so the store
  * is not locked meanwhile: only the change that has caused it waits.
  */
 interface Announcement {
   /** Called when the bundles may have changed. */
   stale(): void
   /**
-   * The definitions know what was published before the call when it returns, and have examined it when the promise resolves. It never
+   * The definitions know the bundles published before the call when it returns, and have examined them when the promise resolves. It never
    * fails.
    */
   announce(): Promise<void>
-  /** Whether the definitions were told once. */
+  /** Whether the definitions were notified once. */
   isMade(): boolean
 }
 

@@ -21,9 +21,9 @@ export interface ProgramReference {
 /** A program of a published bundle, with the files for one architecture. */
 export interface FoundProgram {
   readonly bundle: { readonly uid: string; readonly name: string }
-  /** Of the entry, as `pin` takes it. */
+  /** Digest of the entry, as `pin` takes it. */
   readonly entryDigest: string
-  /** Of the manifest with these files. */
+  /** Digest of the manifest with these files. */
   readonly digest: string
   /** Whether no blob of the bundle is damaged. */
   readonly isWhole: boolean
@@ -31,7 +31,7 @@ export interface FoundProgram {
 }
 
 export interface ProgramFile {
-  /** Where the file belongs in the program: a relative path, without `..`. */
+  /** Path of the file in the program: relative, without `..`. */
   readonly title: string
   readonly digest: string
   readonly sizeBytes: number
@@ -89,7 +89,7 @@ function findProgram(store: OpenStore, reference: ProgramReference): FoundProgra
 }
 
 /**
- * Lists the versions of a program that bundles carry for an architecture, those of the newest bundle first; each once.
+ * Lists the versions of a program that bundles carry for an architecture, the newest bundle's first; each once.
  * @param store open
  */
 function programVersions(store: OpenStore, name: string, architecture: string): readonly string[] {
@@ -106,7 +106,7 @@ function programVersions(store: OpenStore, name: string, architecture: string): 
   return [...new Set(fitting.map(({ version }) => version))]
 }
 
-/** The manifest of an entry that has the files for an architecture; that of an entry without platforms is for all. */
+/** The manifest of an entry that has the files for an architecture; an entry without platforms has one for all. */
 function manifestFor(digest: string, { platforms }: Pick<Entry, 'platforms'>, architecture: string) {
   if (platforms.length === 0) return { digest, isOwn: false }
   const platform = platforms.find(
@@ -119,28 +119,28 @@ function manifestFor(digest: string, { platforms }: Pick<Entry, 'platforms'>, ar
 interface Found {
   readonly bundle: { readonly uid: string; readonly name: string }
   readonly kind: EntryKind
-  /** Of its index or manifest. */
+  /** Digest of its index or manifest. */
   readonly digest: string
   /** The file with that index or manifest. */
   readonly path: string
   /** Whether no blob of the bundle is damaged. */
   readonly isWhole: boolean
-  /** For which platforms it is, also those that are not carried; empty if nothing says so. */
+  /** Its platforms, also those that are not carried; empty if nothing names them. */
   readonly platforms: readonly EntryPlatform[]
 }
 
 /** A chart of a published bundle. */
 interface FoundChart {
-  /** Of its manifest. */
+  /** Digest of its manifest. */
   readonly digest: string
   /** The archive, as helm packs it. */
   readonly path: string
 }
 
-/** What other rooms may ask of the content. */
+/** The interface of the content for other rooms. */
 export interface ContentAccess {
   /**
-   * Finds what a bundle carries. Of several bundles the newest answers that is whole.
+   * Finds an entry that a bundle carries. Of several bundles the newest answers that is whole.
    * @param reference the name of an image, as `busybox` or `docker.io/library/busybox:1.36`; the digest of an entry; for another kind
    *   its title, with or without `:version`
    */
@@ -149,17 +149,17 @@ export interface ContentAccess {
   findChart(reference: string): Promise<FoundChart | undefined>
   /** Finds the files of a program for an architecture. */
   findProgram(reference: ProgramReference): Promise<FoundProgram | undefined>
-  /** Versions of a program that the bundles carry for an architecture, those of the newest bundle first; each once. */
+  /** Versions of a program that the bundles carry for an architecture, the newest bundle's first; each once. */
   programVersions(name: string, architecture: string): Promise<readonly string[]>
   /**
-   * Keeps bundles from being deleted as long as only they carry what is named. A holder's new pins replace its old ones.
-   * @param holder what needs the content, as it is named to an operator, for example `cluster edge-1`
+   * Keeps bundles from being deleted as long as only they carry a named entry. A holder's new pins replace its old ones.
+   * @param holder its name for operators, for example `cluster edge-1`
    * @throws AppError NotFound for the first reference that is not here; the old pins then stay
    */
   pin(holder: string, references: readonly string[]): Promise<void>
   /**
-   * Pins again what a holder has pinned before, as after the loss of `pins.json`. What is not here at the moment is pinned too, for
-   * when it comes again.
+   * Renews the earlier pins of a holder, as after the loss of `pins.json`. An entry that is not here at the moment is pinned too,
+   * for when it comes again.
    * @param digests of entries
    */
   renewPins(holder: string, digests: readonly string[]): Promise<void>
@@ -236,7 +236,7 @@ interface WrittenManifest {
   readonly layers?: readonly { readonly mediaType: string; readonly digest: string }[]
 }
 
-/** Entries with this reference, those of the newest bundle first. */
+/** Entries with this reference, the newest bundle's first. */
 function findRows({ sql }: IndexDatabase, reference: string, kind?: EntryKind): Row[] {
   const { condition, values } = conditionOf(reference, kind)
   return sql
@@ -267,7 +267,7 @@ function conditionOf(
 }
 
 /**
- * What needs a bundle: the holders of pins on entries that no other whole bundle carries.
+ * The holders of bundles, by pins on entries that no other whole bundle carries.
  * @returns by the id of the bundle
  */
 export function holdersByBundle(store: OpenStore): ReadonlyMap<number, readonly string[]> {
@@ -286,7 +286,7 @@ export function holdersByBundle(store: OpenStore): ReadonlyMap<number, readonly 
   return new Map([...found].map(([id, holders]) => [id, [...holders].sort()]))
 }
 
-/** What a deletion of the bundle removes from the host. */
+/** Content that a deletion of the bundle removes from the host. */
 export async function planDeletion(
   store: OpenStore,
   { id }: IndexedBundle,

@@ -46,13 +46,13 @@ export const uidOfRecord = (name: string) =>
   name.endsWith(recordEnd) ? name.slice(0, -recordEnd.length) : undefined
 export const isAside = (name: string) => name.endsWith(asideEnd)
 export const recordFile = ({ bundles }: ContentFolder, uid: string) => join(bundles, uid + recordEnd)
-/** Where a damaged record is kept. */
+/** Path at which a damaged record is kept. */
 export const asideFile = ({ bundles }: ContentFolder, uid: string) => join(bundles, uid + asideEnd)
 
 export const hexOf = (digest: string) => digest.slice(digest.indexOf(':') + 1)
 export const isHex = (name: string) => /^[0-9a-f]{64}$/.test(name)
 
-/** Makes what is missing of the folder, and removes the temporary files of a killed daemon. */
+/** Makes the missing parts of the folder, and removes the temporary files of a killed daemon. */
 export async function makeContentFolder(folder: ContentFolder): Promise<void> {
   for (const each of [folder.root, folder.blobs, folder.bundles, folder.uploads, folder.damaged])
     await mkdir(each, { recursive: true, mode: 0o700 })
@@ -64,7 +64,7 @@ export async function makeContentFolder(folder: ContentFolder): Promise<void> {
 // More than a file system keeps beside the name of a file.
 const probe = Buffer.alloc(65_536)
 
-/** Writes a file, syncs it and removes it. @throws the system's error, also that of a full disk */
+/** Writes a file, syncs it and removes it. @throws the system's error, also of a full disk */
 export async function requireWritable({ root }: ContentFolder): Promise<void> {
   const file = join(root, 'probe')
   try {
@@ -142,7 +142,7 @@ export function isMounted(mounts: readonly Mount[], folder: string): boolean {
 }
 
 /**
- * @throws NamedFileUnusable if nothing is mounted at the folder; the error EACCES where only root may look at it
+ * @throws NamedFileUnusable if nothing is mounted at the folder; the error EACCES where only root may access it
  */
 export async function requireMount(folder: string): Promise<void> {
   // Reading a folder has an automount done.
@@ -160,10 +160,10 @@ export async function requireMount(folder: string): Promise<void> {
 /** The file system of the content. */
 export interface FileSystemRoom {
   readonly totalBytes: number
-  /** What the daemon may use, before the reserve. */
+  /** Bytes that the daemon may use, before the reserve. */
   readonly freeBytes: number
   readonly reserveBytes: number
-  /** What running uploads have reserved. */
+  /** Bytes that running uploads have reserved. */
   readonly reservedBytes: number
 }
 

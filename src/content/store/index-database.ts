@@ -11,7 +11,7 @@ export const hasTag = `(entry.name <> '' AND entry.tag <> '' AND NOT EXISTS (
   WHERE other.name = entry.name AND other.tag = entry.tag
     AND (newer.publication, newer.uid, other.id) > (bundle.publication, bundle.uid, entry.id)))`
 
-/** The file of the index: a copy of what the records say, in a form that can be searched. */
+/** The file of the index: a copy of the records in a form that can be searched. */
 export interface IndexDatabase {
   readonly sql: DatabaseSync
   /** Runs `work` in one transaction; an exception rolls back and is rethrown. */
@@ -88,8 +88,8 @@ const schema = `
 
 /**
  * Opens the file of the index, or makes an empty one where it is missing, damaged, of another version of the daemon, or of another
- * boot. It is never synced, since a wait for the disk would stop the event loop: after a power cut it is not what was written, after
- * a kill it is.
+ * boot. It is never synced, since a wait for the disk would stop the event loop: after a power cut it lacks writes, after
+ * a kill it does not.
  * @param bootId of the kernel
  */
 export function openIndexDatabase(file: string, bootId: string): IndexDatabase {

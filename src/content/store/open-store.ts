@@ -39,7 +39,7 @@ import { requireOwnFolder, writeIndexFile } from './own-folder.ts'
 const sqliteFull = 13
 
 /**
- * For `catch` around work on the store: what a client may read of an error of the file system or of SQLite, which is logged.
+ * For `catch` around work on the store: the error for clients in place of one of the file system or of SQLite, which is logged.
  * @throws AppError StorageFull, ContentUnavailable, or the error itself if it is an AppError
  */
 function unavailable(log: Logger, root: string) {
@@ -62,7 +62,7 @@ function unavailable(log: Logger, root: string) {
   }
 }
 
-/** Which entries other rooms need. A file of the content, so that it is not lost with the database. */
+/** Entries that other rooms need. A file of the content, so that it is not lost with the database. */
 interface Pins {
   /** Replaces the entries that a holder needs; none ends its pins. @param digests of entries, `sha256:<hex>` */
   set(holder: string, digests: readonly string[]): Promise<void>
@@ -128,7 +128,7 @@ interface StoreOptions {
   readonly reserve: ContentSettings['reserve']
   /** Path of the index, an SQLite file; made again when it is missing. */
   readonly indexFile: string
-  /** Of the kernel: after a power cut an index is made again. */
+  /** Boot of the kernel: after a power cut an index is made again. */
   readonly bootId: string
   readonly program: Pick<ContentProgram, 'publish'>
   /** Reads stored blobs again. */
@@ -152,12 +152,12 @@ export interface OpenStore extends ContentStore {
   isComplete(): boolean
   /** Whether the last use of the folder did not fail; true before `open`. */
   isUsable(): boolean
-  /** Whether the definitions were told of the bundles since the start. */
+  /** Whether the definitions were notified of the bundles since the start. */
   isAnnounced(): boolean
   /** Sums of the blobs; undefined before `open`. */
   totals(): Totals | undefined
   /**
-   * Removes a bundle, and the blobs that no other bundle names. Uploads keep what they have linked.
+   * Removes a bundle, and the blobs that no other bundle names. Uploads keep their linked blobs.
    * @param check throws an AppError if the bundle may not be removed; the bundle is published while it runs
    * @returns the bundle; undefined if there is none
    */
@@ -214,7 +214,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
   })
 
   async function open(): Promise<void> {
-    // While the folder is being changed, it was looked at before.
+    // While the folder is being changed, it was checked before.
     if (!wasOpened || (changes === 0 && (await look()) !== seen)) await announced(async () => undefined)
   }
 
@@ -229,12 +229,12 @@ export function createContentStore(options: StoreOptions): OpenStore {
     return locked(work).finally(announcement.announce)
   }
 
-  /** The same, without that wait: the definitions know what is published, and may examine it for minutes. */
+  /** The same, without that wait: the definitions know the published bundles, and may examine them for minutes. */
   function announced<T>(work: () => Promise<T>): Promise<T> {
     return locked(work).finally(() => void announcement.announce())
   }
 
-  /** The same, for a caller that announces what it has changed, or that the opening has found. */
+  /** The same, for a caller that announces its changes, or changes that the opening has found. */
   function locked<T>(work: () => Promise<T>): Promise<T> {
     changes += 1
     return lock(async () => {
@@ -325,7 +325,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
       )
   }
 
-  /** After each change: what other readers of the content have to know. An error does not undo the change. */
+  /** After each change: notifies other readers of the content. An error does not undo the change. */
   async function tell(): Promise<void> {
     totals = current().totals()
     await writeIndexFile(folder, current().database).catch((error: unknown) =>
@@ -339,7 +339,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
     try {
       await openNow()
     } catch (error) {
-      // What is left is undone by the next opening, before anything else is published.
+      // The rest is undone by the next opening, before anything else is published.
       areInStep = false
       log.warn({ err: error, upload: upload.uid }, 'a publication that failed could not be undone yet')
     }

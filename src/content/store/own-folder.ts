@@ -20,7 +20,7 @@ interface Listed {
 }
 
 /**
- * How each index.json of a store begins, as earlier versions have written it too: the line feed tells it from those of other programs.
+ * The head of each index.json of a store, also of earlier versions: the line feed tells it from files of other programs.
  */
 const indexFileHead =
   '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[\n'
@@ -78,7 +78,7 @@ function descriptorOf({ digest, mediaType, sizeBytes, name, tag, isTagged }: Lis
  *
  * A folder is one of a store if it has a record, or all the folders that a store makes before it writes anything. Any other one has to
  * have nothing yet at the names that a store uses; what else lies in it does not count, as on a disk that is mounted there.
- * @throws NamedFileUnusable naming what is in the way, and what to do; the system's error if the folder cannot be read
+ * @throws NamedFileUnusable naming the obstacles, and what to do; the system's error if the folder cannot be read
  */
 export async function requireOwnFolder(folder: ContentFolder): Promise<void> {
   const found = await findForeign(folder)
@@ -104,7 +104,7 @@ async function findForeign(folder: ContentFolder): Promise<string[]> {
   const hasAll = made.every((each) => names.has(basename(each)))
   const hasBlobs = await isUsed(dirname(blobs), basename(blobs))
   const isIndexForeign = await hasForeignIndex(indexFile)
-  // Of a store that has no bundle, index.json is what the store wrote, or a damaged one; only beside blobs is something at stake.
+  // Of a store that has no bundle, index.json is the store's, or a damaged one; only beside blobs is something at stake.
   if (hasAll && !(hasBlobs && isIndexForeign)) return []
   const layout = hasBlobs || isIndexForeign ? ['oci-layout', basename(indexFile), 'blobs'] : []
   const others: string[] = []
@@ -123,7 +123,7 @@ async function isUsed(path: string, empty?: string): Promise<boolean> {
 
 const namesIn = async (path: string): Promise<string[]> => (await readdir(path).catch(notAFolder)) ?? []
 
-/** For `catch`: what is no folder is told by the making of the folder. */
+/** For `catch`: a path that is no folder is reported when the folder is made. */
 function notAFolder(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOTDIR') missing(error)
 }

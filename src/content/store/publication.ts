@@ -68,7 +68,7 @@ export async function linkBlobs(
 const batch = 64
 
 /**
- * Removes the folder of an upload. Its files go some at a time: `rm` alone looks at all 100,000 at once, which stopped the event loop
+ * Removes the folder of an upload. Its files go some at a time: `rm` alone handles all 100,000 at once, which stopped the event loop
  * for 0.7 s.
  */
 export async function removeUpload({ folder }: StagedUpload): Promise<void> {
@@ -116,11 +116,11 @@ const linkedAtOnce = 500
 interface Prepared {
   /** Puts its definition into a slot, once it is published. */
   place(): Promise<void>
-  /** Removes what the examination of its definition has left. */
+  /** Removes the files left by the examination of its definition. */
   discard(): Promise<void>
 }
 
-/** How an upload becomes a bundle. */
+/** Publication of an upload as a bundle. */
 export function createPublication(options: PublicationOptions) {
   const { folder, index, program, runner, definitions, log, undo, onPublished } = options
   const nextPublication = createPublicationNumbers({
@@ -129,7 +129,7 @@ export function createPublication(options: PublicationOptions) {
   })
 
   /**
-   * Examines an upload, which may take minutes. Others may be published and removed meanwhile: what the upload has are files of
+   * Examines an upload, which may take minutes. Others may be published and removed meanwhile: the upload has files of
    * its own.
    * @returns undefined if a bundle with the same index is published
    */
@@ -195,7 +195,7 @@ export function createPublication(options: PublicationOptions) {
     return bundle
   }
 
-  /** Gives a published bundle what an upload with the same index has: damaged blobs, and those that it lacks. */
+  /** Gives a published bundle blobs of an upload with the same index: its damaged ones, and those that it lacks. */
   async function complete(
     upload: StagedUpload,
     present: IndexedBundle,
@@ -203,7 +203,7 @@ export function createPublication(options: PublicationOptions) {
   ): Promise<Completed> {
     const same = { bundle: present, addedBlobs: 0 }
     await repair(upload, present, order.indexDigest)
-    // What is damaged and stays so cannot be in the union of the two.
+    // A blob that stays damaged cannot be in the union of the two.
     const isUsable = index().damaged(present.id).length === 0
     if (!isUsable || !(await hasMore(upload, present)) || !(await linkAll(upload, present))) return same
     const { blobCount } = await order.examine(factsOf(present))
@@ -279,7 +279,7 @@ export function createPublication(options: PublicationOptions) {
   async function moveBlobs(upload: StagedUpload, id: number, signal: AbortSignal | undefined): Promise<void> {
     await program.publish({ upload: upload.folder, blobs: folder.blobs }, signal ? { signal } : {})
     await sync()
-    // Before the record is renamed: after a kill, what is damaged by its file would be taken out of the store again.
+    // Before the record is renamed: after a kill, blobs that have a file in `damaged` would be taken out of the store again.
     await clearDamage(index().damaged(id))
   }
 
@@ -328,7 +328,7 @@ interface Completed {
   readonly addedBlobs: number
 }
 
-/** What a bundle is called, when and how it came: its new record says the same. */
+/** Name, time and origin of a bundle: its new record has the same. */
 const factsOf = (bundle: IndexedBundle): ExaminedBundle => {
   const { uid, name, publishedAt, publication, via, fileName, fileSizeBytes, fileSha256 } = bundle
   return { uid, name, publishedAt, publication, via, fileName, fileSizeBytes, fileSha256 }

@@ -124,8 +124,8 @@ interface RereadOptions {
 const atOnce = 2_000
 
 /**
- * Reads stored blobs again when an upload brings them: a disk may have altered one since it was stored, and what has arrived is intact.
- * What is damaged is set aside, so that the publication puts the file of the upload into its place.
+ * Reads stored blobs again when an upload brings them: a disk may have altered one since it was stored, and the arrived one is intact.
+ * Damaged ones are set aside, so that the publication puts the file of the upload into its place.
  */
 export function createReread({ folder, index, verify, setAside }: RereadOptions) {
   async function read(hexes: AsyncIterable<string> | Iterable<string>, signal?: AbortSignal): Promise<void> {

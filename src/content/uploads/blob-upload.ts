@@ -26,11 +26,11 @@ import { requireRange, type ByteRange, emptyHeld, openPart, readHeld, type Held 
 import { createPace, type UploadNote } from './upload-note.ts'
 
 /**
- * Reads index.json and the documents of uploads. What a large one names is parsed as it is iterated, so that the caller can let other
+ * Reads index.json and the documents of uploads. The names in a large one are parsed as they are iterated, so that the caller can let other
  * work run meanwhile and no list of it is in memory.
  */
 interface Documents {
-  /** What one document names may take some megabytes, so all uploads take turns. */
+  /** The names in one document may take some megabytes, so all uploads take turns. */
   readonly inTurn: Lock
   /** The blobs that index.json names. @throws AppError where it breaks a rule of bundles */
   readIndexFile(file: string): Promise<Iterable<NamedBlob>>
@@ -82,7 +82,7 @@ const linkedAtOnce = 500
 const emptyDigest = 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
 /**
- * Takes in what a document names. What the upload or the store has of it counts as received; documents among that are read too.
+ * Takes in the blobs that a document names. Those that the upload or the store has count as received; documents among them are read too.
  * @returns a function; its `present` are sizes of whole blobs of the upload, by digest. It throws AppError where the bundle breaks a rule,
  * and TooManyUploads
  */
@@ -131,7 +131,7 @@ function createLearn({ upload, store, documents, wanted, otherBlobs }: LearnOpti
       )
   }
 
-  /** Counts what is on the disk already, and links what the store has. @returns the blobs that are whole */
+  /** Counts blobs that are on the disk already, and links blobs of the store. @returns the blobs that are whole */
   async function takePresent(blobs: readonly WantedBlob[], present: ReadonlyMap<string, number>) {
     const whole: WantedBlob[] = []
     const slice = createSlices()
@@ -177,7 +177,7 @@ export interface MissingBlob {
   readonly isOptional: boolean
 }
 
-/** How far an upload is. */
+/** Progress of an upload. */
 interface BlobProgress {
   readonly receivedBytes: number
   readonly totalBytes: number
@@ -186,14 +186,14 @@ interface BlobProgress {
   readonly remainingSeconds: number | undefined
 }
 
-/** What is received of a bundle blob by blob: the files of its folder, and an index of them in memory. */
+/** A bundle that is received blob by blob: the files of its folder, and an index of them in memory. */
 export interface BlobUpload extends StagedUpload {
   readonly note: UploadNote
   readonly indexDigest: string
   /** Milliseconds since 1970, UTC. */
   lastActivityAt(): number
   progress(): BlobProgress
-  /** Takes back that a blob is here. */
+  /** Counts a blob as missing again. */
   lose(digest: string): void
   /** Blobs that it names. */
   blobCount(): number
@@ -201,13 +201,13 @@ export interface BlobUpload extends StagedUpload {
   /**
    * Appends the body of a request to a blob.
    * @returns the bytes held of it then
-   * @throws AppError NotFound, BlobBusy, WrongOffset, DigestMismatch, StorageFull, BundleInvalid for a manifest; what the body
-   * is refused for. What has arrived is kept, except of a blob whose digest differs
+   * @throws AppError NotFound, BlobBusy, WrongOffset, DigestMismatch, StorageFull, BundleInvalid for a manifest; the refusal
+   * of the body. Arrived bytes are kept, except of a blob whose digest differs
    */
   append(digest: string, range: ByteRange, body: IncomingMessage, signal: AbortSignal): Promise<number>
   /** Requests that are appending now. */
   appendingCount(): number
-  /** Refuses what is being received and what comes, with a reason; resolves when nothing is written any more. */
+  /** Refuses bodies that are being received or come later, with a reason; resolves when nothing is written any more. */
   pause(reason: AppError): Promise<void>
   /** Receives again. */
   resume(): void
@@ -227,13 +227,13 @@ interface BlobUploadOptions {
   readonly lastActivityAt: number
 }
 
-// The room is reserved again after so many bytes, so that what is written does not count twice.
+// The room is reserved again after so many bytes, so that written bytes do not count twice.
 const betweenChecksBytes = 8_388_608
 // A state of SHA-256 takes about a kilobyte; a part without one is read again.
 const mostHashes = 64
 
 /**
- * Opens what the folder of an upload holds.
+ * Opens the folder of an upload.
  * @throws AppError where its index or a manifest breaks a rule of bundles
  */
 export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUpload> {
@@ -249,7 +249,7 @@ export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUp
   /** States of unfinished parts, the one used last at the end. */
   const hashes = new Map<string, Held>()
   let lastActivityAt = options.lastActivityAt
-  /** Whether the blobs that are no documents have room; until then only that of documents is reserved. */
+  /** Whether the blobs that are no documents have room; until then only room for documents is reserved. */
   let isReserved = false
 
   const wholeFile = (digest: string) => join(folder, 'blobs', hexOf(digest))
@@ -319,13 +319,13 @@ export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUp
     try {
       held = await part.finish()
     } catch (error) {
-      // How much of the last batch was written is not known.
+      // The written part of the last batch is not known.
       wanted.hold(blob, (await stat(partFile(digest))).size, false)
       throw refusal?.error ?? error
     }
     if (refusal === undefined && held.sizeBytes === sizeBytes) await complete(blob, held)
     else keepHash(digest, held)
-    // What was written is not reserved any more. The next request does the same, so a small blob needs no look at the disk.
+    // Written bytes are not reserved any more. The next request does the same, so a small blob needs no check of the disk.
     if (sizeBytes >= betweenChecksBytes) await reserve(blob).catch(() => undefined)
     if (refusal) throw refusal.error
     return held.sizeBytes

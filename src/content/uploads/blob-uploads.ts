@@ -30,7 +30,7 @@ import { bundleLimits } from '../format/refusal.ts'
 interface BlobUploadsOptions {
   readonly store: ContentStore
   readonly program: ContentProgram
-  /** Of the kernel: what was written in another boot is not trusted. */
+  /** Boot of the kernel: blobs written in another boot are not trusted. */
   readonly bootId: string
   readonly signingKey: SigningKey | undefined
   /** Unfinished uploads that are kept. */
@@ -42,22 +42,22 @@ interface BlobUploadsOptions {
   readonly log: Logger
 }
 
-/** What a client has posted; a signature has been checked. */
+/** The index that a client has posted; a signature has been checked. */
 interface PostedIndex {
   readonly bytes: Buffer
   readonly name: string
 }
 
-/** An upload that was begun, or the bundle that has its index, and all that it names, already. */
+/** A started upload, or the bundle that has its index, and all that it names, already. */
 interface Started {
   readonly uid: string
   readonly isNew: boolean
   readonly isPublished: boolean
 }
 
-/** Uploads blob by blob. All verbs wait until the store is open and what a stopped daemon left is read. */
+/** Uploads blob by blob. All verbs wait until the store is open and the uploads of a stopped daemon are read. */
 export interface BlobUploads {
-  /** Opens the store and reads what a stopped daemon left; the other verbs wait for it. */
+  /** Opens the store and reads the uploads of a stopped daemon; the other verbs wait for it. */
   ready(): Promise<void>
   /** @throws AppError BundleInvalid, TooManyUploads, StorageFull; the reason of the signal, before there is an upload */
   begin(posted: PostedIndex, signal: AbortSignal): Promise<Started>
@@ -74,14 +74,14 @@ export interface BlobUploads {
   }): Promise<number>
   /**
    * @param signal ends the wait with its reason, and the publication unless another caller waits for it too; the upload then stays
-   * @throws AppError NotFound, BlobsMissing, and what the bundle is refused for
+   * @throws AppError NotFound, BlobsMissing, and the refusal of the bundle
    */
   publish(uid: string, signal: AbortSignal): Promise<Published>
   /** @throws AppError NotFound, UploadBusy while it is published; the reason of the signal, before anything is removed */
   remove(uid: string, signal: AbortSignal): Promise<void>
   /** Removes uploads of which nothing has arrived for long. */
   forgetSilent(): Promise<void>
-  /** Ends what is being received; what has arrived is kept. */
+  /** Ends requests that are being received; arrived bytes are kept. */
   stop(): Promise<void>
 }
 
@@ -89,7 +89,7 @@ export interface BlobUploads {
 interface Entry {
   readonly staged: StagedUpload
   readonly note: UploadNote
-  /** Undefined while what is held is read again after a restart of the host. */
+  /** Undefined while held bytes are read again after a restart of the host. */
   upload: BlobUpload | undefined
   phase: UploadPhase
   publishing: Publication | undefined
@@ -109,7 +109,7 @@ const shownMissing = 20
 export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
   const { store, program, bootId, signingKey, maximum, keptMs, now, monotonic, log } = options
   const entries = new Map<string, Entry>()
-  /** Uploads that are being begun, by the digest of their index. */
+  /** Uploads that are being started, by the digest of their index. */
   const beginning = new Map<string, Promise<Started>>()
   const stopping = new AbortController()
   const documents = createDocuments(program)
@@ -118,7 +118,7 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
   /** Uploads that are read again after a restart of the host. */
   let checking: Promise<unknown> = Promise.resolve()
 
-  /** Reads what a stopped daemon left, once; after a failure the next call tries again. */
+  /** Reads the uploads of a stopped daemon, once; after a failure the next call tries again. */
   function load(): Promise<void> {
     loaded ??= loadAll().catch((error: unknown) => {
       loaded = undefined
@@ -134,7 +134,7 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
 
   async function loadOne(staged: StagedUpload): Promise<void> {
     const note = await readNote(staged.folder)
-    // A file cannot continue where it stopped, and a key that came later has not verified what was begun before.
+    // A file cannot continue where it stopped, and a key that came later has not verified uploads started before.
     const isUsable = note?.kind === 'blobs' && (signingKey === undefined || note.signedBy === signedBy)
     // A client that asks for a damaged upload begins a new one.
     if (!note || !isUsable || !(await hasIndex(staged, note.indexDigest))) return store.removeStaged(staged)
@@ -177,7 +177,7 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     entry.phase = 'receiving'
   }
 
-  /** Hashes again what is whole, since a power cut may have emptied it; what differs is removed. */
+  /** Hashes whole blobs again, since a power cut may have emptied them; those that differ are removed. */
   async function openAfterBoot(entry: Entry): Promise<void> {
     await removeEmptied(entry.staged, stopping.signal)
     await writeNote(entry.staged.folder, { ...entry.note, bootId })
@@ -401,7 +401,7 @@ async function waitWith({ published, end, waiting }: Publication, signal: AbortS
   const onEnd = () => {
     waiting.delete(signal)
     if (waiting.size > 0) leave.reject(signal.reason as AppError)
-    // What it has done is taken back before the reply.
+    // Its work is undone before the reply.
     else end.abort(signal.reason)
   }
   signal.addEventListener('abort', onEnd, { once: true })
@@ -437,7 +437,7 @@ const nameField = 'name'
 const nameBytes = 1_024
 
 /**
- * Reads the form that begins an upload. With a signing key the signature is verified before anything else looks at the index.
+ * Reads the form that begins an upload. With a signing key the signature is verified before anything else reads the index.
  * @throws AppError BadRequest, BundleTooLarge, SignatureMissing, SignatureInvalid
  */
 export async function receiveIndex(

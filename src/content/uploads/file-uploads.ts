@@ -41,8 +41,8 @@ export interface FileUploadsOptions {
 /** Uploads of a bundle as one file, which is unpacked while it arrives. */
 export interface FileUploads {
   /**
-   * Receives a bundle and publishes it. A bundle with the same index gets what it lacks; if it lacks nothing, nothing is written.
-   * @throws AppError TooManyUploads, StorageFull, SignatureMissing, SignatureInvalid, and what the bundle is refused for
+   * Receives a bundle and publishes it. A bundle with the same index gets its lacking blobs; if it lacks none, nothing is written.
+   * @throws AppError TooManyUploads, StorageFull, SignatureMissing, SignatureInvalid, and the refusal of the bundle
    */
   receive(form: BundleForm): Promise<Published>
   list(): readonly RunningUpload[]
@@ -68,7 +68,7 @@ interface File {
   readonly fileSha256: string
 }
 
-// The room that others have reserved is looked at after so many bytes.
+// The room that others have reserved is checked after so many bytes.
 const betweenChecksBytes = 8_388_608
 
 export function createFileUploads(options: FileUploadsOptions): FileUploads {

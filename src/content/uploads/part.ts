@@ -72,7 +72,7 @@ export interface Held {
 interface PartWriter {
   /** Takes the next bytes. A promise that it returns is to be awaited before more are given. */
   write(chunk: Buffer): Promise<void> | undefined
-  /** Writes what was taken and closes the file. @throws as `write` */
+  /** Writes the taken bytes and closes the file. @throws as `write` */
   finish(): Promise<Held>
 }
 
@@ -196,7 +196,7 @@ export async function hasIndex({ folder }: StagedUpload, digest: string): Promis
   }
 }
 
-/** When a file of an upload was written last, milliseconds since 1970, UTC. */
+/** Time of the last write to a file of an upload, milliseconds since 1970, UTC. */
 export async function newestChange({ folder }: StagedUpload): Promise<number> {
   let newest = 0
   const note = async (file: string) => {
@@ -208,7 +208,7 @@ export async function newestChange({ folder }: StagedUpload): Promise<number> {
   return Math.floor(newest)
 }
 
-/** Hashes again what is whole, since a power cut may have emptied it; what differs is removed. @throws the reason of the signal */
+/** Hashes whole blobs again, since a power cut may have emptied them; those that differ are removed. @throws the reason of the signal */
 export async function removeEmptied({ folder }: StagedUpload, signal: AbortSignal): Promise<void> {
   for await (const { name } of await opendir(join(folder, 'blobs'), { bufferSize: 256 })) {
     const file = join(folder, 'blobs', name)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { refuseFull } from '../../errors/system-reason.ts'
 import type { UploadKind } from '../store/content-store.ts'
 
-/** What the folder of an upload says of it: `upload.json`. */
+/** The note in the folder of an upload: `upload.json`. */
 export interface UploadNote {
   readonly kind: UploadKind
   readonly name: string
@@ -61,7 +61,7 @@ export interface RunningUpload {
   readonly remainingSeconds: number | undefined
 }
 
-/** How fast bytes arrive, over the last half minute at most. */
+/** Pace of arriving bytes, over the last half minute at most. */
 export interface Pace {
   add(bytes: number): void
   /** Seconds until so many more bytes have arrived; undefined while the pace is not known. */

@@ -15,7 +15,7 @@ import { createFileUploads } from './file-uploads.ts'
 export interface UploadsOptions {
   readonly store: ContentStore
   readonly program: ContentProgram
-  /** Of the kernel. */
+  /** Boot of the kernel. */
   readonly bootId: string
   readonly settings: ContentSettings['upload']
   readonly signingKey: SigningKey | undefined
@@ -77,7 +77,7 @@ export function createUploads(
         run: blobUploads.forgetSilent,
       },
     ],
-    // What a killed daemon left of a file goes, and what continues is listed. The store has logged why it cannot be read.
+    // Uploads of files of a killed daemon go, and uploads that continue are listed. The store has logged why it cannot be read.
     background: () => void blobUploads.ready().catch(() => undefined),
     stop: () => ended ?? stop(),
   }

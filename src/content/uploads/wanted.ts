@@ -41,7 +41,7 @@ export interface NamedBlob {
   /** `sha256:` and hex. */
   readonly digest: string
   readonly sizeBytes: number
-  /** Of an index or a manifest, the media type that says how it is read; undefined for all other blobs. */
+  /** Media type of an index or a manifest, which says how it is read; undefined for all other blobs. */
   readonly documentType: string | undefined
   /** Whether the bundle may leave it out, as an index may leave out the image of another platform. */
   readonly isOptional: boolean
@@ -59,24 +59,24 @@ export interface WantedBlob {
   isWhole: boolean
 }
 
-/** What an upload needs, as far as the documents that have arrived say so, and what of it is here. */
+/** Blobs that an upload needs, as far as the documents that have arrived name them, and their held bytes. */
 export interface Wanted {
   find(digest: string): WantedBlob | undefined
   /** @returns the blob, if it was not known before, or not as a document */
   add(named: NamedBlob): WantedBlob | undefined
-  /** Sets what is held of a blob, and keeps the sums. */
+  /** Sets the held bytes of a blob, and keeps the sums. */
   hold(blob: WantedBlob, heldBytes: number, isWhole: boolean): void
   /** Blobs that are not whole: documents first. Optional ones too. */
   missing(): Generator<WantedBlob, void, undefined>
   readonly count: number
-  /** Bytes of what is needed or held. */
+  /** Bytes of needed or held blobs. */
   readonly totalBytes: number
   readonly heldBytes: number
   /** Needed blobs that are not whole. */
   readonly missingCount: number
   /** Their bytes that are not held yet. */
   readonly missingBytes: number
-  /** Those of documents among them. */
+  /** Bytes of documents among them. */
   readonly missingDocumentBytes: number
 }
 
@@ -85,7 +85,7 @@ export function createWanted(): Wanted {
   const others = new Map<string, WantedBlob>()
   const sums = { totalBytes: 0, heldBytes: 0, missingCount: 0, missingBytes: 0, missingDocumentBytes: 0 }
 
-  /** Adds what a blob contributes to the sums, or takes it away. */
+  /** Adds the share of a blob to the sums, or takes it away. */
   function count(blob: WantedBlob, sign: 1 | -1): void {
     const { sizeBytes, heldBytes, isWhole, isOptional, documentType } = blob
     const missingBytes = sizeBytes - heldBytes

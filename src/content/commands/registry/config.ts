@@ -19,7 +19,7 @@ import { understand } from '../../../ctl/reply.ts'
 import { eachLine, oneLine } from '../../../ctl/text.ts'
 
 export const registryPath = '/v1/edge-mgmt/content/registry'
-/** What every reply has; the others are of some registries only. */
+/** Fields of every reply; the others are of some registries only. */
 export const registryFields = ['isEnabled', 'address', 'port', 'hosts'] as const
 
 /** `edgehostctl content registry show`. */
@@ -68,7 +68,7 @@ export interface PlaceFilesOptions {
 
 /**
  * Writes files, and the folders that they need.
- * @returns what was written
+ * @returns the written files
  * @throws Failure before the first is written, if one has another content and may not be replaced
  */
 export async function placeFiles(
@@ -164,7 +164,7 @@ async function reach({ client, line, output }: Context<'address'>): Promise<Reac
 const everyAddress: readonly string[] = ['0.0.0.0', '::']
 const hostName = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i
 
-/** @throws Failure for what a container runtime cannot read as a host */
+/** @throws Failure for text that a container runtime cannot read as a host */
 function hostOf({ address, port }: ContentRegistry, given: string | undefined): string {
   if (given !== undefined && !hostName.test(given))
     throw new Failure(

@@ -8,7 +8,7 @@ export interface ReachedRegistry {
   readonly isTls: boolean
   /** Undefined where it answers without a password. */
   readonly login: { readonly username: string; readonly password: string } | undefined
-  /** Of a registry with TLS: the certificate that the runtime has to trust, PEM. */
+  /** Certificate that the runtime has to trust, PEM; of a registry with TLS. */
   readonly certificate: string | undefined
   /** Registries that the images of the host are of: `docker.io`, `registry.example:5000`. */
   readonly hosts: readonly string[]
@@ -22,10 +22,10 @@ export interface ConfigurationFile {
   readonly content: string
 }
 
-/** What makes a container runtime pull from the registry. */
+/** Files and steps that make a container runtime pull from the registry. */
 export interface RuntimeConfiguration {
   readonly files: readonly ConfigurationFile[]
-  /** What is to be done beside the files, and what they do not do; whole sentences. */
+  /** Steps beside the files, and limits of the files; whole sentences. */
   readonly steps: readonly string[]
 }
 
@@ -47,7 +47,7 @@ const quote = (text: string): string => JSON.stringify(text)
 
 const heading = '# Written by edgehostctl content registry config.'
 
-/** What follows from a certificate in a file. */
+/** Step that follows from a certificate in a file. */
 const certificateStep =
   'The certificate of the host is a file here: run this command again when it was renewed (edgehostctl status), or replace the file by that of your own authority.'
 
@@ -163,8 +163,8 @@ const authPath = '/root/.config/containers/auth.json'
 
 /**
  * For podman, skopeo and Buildah. They know no name for all registries, so each registry of the host's images has an entry. With
- * `location`, instead of a mirror, no other registry is asked for what the host does not have. The file of
- * passwords is not that of `podman login`, which is on a tmpfs. Source: containers-registries.conf(5), containers-auth.json(5), containers-certs.d(5)
+ * `location`, instead of a mirror, no other registry is asked for missing images. `podman login` has
+ * another file of passwords, on a tmpfs. Source: containers-registries.conf(5), containers-auth.json(5), containers-certs.d(5)
  */
 export function configurePodman(registry: ReachedRegistry): RuntimeConfiguration {
   const { host, isTls, login, hosts } = registry

@@ -109,7 +109,7 @@ export function createUploadHost(client: Client): UploadHost {
       return blobs
     },
     async send(uid, { digest, sizeBytes, heldBytes }, body) {
-      // Another request has sent the last byte, and the host looks at the digest now.
+      // Another request has sent the last byte, and the host checks the digest now.
       if (heldBytes >= sizeBytes) return 'wrong'
       const reply = await ask({
         ...{ method: 'PATCH', path: `${uploadsPath}/${uid}/blobs/${digest}`, body },

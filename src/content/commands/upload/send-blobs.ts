@@ -17,7 +17,7 @@ export interface SendOptions {
   readonly connections: number
 }
 
-/** What became of it. */
+/** Result of the upload. */
 export interface Sent {
   readonly uid: string
   readonly message: string
@@ -35,7 +35,7 @@ const mostRefusals = 20
 const patienceMs = 900_000
 
 /**
- * Sends a bundle blob by blob, and publishes it. It keeps nothing on this machine: what is missing is asked of the host, also after
+ * Sends a bundle blob by blob, and publishes it. It keeps nothing on this machine: the host lists the missing blobs, also after
  * an interruption.
  * @throws Failure
  */

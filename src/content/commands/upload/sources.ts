@@ -19,12 +19,12 @@ export interface SourceBlob {
 export interface BundleSource {
   /** Bytes of index.json. */
   readonly index: Buffer
-  /** What the bundle is called if the command line does not say it. */
+  /** Name of the bundle if the command line has none. */
   readonly name: string
   /** Whether it may have a blob; a compressed file is known only as far as it was read. */
   mayHave(digest: string): boolean
   /**
-   * The wanted blobs that it has. Of a source that is read `inOrder`, a blob can only be opened once, and has to be read, or left,
+   * The blobs of `wanted` that it has. Of a source that is read `inOrder`, a blob can only be opened once, and has to be read, or left,
    * before the next one is asked for.
    */
   blobs(wanted: ReadonlySet<string>): AsyncIterable<SourceBlob>
@@ -41,7 +41,7 @@ interface TarInput {
   position(): number
 }
 
-/** A file in a tar archive. Its content follows in the input; what is left of it is skipped before the next member. */
+/** A file in a tar archive. Its content follows in the input; the unread rest is skipped before the next member. */
 interface TarMember {
   /** Without a leading `./`. */
   readonly name: string
@@ -56,7 +56,7 @@ const recordsLimit = 1_048_576
 
 /**
  * The files of a tar archive: ustar and pax of POSIX.1-2024, pax(1), and long names and large sizes of GNU tar. It only finds
- * the blobs of a bundle; the host checks what it is sent.
+ * the blobs of a bundle; the host checks the sent blobs.
  */
 async function* tarMembers(input: TarInput): AsyncGenerator<TarMember, void, undefined> {
   let longName: string | undefined
@@ -308,7 +308,7 @@ export async function openCompressed(file: string, name: string): Promise<Bundle
   }
 }
 
-/** What index.json names; the host checks its form. */
+/** The digests in index.json; the host checks its form. */
 function digestsOf(index: Buffer): string[] {
   try {
     const { manifests } = JSON.parse(index.toString()) as { manifests?: { digest?: string }[] }
