@@ -1,5 +1,5 @@
-// A route declares in its `config.audit` what its audit records say; a test fails for a route that changes something and does not. Its `changes`
-// gives what the resource is, before and after: `base/described-change.ts` says what differs. A request that only tries (`isTrial`) has neither
+// A route declares the content of its audit records in `config.audit`; a test fails for a route that changes something and does not. Its
+// `changes` gives the resource before and after: `base/described-change.ts` says what differs. A request that only tries (`isTrial`) has neither
 // intent nor record. `api/audit-hook.ts` gives such a route two hooks. The last one before the handler commits an intent; if it cannot, it answers
 // 507 and nothing is changed. `onSend` has the record written and names it in the header `AuditUid` (ADR 8). Refusals beyond a budget share one
 // record a minute, and so do their lines in the journal (`audit/flood.ts`, ADR 18). The records of all requests that end in one turn of the event
@@ -116,9 +116,9 @@ export type { SystemEntry }
 export interface Audit extends Room {
   /** Used by the HTTPS edge. */
   readonly requests: RequestAudit
-  /** What administrators read of it. */
+  /** Read access for administrators. */
   readonly access: AuditAccess
-  /** How many records there are. */
+  /** Number of records. */
   count(): number
   /** Records an action of the daemon itself. */
   record(entry: SystemEntry): void
@@ -126,7 +126,7 @@ export interface Audit extends Room {
   lastResource(kind: string, action: AuditAction): string | undefined
   /** Number of records since the start that are only in the journal. */
   unwritten(): number
-  /** See `Trail`: only what is not newer, and what no row names, may be removed. */
+  /** See `Trail`: only files that are not newer and that no row names may be removed. */
   readonly completeUntil: number
   /** Writes the head to the journal, and removes records that are too old or too many; call it hourly. */
   enforceRetention(): Promise<void>
@@ -137,7 +137,7 @@ export interface Audit extends Room {
 // After so many records, some hundred KiB, the size of the trail is compared with its limit.
 const comparedAfter = 500
 
-/** How a record tells of another secret: made by a start, or by the command that changes it. */
+/** Actions of records of another secret: made by a start, or by the command that changes it. */
 const secretActions = ['create', 'update'] as const
 
 /** Creates the parts of the room in the order of their dependencies. */

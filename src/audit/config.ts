@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { positive, strict } from '../config/schema-parts.ts'
 
-/** How long the trail is kept. */
+/** Retention of the trail. */
 export const Audit = Type.Object(
   {
     retentionDays: positive(1_095, 36_500, 'Records of the audit trail older than this are removed.'),

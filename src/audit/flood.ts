@@ -117,7 +117,7 @@ const minuteMs = 60_000
 const mostInMinute = 10
 
 /**
- * What a lasting flood may add to the trail. Ten records and a sum a minute would be 5.8 million a year, eight times
+ * Records that a lasting flood may add to the trail. Ten records and a sum a minute would be 5.8 million a year, eight times
  * the capacity of the default size. So there are ten records a minute for the first minutes and one in ten minutes in
  * the long run; and one sum a minute for the first hour, then one in a quarter of an hour. A test computes a year.
  */

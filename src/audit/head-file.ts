@@ -9,7 +9,7 @@ export interface HeadFile {
   readonly last: AuditHead | undefined
   /** To be called after a synced commit only, so that the file is never ahead of an honest disk. */
   write(head: AuditHead): void
-  /** Called when a loss has been recorded: an older head that came back after a power cut would tell of it once more. */
+  /** Called when a loss has been recorded: an older head that came back after a power cut would report it once more. */
   sync(): void
   close(): void
 }

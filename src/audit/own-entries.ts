@@ -51,7 +51,7 @@ export const lossEntry = (expected: AuditHead, found: AuditHead): AuditEntry =>
     outcome: 'failed',
   })
 
-/** By what the entry of a loss is found again. */
+/** Fields that find the entry of a loss again. */
 export const lossMark = { action: 'delete', kind: 'audit' } as const
 
 const textOf = ({ seq, hash }: AuditHead) => `${seq}:${hex(hash)}`

@@ -67,9 +67,9 @@ const longestText = 1_024
 
 /**
  * The hashed form: a JSON array, UTF-8 and without spaces, of the version of this form, the previous hash in hex and
- * the fields in this order. It never changes: a new field needs a new version. Version 2 is that of records with the uid of an actor or of a
- * project; all others have version 1, so that the records of hosts, also those of earlier releases, have one form. A uid that is added to a
- * record or taken from it changes its form.
+ * the fields in this order. It never changes: a new field needs a new version. Records with the uid of an actor or of a project
+ * have version 2, all others version 1, so that the records of hosts, also of earlier releases, have one form. A uid that is added to a record or
+ * taken from it changes its form.
  */
 export function canonicalForm(record: Omit<AuditRecord, 'hash'>): string {
   const { seq, uid, at, previousHash } = record
@@ -118,7 +118,7 @@ export function plainText(text: string, bytes: number): string {
 }
 
 // Control characters, line and paragraph separators, and marks that change the direction of writing (CVE-2021-42574).
-// eslint-disable-next-line no-control-regex -- control characters are what is looked for
+// eslint-disable-next-line no-control-regex -- searches for control characters
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
 export const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')

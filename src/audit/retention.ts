@@ -124,7 +124,7 @@ async function removeUpToCheckpoint(store: TrailStore): Promise<number> {
   }
 }
 
-/** How many of the oldest records exceed the maximum size, by the average size of all records. */
+/** Number of the oldest records that exceed the maximum size, by the average size of all records. */
 function surplusOf({ store, trail, limitBytes }: RetentionOptions): number {
   const count = trail.head().seq - store.first() + 1
   const bytes = Math.min(store.usedBytes(), count * mostBytesEach)

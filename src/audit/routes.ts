@@ -12,7 +12,7 @@ import { auditList, boundOf } from './search.ts'
 
 export interface TrailOptions {
   readonly audits: Pick<AuditAccess, 'verify' | 'unwritten' | 'download'>
-  /** Of the list. */
+  /** Path of the list. */
   readonly path: string
   /** Milliseconds since 1970, for the name of the archive. */
   readonly now: () => number

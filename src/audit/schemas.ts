@@ -18,7 +18,7 @@ const Time = (description: string) =>
   )
 const Text = (description: string) => Type.Optional(Type.String({ maxLength: 256, description }))
 
-/** Parameters that select records, in addition to those of every list. */
+/** Parameters that select records, beside the parameters of every list. */
 export const AuditsQuery = Type.Object({
   startTime: Time('Only records from this time on, RFC 3339.'),
   endTime: Time('Only records up to this time, RFC 3339.'),
@@ -44,7 +44,7 @@ export const Audit = Type.Object(
       actionType: Type.Enum([...actionTypes]),
       actor: Type.Object({
         actorType: Type.Enum(['user', 'system']),
-        address: Type.Optional(Type.String({ description: 'Where the request came from.' })),
+        address: Type.Optional(Type.String({ description: 'Address of the client.' })),
         role: Type.Optional(Type.Enum(['admin', 'viewer'])),
         uid: Type.String({ description: 'Name of the account; empty when it is not known.' }),
       }),

@@ -11,8 +11,8 @@ import { Audit, timeForm, type AuditsQuery, type AuditView } from './schemas.ts'
 import { auditColumns, type TrailStore } from './trail-store.ts'
 
 /**
- * What queries of the list of the trail may name.
- * @param fields those that are not the same in each program
+ * Fields for queries of the list of the trail.
+ * @param fields that differ between programs
  * @param item schema of a record
  */
 export const auditListOf = (
@@ -94,7 +94,7 @@ export function createSearch({ database: { sql }, store, read, head, edgeHostId 
   }
 }
 
-/** How many records there are: their numbers have no gaps. */
+/** Number of records: their numbers have no gaps. */
 export const countOf = (head: number, first: number): number => (head === 0 ? 0 : head - first + 1)
 
 /** A condition with one `?`, and the value for it. */
@@ -108,7 +108,7 @@ export const allOf = (parts: readonly Comparison[]): SqlText | undefined =>
 
 type Times = Pick<AuditsQuery, 'startTime' | 'endTime'>
 
-/** How parameters of the query select records. */
+/** Selection of records by parameters of the query. */
 export interface Selection<Query> {
   /** @throws AppError BadRequest */
   conditionsOf(wanted: Query): Comparison[]

@@ -70,7 +70,7 @@ export interface Trail {
    * @returns the uid of the future record; undefined when the disk cannot be written
    */
   begin(entry: AuditEntry): string | undefined
-  /** Records the outcome of a change that was begun. */
+  /** Records the outcome of a started change. */
   finish(uid: string, entry: AuditEntry): void
   /** Writes any number of records, whose uids were returned already, in one commit; each like `append` or `finish`. */
   writeAll(all: readonly Pending[]): void
@@ -96,7 +96,7 @@ interface TrailOptions {
   readonly headFile?: HeadFile
 }
 
-/** Opens the trail. Changes that a killed daemon had begun become records with the outcome `unknown`. */
+/** Opens the trail. Changes that a killed daemon had started become records with the outcome `unknown`. */
 export function createTrail({ store, database, clock, log, headFile }: TrailOptions): Trail {
   const journal = createJournalCopy(log)
   const { sql, transaction } = database

@@ -80,7 +80,7 @@ export async function verifyTrail(options: VerificationOptions): Promise<Verific
   return problem === undefined ? { isIntact: true, ...found } : { isIntact: false, ...found, problem }
 }
 
-/** Where the chain begins: at the last removed record, as its checkpoint in the chain documents. */
+/** Start of the chain: the last removed record, as its checkpoint in the chain documents. */
 function readBegin(store: TrailStore): AuditHead | undefined {
   const checkpoint = store.checkpoint()
   if (!checkpoint) return emptyHead

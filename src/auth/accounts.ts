@@ -104,7 +104,7 @@ export function isLocalOnly(nsswitch: string, database: 'passwd' | 'group'): boo
   return sources.every((source) => ['files', 'compat', 'systemd', 'mymachines'].includes(source))
 }
 
-/** The login shells; the fallback is that of getusershell(3). */
+/** The login shells; the fallback is getusershell(3)'s. */
 export function parseShells(text: string | undefined): string[] {
   if (text === undefined) return ['/bin/sh', '/bin/csh']
   return text

@@ -28,7 +28,7 @@ export function isPossibleUserName(name: string): boolean {
     !name.startsWith('-') &&
     // The colon separates fields of passwd(5), so no account has one.
     !/[/:]/.test(name) &&
-    // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+    // eslint-disable-next-line no-control-regex -- searches for control characters
     !/[\u0000-\u001f\u007f-\u009f]/.test(name) &&
     name.isWellFormed() &&
     Buffer.byteLength(name) <= longestUserNameBytes
@@ -420,7 +420,7 @@ export interface PasswordChange {
    * so that this does not bypass the counters.
    * @param isLoggedIn a wrong old password is then a 400, otherwise the 401 of a login
    * @returns the number of ended sessions
-   * @throws AppError BadRequest, OldPasswordWrong, InvalidCredentials, PasswordRefused and those of a login
+   * @throws AppError BadRequest, OldPasswordWrong, InvalidCredentials, PasswordRefused and the errors of a login
    */
   change(request: LoginRequest & { readonly newPassword: string }, isLoggedIn: boolean): Promise<number>
 }

@@ -53,8 +53,7 @@ export const CurrentUser = Type.Object({
   role: Type.Union([Type.Literal('admin'), Type.Literal('viewer')]),
   disablePasswordUpdate: Type.Boolean(),
   sshKeys: Type.Array(Type.String(), {
-    description:
-      'Keys of this user alone: none. Those of the host are the sshKeys of the settings of its cluster.',
+    description: 'Keys of this user alone: none. The host has the sshKeys of the settings of its cluster.',
   }),
 })
 

@@ -13,7 +13,7 @@ import type { SessionCaller } from './tokens.ts'
 import { reasonInFiles, reasonToEnd, type Sessions, type TokenPair } from './sessions.ts'
 import type { Accounts } from './accounts.ts'
 
-/** What queries of the list of sessions may name. */
+/** Fields for queries of the list of sessions. */
 export const sessionList: ListResource<MemoryField<SessionRecord>> = {
   name: 'sessions',
   key: 'uid',
@@ -38,7 +38,7 @@ interface SessionReader {
   readonly sessionUid: string | undefined
 }
 
-/** What a caller may do with sessions: everything with its own, and with those of others only as an administrator. */
+/** Sessions for a caller: everything with its own, and with others' only as an administrator. */
 export interface SessionAccess {
   /** @throws AppError Unauthenticated */
   renew(refreshToken: string, isExtended: boolean): Promise<TokenPair>

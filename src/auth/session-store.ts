@@ -100,7 +100,7 @@ function write(descriptor: number, text: string): void {
   fsyncSync(descriptor)
 }
 
-/** @returns what the work does; false where the file cannot be used */
+/** @returns the result of the work; false where the file cannot be used */
 function withMark(file: string, work: (descriptor: number) => boolean): boolean {
   try {
     const descriptor = openInPlace(file)

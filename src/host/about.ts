@@ -1,7 +1,7 @@
 import type { Declaration } from '../root/room.ts'
 import { Host } from './config.ts'
 
-/** What this machine is. */
+/** Facts of this machine. */
 export const about = {
   config: { host: Host },
   families: {

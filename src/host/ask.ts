@@ -1,6 +1,6 @@
 import { CommandFailed, type CommandRunner } from '../system/runner.ts'
 
-/** What a tool printed, or in one line why it gave no answer. */
+/** Output of a tool, or in one line why it gave none. */
 export type Answer = { readonly stdout: string } | { readonly problem: string }
 
 /** Runs a tool of the machine for its output. A tool that is missing, hangs or fails gives a problem, never an error. */

@@ -42,7 +42,7 @@ const programs = {
 } as const
 
 /**
- * Folders that systemd's services change when what they know of the network changes, with the names that matter there.
+ * Folders that systemd's services change with their state of the network, with the names that matter there.
  * The folder of timesyncd is not among them: its only file is touched by each answer of a server.
  */
 const serviceFolders = new Map([
@@ -103,7 +103,7 @@ export interface ServiceWatchOptions {
   readonly folders?: ReadonlyMap<string, RegExp>
 }
 
-/** Watches what systemd's services know of the network, by the folders that they change. */
+/** Watches the network state of systemd's services, by the folders that they change. */
 export function createServiceWatch(options: ServiceWatchOptions): ChangeWatch {
   const { log, onChange, folders = serviceFolders } = options
   const bursts = createBursts({ onChange, pauseMs: servicePauseMs, isRepeated: true })

@@ -25,7 +25,7 @@ export interface HostFacts {
   readonly operatingSystem: OperatingSystem | undefined
   /** Undefined on a machine without EFI too. */
   readonly secureBoot: boolean | undefined
-  /** How full the file system at a mount point is. */
+  /** Space of the file system at a mount point. */
   readonly spaceOf: (mountPoint: string) => Space | undefined
 }
 
@@ -41,7 +41,7 @@ export interface HostSettings {
   readonly platform: PlatformOfHostInfo
 }
 
-/** What this host is in a cluster. */
+/** State of this host in a cluster. */
 export interface HostInCluster {
   /** `pending` without a cluster; `inprogress` until the cluster runs, and while it is deleted. */
   readonly configurationStatus: 'pending' | 'inprogress' | 'configured'
@@ -51,9 +51,9 @@ export interface HostInCluster {
   readonly isClusterPhase: boolean
 }
 
-/** What this host says of its platform. */
+/** Report of this host on its platform. */
 export interface PlatformOfHostInfo {
-  /** Where it is, in connected mode. */
+  /** Its URL, in connected mode. */
   readonly url?: string
   readonly registrationStatus: string
   /** Why this host is not connected to it. */

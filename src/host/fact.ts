@@ -17,7 +17,7 @@ interface DisplaySupplement {
 
 /**
  * When a fact is read again: never once it is known, every few minutes, every few seconds, or on a change of the network,
- * of the mount table, or of what systemd's services know of the network.
+ * of the mount table, or of the network state of systemd's services.
  */
 export type RefreshClass = 'never' | 'minutes' | 'seconds' | 'network' | 'mounts' | 'services'
 
@@ -29,19 +29,19 @@ export interface Fact<T> {
   value(): T | undefined
   /** Why the last reading, or parts of it, failed; empty when all was read. */
   failures(): readonly string[]
-  /** How the fact was read the last time. */
+  /** Figures of the last reading. */
   reading(): FactReading
   /** Reads the fact. Never throws: after a failure the last value is kept. */
   refresh(): Promise<void>
 }
 
-/** How a fact was read. */
+/** Figures of a fact's readings. */
 export interface FactReading {
   readonly name: string
   readonly refreshClass: RefreshClass
   /** Time since the value was read; undefined before the first. */
   readonly ageMs: number | undefined
-  /** How long the last completed reading took; undefined before the first. */
+  /** Duration of the last completed reading; undefined before the first. */
   readonly durationMs: number | undefined
   /** The last reading, or a part of it, failed. */
   readonly isFailing: boolean
@@ -61,7 +61,7 @@ export interface FactOptions<T> {
 
 /**
  * A fact that `read` reads. Callers that ask during a reading share the next one, since the reading under way may have
- * begun before the change that they want to see. A failure is logged once, and so is its end. A reading that takes longer
+ * started before the change that they want to see. A failure is logged once, and so is its end. A reading that takes longer
  * than `deadlineMs` counts as failed: it is not waited for again, and no second one is started while it hangs.
  */
 export function createFact<T>(options: FactOptions<T>): Fact<T> {

@@ -24,7 +24,7 @@ export interface Facts {
   hardware(): HostHardware
   /** The facts that cannot be read at the moment. */
   failures(): readonly Failure[]
-  /** How each fact was read the last time; the space of file systems is not among them. */
+  /** Figures of each reading; the space of file systems is not among them. */
   readings(): readonly FactReading[]
   /** Reads the facts of these scopes; returns when each was read or has reached its deadline. */
   refresh(scopes: ReadonlySet<RefreshScope>): Promise<void>

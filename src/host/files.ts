@@ -18,7 +18,7 @@ export interface HostFiles {
   text(path: string, maximumBytes?: number, encoding?: 'utf8' | 'latin1'): Promise<string | undefined>
   /** The names in a folder, sorted; empty when it does not exist. */
   names(path: string): Promise<readonly string[]>
-  /** Where a symbolic link points, absolute; undefined when `path` is no link. */
+  /** Target of a symbolic link, absolute; undefined when `path` is no link. */
   link(path: string): Promise<string | undefined>
 }
 
@@ -53,9 +53,9 @@ export function createHostFiles(root = '/'): HostFiles {
 }
 
 /**
- * Files of other programs, where one that is refused must not hide what the others say: what is at the path of a file, as a folder or a
+ * Files of other programs, where one that is refused must not hide the others: anything else at the path of a file, as a folder or a
  * named pipe, or a link that leads to itself, counts as a missing file.
- * @returns in `problems`, which grows while files are read, which these are and why, one clause each
+ * @returns in `problems`, which grows while files are read, the refused ones and why, one clause each
  */
 export function passRefused(files: HostFiles): { files: HostFiles; problems: readonly string[] } {
   const problems: string[] = []

@@ -17,7 +17,7 @@ interface HostOptions extends Pick<SnapshotOptions, 'record' | 'files' | 'privil
   readonly facts?: Partial<Snapshot> | undefined
 }
 
-/** What this machine is. */
+/** Facts of this machine. */
 export interface Host
   extends
     Room,
@@ -34,9 +34,9 @@ export interface Host
     > {
   /** Says which addresses count as one client, by the present addresses of this host. */
   readonly clientOf: ClientOf
-  /** From now on the document says what this host is in the cluster. */
+  /** From now on the document has the state of this host in the cluster. */
   attachCluster(cluster: { hostInCluster(): HostInCluster }): void
-  /** From now on the document says how the link to the platform is. */
+  /** From now on the document has the state of the link to the platform. */
   attachPlatform(platform: { inHostInfo(): PlatformOfHostInfo }): void
 }
 

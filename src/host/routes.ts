@@ -11,7 +11,7 @@ export interface HostRoutesOptions {
   readonly settings: Settings
 }
 
-/** What this host is: `/v1/edge-mgmt/edgehosts/current` and `/v1/edge-mgmt/settings`. */
+/** Facts of this host: `/v1/edge-mgmt/edgehosts/current` and `/v1/edge-mgmt/settings`. */
 export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (app, options) => {
   const { snapshot, settings } = options
 
@@ -22,7 +22,7 @@ export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (a
       schema: {
         operationId: 'getCurrentEdgeHost',
         tags: ['edgehosts'],
-        summary: 'What this host is: hardware, operating system, network',
+        summary: 'Facts of this host: hardware, operating system, network',
         description:
           'Send the ETag of the reply you hold in If-None-Match to get 304 until something changes.',
         querystring: Type.Object({

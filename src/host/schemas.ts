@@ -82,7 +82,7 @@ const Condition = Type.Object({
   }),
 })
 
-/** What `GET /v1/edge-mgmt/edgehosts/current` answers. */
+/** Reply of `GET /v1/edge-mgmt/edgehosts/current`. */
 export const EdgeHostInfo = Type.Object(
   {
     metadata: Type.Object({
@@ -91,7 +91,7 @@ export const EdgeHostInfo = Type.Object(
       lastModifiedTimestamp: time('When a fact last changed; used and free space do not count.'),
       name: Type.String(),
       labels: Type.Record(Type.String(), Type.String(), {
-        description: 'Empty: labels of hosts are those of the platform.',
+        description: 'Empty: the platform has the labels of hosts.',
       }),
       tags: Type.Record(Type.String(), Type.Unknown(), { description: 'Empty, as labels are.' }),
     }),
@@ -101,7 +101,7 @@ export const EdgeHostInfo = Type.Object(
       hostInfo: HostInfo,
       managementMode: Type.String({ description: 'local or central.' }),
       networkInfo: Type.Array(Nic),
-      platformEndpointURL: text('Where the platform is, in connected mode.'),
+      platformEndpointURL: text('URL of the platform, in connected mode.'),
       nodeRole: Type.String({
         description:
           'init until the control plane of the cluster is set up, then controlplane; unknown without a cluster.',
@@ -148,7 +148,7 @@ export type EdgeHostInfo = Lasting<Static<typeof EdgeHostInfo>>
 /** The same type, read-only at every depth. */
 type Lasting<T> = T extends object ? { readonly [Key in keyof T]: Lasting<T[Key]> } : T
 
-/** What `GET /v1/edge-mgmt/settings` answers. */
+/** Reply of `GET /v1/edge-mgmt/settings`. */
 export const Settings = Type.Object(
   {
     featureFlags: Type.Record(Type.String(), Type.Boolean()),

@@ -35,7 +35,7 @@ export type Properties = Readonly<
 >
 
 // Two calls one after the other have to fit into the deadline of a fact. busctl limits the time of the answer, the runner
-// that of the whole call, including a bus that does not accept the connection.
+// the time of the whole call, including a bus that does not accept the connection.
 const answerSec = 2
 const timeoutMs = 2_400
 

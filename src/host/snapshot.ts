@@ -25,7 +25,7 @@ export interface SnapshotReply {
   readonly etag: string
 }
 
-/** What the host is, kept ready. Requests read `current()`; jobs call `refresh()`. */
+/** Facts of the host, kept ready. Requests read `current()`; jobs call `refresh()`. */
 export interface Snapshot {
   /**
    * Reads the facts of the scopes again and returns when the reply contains them. Calls during a reading share the next
@@ -39,11 +39,11 @@ export interface Snapshot {
   /** Reads only name and addresses, which the certificate needs before the first request. */
   refreshNames(): Promise<void>
   hostName(): string
-  /** Addresses under which clients may reach this host, without link-local ones and those of pods. */
+  /** Addresses under which clients may reach this host, without link-local and pods' addresses. */
   addresses(): readonly string[]
   /** Calls the listener when the host name or the addresses change; returns a function that removes it. */
   onNamesChange(listener: () => void): () => void
-  /** How each fact was read the last time. */
+  /** Figures of each fact's last reading. */
   readings(): readonly FactReading[]
   /** Interfaces as last read. */
   nics(): readonly Nic[]
@@ -61,9 +61,9 @@ export interface SnapshotOptions extends FactsOptions {
   readonly record: HostRecord
   readonly config: { readonly name?: string; readonly mode: Mode }
   readonly agentVersion: string
-  /** What this host is in a cluster. */
+  /** State of this host in a cluster. */
   readonly cluster?: () => HostInCluster
-  /** What this host says of its platform. */
+  /** Report of this host on its platform. */
   readonly platform?: () => PlatformOfHostInfo
   /** `process.arch` of the machine. */
   readonly arch?: string
@@ -165,7 +165,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
     }
     const scopes = new Set(wanted)
     const begin = async () => {
-      // The reading under way may have begun before the caller's change. A reading that hangs is not waited for.
+      // The reading under way may have started before the caller's change. A reading that hangs is not waited for.
       if (current) await Promise.race([current, sleep(publishAfterMs, undefined, { ref: false })])
       next = undefined
       const mine = read(scopes)

@@ -17,7 +17,7 @@ const runtimesOf = ({ isStored, locations }: Row) => [
   ...locations.map(({ source }) => source.runtime),
 ]
 
-/** What queries of the list of images may name. A path into an array wants one of its elements. */
+/** Fields for queries of the list of images. A path into an array wants one of its elements. */
 export const imageList: ListResource<MemoryField<Row>> = {
   name: 'host-images',
   key: 'id',
@@ -74,7 +74,7 @@ interface ImagesOptions {
 }
 
 export function createImages({ readings, stored }: ImagesOptions): Images {
-  /** Rows, and what they were joined from. */
+  /** Rows, and their sources. */
   let joined: {
     readonly mark: string
     readonly readings: readonly Reading[]

@@ -13,7 +13,7 @@ export interface SeenImages<Source> {
 export interface ImageRow<Source> {
   /** The digest, or the image id where there is none. */
   readonly id: string
-  /** Of its index or manifest; empty without one. */
+  /** Digest of its index or manifest; empty without one. */
   readonly digest: string
   readonly imageId: string
   /** The first of its names, else the digest. */
@@ -21,7 +21,7 @@ export interface ImageRow<Source> {
   readonly names: readonly { readonly name: string; readonly tag: string; readonly hasTag: boolean }[]
   readonly sizeBytes: number
   readonly platforms: readonly Platform[]
-  /** Where it is, without the store. */
+  /** Its places, without the store. */
   readonly locations: readonly { readonly source: Source; readonly namespace: string }[]
   readonly isStored: boolean
   readonly isPullable: boolean
@@ -43,8 +43,8 @@ interface Draft<Source> {
 const longestTitle = 512
 
 /**
- * Joins what the store and the runtimes have by digest. A runtime may know several digests of one image, that of its index and that of
- * its manifest: it is joined with the one that the store or another runtime has. An image without a digest is joined by its image id.
+ * Joins the images of the store and of the runtimes by digest. A runtime may know several digests of one image, of its index and of its
+ * manifest: it is joined with the one that the store or another runtime has. An image without a digest is joined by its image id.
  * Yields to other work of the event loop.
  * @param stored by pages
  * @returns the rows by title
@@ -80,7 +80,7 @@ export async function joinImages<Source>(
     await rest()
   }
 
-  // An image that is known by one digest only decides which of several digests is that of the row.
+  // An image that is known by one digest only decides which of several digests the row has.
   const known = new Set(drafts.keys())
   for (const { images } of seen)
     for (const {

@@ -6,14 +6,14 @@ import type { Runtime, SeenImage } from './runtimes/describe.ts'
 
 const answerMs = 5_000
 
-/** What is known of a runtime. */
+/** State and images of a runtime. */
 export interface Reading {
   readonly runtime: Runtime['name']
   readonly endpoint: string
   readonly state: 'read' | 'stopped' | 'failed' | 'absent'
-  /** Of the last good reading. */
+  /** Images of the last good reading. */
   readonly images: readonly SeenImage[]
-  /** Of the last good reading, milliseconds since 1970; undefined if there was none. */
+  /** Time of the last good reading, milliseconds since 1970; undefined if there was none. */
   readonly readAt: number | undefined
   readonly message?: string
 }
@@ -34,7 +34,7 @@ export interface ReadingsOptions {
   readonly runtimes: readonly Runtime[]
   /** Aborted when a stop of the daemon begins. */
   readonly stopping: AbortSignal
-  /** How long a runtime may take to answer. */
+  /** Time limit of an answer. */
   readonly limitMs?: number
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger

@@ -1,7 +1,7 @@
-// `images` joins what the content has (`content/reads/stored-images.ts`, which the root hands in) with what the container runtimes have. A job
+// `images` joins the images of the content (`content/reads/stored-images.ts`, which the root hands in) with those in the container runtimes. A job
 // reads these every minute, within the sandbox of the unit: their sockets can be used on a /run that is read-only, and belong to root.
 // `runtimes/containerd.ts` asks over gRPC (`grpc.ts`, `wire.ts`; ADR 22), `docker.ts` over HTTP, `podman.ts` reads files, since the socket of
-// Podman belongs to systemd, and each request would start a service. Each has 5 seconds (`readings.ts`); what was read last stays. Descriptions of
+// Podman belongs to systemd, and each request would start a service. Each has 5 seconds (`readings.ts`); the last reading stays. Descriptions of
 // images (size, platforms) do not change with the same digest, and are read once, within 4 seconds of each reading. `join.ts` makes one row for
 // each image, in slices, when a reading or the content has changed (`mark()`); a page then only filters and sorts.
 
@@ -22,7 +22,7 @@ interface ImagesRoomOptions {
   readonly root: string
 }
 
-/** All images of this host: those of the content, and those of its container runtimes, which a job reads. */
+/** All images of this host: in the content, and in its container runtimes, which a job reads. */
 export function createImagesRoom(ground: Ground, { stored, root }: ImagesRoomOptions): Room {
   const { runner, listTokens } = ground
   const at = (path: string) => join(root, path)
@@ -30,7 +30,7 @@ export function createImagesRoom(ground: Ground, { stored, root }: ImagesRoomOpt
     ...ground,
     runtimes: [
       createContainerd({ socket: at('/run/containerd/containerd.sock'), unit: 'containerd' }),
-      // That of the cluster of this host; the room cluster sets it up.
+      // Containerd of the cluster of this host; the room cluster sets it up.
       createContainerd({
         socket: at('/run/edgehostd-containerd/containerd.sock'),
         unit: 'edgehostd-containerd',

@@ -24,7 +24,7 @@ export const imageRoutes: FastifyPluginAsyncTypebox<ImageRoutesOptions> = async 
         tags: ['content'],
         summary: 'List the images available on this host: in its content and in its container runtimes',
         description:
-          'Images of containerd (all namespaces, also that of k3s), Docker and Podman, and those of uploaded bundles, joined by digest. The runtimes are read every minute; one that does not answer within 5 seconds is named in sources, and its images of the last good reading stay.',
+          'Images of containerd (all namespaces, also of k3s), Docker, Podman and uploaded bundles, joined by digest. The runtimes are read every minute; one that does not answer within 5 seconds is named in sources, and its images of the last good reading stay.',
         querystring: Type.Object({
           ...listParameters(imageList).properties,
           refresh: Type.Optional(

@@ -5,7 +5,8 @@ export const HostImage = Type.Object(
     id: Type.String({ description: 'digest, or imageId where there is none; unique in the list.' }),
     title: Type.String({ description: 'The first of its names with its tag; else its id.' }),
     digest: Type.String({
-      description: 'Of its index or manifest; empty for an image that was built or loaded here and has none.',
+      description:
+        'Digest of its index or manifest; empty for an image that was built or loaded here and has none.',
     }),
     imageId: Type.Optional(
       Type.String({
@@ -23,7 +24,7 @@ export const HostImage = Type.Object(
     ),
     sizeBytes: Type.Integer({
       description:
-        'Of its blobs, as a registry sends them, each counted once; of its unpacked files where only Docker has it; 0 if not known yet.',
+        'Size of its blobs, as a registry sends them, each counted once; of its unpacked files where only Docker has it; 0 if not known yet.',
     }),
     platforms: Type.Array(
       Type.Object({
@@ -31,7 +32,7 @@ export const HostImage = Type.Object(
         architecture: Type.String(),
         variant: Type.Optional(Type.String()),
       }),
-      { description: 'For which it is on this host; empty if not known yet.' },
+      { description: 'Platforms that it has on this host; empty if not known yet.' },
     ),
     locations: Type.Array(
       Type.Object({
@@ -39,15 +40,17 @@ export const HostImage = Type.Object(
           description: 'store: the content of this host, from uploaded bundles.',
         }),
         endpoint: Type.String({ description: 'Socket or folder of the runtime; empty for the store.' }),
-        namespace: Type.String({ description: 'Of containerd, for example k8s.io; otherwise empty.' }),
+        namespace: Type.String({
+          description: 'Namespace of containerd, for example k8s.io; otherwise empty.',
+        }),
         readAt: Type.Optional(
           Type.String({
             format: 'date-time',
-            description: 'When the runtime was read last; the store is always read as it is.',
+            description: 'Last reading of the runtime; the store is always current.',
           }),
         ),
       }),
-      { description: 'Where it is.' },
+      { description: 'Places that have it.' },
     ),
     canBePulledHere: Type.Boolean({
       description:

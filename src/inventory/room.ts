@@ -51,7 +51,7 @@ export interface InventoryRoom {
   with(host: Pick<Host, 'hardware' | 'refresh'>): Room
 }
 
-/** What this machine is made of: read by a program of its own, kept in the database. */
+/** Hardware inventory of this machine: read by a program of its own, kept in the database. */
 export function createInventory(ground: Ground, own: InventoryOptions): InventoryRoom {
   const { database, clock, log } = ground
   const { outside, files } = own

@@ -18,7 +18,7 @@ export interface InventoryRoutesOptions {
   readonly hardware: Host['hardware']
 }
 
-/** What this machine is made of: `/v1/edge-mgmt/edgehosts/current/inventory`. */
+/** Hardware inventory of this machine: `/v1/edge-mgmt/edgehosts/current/inventory`. */
 export const inventoryRoutes: FastifyPluginAsyncTypebox<InventoryRoutesOptions> = async (app, options) => {
   const { stored, reader, hardware } = options
 
@@ -29,7 +29,7 @@ export const inventoryRoutes: FastifyPluginAsyncTypebox<InventoryRoutesOptions> 
       schema: {
         operationId: 'getCurrentEdgeHostInventory',
         tags: ['edgehosts'],
-        summary: 'What this host is made of: makers, models and serial numbers of its parts',
+        summary: 'Parts of this host: makers, models and serial numbers',
         description:
           'The inventory is read a minute after the first start, daily, and a minute after a device was added or removed; the first request waits for the first reading. ' +
           'Send the ETag of the reply you hold in If-None-Match to get 304 until the inventory is read again.',

@@ -135,14 +135,14 @@ export const Hardware = Type.Object({
   }),
   disks: Type.Array(InventoryDisk),
   nics: Type.Array(Nic),
-  conditions: Type.Optional(Type.Array(Condition, { description: 'What could not be read, and why.' })),
+  conditions: Type.Optional(Type.Array(Condition, { description: 'Parts that could not be read, and why.' })),
 })
 export type Hardware = Static<typeof Hardware>
 
-/** What `GET /v1/edge-mgmt/edgehosts/current/inventory` answers. */
+/** Reply of `GET /v1/edge-mgmt/edgehosts/current/inventory`. */
 export const Inventory = Type.Object(
   {
-    readTimestamp: Type.String({ format: 'date-time', description: 'When the inventory was read.' }),
+    readTimestamp: Type.String({ format: 'date-time', description: 'Time of the reading.' }),
     ...Hardware.properties,
   },
   { title: 'Inventory' },

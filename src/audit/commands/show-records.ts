@@ -7,10 +7,10 @@ import { moment } from '../../ctl/text.ts'
 import type { AuditView } from '../schemas.ts'
 
 export interface RecordList<Item> {
-  /** Of the list of the trail in the API. */
+  /** Path of the list of the trail in the API. */
   readonly path: string
   readonly layout: readonly Column<Item>[]
-  /** What the query has beside that of `recordOptions`. */
+  /** Query parameters beside `recordOptions`. */
   readonly query?: Readonly<Record<string, string>>
 }
 

@@ -5,7 +5,7 @@ import { filter, limit } from '../../ctl/options.ts'
 export const sessions: Noun = [
   defineCommand({
     name: 'session list',
-    summary: 'List your sessions; an administrator sees those of all users',
+    summary: 'List your sessions; an administrator sees all sessions',
     options: { limit, filter },
     load: onHost(async () => (await import('./open-sessions.ts')).listSessions),
   }),

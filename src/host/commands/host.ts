@@ -4,7 +4,7 @@ import { onHost } from '../../ctl/on-host.ts'
 export const host: Noun = [
   defineCommand({
     name: 'host show',
-    summary: 'What the machine is: hardware, network, DNS, NTP',
+    summary: 'Show the machine: hardware, network, DNS, NTP',
     load: onHost(async () => (await import('./show.ts')).showHost),
   }),
 ]

@@ -253,7 +253,7 @@ function toGpu(controllers: readonly Display[]): Gpu {
   }
 }
 
-/** How GPUs of one model are divided, in the terms of NVIDIA's device plugin for Kubernetes. */
+/** Division of GPUs of one model, in the terms of NVIDIA's device plugin for Kubernetes. */
 export function migOf(gpus: readonly NvidiaGpu[]): Pick<Gpu, 'migCapable' | 'migStrategy'> {
   if (gpus.some(({ mig }) => mig === undefined)) return {}
   if (gpus.every(({ mig }) => mig === 'unsupported')) return { migCapable: false }

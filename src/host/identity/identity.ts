@@ -6,7 +6,7 @@ import type { HostFiles } from '../files.ts'
 // and monitoring agents (osquery, GLPI agent, netdata), systemd's hwdb and vendors' notes on UUIDs that are not
 // unique. Each of these values would give all machines of a product line the same id.
 
-// Those that look random or are told apart by no rule below.
+// Values that look random or that no rule below finds.
 const sharedUuids = new Set([
   '01234567891011121314151617181920',
   '4c4c454400002010802080c04f202020', // a service tag of spaces
@@ -32,7 +32,7 @@ const isSharedUuid = (digits: string): boolean => isMadeUp(digits) || isMadeUp(o
 const otherByteOrder = (digits: string): string =>
   digits.replace(/^(..)(..)(..)(..)(..)(..)(..)(..)/, '$4$3$2$1$6$5$8$7')
 
-/** What a person or a program writes in place of a UUID; one of 2^64 real ones is taken for it at most. */
+/** Whether a person or a program made it up; at most one of 2^64 real UUIDs is taken for made up. */
 function isMadeUp(digits: string): boolean {
   // A model number followed by F only.
   if (sharedUuids.has(digits) || /f{24}$/.test(digits)) return true

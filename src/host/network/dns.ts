@@ -6,7 +6,7 @@ import { addressOfHex } from '../../base/address.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import { parseAssignments } from '../machine.ts'
 
-/** How this host resolves names. */
+/** Name resolution of this host. */
 export interface Dns {
   readonly nameservers: readonly string[]
   /** As resolv.conf(5) spells them, for example `ndots:5`. */
@@ -21,13 +21,13 @@ interface DnsReading {
 
 // <resolv.h>: the C library's resolver uses at most this many servers.
 const MAXNS = 3
-// The addresses on which systemd-resolved itself listens (systemd-resolved.service(8)), not those of its servers.
+// The addresses on which systemd-resolved itself listens (systemd-resolved.service(8)), not of its servers.
 const stubs = new Set(['127.0.0.53', '127.0.0.54'])
 export const resolvedService = 'systemd-resolved.service'
 
 /**
- * Reads how the host resolves names. Where systemd-resolved runs, servers and search domains come from its files: those of
- * the host before those of links, and fallback servers only where there are no others (systemd-resolved.service(8)).
+ * Reads the name resolution of the host. Where systemd-resolved runs, servers and search domains come from its files: the
+ * host's before the links', and fallback servers only where there are no others (systemd-resolved.service(8)).
  * Servers on a port other than 53, and servers of links for single domains only, are not among them. The options, and
  * everything where resolved does not run, come from /etc/resolv.conf, which programs read. resolved leaves its files when
  * it stops; they then count only where /etc/resolv.conf names nothing but its stub.

@@ -126,7 +126,7 @@ async function readLinks(files: HostFiles, wanted: ReadonlySet<string>): Promise
   return links.sort((a, b) => a.index - b.index)
 }
 
-/** undefined for an entry that is no interface, such as the file bonding_masters, and for one of pods that is not wanted. */
+/** undefined for an entry that is no interface, such as the file bonding_masters, and for one of pods that is not in `wanted`. */
 async function readLink(
   files: HostFiles,
   name: string,
@@ -271,7 +271,7 @@ export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses, askIp: 
 export const addressUnit = 'edgehostd-vip.service'
 
 /**
- * Which address of an interface is that of the host: the first one that is not held for a cluster; one with a network before one
+ * Choice of the host's address on an interface: the first one that is not held for a cluster; one with a network before one
  * without (/32, /128), as keepalived adds them; a preferred one before a deprecated one.
  * @returns undefined for an interface that has none
  */
@@ -320,7 +320,7 @@ type IpObjects = readonly Readonly<Record<string, unknown>>[]
 
 /**
  * Asks ip(8) about IPv4, with its words; none where it is missing or fails.
- * @param about what of /proc and of the addresses the question is about: it is asked again when that has changed, or after ten minutes, since
+ * @param about the part of /proc and of the addresses that matters: ip is asked again when it has changed, or after ten minutes, since
  *   the network is read at each change of a pod; after a failure in ten seconds
  */
 type AskIp = (words: readonly string[], about: string) => Promise<IpObjects>
@@ -416,7 +416,7 @@ function parseIpv6Addresses(text: string): ReadonlyMap<string, readonly Address[
   )
 }
 
-/** All addresses of this host, including those of pods' interfaces, of links without carrier, link-local and temporary ones. */
+/** All addresses of this host, also of pods' interfaces and of links without carrier, link-local and temporary ones. */
 interface OwnAddressReader {
   /** The addresses as last read. */
   current(): OwnAddresses

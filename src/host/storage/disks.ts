@@ -190,7 +190,7 @@ export async function readDisks(files: HostFiles, mounts: readonly Mount[]): Pro
 
 interface BlockDisk {
   readonly name: string
-  /** The names of all its paths: its own and, with device-mapper multipath, those of the other paths. */
+  /** The names of all its paths: its own and, with device-mapper multipath, the other paths'. */
   readonly paths: readonly string[]
   readonly disk: Omit<Disk, 'name' | 'fileSystems'>
 }

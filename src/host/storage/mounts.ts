@@ -91,13 +91,13 @@ function isWhole({ root, fileSystemType, options }: Mount): boolean {
   )
 }
 
-/** How full a file system is, in bytes. */
+/** Space of a file system, in bytes. */
 export interface Space {
   /** f_blocks of statfs(2). */
   readonly total: number
   /** f_blocks − f_bfree. */
   readonly used: number
-  /** f_bavail: what a user can still write. */
+  /** f_bavail: bytes that a user can still write. */
   readonly free: number
 }
 

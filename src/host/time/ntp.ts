@@ -43,7 +43,7 @@ function spelled(microseconds: number, spellings: string): [string, number][] {
   return spellings.split(' ').map((spelling) => [spelling, microseconds])
 }
 
-/** The time servers of this host, by name or address, and how it polls them. */
+/** The time servers of this host, by name or address, and its poll figures. */
 export interface Ntp extends PollFigures {
   readonly fallbackNtpServers: readonly string[]
   readonly ntpServers: readonly string[]
@@ -119,7 +119,7 @@ function agreed(powers: readonly (number | undefined)[]): number | undefined {
   return power === undefined || others.length > 0 ? undefined : 2 ** power
 }
 
-// Debian's path, and that of the other distributions.
+// Debian's path, and the other distributions'.
 const configurationFiles = ['/etc/chrony/chrony.conf', '/etc/chrony.conf']
 const timeoutMs = 3_000
 // Stops at a file that includes itself.
@@ -165,7 +165,7 @@ async function readChronyConfiguration(files: HostFiles): Promise<Ntp | undefine
   return undefined
 }
 
-/** The sources of a file of chrony.conf(5), then those of the files that it includes. */
+/** The sources of a file of chrony.conf(5), then of the files that it includes. */
 async function sourcesOf(files: HostFiles, text: string, depth = 0): Promise<TimeSource[]> {
   const sources = parseTimeSources(text)
   if (depth === maxDepth) return sources
@@ -210,7 +210,7 @@ async function filesOfDhcp(files: HostFiles): Promise<string[]> {
   return defaults.get('IGNORE_DHCP') === 'yes' ? [] : ['/run/ntpsec/ntp.conf.dhcp']
 }
 
-/** The sources of a file of ntp.conf(5), then those of the files and folders that it includes. */
+/** The sources of a file of ntp.conf(5), then of the files and folders that it includes. */
 async function sourcesOfNtpd(files: HostFiles, path: string, text: string, depth = 0): Promise<TimeSource[]> {
   const sources = parseTimeSources(text)
   if (depth === maxDepth) return sources
@@ -333,7 +333,7 @@ export function parseTimesyncdConf(...texts: readonly string[]): Ntp {
 
 /**
  * The assignments of a section as systemd reads them (config_parse of shared/conf-parser.c): a line that ends with a backslash that no other
- * one escapes goes on in the next line that is no comment; a comment itself never goes on. What is in no section, or in another, does not count.
+ * one escapes goes on in the next line that is no comment; a comment itself never goes on. Lines in no section, or in another, do not count.
  */
 function assignmentsOf(text: string, section: string): (readonly [key: string, value: string])[] {
   const found: (readonly [string, string])[] = []

@@ -26,7 +26,7 @@ export async function listImages(context: Context<'limit' | 'filter' | 'refresh'
   for (const { runtime, endpoint, message, readAt } of sources)
     if (message !== undefined)
       output.note(
-        `${runtime}${endpoint === '' ? '' : ` (${endpoint})`}: ${message}${readAt === undefined ? '' : `; its images are those of ${moment(readAt)}`}`,
+        `${runtime}${endpoint === '' ? '' : ` (${endpoint})`}: ${message}${readAt === undefined ? '' : `; its images are as of ${moment(readAt)}`}`,
       )
   return undefined
 }

@@ -13,12 +13,12 @@ import {
 import { absent, AnswerTooLarge, bytesOf, readFields, textOf, writeNumber, writeText } from './wire.ts'
 import { connectGrpc, GrpcStatus, grpcNotFound, type GrpcConnection } from './grpc.ts'
 
-// Paths and numbers of the fields are those of containerd's API, which is stable since 1.0.
+// Paths and numbers of the fields come from containerd's API, which is stable since 1.0.
 // Source: https://github.com/containerd/containerd/tree/main/api/services, namespaces.proto, images.proto and content.proto
 const services = '/containerd.services'
 const nothing = Buffer.alloc(0)
 
-/** A name in containerd, and what it leads to. */
+/** A name in containerd, and its image. */
 interface NamedImage {
   readonly name: string
   readonly digest: string

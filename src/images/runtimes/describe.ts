@@ -3,11 +3,11 @@ import { AnswerTooLarge } from './wire.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createSlices } from '../../base/slices.ts'
 
-/** What the documents of an image say of it. */
+/** Facts of an image from its documents. */
 export interface ImageDescription {
-  /** Of its documents, configurations and layers, as a registry sends them, each counted once. */
+  /** Size of its documents, configurations and layers, as a registry sends them, each counted once. */
   readonly sizeBytes: number
-  /** Only what is here. */
+  /** Only present platforms. */
   readonly platforms: readonly Platform[]
   /** Digest of its configuration, which Docker and Podman call the image id; absent if it has several. */
   readonly imageId?: string
@@ -15,13 +15,13 @@ export interface ImageDescription {
 
 /** An image as one runtime has it. */
 export interface SeenImage {
-  /** Where the runtime knows namespaces. */
+  /** Set where the runtime has namespaces. */
   readonly namespace?: string
   /** Digests of its index and its manifest; those that name more come first. Empty if the image was never in a registry. */
   readonly digests: readonly string[]
   /** As the runtime spells them: `docker.io/library/busybox:1.36`, `busybox@sha256:…`. */
   readonly names: readonly string[]
-  /** What is known of it yet. */
+  /** The facts known yet. */
   readonly description: Partial<ImageDescription>
 }
 
@@ -30,10 +30,10 @@ export interface Runtime {
   readonly name: 'containerd' | 'docker' | 'podman'
   /** Path of its socket, or of the folder that was read last. */
   readonly endpoint: string
-  /** The systemd unit that an operator looks at. */
+  /** The systemd unit that an operator checks. */
   readonly unit: string
   /**
-   * Reads its images. What is missing in their descriptions is read too, as far as `budgetMs` allows, and the rest the next time.
+   * Reads its images. Missing parts of their descriptions are read too, as far as `budgetMs` allows, and the rest the next time.
    * @param signal gives up
    * @returns `absent`: the host does not have it; `stopped`: it does not run, and asking would start it
    */
@@ -42,7 +42,7 @@ export interface Runtime {
 
 /** Most bytes of an answer that lists images. */
 export const listBytes = 64 * 2 ** 20
-/** How long a reading may take until the last description is asked for; the others follow in the next one. */
+/** Time of a reading until the last description is asked for; the others follow in the next one. */
 export const budgetMs = 4_000
 
 // The kubelet gives each image three names, and a host has some hundred images.
@@ -50,7 +50,7 @@ const mostTexts = 100_000
 const mostCharacters = 16_777_216
 
 /**
- * Counts what the list of one runtime keeps in memory: images of a few bytes each would otherwise fill that of the daemon, however
+ * Counts the texts that the list of one runtime keeps in memory: images of a few bytes each would otherwise fill the daemon's, however
  * few bytes the list has.
  * @returns a function to call for each image, with its id, names and digests; it throws AnswerTooLarge
  */
@@ -139,7 +139,7 @@ function documentOf(json: Json | undefined): Manifest | Index | undefined {
       children: json.manifests.slice(0, mostChildren).flatMap((child: unknown) => {
         const found = descriptorOf(child)
         const platform = (child as { platform?: unknown } | null)?.platform
-        // What BuildKit states about the origin of an image is for the platform unknown/unknown.
+        // BuildKit's statement about the origin of an image is for the platform unknown/unknown.
         const isStatement = objectOf(platform)?.architecture === 'unknown'
         return found && !isStatement
           ? [{ digest: found.digest, platform: platformOf(objectOf(platform)) }]
@@ -170,7 +170,7 @@ export function platformOf(json: Json | undefined): Platform | undefined {
 export const platformKey = ({ os, architecture, variant = '' }: Platform): string =>
   `${os}/${architecture}/${variant}`
 
-/** The texts of a list; none of what is not one. */
+/** The texts of a list; none of another value. */
 export const textsOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string') : []
 
@@ -186,7 +186,7 @@ function parse(bytes: Buffer | undefined): Json | undefined {
   }
 }
 
-/** An image whose description is wanted. */
+/** An image to describe. */
 export interface Wanted {
   /** Names its content: with the same key the description is the same. */
   readonly key: string
@@ -196,8 +196,8 @@ export interface Wanted {
 /** Descriptions of the images of one runtime, each read once. */
 interface Descriptions {
   /**
-   * Reads descriptions that are not known, some at a time, until the time is up, and forgets those of images that are gone. One that
-   * cannot be read, or not in time, is left for the next time; those that have failed are then read last.
+   * Reads descriptions that are not known, some at a time, until the time is up, and forgets descriptions of images that are gone. One that
+   * cannot be read, or not in time, is left for the next time; failed ones are then read last.
    * @param until of performance.now()
    * @param signal ends it without an error
    */

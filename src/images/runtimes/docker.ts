@@ -84,11 +84,11 @@ type Get = (path: string) => Promise<IncomingMessage>
 
 interface ListedImage extends Pick<SeenImage, 'digests' | 'names'> {
   readonly id: string
-  /** Of its unpacked files. */
+  /** Size of its unpacked files. */
   readonly sizeBytes: number
 }
 
-// What Docker writes for an image without a name.
+// Docker's text for an image without a name.
 const isName = (name: string) => !name.startsWith('<none>')
 
 function readImage(image: Readonly<Record<string, unknown>>): ListedImage {

@@ -151,7 +151,7 @@ function receive(stream: ClientHttp2Stream, maximumBytes: number): Promise<Answe
   })
 }
 
-/** What HTTP/2 itself finds wrong with an answer. */
+/** Errors of HTTP/2 as AnswerNotUnderstood. */
 function understandable(error: Error & { code?: string }): Error {
   return error.code?.startsWith('ERR_HTTP2') ? new AnswerNotUnderstood(error.message) : error
 }

@@ -2,9 +2,9 @@ import { createSlices } from '../../base/slices.ts'
 import { AnswerNotUnderstood, AnswerTooLarge } from './wire.ts'
 
 export interface ElementLimits {
-  /** Of the whole text. */
+  /** Limit of the whole text. */
   readonly maximumBytes: number
-  /** Of one element. */
+  /** Limit of one element. */
   readonly elementBytes: number
 }
 

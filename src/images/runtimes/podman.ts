@@ -65,12 +65,12 @@ export function createPodman({ root }: PodmanOptions): Runtime {
 interface StoredImage extends Pick<SeenImage, 'digests' | 'names'> {
   /** Hex of the digest of its configuration. */
   readonly id: string
-  /** Of its manifest. */
+  /** Digest of its manifest. */
   readonly digest: string
   readonly folder: string
 }
 
-/** Where the images are: `graphroot`. */
+/** Folder of the images: `graphroot`. */
 async function findStorage(root: string): Promise<string> {
   for (const file of settingsFiles) {
     const settings = await readIfPresent(join(root, file), documentBytes)

@@ -5,8 +5,7 @@ import { onHost } from '../../ctl/on-host.ts'
 export const inventory: Noun = [
   defineCommand({
     name: 'host inventory',
-    summary:
-      'What the machine is made of: makers, models and serial numbers of its parts; for administrators',
+    summary: 'Show the parts of the machine: makers, models and serial numbers; for administrators',
     options: {
       refresh: { summary: 'Read the inventory now instead of showing the last reading; takes seconds.' },
     },

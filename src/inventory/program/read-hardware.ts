@@ -43,7 +43,7 @@ async function inParallel<T, Result>(
  * The functions of systeminformation that are called, each in a process of its own: the library has no time limits, and
  * it may block the event loop. Never call `diskLayout`, which wakes disks, nor functions that use the network, list
  * processes or users, or start a child for each interface. `cpuCache` is not called, since lscpu itself is more exact
- * (rules/processor.ts).
+ * (rules/hardware.ts).
  */
 const calls = [
   'system',

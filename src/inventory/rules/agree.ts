@@ -14,7 +14,7 @@ export function supplementOf(current: () => Hardware | undefined): Supplement {
 
 /**
  * Makes the inventory agree with the facts of the host, which are newer and may have a better source: the maker of a disk,
- * and maker, model and memory of a display controller, are those of `edgehosts/current`.
+ * and maker, model and memory of a display controller, come from `edgehosts/current`.
  */
 export function agree(hardware: Hardware, { disks, displays }: HostHardware): Hardware {
   const vendors = new Map(disks.map(({ name, vendor }) => [name, vendor]))

@@ -52,7 +52,7 @@ export function numberOf(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : undefined
 }
 
-/** A temperature in °C, which may be 0 or lower: outdoors, in a cold store. undefined for what is no number. */
+/** A temperature in °C, which may be 0 or lower: outdoors, in a cold store. undefined for all other values. */
 export const celsiusOf = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) ? value : undefined
 
