@@ -17,7 +17,7 @@ import type { Step } from './loop/step.ts'
 import { runNameOf } from './loop/step-runner.ts'
 import type { StepStore } from './loop/step-store.ts'
 
-/** What is stored of a cluster, beside its files: from it the cluster is adopted where the database was lost. */
+/** Stored copy of a cluster, beside its files: the cluster is adopted from it where the database was lost. */
 interface ClusterCopy {
   readonly uid: string
   readonly name: string
@@ -26,7 +26,7 @@ interface ClusterCopy {
   readonly summary: ClusterSummary
   /** With sensitive values masked. */
   readonly posted: NewCluster['posted']
-  /** Sensitive values and what was posted in plain text, sealed; base64. Of an earlier version only the values. */
+  /** Sensitive values and the posted configuration in plain text, sealed; base64. Of an earlier version only the values. */
   readonly sealed: string
   readonly mark: string
   readonly createdAt: number
@@ -34,21 +34,21 @@ interface ClusterCopy {
 
 interface FoundCopy {
   readonly cluster: NewCluster
-  /** What was posted, in plain text; undefined where that is lost. */
+  /** The posted configuration, in plain text; undefined where it is lost. */
   readonly plain: NewCluster['posted'] | undefined
-  /** What could not be read, for operators; empty where all could. */
+  /** Unreadable parts, for operators; empty where all could be read. */
   readonly losses: readonly string[]
 }
 
 const copyFile = 'cluster.json'
 
-/** What of the copy is sealed. */
+/** Sealed part of the copy. */
 interface Secrets {
   readonly plain?: NewCluster['posted'] | undefined
   readonly sensitive: readonly string[]
 }
 
-/** Writes the copy of the active revision into the folder of the cluster. @param plain what was posted, in plain text */
+/** Writes the copy of the active revision into the folder of the cluster. @param plain the posted configuration, in plain text */
 export async function writeCopy(
   cluster: NewCluster,
   plain: NewCluster['posted'] | undefined,
@@ -107,7 +107,7 @@ async function readCopy(folder: string, sealed: Sealed): Promise<FoundCopy | und
   }
 }
 
-/** Without the copy the cluster is known by what is wanted. */
+/** Without the copy the cluster is known by its desired state. */
 async function readBare(folder: string): Promise<FoundCopy | undefined> {
   const generations = (await readdir(folder)).filter((name) => /^\d+$/.test(name))
   const newest = Math.max(...generations.map(Number))
@@ -158,8 +158,8 @@ interface AdoptionOptions {
 }
 
 /**
- * Takes over the cluster that is on this host and that the database does not know, since it was lost, from the folder of the cluster. Only
- * for the start, before the loop and before requests.
+ * Takes over the cluster of this host, which the lost database does not know any more, from the folder of the cluster. Only for the start,
+ * before the loop and before requests.
  * @returns whether the folders of clusters may be told from leftovers: false where there is a cluster that could not be taken over
  */
 export async function adopt(options: AdoptionOptions): Promise<boolean> {
@@ -195,7 +195,7 @@ export async function adopt(options: AdoptionOptions): Promise<boolean> {
       ...{ ...cluster, by: '', origin: 'create', plain, outcome: 'applying', scheduleAt: null },
     })
     if (isDeleting) store.requestDeletion(clock.now())
-    // Their programs may still run, and no other step may begin beside them.
+    // Their programs may still run, and no other step may start beside them.
     for (const { step, run } of started) if (!run.end) steps.begin(step, run.startedAt)
     events.add({ clusterUid: uid, reason: 'Adopted', message })
   })

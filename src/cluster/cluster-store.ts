@@ -18,19 +18,19 @@ export interface Renewal {
 export const isUnderWay = (renewal: Renewal | null): renewal is Renewal & { endedAt: null } =>
   renewal !== null && renewal.endedAt === null
 
-/** The cluster as it is stored; what it consists of is in the folder of its generation. */
+/** The stored cluster; its parts are in the folder of its generation. */
 export interface ClusterRecord {
   readonly uid: string
   readonly name: string
   readonly generation: number
-  /** `Wanted.folder` */
+  /** `DesiredState.folder` */
   readonly folder: string
   readonly summary: ClusterSummary
-  /** What was posted, with sensitive values masked. */
+  /** The posted configuration, with sensitive values masked. */
   readonly posted: ClusterConfiguration
   /** Values of sensitive variables, in plain text; empty where the secret of the state folder was replaced since. */
   readonly sensitive: readonly string[]
-  /** `Sealed.mark` of what was posted. */
+  /** `Sealed.mark` of the posted configuration. */
   readonly mark: Uint8Array
   /** Milliseconds since 1970, as are all times. */
   readonly createdAt: number
@@ -40,9 +40,9 @@ export interface ClusterRecord {
   readonly ranGeneration: number
   /** The last revision with which it was Running; 0 before. */
   readonly goodGeneration: number
-  /** As it was said last. */
+  /** The last reported one. */
   readonly status: ClusterStatus
-  /** What events were made of. */
+  /** Observations reported as events. */
   readonly seen: Seen
   /** The last renewal of its certificates that was asked for. */
   readonly renewal: Renewal | null
@@ -51,7 +51,7 @@ export interface ClusterRecord {
 export const isDeleting = ({ deleteRequestedAt }: Pick<ClusterRecord, 'deleteRequestedAt'>): boolean =>
   deleteRequestedAt !== null
 
-/** Whether it was Running with what is wanted now. */
+/** Whether it was Running with the present desired state. */
 export const hasRun = ({ ranGeneration, generation }: ClusterRecord): boolean => ranGeneration === generation
 
 /** Whether it was Running with an earlier revision, or is taken back to it. */
@@ -68,7 +68,7 @@ export interface ClusterStore {
   /** The same object until it changes. */
   current(): ClusterRecord | undefined
   add(cluster: NewCluster): void
-  /** Another revision is what is wanted from now on. */
+  /** Makes another revision the desired one. */
   activate(revision: Omit<NewRevision, 'plain'>, at: number): void
   requestDeletion(at: number): void
   /** It is Running with this generation, which is good by that. */
@@ -106,7 +106,7 @@ export function createClusterStore({ sql }: Database, sealed: Sealed): ClusterSt
     const row = sql.prepare('SELECT * FROM cluster').get() as Row | undefined
     return row && recordOf(row, sealed)
   }
-  /** Runs a change; what is known is read again, also where the change is rolled back. */
+  /** Runs a change; the record is read again, also where the change is rolled back. */
   const change = (statement: string, ...values: (string | number | Uint8Array)[]) => {
     known = undefined
     sql.prepare(statement).run(...values)

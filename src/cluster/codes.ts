@@ -33,19 +33,19 @@ export const clusterErrors = defineErrors({
   NoCertificates: {
     status: 409,
     meaning: 'The control plane of the cluster is not set up yet, so there are no certificates to renew.',
-    action: 'Wait until the cluster is Running; edgehostctl cluster watch shows how far it is.',
+    action: 'Wait until the cluster is Running; edgehostctl cluster watch shows its progress.',
   },
   PreflightFailed: {
     status: 400,
     meaning:
-      'The cluster cannot be created from what was posted, or not be changed to it, on this host; details.problems lists everything that was found, errors and warnings.',
+      'The cluster cannot be created from the posted configuration, or changed to it, on this host; details.problems lists all findings, errors and warnings.',
     action:
       'Correct the listed errors, see docs/preflight-checks.md. On a host that is managed there, POST /v1/edge-mgmt/cluster?dryRun=true checks again without a change, and so does every write with ?dryRun=true; on its platform, POST /v1/spectroclusters/edge-native/validate does.',
   },
   WouldDiscardChanges: {
     status: 409,
     meaning:
-      'The revision has an older Kubernetes. Its copy would be restored, and what was written to the API of Kubernetes since details.copyTimestamp be lost.',
+      'The revision has an older Kubernetes. Its copy would be restored, and writes to the API of Kubernetes since details.copyTimestamp be lost.',
     action: 'Send discardChanges true to do that, or go back to a revision of the present version.',
   },
 })

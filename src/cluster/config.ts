@@ -9,7 +9,7 @@ export const Cluster = Type.Object(
         directory: Type.Optional(
           path(
             '/usr/bin',
-            'Folder of this host with programs for the cluster: kubeadm, kubelet, kubectl, helm, etcdctl. Those that it has are used from there; all others come from the content.',
+            'Folder of this host with programs for the cluster: kubeadm, kubelet, kubectl, helm, etcdctl. Its programs are used from there; all others come from the content.',
           ),
         ),
       },
@@ -47,7 +47,7 @@ export const Cluster = Type.Object(
         maximum: positive(
           5_000,
           100_000,
-          'Most events that are kept; beyond it the oldest are removed. Those of Kubernetes do not count.',
+          'Most events that are kept; beyond it the oldest are removed. Events of Kubernetes do not count.',
         ),
       },
       strict,

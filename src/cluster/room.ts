@@ -1,25 +1,27 @@
-// `cluster/desired/creation.ts` accepts what is posted: it reads it (`configuration.ts`), has everything prepared (`prepare.ts`), makes all checks (`preflight.ts`), and only then keeps the prepared folder, `cluster/<uid>/<generation>` in the state folder, and stores the row: that transaction is
-// the acceptance. A folder without a row is removed at the start. Sensitive values are masked in what is stored, and sealed beside it
-// (`revisions.ts`); a body is recognised by its HMAC. Every event, reason and log line is masked with these values.
+// `cluster/desired/creation.ts` accepts a posted configuration: it reads it (`configuration.ts`), has everything prepared (`prepare.ts`),
+// makes all checks (`preflight.ts`), and only then keeps the prepared folder, `cluster/<uid>/<generation>` in the state folder, and stores
+// the row: that transaction is the acceptance. A folder without a row is removed at the start. Sensitive values are masked in stored data,
+// and sealed beside it (`revisions.ts`); a body is recognised by its HMAC. Every event, reason and log line is masked with these values.
 //
-// `cluster/desired` accepts changes. `draft.ts` makes of a write the whole configuration that is wanted: the patch applied to what `GET` gives,
-// masks replaced by the stored values, refused what a cluster keeps for its life; a draft that differs in nothing ends there.
-// `change.ts` has it prepared and checked as a creation is, and stores it as a revision; creation, changes and upkeep have
-// one lock. `file-sync.ts` makes pins, folders of revisions and the copy for a lost database follow what is stored; each run does all of it, so a run
-// that was cut off loses nothing. A rollback is a write too: it is prepared anew from the definition of the old revision, so that it is checked as
-// any other. The loop makes one revision by itself, `cluster/loop/activation.ts`: the last good one with the Kubernetes that runs, where a pack
-// failed on a new version (ADR 27); it holds the same lock. JSON Patch is code of our own (`patches.ts`): 120 lines, which name the place of an
-// error and bound what copies of copies make; the libraries do neither.
+// `cluster/desired` accepts changes. `draft.ts` makes of a write the whole desired configuration: the patch applied to the document of
+// `GET`, masks replaced by the stored values, changes of lifelong fields refused; a draft that differs in nothing ends there. `change.ts`
+// has it prepared and checked as a creation is, and stores it as a revision; creation, changes and file sync have one lock. `file-sync.ts`
+// makes pins, folders of revisions and the copy for a lost database follow the stored revisions; each run does all of it, so a run that was
+// cut off loses nothing. A rollback is a write too: it is prepared anew from the definition of the old revision, so that it is checked as
+// any other. The loop makes one revision by itself, `cluster/loop/activation.ts`: the last good one with the Kubernetes that runs, where a
+// pack failed on a new version (ADR 27); it holds the same lock. JSON Patch is code of our own (`patches.ts`): 120 lines, which name the
+// place of an error and bound copies of copies; the libraries do neither.
 //
-// `reconcile.ts` is the loop. Each turn looks at the host (`observer.ts`, `observed.ts`), plans (`plan.ts`), tells what has changed (`seen.ts` makes
-// the events, `status.ts` the state), does one step (`step-work.ts`, `cluster/loop/step-runner.ts`), and looks again (ADR 26). While a step runs,
-// it looks every five seconds, so that the state is never old. `plan`, `seen` and `states` are pure. The parts are handed in: `engine` makes
-// Kubernetes, `host` records and restores this host and holds the virtual address, `packs` installs and watches, `events` keeps what happened.
+// `reconcile.ts` is the loop. Each turn observes the host (`observer.ts`, `observed.ts`), plans (`plan.ts`), emits changes (`seen.ts` makes
+// the events, `status.ts` the state), does one step (`step-work.ts`, `cluster/loop/step-runner.ts`), and observes again (ADR 26). While a
+// step runs, it observes every five seconds, so that the state is never old. `plan`, `seen` and `status` are pure. The parts are handed in:
+// `engine` makes Kubernetes, `host` records and restores this host and holds the virtual address, `packs` installs and watches, `events`
+// keeps the history.
 //
-// How the loop goes from one revision to the next: `activation.ts` begins the revision that waits when no step runs, and goes back to
-// the last good one; `verdict.ts` is pure: whether the revision that is being applied may still come, has to go, or waits for an operator.
-// `observer.ts` has the times that are compared with the limits of the configuration. `desired/diff.ts` is pure too: in what two
-// revisions differ, and what restarts for it.
+// Transitions between revisions: `activation.ts` starts the waiting revision when no step runs, and goes back to the last good one;
+// `verdict.ts` is pure: whether the revision that is being applied may still come, has to go, or waits for an operator. `observer.ts` has
+// the times that are compared with the limits of the configuration. `desired/diff.ts` is pure too: the differences of two revisions, and
+// the restarts for them.
 
 import type { ContentRoom } from '../content/room.ts'
 import type { Definitions } from '../definition/definitions.ts'
@@ -90,7 +92,7 @@ import { createStepStore } from './loop/step-store.ts'
 import { createCopies } from './loop/activation.ts'
 import type { DesiredState } from './desired/desired-state.ts'
 
-/** What the room of the cluster is made of. */
+/** Parts of the room of the cluster. */
 interface ClusterOptions {
   /** Id of this host. */
   readonly hostId: string
@@ -99,7 +101,7 @@ interface ClusterOptions {
   readonly onEvent: (event: Omit<ClusterEvent, 'id'>) => void
   readonly files: HostFiles
   readonly definition: Pick<Definitions, 'archiveOf' | 'takeFromPlatform' | 'dropFromPlatform'>
-  /** What is wrong with the form of a `ClusterConfiguration` that did not come over the API; undefined for nothing. */
+  /** Problem of the form of a `ClusterConfiguration` that did not come over the API; undefined for none. */
   readonly problemOf: (configuration: unknown) => string | undefined
   readonly content: Pick<
     ContentRoom,
@@ -117,7 +119,7 @@ interface ClusterOptions {
   readonly programs: { readonly step: string; readonly keeper: string; readonly prepare: string }
 }
 
-/** The metrics of the room. @param ends how many steps have ended, by how */
+/** The metrics of the room. @param ends numbers of ended steps, by the kind of end */
 const clusterFigures = (
   status: ClusterStatus | undefined,
   ends: Readonly<Record<string, number>>,
@@ -132,22 +134,22 @@ const clusterFigures = (
   edgehostd_cluster_step_duration_seconds: durations.figures(),
 })
 
-/** The room, and what other rooms ask of it. */
+/** The room, as other rooms use it. */
 export interface ClusterRoom extends Room {
   hasCluster(): boolean
   /** Profiles of the cluster, with sensitive values masked; undefined without a cluster. */
   profiles(): Promise<readonly ClusterProfileDetail[] | undefined>
   hostInCluster(): HostInCluster
-  /** Makes the cluster what the platform of this host wants. */
+  /** Applies orders of the platform of this host. */
   readonly fromPlatform: FromPlatform
-  /** What the platform is told of the cluster; undefined without one. */
+  /** Report of the cluster to the platform; undefined without one. */
   platformReport(): Promise<PlatformReport | undefined>
 }
 
 // Seconds of a step: from the writing of a file to the start of a control plane.
 const durationBounds = [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600]
 
-// A silent API server does not hold up the look at everything else.
+// A silent API server does not hold up other observations.
 const longestWatchMs = 8_000
 
 // Pods of packs in trouble are asked for; without an answer the reply says less.
@@ -195,7 +197,7 @@ export async function createCluster(
     log,
   })
   const parts = { host: clusterHost, engine, packs }
-  /** Looks at what the packs stand on. */
+  /** Observes the base of the packs. */
   async function observeBase(desired: DesiredState, signal: AbortSignal): Promise<Omit<Observed, 'packs'>> {
     const [ofHost, ofEngine] = await Promise.all([
       clusterHost.observe(desired, signal),
@@ -220,7 +222,7 @@ export async function createCluster(
   const inTurn = createLock()
   /** Whether the cluster that is on this host is the one of the database. */
   let isKnown = true
-  /** The generation that was active when the files were brought up to date last. */
+  /** The active generation at the last file sync. */
   let keptUp: number | undefined
   const reconcile = createReconcile({
     ...{ database, store, revisions, steps, parts, events, inTurn, stopping, clock, log },
@@ -244,11 +246,11 @@ export async function createCluster(
     eventOf: (step, line) =>
       engine.eventOf(step, line) ?? packs.eventOf(step, line) ?? clusterHost.eventOf(step, line),
     readDesired,
-    // What is left pinned of content that cannot be used now, a job lets go.
+    // Remaining pins of content that cannot be used now are released by a job.
     release: () =>
       content
         .unpin(pinHolder)
-        .catch((error: unknown) => log.warn({ err: error }, 'the content of the cluster is let go later')),
+        .catch((error: unknown) => log.warn({ err: error }, 'the content of the cluster is released later')),
     async removeFiles({ uid }) {
       await removeFiles(uid)
       await rm(runsFolder, { recursive: true, force: true })
@@ -353,7 +355,7 @@ export async function createCluster(
     return { uid, name }
   }
 
-  /** Removes folders of clusters that were not accepted, and what a kill of the daemon has left half written or half removed. */
+  /** Removes folders of clusters that were not accepted, and half written or half removed ones of a killed daemon. */
   async function removeLeftovers(): Promise<void> {
     const current = store.current()?.uid
     if (current === undefined && isComplete) {

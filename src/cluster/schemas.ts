@@ -15,18 +15,18 @@ const words = (about: string | FieldStance) =>
 export const MetaData = Type.Object({
   name: maybe('Name of the cluster: lower-case letters, digits and hyphens, at most 63.'),
   id: maybe('Uid of the cluster; given by the host.'),
-  labels: words('For people and programs; not those of nodes.'),
+  labels: words('For people and programs; not labels of nodes.'),
   tags: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), { description: 'For people and programs.' }),
   ),
-  creationTimestamp: time('When the cluster was created; given by the host.'),
-  lastModifiedTimestamp: time('When what is wanted changed last; given by the host.'),
+  creationTimestamp: time('Time of the creation; given by the host.'),
+  lastModifiedTimestamp: time('Time of the last change of the desired state; given by the host.'),
 })
 
 const asTheHostHasIt = 'As the interface has it, or empty: a cluster does not change the network of its host.'
 
 const Nic = Type.Object({
-  nicName: maybe('Name of the interface; empty: that of the default route.'),
+  nicName: maybe('Name of the interface; empty: the one of the default route.'),
   ip: maybe(asTheHostHasIt),
   subnet: maybe(asTheHostHasIt),
   gateway: maybe(asTheHostHasIt),
@@ -40,7 +40,7 @@ const EdgeHost = Type.Object(
     hostUid: maybe('Id of this host, or empty.'),
     hostID: maybe('The same as hostUid.'),
     hostName: maybe('Name of the node in Kubernetes; empty: the host name.'),
-    hostAddress: maybe('Address of this host for Kubernetes; empty: that of the interface.'),
+    hostAddress: maybe('Address of this host for Kubernetes; empty: the one of the interface.'),
     networkInfo: Type.Optional(
       Type.Array(Nic, { description: 'The first names the interface for Kubernetes.' }),
     ),
@@ -129,7 +129,7 @@ export const ProfileVariables = Type.Array(
   { maxItems: 4_096 },
 )
 
-/** What is posted to create a cluster or to change it, and what GET gives back. Empty text, lists and objects mean: not set. */
+/** Body of requests to create a cluster or to change it, and of the reply of GET. Empty text, lists and objects mean: not set. */
 export const ClusterConfiguration = Type.Object(
   {
     metadata: Type.Optional(MetaData),
@@ -140,7 +140,7 @@ export const ClusterConfiguration = Type.Object(
         ),
         profileVariables: Type.Optional(ProfileVariables),
         scheduleAt: maybe(
-          'When a change is to be begun: RFC 3339, in the future; empty: at once. A creation has none. GET gives it while the change waits.',
+          'Start time of a change: RFC 3339, in the future; empty: at once. A creation has none. GET gives it while the change waits.',
         ),
         cloudConfig: Type.Optional(
           Type.Object({
@@ -190,9 +190,9 @@ export const PreflightProblem = Type.Object(
   {
     code: text('Stable, see docs/preflight-checks.md.'),
     severity: Type.Enum(['error', 'warning']),
-    message: text('What is wrong and what to do.'),
-    pack: maybe('The pack that it concerns: profile uid and name.'),
-    path: maybe('The place in what was posted.'),
+    message: text('The problem, and what to do.'),
+    pack: maybe('Its pack: profile uid and name.'),
+    path: maybe('Its place in the posted configuration.'),
   },
   { title: 'PreflightProblem' },
 )
@@ -201,7 +201,7 @@ export const PlannedStep = Type.Object(
   {
     key: text('Names the same work in every plan.'),
     title: text('For people.'),
-    pack: maybe('The pack that it belongs to.'),
+    pack: maybe('Its pack.'),
     timeoutSeconds: Type.Number({ description: 'After this it has failed, and is tried again.' }),
   },
   { title: 'PlannedStep' },
@@ -225,7 +225,7 @@ export const ClusterDryRun = Type.Object(
     isPossible: Type.Boolean({ description: 'Whether no problem is an error.' }),
     problems: Type.Array(PreflightProblem, { description: 'Errors before warnings.' }),
     plan: Type.Array(PlannedStep, {
-      description: 'What would be done, in this order; empty where an error leaves no plan.',
+      description: 'Planned steps, in this order; empty where an error leaves no plan.',
     }),
   },
   { title: 'ClusterDryRun' },
@@ -238,15 +238,15 @@ export const Condition = Type.Object(
     status: text('True, False or Unknown.'),
     reason: maybe('Stable name.'),
     message: maybe('For people.'),
-    lastTransitionTime: time('When status changed last.'),
-    lastProbeTime: time('When it was looked at last.'),
+    lastTransitionTime: time('Time of the last change of status.'),
+    lastProbeTime: time('Time of the last observation.'),
   },
   { title: 'Condition' },
 )
 
 const Health = Type.Object({
   status: Type.Enum(['Healthy', 'Unhealthy']),
-  reason: Type.Optional(Type.String({ description: 'What is wrong; absent while healthy.' })),
+  reason: Type.Optional(Type.String({ description: 'The problem; absent while healthy.' })),
 })
 
 export const clusterStates = ['Provisioning', 'Running', 'Deleting', 'Error'] as const
@@ -268,10 +268,10 @@ const ClusterStep = Type.Object(
     pack: maybe('The pack that it belongs to.'),
     state: Type.Enum(['running', 'done', 'failed']),
     failures: Type.Integer({ minimum: 0, description: 'Failed tries since it was last done.' }),
-    reason: maybe('Why the last try failed.'),
+    reason: maybe('Failure of the last try.'),
     startTimestamp: time('Of the last try.'),
     endTimestamp: time('Of the last try; absent while it runs.'),
-    nextTryTimestamp: time('When a failed step is tried again.'),
+    nextTryTimestamp: time('Time of the next try of a failed step.'),
   },
   { title: 'ClusterStep' },
 )
@@ -299,18 +299,18 @@ export const ClusterDetails = Type.Object(
       sshKeys: Type.Array(Type.String()),
       overlayCIDR: text('Empty: there is no overlay.'),
       vip: text('Virtual address of the control plane; empty if there is none.'),
-      scheduleAt: time('When the change that waits is begun; absent where none waits for its time.'),
+      scheduleAt: time('Start time of the waiting change; absent where none waits for its time.'),
     }),
     status: Type.Object({
       agentVersion: text('Version of edgehostd.'),
       revision: Type.Integer({
         minimum: 1,
-        description: 'The revision that the host is made as; GET /v1/edge-mgmt/cluster/revisions has all.',
+        description: 'The applied revision; GET /v1/edge-mgmt/cluster/revisions has all.',
       }),
       clusterState: State,
       phase: Type.Enum([...clusterPhases], { description: 'Says more than clusterState.' }),
       clusterStateReason: text(
-        'What is done or waited for, or why it failed; empty while nothing is to be said.',
+        'Current work or wait, or the cause of the failure; empty while there is none.',
       ),
       clusterConditions: Type.Array(Condition),
       health: Health,
@@ -359,7 +359,7 @@ export const ClusterDetails = Type.Object(
         description:
           'Whether spec.sshKeys, and no others of the cluster, are in its keys file of the account cluster.sshAccount. The condition SshKeysApplied says why not.',
       }),
-      steps: Type.Array(ClusterStep, { description: 'In the order in which they were first begun.' }),
+      steps: Type.Array(ClusterStep, { description: 'In the order of their first starts.' }),
     }),
   },
   { title: 'Cluster' },
@@ -402,9 +402,9 @@ export const MachinePools = Type.Object(
 export type MachinePools = Static<typeof MachinePools>
 
 const issueDate = text(
-  'From when on it is valid, RFC 3339. A renewal may keep it; only expirationDate says that there was one.',
+  'Start of its validity, RFC 3339. A renewal may keep it; only expirationDate says that there was one.',
 )
-const expirationDate = text('When it ends, RFC 3339.')
+const expirationDate = text('End of its validity, RFC 3339.')
 
 const ChildCerts = Type.Object(
   {
@@ -426,7 +426,7 @@ const CA = Type.Object(
     ),
     issueDate,
     expirationDate,
-    childCerts: Type.Array(ChildCerts, { description: 'What it has signed.' }),
+    childCerts: Type.Array(ChildCerts, { description: 'The certificates that it has signed.' }),
   },
   { title: 'CA' },
 )
@@ -435,10 +435,10 @@ type CA = Static<typeof CA>
 const CertificateRenewal = Type.Object(
   {
     uid: text('Of the action, as its POST gave it.'),
-    by: text('Who asked for it.'),
-    creationTimestamp: text('When it was asked for, RFC 3339.'),
-    endTimestamp: Type.Optional(text('When it was done, RFC 3339; absent while it is under way.')),
-    reason: Type.Optional(text('Why its last try failed; absent where none did.')),
+    by: text('Its requester.'),
+    creationTimestamp: text('Time of the request, RFC 3339.'),
+    endTimestamp: Type.Optional(text('Time of its end, RFC 3339; absent while it is under way.')),
+    reason: Type.Optional(text('Failure of its last try; absent where none failed.')),
   },
   { title: 'CertificateRenewal' },
 )
@@ -451,13 +451,13 @@ export const CertificateDetails = Type.Object(
         'Whether a certificate has to be renewed now: 30 days before its end, or when a third of a shorter life is left. edgehostd renews it by itself.',
     }),
     earliestAutoRenewalTime: Type.Optional(
-      text('When edgehostd renews by itself the next time, RFC 3339; absent where it can renew none.'),
+      text('Time of the next renewal by edgehostd itself, RFC 3339; absent where it can renew none.'),
     ),
     certificates: Type.Array(CA, {
-      description: 'The authorities with what they have signed; empty until the control plane is set up.',
+      description: 'The authorities with their certificates; empty until the control plane is set up.',
     }),
     problems: Type.Array(Type.String(), {
-      description: 'What ends soon and is not renewed by itself, and files that cannot be read.',
+      description: 'Certificates that end soon and are not renewed by themselves, and unreadable files.',
     }),
     renewal: Type.Optional(CertificateRenewal),
   },
@@ -466,7 +466,7 @@ export const CertificateDetails = Type.Object(
 export type CertificateDetails = Static<typeof CertificateDetails>
 
 export const RenewalAccepted = Type.Object(
-  { uid: text('Of the action; the same while one is under way.'), message: text('What is done now.') },
+  { uid: text('Of the action; the same while one is under way.'), message: text('The present work.') },
   { title: 'RenewalAccepted' },
 )
 export type RenewalAccepted = Static<typeof RenewalAccepted>

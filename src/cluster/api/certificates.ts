@@ -33,7 +33,7 @@ export interface DetailsInput {
   readonly hide: (text: string) => string
 }
 
-/** The certificates for the API: an authority that cannot be read is left out, what it has signed is then below none. Pure. */
+/** The certificates for the API: an authority that cannot be read is left out, and its certificates are below none. Pure. */
 export function certificateDetails(input: DetailsInput): CertificateDetails {
   const { seen, node, renewal, steps, now, hide } = input
   const { isRenewalDue, endingCertificates, endingAuthorities } = stateOf(seen, now)
@@ -129,7 +129,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
           clusterErrors.NoCertificates,
           'the control plane is not set up yet, so it has no certificates to renew',
         )
-      // Other requests may have come while the files were looked at.
+      // Other requests may have come while the files were read.
       const record = present()
       if (isUnderWay(record.renewal)) return underWay(record, record.renewal)
       const now = clock.now()

@@ -34,7 +34,7 @@ export function ageOf(ms: number): string {
     .join('')
 }
 
-/** What this host is in its cluster. @param isSetUp whether the control plane is set up */
+/** Role of this host in its cluster. @param isSetUp whether the control plane is set up */
 export function hostInCluster(record: ClusterRecord | undefined, isSetUp: boolean): HostInCluster {
   if (!record) return outOfCluster
   return {
@@ -52,9 +52,9 @@ interface DetailsOptions {
   readonly version: string
   readonly conditions: () => ClusterDetails['status']['clusterConditions']
   readonly steps: () => readonly StepRecord[]
-  /** What was seen last of the settings of the host; undefined before the first look. */
+  /** Last observed settings of the host; undefined before the first observation. */
   readonly settings: () => SettingsObserved | undefined
-  /** When the revision that waits is begun; null where none waits for its time. */
+  /** Start time of the waiting revision; null where none waits for its time. */
   readonly scheduleAt: () => number | null
   /** The client of the API server; undefined before there is one. */
   readonly client: () => Promise<KubernetesClient | undefined>

@@ -17,12 +17,12 @@ import { comparedConfiguration, shownRevision } from '../desired/revision-docume
 import type { Outcome } from '../desired/schemas.ts'
 import type { RevisionStore } from '../desired/revisions.ts'
 
-/** What the platform is told of the cluster; sensitive values are masked. */
+/** Report of the cluster to the platform; sensitive values are masked. */
 export interface PlatformReport {
   readonly uid: string
   readonly state: ClusterDetails['status']['clusterState']
   readonly revision: number
-  /** What is done or waited for, or why it failed; may be empty. */
+  /** Current work or wait, or the cause of the failure; may be empty. */
   readonly message: string
   readonly steps: ClusterDetails['status']['steps']
   readonly conditions: ClusterDetails['status']['clusterConditions']
@@ -44,7 +44,7 @@ interface PlatformReportOptions {
   readonly status: () => ClusterStatus | undefined
   readonly steps: () => readonly StepRecord[]
   readonly conditions: () => ClusterDetails['status']['clusterConditions']
-  /** Without what only the API of Kubernetes could explain. */
+  /** Without details that need the API of Kubernetes. */
   readonly applications: () => Promise<ClusterCurrentApplications>
   /** @throws Error while there is none */
   readonly kubeconfig: () => Promise<string>
@@ -85,7 +85,7 @@ export function createPlatformReport(
   }
 }
 
-/** What the platform wants of the cluster of this host. */
+/** Order of the platform for the cluster of this host. */
 export type PlatformOrder = {
   readonly uid: string
   readonly name: string
@@ -104,7 +104,7 @@ export type PlatformOrder = {
     }
 )
 
-/** What came of an order. */
+/** Outcome of an order. */
 type OrderOutcome =
   | { readonly kind: 'applied'; readonly revision: number }
   | { readonly kind: 'deleting' | 'deleted' }
@@ -113,12 +113,12 @@ type OrderOutcome =
   /** Nothing was touched, and it may be possible later. */
   | { readonly kind: 'later'; readonly message: string }
 
-/** The cluster of this host, as far as the link to the platform has to know it. */
+/** The cluster of this host, as the link to the platform needs it. */
 interface ClusterForPlatform {
   readonly uid: string
   readonly name: string
   readonly isDeleting: boolean
-  /** The newest revision that was wanted by anyone; not the one with which the host went back by itself. */
+  /** The newest requested revision; not one with which the host went back by itself. */
   readonly newest: {
     readonly revision: number
     readonly platformNumber: number | null
@@ -126,7 +126,7 @@ interface ClusterForPlatform {
     /** Why it is held or has failed; masked. */
     readonly reason: string
   }
-  /** What the host is made as. */
+  /** The applied revision. */
   readonly active: { readonly revision: number; readonly outcome: Outcome }
 }
 
@@ -138,22 +138,22 @@ interface FromPlatformOptions {
   /** Asks for the deletion of the cluster; again while it is under way: nothing. */
   readonly remove: () => void
   readonly definitions: Pick<Definitions, 'takeFromPlatform' | 'dropFromPlatform'>
-  /** What is wrong with the form of a configuration; undefined for nothing. */
+  /** Problem of the form of a configuration; undefined for none. */
   readonly problemOf: (configuration: unknown) => string | undefined
   readonly record: (entry: SystemEntry) => void
   readonly log: Logger
 }
 
-/** Makes the cluster of this host what the platform wants, by the same way as an administrator of this host. */
+/** Applies orders of the platform to the cluster of this host, in the same way as an administrator of it. */
 export interface FromPlatform {
-  /** May be called again with the same order: what was accepted once is not accepted twice. */
+  /** May be called again with the same order: an accepted order is not accepted twice. */
   apply(order: PlatformOrder, signal: AbortSignal): Promise<OrderOutcome>
   current(): ClusterForPlatform | undefined
 }
 
 const by = 'platform'
 
-// What an upload of content repairs.
+// Problems that an upload of content repairs.
 const contentCodes: ReadonlySet<PreflightCodeName> = new Set([
   ...(['ImageMissing', 'ImageDamaged', 'ImageForeign'] as const),
   ...(['ChartMissing', 'HelmMissing', 'ProgramMissing', 'ProgramDamaged'] as const),
@@ -184,7 +184,7 @@ export function createFromPlatform(options: FromPlatformOptions): FromPlatform {
     return { kind: 'deleting' }
   }
 
-  /** The handle of the definition: that of the copy which the cluster has, where it is the same. */
+  /** The handle of the definition: of the cluster's own copy, where it is the same. */
   async function handleOf(
     record: ClusterRecord | undefined,
     { definition: { open, ...definition } }: PlatformOrder & { readonly isDeleted: false },
@@ -245,7 +245,7 @@ export function createFromPlatform(options: FromPlatformOptions): FromPlatform {
       } catch (error) {
         signal.throwIfAborted()
         if (!(error instanceof AppError)) {
-          log.error({ err: error, number: order.number }, 'what the platform wants could not be applied')
+          log.error({ err: error, number: order.number }, 'the order of the platform could not be applied')
           return { kind: 'later', message: `it could not be applied: ${(error as Error).message}` }
         }
         return outcomeOf(error)

@@ -26,7 +26,7 @@ export interface ReadingOptions {
 export interface Reading {
   /** The newest accepted configuration, masked. */
   posted(): { readonly document: ClusterConfiguration; readonly etag: string }
-  /** The same for the audit trail, with sensitive values that it only compares. */
+  /** The same for the audit trail, with sensitive values, only to compare. */
   compared(): Compared
   revisions(): ClusterRevisions
   /** @param receiver of the kubeconfig; undefined: it is left out */

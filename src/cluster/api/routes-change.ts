@@ -79,7 +79,7 @@ const named = {
   }),
 }
 
-/** Who writes, and on what condition. */
+/** Author and condition of a write. */
 const writerOf = (request: FastifyRequest): Pick<Write, 'by' | 'ifMatch' | 'onTurn'> => ({
   by: callerOf(request).userName,
   ifMatch: request.headers['if-match'],
@@ -103,8 +103,8 @@ function verbsOf(change: Change, given: Write): Verbs {
 }
 
 /**
- * For the bodies of writes. Fields that are refused are refused by `verbsOf`, which knows what is stored: what was accepted before a field was
- * refused comes back with each write of the whole.
+ * For the bodies of writes. Fields that are refused are refused by `verbsOf`, which knows the stored values: a value accepted before its
+ * field was refused comes back with each write of the whole.
  */
 const lenientBodies = createValidatorCompiler({ isEntered: false })
 
@@ -116,7 +116,7 @@ const strict = createValidatorCompiler()({
 }) as ((body: unknown) => boolean) & { readonly errors?: readonly Problem[] | null }
 type Problem = Parameters<typeof describeProblem>[0]
 
-/** @throws AppError BadRequest that names a refused field whose value is not what is stored */
+/** @throws AppError BadRequest that names a refused field whose value is not the stored one */
 function refuseEntered(desired: unknown, stored: unknown): void {
   const rest: unknown = structuredClone(desired)
   for (;;) {
@@ -142,7 +142,7 @@ interface Verbs {
   readonly tryOut: (signal: AbortSignal) => Promise<ClusterChangeDryRun>
 }
 
-/** Answers a write, or its dry run, and says in the audit trail what it has changed. */
+/** Answers a write, or its dry run, and records its changes in the audit trail. */
 async function answerChange(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -175,7 +175,7 @@ export const changeRoutes: FastifyPluginAsyncTypebox<ChangeRoutesOptions> = asyn
   const path = '/v1/edge-mgmt/cluster'
   const changeConfig = changeConfigOf(reading)
   const whole =
-    'All of it, as GET gives it: what is left out is not set any more. Masked values stay. Everything is checked before anything is changed; then the host makes the change by itself, and takes it back if the cluster does not run with it.'
+    'All of it, as GET gives it: omitted fields are unset. Masked values stay. Everything is checked before anything is changed; then the host makes the change by itself, and takes it back if the cluster does not run with it.'
 
   app.put(
     path,
@@ -226,7 +226,7 @@ export const changeRoutes: FastifyPluginAsyncTypebox<ChangeRoutesOptions> = asyn
         operationId: 'replaceClusterProfiles',
         summary: 'Change the definition of the cluster',
         description:
-          'Values that were given before stay, also where a profile has a new uid and the old name; those of variables that are gone are left out. A new required variable without a value holds the change, and the cluster runs on.',
+          'Values that were given before stay, also where a profile has a new uid and the old name; values of removed variables are left out. A new required variable without a value holds the change, and the cluster runs on.',
         body: ClusterProfileConfiguration,
       },
     },
@@ -315,7 +315,7 @@ export const patchRoutes: FastifyPluginAsyncTypebox<PatchRoutesOptions> = async 
   { change, reading },
 ) => {
   acceptJson(app, [mergePatch, jsonPatch])
-  // A part is judged by what it makes, as the other patches: null and what it leaves out are no faults of it.
+  // A part is judged by its result, as the other patches: null and omitted fields are no faults of it.
   app.setValidatorCompiler((route) =>
     route.httpPart === 'body' && route.schema === ClusterConfiguration ? () => true : lenientBodies(route),
   )
@@ -410,14 +410,14 @@ function requireSpelling(body: unknown): void {
   }
 }
 
-/** What an operation sets, as a part of the configuration. */
+/** Value of an operation, as a part of the configuration. */
 const broughtBy = ({ path, value }: HttpPatch): unknown =>
   path
     .split('/')
     .slice(1)
     .reduceRight<unknown>((inner, part) => (/^(?:\d+|-)$/.test(part) ? [inner] : { [part]: inner }), value)
 
-/** What a patch makes has to be a configuration as one that is posted. */
+/** The result of a patch has to be valid as a posted configuration. */
 function validated(document: unknown): ClusterConfiguration {
   const problem = problemOf(document)
   if (!problem) return document as ClusterConfiguration

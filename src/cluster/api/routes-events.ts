@@ -20,7 +20,7 @@ export interface EventRoutesOptions {
 
 const tags = ['cluster']
 
-/** What happens to the cluster: its events, its conditions, a stream of both, and the errors of this host. */
+/** Events and conditions of the cluster, a stream of both, and the errors of this host. */
 export const eventRoutes: FastifyPluginAsyncTypebox<EventRoutesOptions> = async (app, options) => {
   const { events, errorLogs, hostName } = options
 
@@ -31,13 +31,13 @@ export const eventRoutes: FastifyPluginAsyncTypebox<EventRoutesOptions> = async 
       schema: {
         operationId: 'listClusterEvents',
         tags,
-        summary: "List the events of the cluster: those of edgehostd, and Kubernetes' own",
+        summary: 'List the events of the cluster, of edgehostd and of Kubernetes',
         description:
-          'The newest first. Events of edgehostd are kept when the cluster is deleted, within cluster.events of the configuration; events of Kubernetes are read from its API server for each request, and are those of the last hour.',
+          'The newest first. Events of edgehostd are kept when the cluster is deleted, within cluster.events of the configuration; events of Kubernetes are read from its API server for each request, and reach back an hour.',
         querystring: Type.Object({
           ...listParameters(eventList).properties,
           namespace: Type.Optional(
-            Type.String({ maxLength: 63, description: 'Only what is about objects in this namespace.' }),
+            Type.String({ maxLength: 63, description: 'Only events of objects in this namespace.' }),
           ),
         }),
         response: {
@@ -57,7 +57,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<EventRoutesOptions> = async 
         operationId: 'getLifecycleEvents',
         tags,
         summary:
-          'How far the cluster has come: its conditions, those of this host, and what is expected in which order',
+          'Progress of the cluster: its conditions, the conditions of this host, and the expected ones in order',
         description: 'docs/cluster-events.md lists all types and reasons.',
         response: { 200: LifecycleEvents, ...errorReplies(401) },
       },
@@ -74,7 +74,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<EventRoutesOptions> = async 
         tags,
         summary: 'The events of the cluster as they come, as server-sent events',
         description:
-          'The data of each is an event as in GET /v1/edge-mgmt/cluster/events, without those of Kubernetes; its id is metadata.number. A first connection gets the stored events of the newest cluster, and then new ones; one with the header Last-Event-ID gets those after it. The stream lasts until the session ends or edgehostd stops; its last event is then `end`, with an error as data.',
+          'The data of each is an event as in GET /v1/edge-mgmt/cluster/events, without events of Kubernetes; its id is metadata.number. A first connection gets the stored events of the newest cluster, and then new ones; one with the header Last-Event-ID gets later ones. The stream lasts until the session ends or edgehostd stops; its last event is then `end`, with an error as data.',
         headers: Type.Object({
           'last-event-id': Type.Optional(
             Type.Integer({
@@ -114,7 +114,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<EventRoutesOptions> = async 
         summary: 'The last errors of edgehostd, kubelet and containerd in the journal',
         description: 'The newest first, of the last seven days; as many as logCount says, without listmeta.',
         querystring: Type.Object({
-          logCount: Type.Integer({ minimum: 1, maximum: 1_000, description: 'How many at most.' }),
+          logCount: Type.Integer({ minimum: 1, maximum: 1_000, description: 'Most entries.' }),
         }),
         response: { 200: ErrorLogsReply, ...errorReplies(400, 401, 403, 503) },
       },

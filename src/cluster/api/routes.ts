@@ -85,12 +85,12 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
   app.get(
     path,
     {
-      // For administrators only: what was posted may contain secrets that are not marked as such.
+      // For administrators only: the posted configuration may contain secrets that are not marked as such.
       config: { hasEtag: true, access: 'admin' },
       schema: {
         operationId: 'getCluster',
         tags,
-        summary: 'The configuration of the cluster: what was posted, with all changes that were accepted',
+        summary: 'The configuration of the cluster, as posted, with all accepted changes',
         description:
           'Also a change that waits. Values of sensitive variables are masked. Send the ETag in If-Match with a change, so that it is refused if another one came between.',
         response: { 200: ClusterConfiguration, ...notModified, ...errorReplies(401, 403, 404) },
@@ -117,7 +117,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
         tags,
         summary: 'Delete the cluster of this host',
         description:
-          'Ends a provisioning too. Kubernetes is taken from the host, and what it has changed there; content stays. The cluster is there until GET answers 404.',
+          'Ends a provisioning too. Kubernetes and its changes are removed from the host; content stays. The cluster is there until GET answers 404.',
         response: { 204: NoContent, ...errorReplies(401, 403, 404, 507) },
       },
     },
@@ -226,9 +226,9 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutesOptio
       schema: {
         operationId: 'getClusterApplications',
         tags: ['cluster'],
-        summary: 'The profiles and packs of the cluster, and how far each pack is',
+        summary: 'The profiles and packs of the cluster, and the state of each pack',
         description:
-          'Packs are installed in the order of their layers and install priorities; those of a number wait until those before are Available.',
+          'Packs are installed in the order of their layers and install priorities; packs of a number wait until all before are Available.',
         response: { 200: ClusterCurrentApplications, ...errorReplies(401, 404) },
       },
     },
@@ -240,7 +240,7 @@ interface RevisionRoutesOptions {
   readonly reading: Pick<Reading, 'revisions'>
 }
 
-/** What was accepted for the cluster. */
+/** Revisions of the cluster. */
 export const revisionRoutes: FastifyPluginAsyncTypebox<RevisionRoutesOptions> = async (app, { reading }) => {
   app.get(
     '/v1/edge-mgmt/cluster/revisions',
@@ -249,7 +249,7 @@ export const revisionRoutes: FastifyPluginAsyncTypebox<RevisionRoutesOptions> = 
       schema: {
         operationId: 'listClusterRevisions',
         tags: ['cluster'],
-        summary: 'Revisions of the cluster: what was accepted, when and by whom, and what became of it',
+        summary: 'Revisions of the cluster: accepted configurations with time, author and outcome',
         description:
           'The newest first; the last 10 are kept, and always the active one and the last two good ones; all of them are given, without listmeta.',
         response: { 200: ClusterRevisions, ...errorReplies(401, 404) },
@@ -278,9 +278,9 @@ export const certificateRoutes: FastifyPluginAsyncTypebox<CertificateRoutesOptio
       schema: {
         operationId: 'getClusterCertificates',
         tags,
-        summary: 'The certificates of Kubernetes on this host: who has signed them, and when they end',
+        summary: 'The certificates of Kubernetes on this host: their issuers and expiry times',
         description:
-          'edgehostd renews those of the control plane by itself; the kubelet does that with the one of its client. Authorities are not renewed.',
+          'edgehostd renews the certificates of the control plane by itself; the kubelet renews its client certificate. Authorities are not renewed.',
         response: { 200: CertificateDetails, ...errorReplies(401, 404) },
       },
     },

@@ -1,7 +1,7 @@
-// `cluster diff` and `apply` make one write of all that is wanted, `PUT …/cluster/profiles` (`apply.ts`, `choose-definition.ts`): a dry run with
-// the ETag of what was read is shown, and the same write with the same ETag is sent, so that what is applied is what was shown
-// (`perform-change.ts`). The number of the new revision follows from that condition. `perform-change.ts` takes events as the cause to look, and
-// what the revisions say as the truth.
+// `cluster diff` and `apply` make one write of the whole request, `PUT …/cluster/profiles` (`apply.ts`, `choose-definition.ts`): a dry run
+// with the ETag of the read document is shown, and the same write with the same ETag is sent, so that only the shown change is applied
+// (`perform-change.ts`). The number of the new revision follows from that condition. `perform-change.ts` takes events as the trigger, and
+// the revisions as the truth.
 
 import type { CommandLine } from '../../ctl/command.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
@@ -24,18 +24,18 @@ import type { ClusterDetails } from '../schemas.ts'
 import { requireDetails } from '../../ctl/cluster.ts'
 import { printable } from '../../base/printable.ts'
 
-/** Options of `cluster diff` and `cluster apply` that say what is wanted. */
+/** Options of `cluster diff` and `cluster apply` that make up the request. */
 export type RequestOption = 'file' | 'signature' | 'update' | 'set' | 'set-file'
 
 export interface ReadRequest {
   readonly hasValues: boolean
-  /** When the change is to be begun, RFC 3339; undefined: at once. */
+  /** Start time of the change, RFC 3339; undefined: at once. */
   readonly scheduleAt: string | undefined
   /** The write. @throws Failure usage for values that the definition does not have */
   orderOf(chosen: Chosen, isApplied?: boolean): Promise<Order>
 }
 
-/** What a command line wants of the definition and its values. @throws Failure usage */
+/** The request of a command line: definition and values. @throws Failure usage */
 export function readRequest(line: CommandLine<RequestOption>, now = Date.now()): ReadRequest {
   const { lists = {} } = line
   const settings = { set: lists.set ?? [], setFile: lists['set-file'] ?? [] }
@@ -55,7 +55,7 @@ export function readRequest(line: CommandLine<RequestOption>, now = Date.now()):
           spec: {
             archiveUploadPath: path,
             ...(given.length > 0 ? { profileVariables: given } : {}),
-            // A diff also shows what waits for its time; what is applied begins at once, or at the given time.
+            // A diff also shows a revision that waits for its time; an applied one starts at once, or at the given time.
             ...(isApplied ? { scheduleAt: scheduleAt ?? '' } : {}),
           },
         },
@@ -126,7 +126,7 @@ export async function clusterSettings(context: SettingsContext): Promise<'failed
   const { ntpServers, sshKeys } = body
   return performChange(context, present, {
     ...{ order, found, hints: [] },
-    what: `From then on the cluster has ${plural(ntpServers.length, 'NTP server')} and ${plural(sshKeys.length, 'SSH key')} for this host; what is not named is taken away.`,
+    what: `From then on the cluster has ${plural(ntpServers.length, 'NTP server')} and ${plural(sshKeys.length, 'SSH key')} for this host; all others are taken away.`,
   })
 }
 
@@ -145,7 +145,7 @@ async function showSettings(context: SettingsContext): Promise<undefined> {
 type Shown = Pick<ClusterDetails['spec'], 'ntpServers' | 'sshKeys'> &
   Pick<ClusterDetails['status'], 'ntpServersApplied' | 'sshKeysApplied'>
 
-/** Why a setting is not applied; undefined where that is not said. */
+/** Why a setting is not applied; undefined where none is given. */
 type Reasons = Readonly<Record<'ntpServers' | 'sshKeys', string | undefined>>
 
 const factsOf = (

@@ -93,7 +93,7 @@ async function renew(context: Context<'wait'>): Promise<undefined> {
   return undefined
 }
 
-/** Shows what happens until a renewal is done. @throws Failure when a try has failed */
+/** Shows events until a renewal is done. @throws Failure when a try has failed */
 async function followRenewal(context: Context<'wait'>, uid: string): Promise<void> {
   const { renewal } = await read(context)
   if (!isUnderWay(renewal, uid)) return
@@ -105,7 +105,7 @@ async function followRenewal(context: Context<'wait'>, uid: string): Promise<voi
         throw new Failure('failed', 'the cluster is being deleted')
       if (reason === 'CertificatesRenewed') await waitUntilDone(context, uid)
       if (reason !== 'StepFailed') return reason === 'CertificatesRenewed'
-      // Of another step too: what GET says decides, a moment later.
+      // Of another step too: the reply of GET decides, a moment later.
       await sleep(pauseMs)
       return hasEnded(context, uid)
     },
@@ -120,7 +120,7 @@ type Renewal = NonNullable<CertificateDetails['renewal']>
 const isUnderWay = (renewal: Renewal | undefined, uid: string): renewal is Renewal =>
   renewal?.uid === uid && renewal.endTimestamp === undefined
 
-/** The event may be there a moment before what GET says. @throws Failure when a try has failed */
+/** The event may come a moment before GET shows it. @throws Failure when a try has failed */
 async function waitUntilDone(context: Pick<Context, 'client'>, uid: string): Promise<void> {
   while (!(await hasEnded(context, uid))) await sleep(pauseMs)
 }

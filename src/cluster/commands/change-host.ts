@@ -36,7 +36,7 @@ export interface Order {
   readonly body: object
 }
 
-/** What a change made: the new revision; undefined where nothing differed. */
+/** Result of a change: the new revision; undefined where nothing differed. */
 export type Sent = number | undefined
 
 export const revisionsPath = `${clusterPath}/revisions`
@@ -66,7 +66,7 @@ export function shownOf({ revisions }: Pick<Present, 'revisions'>): Revision | u
   return waitingOf({ revisions }) ?? revisions.find(({ isActive }) => isActive)
 }
 
-/** The revision that was accepted and is not begun; undefined where none waits. */
+/** The accepted revision that is not started; undefined where none waits. */
 export function waitingOf({ revisions }: Pick<Present, 'revisions'>): Revision | undefined {
   return revisions.find(({ outcome }) => outcome === 'waiting' || outcome === 'held')
 }
@@ -126,7 +126,7 @@ async function ask(
 
 /** Going back would restore an older Kubernetes. */
 export class WouldDiscard extends Failure {
-  /** When the copy was made that would be restored; RFC 3339. */
+  /** Time of the copy that would be restored; RFC 3339. */
   readonly copyTimestamp: string
 
   constructor(copyTimestamp: string) {

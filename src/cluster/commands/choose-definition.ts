@@ -33,7 +33,7 @@ interface DefinitionFile {
   readonly sha256: string
 }
 
-/** @throws Failure usage for what is no file that can be read */
+/** @throws Failure usage where it is no readable file */
 async function readDefinitionFile(path: string): Promise<DefinitionFile> {
   try {
     const info = await stat(path)
@@ -95,16 +95,16 @@ const statusPath = '/v1/edge-mgmt/edgehosts/current/status'
 export interface Chosen {
   /** `archiveUploadPath`. */
   readonly path: string
-  /** Its profiles, for values; undefined where the host does not tell them. */
+  /** Its profiles, for values; undefined where the host does not give them. */
   profiles(): Promise<readonly KnownProfile[] | undefined>
-  /** What was uploaded for it, or is left out; lines for people. */
+  /** Uploads and omissions; lines for people. */
   readonly hints: readonly string[]
 }
 
 type ChooseContext = Context<'file' | 'signature' | 'update' | 'yes'>
 
 /**
- * The definition that a change is made with: that of --file, which is sent into the slot update; otherwise the one in that slot, where
+ * The definition that a change is made with: the file of --file, which is sent into the slot update; otherwise the one in that slot, where
  * only values are set without it; otherwise the present one. Asks before a definition that waits in the slot is replaced.
  * @param hasValues whether values are set
  * @throws Failure
@@ -186,7 +186,7 @@ const readSlot = (client: Context['client']) =>
 const profilesOf = ({ clusterProfileDetails }: ClusterConfigArchiveDetails): readonly KnownProfile[] =>
   clusterProfileDetails.map(({ profileUid: uid, profileName: name, variables }) => ({ uid, name, variables }))
 
-/** Those of what runs; what waits may have others. */
+/** Profiles of the active revision; a waiting one may differ. */
 async function presentProfiles(
   client: Context['client'],
   present: Present,

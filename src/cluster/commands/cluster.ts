@@ -7,12 +7,12 @@ const certificateCommands: Noun = [
   defineCommand({
     name: 'cluster certificates',
     arguments: ['[renew]'],
-    summary: 'Show the certificates of Kubernetes: who has signed them, and when they end; or renew them',
+    summary: 'Show the certificates of Kubernetes with issuers and expiry times; or renew them',
     details:
       'The certificates of the control plane are renewed by themselves 30 days before their end. With renew they are renewed now: the API server of the cluster is away for some seconds, and workloads keep running.',
     options: {
       wait: {
-        summary: 'With renew: show what happens until they are renewed; ends with 1 when a try has failed.',
+        summary: 'With renew: show events until they are renewed; ends with 1 when a try has failed.',
         isOfCommand: true,
       },
     },
@@ -20,7 +20,7 @@ const certificateCommands: Noun = [
   }),
 ]
 
-/** What `cluster diff` and `cluster apply` are about. */
+/** Options of `cluster diff` and `cluster apply`. */
 const request = {
   file: {
     value: 'DEFINITION',
@@ -51,7 +51,7 @@ const request = {
   },
 } as const satisfies Options
 
-const noWait = { summary: 'Do not show what happens until the change is good.' }
+const noWait = { summary: 'Do not show events until the change is good.' }
 
 /** The commands that change a running cluster, and show how it was changed. */
 const changeCommands: Noun = [
@@ -75,7 +75,7 @@ const changeCommands: Noun = [
       ...request,
       'schedule-at': {
         value: 'TIME',
-        summary: 'When the change is begun: RFC 3339, "2026-01-31 02:00" or +6h; it is not waited for.',
+        summary: 'Start time of the change: RFC 3339, "2026-01-31 02:00" or +6h; it is not waited for.',
       },
       yes,
       'no-wait': noWait,
@@ -88,10 +88,10 @@ const changeCommands: Noun = [
     completes: offerField('/v1/edge-mgmt/cluster/revisions', 'revision'),
     summary: 'Apply an earlier revision again; without REVISION the last good one before the present one',
     details:
-      'Shows what differs and asks. An older Kubernetes is restored from its copy, as long as that is kept; what was written to its API since is lost then, so that needs --discard-changes.',
+      'Shows what differs and asks. An older Kubernetes is restored from its copy, as long as that is kept; later writes to its API are lost then, so that needs --discard-changes.',
     options: {
       'discard-changes': {
-        summary: 'Lose what was written to the API of Kubernetes since the copy that is restored.',
+        summary: 'Lose writes to the API of Kubernetes since the copy that is restored.',
       },
       yes,
       'no-wait': noWait,
@@ -101,7 +101,7 @@ const changeCommands: Noun = [
   defineCommand({
     name: 'cluster revisions',
     summary:
-      'List what was accepted for the cluster, newest first, with what became of it; * is what the host is made as',
+      'List the accepted revisions of the cluster, newest first, with their outcomes; * is the applied one',
     load: onHost(async () => (await import('./apply.ts')).listRevisions),
   }),
   defineCommand({
@@ -145,19 +145,19 @@ export const cluster: Noun = [
   }),
   defineCommand({
     name: 'cluster events',
-    summary: 'Show what happened to the cluster, newest first; the last 50 events without --limit',
+    summary: 'Show the events of the cluster, newest first; the last 50 without --limit',
     details:
       "Events of edgehostd, which stay when the cluster is deleted, and Kubernetes' own, of the last hour. For example --filter severity=Warning or --filter source.component=edgehostd.",
     options: {
       limit,
       filter,
-      namespace: { value: 'NAME', summary: 'Only what is about objects in this namespace of Kubernetes.' },
+      namespace: { value: 'NAME', summary: 'Only events of objects in this namespace of Kubernetes.' },
     },
     load: onHost(async () => (await import('./get.ts')).listEvents),
   }),
   defineCommand({
     name: 'cluster watch',
-    summary: 'Show what happens to the cluster, from its beginning on, step by step, until Ctrl-C',
+    summary: 'Show the events of the cluster, from its beginning on, step by step, until Ctrl-C',
     details:
       'Goes on where it was when the connection breaks or edgehostd is restarted. Ends when the cluster is deleted. -o json writes one event a line.',
     load: onHost(async () => (await import('./watch.ts')).watchCluster),

@@ -31,7 +31,7 @@ const turns = [
 ]
 
 /**
- * Shows what happens since a revision was accepted, until it is good. The host continues whatever becomes of this program.
+ * Shows events since a revision was accepted, until it is good. The host continues whatever becomes of this program.
  * @throws Failure where it was taken back, a later one took its place, or the cluster is deleted
  */
 async function followRevision(context: HostContext, revision: number): Promise<void> {
@@ -153,7 +153,7 @@ const effectLayout: readonly Column<Effect>[] = [
 
 /**
  * A change of the cluster, for people. Pure.
- * @param hints further lines, such as what takes the place of what
+ * @param hints further lines, such as replacements
  */
 export function renderChange(found: ClusterChangeDryRun, hints: readonly string[], paper: Paper): string {
   const { problems, diff } = found
@@ -214,7 +214,7 @@ function kubernetesFact({ from, to, configurationChanged }: NonNullable<Diff['ku
   }
 }
 
-/** What goes and what comes, a line each. */
+/** Removed and added items, a line each. */
 function listLines(
   { from, to }: { readonly from: readonly string[]; readonly to: readonly string[] },
   show: (item: string) => string = (item) => item,
@@ -282,15 +282,15 @@ function valueOf(change: VariableChange, side: 'from' | 'to'): string | undefine
 
 type PerformContext = Context<'yes' | 'no-wait'>
 
-/** What is asked before a change is sent. */
+/** Question before a change is sent. */
 interface ChangeRequest {
   readonly order: Order
   readonly found: ClusterChangeDryRun
-  /** What takes the place of what; lines for people. */
+  /** Replacements; lines for people. */
   readonly hints: readonly string[]
   /** For example `The revision 2 is applied again.` */
   readonly what: string
-  /** When it is begun; absent: at once. RFC 3339. */
+  /** Its start time; absent: at once. RFC 3339. */
   readonly scheduleAt?: string
   /** Whether it goes back to an earlier revision. */
   readonly isBack?: true
@@ -315,8 +315,8 @@ export function requireYes({ line, output, terminal }: PerformContext): void {
 }
 
 /**
- * Lines on what a write does to what was accepted before. Pure.
- * @param isBack whether it goes back, instead of adding to what waits
+ * Lines on the effect of a write on earlier revisions. Pure.
+ * @param isBack whether it goes back, instead of adding to a waiting revision
  */
 export function placeHints(
   present: Pick<Present, 'revisions'>,
@@ -358,7 +358,7 @@ export async function performChange(
   const { yes, 'no-wait': noWait } = line.options
   const lines = [...placeHints(present, found, isBack), ...hints]
   const isJson = output.format !== 'table'
-  // What runs may be what is wanted while another revision waits: it is cancelled so.
+  // The requested revision may run already while another one waits: that is cancelled so.
   const isNothing = !found.isChanged || (found.diff?.isEmpty === true && !waitingOf(present) && !scheduleAt)
   if (!isJson || !found.isPossible || isNothing)
     await output.show(found, (paper) => renderChange(found, lines, paper))

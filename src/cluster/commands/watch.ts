@@ -143,7 +143,7 @@ export interface ShownEvents {
   readonly isFirst?: EventTest<boolean>
   /** Whether a host that does not answer is asked again from the beginning on; it is known to have answered then. */
   readonly isPatient?: boolean
-  /** What is said at Ctrl-C; absent: Ctrl-C ends the program as it is. */
+  /** Message at Ctrl-C; absent: Ctrl-C ends the program as it is. */
   readonly interrupted?: string
 }
 
@@ -172,7 +172,7 @@ export async function showUntil(
   }
 }
 
-// Reasons after which the cluster may have come to where a command waits for.
+// Reasons after which the cluster may have reached the awaited state.
 const turns = ['Running', 'Failed', 'Deleting', 'Deleted']
 
 /**

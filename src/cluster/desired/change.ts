@@ -46,8 +46,8 @@ import type { ClusterChangeDryRun } from './schemas.ts'
 import { neededContent } from './file-sync.ts'
 
 /**
- * What was masked stays masked: another definition may declare a variable that is not sensitive any more, and a mask that is sent back
- * would then show the stored value to everyone who may read the cluster. Only another value is shown. Pure.
+ * Masked values stay masked: another definition may declare a variable that is not sensitive any more, and a mask that is sent back would
+ * then show the stored value to everyone who may read the cluster. Only another value is shown. Pure.
  * @param stored the revisions whose values may be kept
  */
 function keepSensitive(
@@ -63,7 +63,7 @@ function keepSensitive(
 
 const keyOf = (name: string, value: string) => JSON.stringify([name, value])
 
-/** Name and plain text of what is masked. */
+/** Name and plain text of masked values. */
 function maskedValues({ posted, plain }: Stored): readonly (readonly [string, string])[] {
   const plainOnes = plain?.spec?.profileVariables ?? []
   return (posted.spec?.profileVariables ?? []).flatMap(({ name = '', value }, index) => {
@@ -75,11 +75,11 @@ function maskedValues({ posted, plain }: Stored): readonly (readonly [string, st
 interface Rollback extends Pick<Write, 'ifMatch' | 'by' | 'onTurn'> {
   /** Undefined: the last good revision before the present one. */
   readonly revision: number | undefined
-  /** What was written to the API of Kubernetes since the copy may be lost. */
+  /** Writes to the API of Kubernetes since the copy may be lost. */
   readonly discardChanges: boolean
 }
 
-/** When the copy of Kubernetes was made to which a revision can go back; undefined where none is kept. Milliseconds since 1970. */
+/** Time of the copy of Kubernetes to which a revision can go back; undefined where none is kept. Milliseconds since 1970. */
 type CopyTime = (revision: Revision) => Promise<number | undefined>
 
 /** @throws AppError as `currentFor`; BadRequest, WouldDiscardChanges */
@@ -149,7 +149,7 @@ interface ChangeOptions extends DraftOptions {
   readonly facts: () => HostFacts
   readonly content: Pick<ContentAccess, 'pin' | 'renewPins'>
   readonly parts: PlanParts
-  /** Looks at the host for what shall be, and changes nothing. */
+  /** Observes the host for a desired state, and changes nothing. */
   readonly observe: (desired: DesiredState, signal: AbortSignal) => Promise<Observed>
   readonly copyTime: CopyTime
   /** Generations to which a copy of Kubernetes can go back. */
@@ -163,11 +163,11 @@ export interface Changed {
   readonly cluster: { readonly name: string; readonly uid: string }
   /** The accepted revision; undefined where nothing changed. */
   readonly revision: number | undefined
-  /** ETag of what GET gives now. */
+  /** ETag of the document of GET now. */
   readonly etag: string
 }
 
-/** Writes of the configuration of the cluster; the loop makes them true. */
+/** Writes of the configuration of the cluster; the loop applies them. */
 export interface Change {
   /** @throws AppError NotFound, ClusterDeleting, PreconditionFailed, BadRequest, CannotChange, PreflightFailed, InsufficientStorage */
   write(write: Write, signal: AbortSignal): Promise<Changed>
@@ -189,7 +189,7 @@ export function createChange(options: ChangeOptions): Change {
     rollBack: (rollback: Rollback) => rollbackOf(options, rollback),
   }
 
-  /** Prepares what is wanted and makes all checks. */
+  /** Prepares the desired state and makes all checks. */
   async function check<T>(
     draft: Filled,
     signal: AbortSignal,
@@ -205,7 +205,7 @@ export function createChange(options: ChangeOptions): Change {
       ...{ desired: running, definition: summary.definition, profiles: runningProfiles },
       given: givenIn((active?.plain ?? record.posted).spec ?? {}),
     }
-    // Where this host is in the cluster stays as it was, whatever addresses it has got since.
+    // The place of this host in the cluster stays, whatever addresses it has got since.
     const { labels, taints } = read.node
     const problems = read.problems.filter(({ code }) => code !== 'AddressInvalid')
     const request = {
@@ -217,7 +217,7 @@ export function createChange(options: ChangeOptions): Change {
     return examine({ request, problems, running }, signal, ({ prepared: found, report }) => {
       const stored = copyOf ? [shown, copyOf] : [shown]
       const prepared = { ...found, variables: keepSensitive(found.variables, stored) }
-      // What is said of a change quotes also what runs.
+      // Messages of a change also quote the running cluster.
       const hide = createHideOf([...record.sensitive, ...sensitiveValues(prepared)])
       const fixed = judgeFixed(prepared.desired, running, hasCopy)
       const said = takenValues(shown, prepared.variables)
@@ -274,7 +274,7 @@ export function createChange(options: ChangeOptions): Change {
     }
     const needed = neededContent(revisions, record, await options.copies())
     try {
-      // First of all what is new: it has to be there now.
+      // New content first: it has to be there now.
       await content.pin(pinHolder, report.digests)
       await content.renewPins(pinHolder, [...new Set([...needed, ...report.digests])])
       await prepared.keep()
@@ -299,7 +299,7 @@ export function createChange(options: ChangeOptions): Change {
     return { ...revision, reason, endedAt: null, platformNumber: platformNumber ?? null }
 
     function tell({ sensitive }: NewRevision, problems: readonly PreflightProblem[]): void {
-      // Its values are masked, not those of the active revision only.
+      // Its values are masked, not only the active revision's.
       const subject = { ...record, sensitive: [...record.sensitive, ...sensitive] }
       const what = lineOf(revision)
       if (outcome === 'held') add(subject, { reason: 'UpdateHeld', message: `${what}; ${reason}` })
@@ -352,7 +352,7 @@ export function createChange(options: ChangeOptions): Change {
       const isChanged = draft.plain !== undefined
       const target = origin === 'rollback' && copyOf ? { revision: copyOf.generation } : {}
       const isActive = shown.generation === record.generation
-      // What waits already is shown as it would be done.
+      // A waiting revision is shown as it would be applied.
       const waiting = isActive ? undefined : shown.plain && { ...draft, plain: shown.plain, copyOf: shown }
       const filled = draft.plain ? { ...draft, plain: draft.plain } : waiting
       if (!filled) return { isPossible: true, isChanged, isHeld: false, problems: [], plan: [], ...target }
@@ -369,7 +369,7 @@ export function createChange(options: ChangeOptions): Change {
         return {
           ...{ isPossible, isChanged, isHeld: isWaiting },
           ...{ problems: [...problems], plan: plannedSteps(stages, hide), ...target },
-          // What has errors may be without some of its packs.
+          // A state with errors may be without some of its packs.
           ...(isPossible || isWaiting ? { diff: maskDiff(diffClusters(before, after, hide), hide) } : {}),
         }
       })
@@ -389,7 +389,7 @@ const sourceOf = ({ folder, summary: { definition } }: Revision) => ({
   definition,
 })
 
-/** Kubernetes as a revision has it, where that is not what its copy of the definition has. */
+/** Kubernetes of a revision, where it differs from its copy of the definition. */
 async function keptKubernetes(
   record: ClusterRecord,
   copyOf: Revision | undefined,
@@ -406,8 +406,8 @@ function isHeld({ prepared: { variables }, report: { problems } }: Examined): bo
 }
 
 /**
- * A value that a required variable has, and that the write takes away, is not waited for: what left it out by mistake is told so at once.
- * @returns what is wrong with a change, from the message of the missing value
+ * A value that a required variable has, and that the write takes away, is not waited for: a mistaken omission is reported at once.
+ * @returns the problem of a change, from the message of the missing value
  */
 function takenValues(present: Revision, variables: readonly PreparedVariable[]): (message: string) => string {
   const { profileVariables = [] } = (present.plain ?? present.posted).spec ?? {}

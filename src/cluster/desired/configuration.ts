@@ -17,15 +17,14 @@ import type { Prepared, PreparedVariable } from './prepared.ts'
 const deepest = 32
 
 /**
- * One text for all bodies that mean the same: keys in order, and without what is not set, which is empty text, an empty list or object,
- * and null.
+ * One text for all bodies that mean the same: keys in order, and without unset values: empty text, an empty list or object, and null.
  * @throws AppError BadRequest for a body that is nested too deeply
  */
 export function canonicalText(value: unknown): string {
   return JSON.stringify(settled(value) ?? {})
 }
 
-/** @returns undefined for what is not set */
+/** @returns undefined for an unset value */
 function settled(value: unknown, depth = 0): unknown {
   if (depth > deepest)
     throw new AppError(generalErrors.BadRequest, `the body is nested more than ${deepest} levels deep`)
@@ -43,7 +42,7 @@ function settled(value: unknown, depth = 0): unknown {
 /** Name of the pool of a cluster where none is given. */
 export const usualPoolName = 'control-plane-pool'
 
-/** What of this host decides about its node. */
+/** Facts of this host that decide about its node. */
 export interface HostFacts {
   readonly id: string
   readonly hostName: string
@@ -65,16 +64,16 @@ interface HostNic {
   readonly isDefault: boolean
 }
 
-/** What was posted, understood. */
+/** The posted configuration, parsed. */
 interface ReadConfiguration {
   readonly name: string
   readonly archiveUploadPath: string
   readonly variables: readonly GivenVariable[]
   readonly node: Omit<DesiredNode, 'endpoint' | 'virtualAddress'>
-  /** Address of the control plane as it was posted; empty: that of this host. */
+  /** Address of the control plane as it was posted; empty: this host's. */
   readonly endpoint: string
   readonly settings: DesiredSettings
-  /** What a pre-flight reports of it. */
+  /** Its findings for the pre-flight. */
   readonly problems: readonly PreflightProblem[]
 }
 
@@ -84,7 +83,7 @@ const hostPath = `${poolPath}.hosts[0]`
 const clusterPath = `${cloudPath}.clusterConfig`
 
 /**
- * Reads what was posted for one host. Pure.
+ * Reads the posted configuration of one host. Pure.
  * @throws AppError BadRequest that names the field; NeedsLinkedHosts
  */
 export function readConfiguration(
@@ -212,7 +211,7 @@ function nodeOf(
   }
 }
 
-// Set by the kubelet, which takes back what differs, and by kubeadm.
+// Set by the kubelet, which takes back changes, and by kubeadm.
 const ownLabels = new Set([
   ...['kubernetes.io/hostname', 'kubernetes.io/os', 'kubernetes.io/arch'],
   ...['beta.kubernetes.io/os', 'beta.kubernetes.io/arch', 'node-role.kubernetes.io/control-plane'],
@@ -244,7 +243,7 @@ function taintOf(
 type GivenHost = EdgeMachinePoolConfig['hosts'][number]
 type GivenNic = NonNullable<GivenHost['nic']>
 
-/** The address of this host for Kubernetes: that which is given, or that of the given interface or of the default route. */
+/** The address of this host for Kubernetes: the given one, or the one of the given interface or of the default route. */
 function addressOf(pool: EdgeMachinePoolConfig, facts: HostFacts, problems: PreflightProblem[]): string {
   const host = pool.hosts[0] ?? {}
   const error = (path: string, message: string) =>
@@ -287,7 +286,7 @@ function addressOf(pool: EdgeMachinePoolConfig, facts: HostFacts, problems: Pref
   return ''
 }
 
-/** What is given for an interface has to be as it is, but for its address, since nothing here would change it. */
+/** Given fields of an interface have to be as they are, but for its address, since nothing here would change them. */
 function requireAsIs(
   given: GivenNic,
   nic: HostNic,
@@ -322,7 +321,7 @@ function plainAddress(text: string): string {
   return isAddress(address) ? canonicalAddress(address) : address
 }
 
-/** The address that was posted for the control plane; empty stands for that of this host. */
+/** The posted address of the control plane; empty stands for this host's. */
 function endpointOf({
   host = '',
   type = '',
@@ -341,7 +340,7 @@ const linked = (field: string, advice = 'leave one pool with this host only') =>
     { details: { field } },
   )
 
-/** What was posted, with the values of sensitive variables masked. */
+/** The posted configuration, with the values of sensitive variables masked. */
 export function maskConfiguration(
   posted: ClusterConfiguration,
   variables: readonly PreparedVariable[],

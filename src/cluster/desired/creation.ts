@@ -90,9 +90,9 @@ export interface Examined {
 export type Examine = <T>(
   order: {
     readonly request: PrepareRequest
-    /** Findings of what was posted. */
+    /** Findings of the posted configuration. */
     readonly problems: readonly PreflightProblem[]
-    /** What runs on this host, for a change of it. */
+    /** The running cluster of this host, for a change of it. */
     readonly running?: DesiredState
   },
   signal: AbortSignal,
@@ -114,7 +114,7 @@ export function createExamine({ prepare, preflight }: ExamineOptions): Examine {
   }
 }
 
-/** A summary of errors, for a refusal. @param what cannot be done, for example `the cluster cannot be created` */
+/** A summary of errors, for a refusal. @param what the refused action, for example `the cluster cannot be created` */
 export function summaryOf(what: string, problems: readonly PreflightProblem[]): string {
   const errors = problems.filter(({ severity }) => severity === 'error')
   const [first] = errors
@@ -146,7 +146,7 @@ interface CreationOptions {
   readonly placeEndpoint: ClusterHost['placeEndpoint']
   readonly content: Pick<ContentAccess, 'pin' | 'unpin'>
   readonly events: Pick<EventLog, 'add'>
-  /** Writes what is stored beside the files of the cluster, from where it is adopted if the database is lost. */
+  /** Writes the stored copy beside the files of the cluster, from where it is adopted if the database is lost. */
   readonly writeCopy: (cluster: NewCluster, plain: ClusterConfiguration) => Promise<void>
   /** Removes the files of a cluster that was not accepted. */
   readonly removeFiles: (uid: string) => Promise<void>
@@ -163,7 +163,7 @@ export interface Creation {
    * @param key `Idempotency-Key`
    * @param by name of the caller's account
    * @param uid of the cluster, where the platform has made it
-   * @param platformNumber the number of what is wanted there
+   * @param platformNumber the number of the desired state there
    * @throws AppError ClusterExists, PreflightFailed, NeedsLinkedHosts, IdempotencyKeyReused, BadRequest, InsufficientStorage
    */
   create(posted: ClusterConfiguration, creator: Creator, signal: AbortSignal): Promise<Created>
@@ -171,7 +171,7 @@ export interface Creation {
   tryOut(posted: ClusterConfiguration, signal: AbortSignal): Promise<ClusterDryRun>
 }
 
-/** Who wants a cluster. */
+/** Requester of a cluster. */
 interface Creator {
   readonly by: string
   readonly key?: string | undefined

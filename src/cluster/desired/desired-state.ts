@@ -1,5 +1,5 @@
 /**
- * What a cluster shall be: made once from what was posted and from the definition, with all variables and macros resolved. Data
+ * Desired state of a cluster: made once from the posted configuration and the definition, with all variables and macros resolved. Data
  * only. It contains secrets, so it stays in the state folder.
  */
 export interface DesiredState {
@@ -44,7 +44,7 @@ export interface DesiredNode {
   readonly name: string
   /** Address at which the API server of this host listens. */
   readonly address: string
-  /** Address of the control plane: the virtual address or that of this host. */
+  /** Address of the control plane: the virtual address or the host's. */
   readonly endpoint: string
   /** Set where `endpoint` is an address that a unit of ours has to hold. */
   readonly virtualAddress?: { readonly address: string; readonly networkInterface: string }
@@ -61,7 +61,7 @@ export interface Taint {
   readonly effect: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute'
 }
 
-/** A pack with everything that is installed of it. */
+/** A pack with all its installed parts. */
 export interface DesiredPack {
   /** Unique in the cluster and stable over updates: `packIdOf`. */
   readonly id: string
@@ -70,7 +70,7 @@ export interface DesiredPack {
   readonly displayName: string
   readonly version: string
   readonly layer: string
-  /** Packs with the same order are independent; the next order begins when those before are available. Rises from 0 in steps of 1. */
+  /** Packs with the same order are independent; the next order starts when all before are available. Rises from 0 in steps of 1. */
   readonly order: number
   /** SHA-256, hex, over all that is applied: an equal digest means that nothing has to be applied. */
   readonly digest: string
@@ -95,7 +95,7 @@ export const packIdOf = (profileUid: string, name: string, displayName: string):
 /** A pack in a message, by its `id` without the uid: people know its name. */
 export const shownPack = (id: string): string => id.slice(id.indexOf('/') + 1)
 
-/** How the pods of a pack are evicted. */
+/** Eviction of the pods of a pack. */
 export interface DesiredDrain {
   /** Label selector of the pods; empty for all pods of its workloads. */
   readonly podSelector: string
@@ -131,7 +131,7 @@ export interface DesiredChart {
   readonly file: string
   /**
    * SHA-256 of the file, hex; of a chart that was packed from a folder, over the files of the folder. A pack that 0.1.0 or before prepared
-   * has none, nor that of its values.
+   * has none, nor one of its values.
    */
   readonly sum?: string
   /** YAML with the values, mode 0600, relative to the folder of the generation. */
@@ -139,16 +139,16 @@ export interface DesiredChart {
   readonly valuesSum?: string
 }
 
-/** What a deletion and the API need of the wanted cluster, also where its folder is damaged. */
+/** Summary of the desired cluster for a deletion and the API, also where its folder is damaged. */
 export interface ClusterSummary {
   readonly kubernetes: Pick<DesiredKubernetes, 'pack' | 'version'>
   readonly node: DesiredNode
   readonly definition: { readonly name: string; readonly version: string; readonly sha256: string }
   /**
-   * The revision that brought Kubernetes and its configuration, where that is not what the definition has: the packs of this one went back, and a
+   * The revision that brought Kubernetes and its configuration, where the definition has another: the packs of this one went back, and a
    * Kubernetes that is good does not.
    */
   readonly kubernetesOf?: number
-  /** Digests of what it needs of the content: pinned again where `pins.json` was lost. Absent in records of earlier versions. */
+  /** Digests of its content: pinned again where `pins.json` was lost. Absent in records of earlier versions. */
   readonly content?: readonly string[]
 }

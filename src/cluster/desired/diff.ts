@@ -30,14 +30,14 @@ export interface DiffSide {
   readonly given: readonly GivenVariable[]
 }
 
-/** The lines in which two texts differ, in their order: of a change first what was there. */
+/** The lines in which two texts differ, in their order: of a change first the old ones. */
 interface DiffLines {
   readonly lines: readonly LineChange[]
-  /** How many further ones there are. */
+  /** Number of further ones. */
   readonly leftOut: number
 }
 
-// More than a person reads.
+// More than anyone reads.
 const mostLines = 200
 const longestLine = 400
 // Of a comparison of each line with each: some milliseconds.
@@ -95,7 +95,7 @@ function between(was: readonly string[], is: readonly string[]): LineChange[] {
 
 type PackSide = Pick<DiffSide, 'desired' | 'profiles'>
 
-/** A pack of a definition; `wanted` is undefined where nothing of it is installed by this host. */
+/** A pack of a definition; `desired` is undefined where this host installs nothing of it. */
 interface PackView {
   readonly id: string
   readonly name: string
@@ -109,7 +109,7 @@ interface PackView {
 /** Masks sensitive values in a text. */
 type Hide = (text: string) => string
 
-/** Packs that differ: those of `after` in the order of their installation, then those that are removed, the last installed first. Pure. */
+/** Packs that differ: the packs of `after` in the order of their installation, then removed ones, the last installed first. Pure. */
 function diffPacks(before: PackSide, after: PackSide, hide: Hide): PackChange[] {
   const [were, are] = [viewsOf(before), viewsOf(after)]
   const present = [...are.values()].flatMap((view) => {
@@ -120,7 +120,7 @@ function diffPacks(before: PackSide, after: PackSide, hide: Hide): PackChange[] 
   return [...present, ...gone.map((view) => wholly('removed', view))]
 }
 
-/** The installed packs in their order, then those of which nothing is installed. */
+/** The installed packs in their order, then packs without installed parts. */
 function viewsOf({ desired: desired, profiles }: PackSide): ReadonlyMap<string, PackView> {
   const shown = new Map(
     profiles.flatMap(({ profileUid, packs }) =>
@@ -239,7 +239,7 @@ interface Pair<Item> {
   readonly after: Item | undefined
 }
 
-/** Items with the same key; those of `after` first. Of several with one key each has its place among them. */
+/** Items with the same key; items of `after` first. Of several with one key each has its place among them. */
 function pairs<Item>(
   before: readonly Item[],
   after: readonly Item[],
@@ -275,7 +275,7 @@ interface VariableValue {
   readonly value: string
 }
 
-/** Variables whose values differ, in the order of their declarations; then those that are no longer declared. Pure. */
+/** Variables whose values differ, in the order of their declarations; then undeclared ones. Pure. */
 function diffVariables(before: VariableSide, after: VariableSide): VariableChange[] {
   const [were, are] = [valuesByProfile(before), valuesByProfile(after)]
   const present = [...are].flatMap(([key, each]): VariableChange[] => {
@@ -311,13 +311,13 @@ function valuesByProfile({ profiles, given }: VariableSide): ReadonlyMap<string,
   )
 }
 
-/** As `valueOf` of the rules, from what the API shows of a definition. */
+/** As `valueOf` of the rules, from the API's form of a definition. */
 function valueIn({ defaultValue, options = [], immutable }: Variable, given: string | undefined): string {
   if (given !== undefined && !(given === '' && immutable === true)) return given
   return defaultValue ?? options.find((option) => option.default === true)?.value ?? ''
 }
 
-/** What is done for a change, in the order in which it is done, and what restarts. Pure. */
+/** Effects of a change, in their order, with restarts. Pure. */
 function effectsOf({
   kubernetes,
   node,
@@ -392,8 +392,8 @@ const count = (items: readonly unknown[], noun: string) =>
   `${items.length === 0 ? 'no' : items.length} ${noun}${items.length === 1 ? '' : 's'}`
 
 /**
- * How the cluster would change. Pure. It contains no value of a sensitive variable; a change of the default of one is not seen, but the
- * packs that use it are.
+ * Changes of the cluster. Pure. It contains no value of a sensitive variable; a change of the default of one is not seen, but the packs
+ * that use it are.
  * @param hide masks the sensitive values of both in the values of packs, before these are compared line by line; names are for `maskDiff`
  */
 export function diffClusters(before: DiffSide, after: DiffSide, hide: Hide = (text) => text): ClusterDiff {

@@ -17,7 +17,7 @@ import { noCluster } from '../api/reading.ts'
 import { documentOf, etagOf, scheduleOf, shownRevision } from './revision-document.ts'
 import type { Revision, RevisionStore } from './revisions.ts'
 
-/** A configuration as it is stored: without what the host itself says of it, and without a time for its beginning. */
+/** A configuration as it is stored: without fields of the host itself, and without a start time. */
 function storedForm({ metadata = {}, spec = {} }: ClusterConfiguration): ClusterConfiguration {
   const { name, labels, tags } = metadata
   const { archiveUploadPath, profileVariables, cloudConfig } = spec
@@ -32,7 +32,7 @@ type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> }
 const defined = <T extends object>(value: T): Defined<T> =>
   Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Defined<T>
 
-/** What is stored, with sensitive values masked and in plain text; the plain text is undefined where it cannot be read any more. */
+/** The stored configuration, masked and in plain text; the plain text is undefined where it cannot be read any more. */
 export interface Stored {
   readonly posted: ClusterConfiguration
   readonly plain: ClusterConfiguration | undefined
@@ -93,8 +93,8 @@ const cloudPath = 'spec.cloudConfig.spec'
 const poolPath = `${cloudPath}.machinePoolConfig[0]`
 
 /**
- * Refuses what a cluster has for its whole life. Empty fields of the node mean: as it is.
- * @param shown what GET gives, with the fields that the host itself sets
+ * Refuses changes of lifelong fields. Empty fields of the node mean: as it is.
+ * @param shown the document of GET, with the fields that the host itself sets
  * @throws AppError CannotChange that names the field
  */
 function refuseFixed(
@@ -140,8 +140,8 @@ const refuse = (field: string, reason: string) =>
   new AppError(clusterErrors.CannotChange, `${field} cannot be changed: it ${reason}`, { details: { field } })
 
 /**
- * What of another definition, or of other values of its packs, a cluster cannot take; pure.
- * @param hasCopy whether a copy of the wanted version of Kubernetes is kept, and may be restored
+ * Parts of another definition, or of other values of its packs, that a cluster cannot take; pure.
+ * @param hasCopy whether a copy of the desired version of Kubernetes is kept, and may be restored
  */
 export function judgeFixed(
   next: DesiredState,
@@ -156,7 +156,7 @@ export function judgeFixed(
     code: PreflightProblem['code'] = 'CannotChange',
   ) => found.push({ code, severity: 'error', message, pack, path })
   const { pack } = next.kubernetes
-  // What could not be prepared has problems of its own.
+  // A pack that could not be prepared has problems of its own.
   if (pack !== '' && pack !== present.kubernetes.pack)
     add(
       `the cluster is made by the pack ${present.kubernetes.pack}, not by ${pack}; take a definition with it`,
@@ -184,10 +184,10 @@ const field = 'spec.scheduleAt'
 const form = /^\d{4}-\d\d-\d\d[Tt ](?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/
 
 /**
- * When a revision is to be begun.
+ * Start time of a revision.
  * @param known the time that GET gives for a revision that waits: it may have come meanwhile
  * @returns milliseconds since 1970; null: at once
- * @throws AppError BadRequest for what is no time of the future
+ * @throws AppError BadRequest where it is no time of the future
  */
 function parseSchedule(text: string, now: number, known: number | null): number | null {
   if (text === '') return null
@@ -209,7 +209,7 @@ function isDay(day: string): boolean {
 
 /** A write of the configuration. */
 export interface Write {
-  /** Makes the wanted configuration of what GET gives. @throws AppError BadRequest */
+  /** Makes the desired configuration from the document of GET. @throws AppError BadRequest */
   readonly edit: (shown: ClusterConfiguration, revision: Revision) => Promise<ClusterConfiguration>
   /** Name of the cluster that is meant; undefined: the one of this host. */
   readonly name?: string
@@ -217,16 +217,16 @@ export interface Write {
   readonly ifMatch: string | undefined
   /** Account of the caller. */
   readonly by: string
-  /** The number of what is wanted on the platform, where the platform wants it. */
+  /** The number of the desired state on the platform, where it ordered this. */
   readonly platformNumber?: number
   /** Called when the turn of the write has come, before anything is read. */
   readonly onTurn?: () => void
 }
 
-/** What a write or a rollback wants, before it is prepared and checked. */
+/** Request of a write or a rollback, before it is prepared and checked. */
 export interface Draft {
   readonly record: ClusterRecord
-  /** What GET shows now. */
+  /** The document of GET now. */
   readonly shown: Revision
   readonly origin: 'update' | 'rollback'
   /** The whole configuration in plain text; undefined where nothing changes. */
@@ -234,7 +234,7 @@ export interface Draft {
   readonly scheduleAt: number | null
   /** The revision whose copy of the definition is used; undefined: the definition is in a slot. */
   readonly copyOf: Revision | undefined
-  /** Whether an older Kubernetes is wanted of which a copy is kept, and what was written since may be lost. */
+  /** Whether an older Kubernetes with a kept copy is desired, and later writes may be lost. */
   readonly hasCopy: boolean
 }
 
@@ -273,7 +273,7 @@ export async function draftOf(options: DraftOptions, write: Write): Promise<Draf
   const scheduleAt = parseSchedule(edited.spec?.scheduleAt ?? '', options.clock.now(), shown.scheduleAt)
   const desired = storedForm({ ...edited, metadata: { ...edited.metadata, name } })
   const isKept = scheduleAt === scheduleOf(shown)
-  // Before masks are replaced: what is masked may not be readable any more.
+  // Before masks are replaced: masked values may not be readable any more.
   const isSame = (next: ClusterConfiguration, present: ClusterConfiguration | undefined) =>
     isKept && present !== undefined && canonicalText(next) === canonicalText(storedForm(present))
   const plain = isSame(desired, shown.posted) ? undefined : storedForm(unmask(desired, shown))

@@ -33,8 +33,8 @@ export function carryValues(
 }
 
 /**
- * Values with some of them replaced or added. A value without a profile is that of the only one with its name, whatever the profile;
- * where several profiles have the name, it is added, and the check of the configuration says that it needs a profile. Pure.
+ * Values with some of them replaced or added. A value without a profile is for the only one with its name, whatever the profile; where
+ * several profiles have the name, it is added, and the check of the configuration says that it needs a profile. Pure.
  */
 export function setValues(present: readonly Given[], more: readonly Given[]): readonly Given[] {
   return more.reduce<readonly Given[]>((values, { name = '', profileUid = '', value = '' }) => {
@@ -69,7 +69,7 @@ export const withSettings =
     }
   }
 
-/** Takes another definition, or the present one, with the values that were given before, and those of the request. */
+/** Takes another definition, or the present one, with the values that were given before, and the request's. */
 export const withDefinition =
   (definitions: Pick<Definitions, 'archiveOf'>) =>
   ({ metadata, spec = {} }: ClusterProfileConfiguration): Edit =>

@@ -13,22 +13,22 @@ export interface FileSyncOptions {
   readonly store: Pick<ClusterStore, 'current'>
   readonly revisions: RevisionStore
   readonly content: Pick<ContentAccess, 'renewPins'>
-  /** Writes what is stored of the active revision beside the files of the cluster, unless it is there. */
+  /** Writes the stored copy of the active revision beside the files of the cluster, unless it is there. */
   readonly followCopy: (record: ClusterRecord) => Promise<void>
   /** Generations to which a copy of Kubernetes can go back. */
   readonly copies: () => Promise<readonly number[]>
-  /** Whether the database is known to have every row: otherwise nothing is let go. */
+  /** Whether the database is known to have every row: otherwise nothing is released. */
   readonly isComplete: () => boolean
   readonly inTurn: Lock
   readonly log: Logger
 }
 
 /**
- * Keeps what belongs to a cluster as its revisions say: the pins of its content, as after a loss of `pins.json`; the copy of what is stored
- * of the active revision; the folders of revisions. Lets go what a killed daemon kept for a cluster which was not accepted.
+ * Syncs the files of a cluster with its revisions: the pins of its content, as after a loss of `pins.json`; the stored copy of the active
+ * revision; the folders of revisions. Removes leftovers of a killed daemon for a cluster which was not accepted.
  */
 export interface FileSync {
-  /** Never fails: what cannot be done now is done by the next run. */
+  /** Never fails: a failed part is done by the next run. */
   run(): Promise<void>
 }
 
@@ -56,7 +56,7 @@ export function createFileSync(options: FileSyncOptions): FileSync {
       await rm(join(folder, String(generation)), { recursive: true, force: true })
       revisions.remove(generation)
     }
-    // Those that no row names.
+    // Folders that no row names.
     await clearLeftovers({
       folder,
       completeUntil: isComplete() ? Infinity : -Infinity,
@@ -74,13 +74,13 @@ export function createFileSync(options: FileSyncOptions): FileSync {
     run: () =>
       inTurn(async () => {
         const record = store.current()
-        // The end of a deletion lets go all of it.
+        // The end of a deletion releases all of it.
         if (record && isDeleting(record)) return
         if (record) {
           await attempt(() => followCopy(record))
           await attempt(() => retain(record))
         }
-        // A cluster of an early version has not noted what it needs.
+        // A cluster of an early version has not noted its content.
         if (record && !record.summary.content) return
         // The content of a cluster that the database lost stays pinned.
         if (!isComplete()) return

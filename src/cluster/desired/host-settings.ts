@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { refusedField } from '../../errors/refused-field.ts'
 import type { DesiredSettings } from './desired-state.ts'
 
-/** How many texts and numbers, each with its length before it, follow the name of the algorithm in the data of a public key (RFC 4253, 4.2, and 6.6). */
+/** Number of texts and numbers, each after its length, that follow the name of the algorithm in a public key (RFC 4253, 4.2, and 6.6). */
 const algorithms: Readonly<Record<string, number>> = {
   // RFC 8709
   'ssh-ed25519': 1,
@@ -16,7 +16,7 @@ const algorithms: Readonly<Record<string, number>> = {
   'sk-ecdsa-sha2-nistp256@openssh.com': 3,
 }
 
-// What sshd takes at least, RequiredRSASize of sshd_config(5).
+// Minimum of sshd, RequiredRSASize of sshd_config(5).
 const leastRsaBits = 1024
 
 /**
@@ -115,6 +115,6 @@ function problemOfServer(text: string): string | undefined {
   if (isIP(text) !== 0 && !text.includes('%')) return undefined
   const isName =
     text.length <= 253 && text.split('.').every((label) => /^[a-z\d]([a-z\d-]{0,61}[a-z\d])?$/i.test(label))
-  // What consists of numbers only would be an address.
+  // A name of numbers only would be an address.
   return isName && !/^[\d.]+$/.test(text) ? undefined : 'is neither the name of a host nor an address'
 }

@@ -4,9 +4,9 @@ import { canonicalText } from './configuration.ts'
 import { isRecord } from '../../base/json.ts'
 import { findVariable } from './draft.ts'
 
-// More than a configuration needs: each operation may look at the whole document.
+// More than a configuration needs: each operation may read the whole document.
 const mostOperations = 1_000
-// All that is copied together. Copies of copies grow as powers of two, and each is looked at once.
+// Sum of all copies. Copies of copies grow as powers of two, and each is read once.
 const mostCharacters = 2 ** 20
 
 interface Place {
@@ -24,7 +24,7 @@ export function applyJsonPatch(document: unknown, operations: unknown, field = '
   if (!Array.isArray(operations)) throw refusedField(field || 'body', 'must be an array of operations')
   if (operations.length > mostOperations)
     throw refusedField(field || 'body', `must have at most ${mostOperations} operations`)
-  // Refuses what is nested too deeply.
+  // Refuses too deep nesting.
   canonicalText(operations)
   const root = { '': structuredClone(document) }
   const room = { characters: mostCharacters }
@@ -79,7 +79,7 @@ function applyOne(root: object, operation: unknown, field: string, room: { chara
   }
 }
 
-/** The tokens of a JSON Pointer (RFC 6901), after that of the root. */
+/** The tokens of a JSON Pointer (RFC 6901), after the root's. */
 function pointerOf(path: unknown, field: string): readonly string[] {
   if (typeof path !== 'string') throw refusedField(field, path === undefined ? 'is missing' : 'must be text')
   if ((path !== '' && !path.startsWith('/')) || /~(?![01])/.test(path))
@@ -143,14 +143,14 @@ const isIndex = (token: string) => /^(?:0|[1-9]\d*)$/.test(token)
  * @throws AppError BadRequest for a patch that is nested too deeply
  */
 export function applyMergePatch(document: unknown, patch: unknown): unknown {
-  // Refuses what is nested too deeply.
+  // Refuses too deep nesting.
   canonicalText(patch)
   return merge(document, patch)
 }
 
 /**
  * Merges a part of a ClusterConfiguration into one: as a merge patch, but that the entries of the lists that have names (variables, pools,
- * hosts) are merged by them. An entry that is not there yet is added, and those that are not named stay; other lists are replaced.
+ * hosts) are merged by them. An entry that is not there yet is added, and unnamed ones stay; other lists are replaced.
  * @returns another document
  * @throws AppError BadRequest for a part that is nested too deeply
  */
@@ -161,7 +161,7 @@ export function applyConfigurationPart(document: unknown, part: unknown): unknow
 
 type Entry = Readonly<Record<string, unknown>>
 
-/** Lists whose entries have names, by the path of their members: what an entry of a part means of those that are there. */
+/** Lists whose entries have names, by the path of their members: the existing entry that an entry of a part means. */
 interface NamedLists {
   readonly [member: string]: NamedLists | FindEntry
 }

@@ -1,9 +1,9 @@
 /**
- * Every code that a pre-flight check can report: its meaning, and what to do. docs/preflight-checks.md is made from this table;
- * codes are stable, texts may improve. The severity is that of most findings; `PreflightProblem` has that of each.
+ * Every code that a pre-flight check can report: its meaning, and what to do. docs/preflight-checks.md is made from this table; codes are
+ * stable, texts may improve. The severity is the usual one; `PreflightProblem` has the actual one.
  */
 export const preflightCodes = {
-  // What was posted
+  // The posted configuration
   AddressInvalid: {
     severity: 'error',
     meaning: 'The address or the interface that was given for this host does not belong to this host.',
@@ -14,7 +14,7 @@ export const preflightCodes = {
     severity: 'error',
     meaning:
       'A cluster that runs cannot take this: another Kubernetes pack or network pack, other networks of pods and services, or another folder of etcd.',
-    action: 'Build the definition with what the cluster has, or create another cluster.',
+    action: 'Build the definition with the settings of the cluster, or create another cluster.',
   },
   SettingNotApplied: {
     severity: 'warning',
@@ -33,7 +33,7 @@ export const preflightCodes = {
     meaning:
       'Kubernetes cannot go from the version that runs to this one: it is older, or more than one minor version newer.',
     action:
-      'Take a definition with the next minor version, and update again when it runs. To an older one leads only POST /v1/edge-mgmt/cluster/rollback on a host that is managed there, while a copy of it is kept.',
+      'Take a definition with the next minor version, and update again when it runs. Only POST /v1/edge-mgmt/cluster/rollback leads to an older one, on a host that is managed there, while a copy of it is kept.',
   },
   // The engine
   ContainerRuntimeOutdated: {
@@ -63,7 +63,7 @@ export const preflightCodes = {
   KubernetesConfigInvalid: {
     severity: 'error',
     meaning: 'cluster.config of the Kubernetes pack is no YAML, or kubeadm of that version refuses it.',
-    action: 'Correct the values of the pack; the message is that of kubeadm.',
+    action: 'Correct the values of the pack; the message comes from kubeadm.',
   },
   KubernetesVersionUnsupported: {
     severity: 'error',
@@ -196,7 +196,7 @@ export const preflightCodes = {
   },
   PackDrainInvalid: {
     severity: 'error',
-    meaning: 'What a pack says of the eviction of its pods is not understood.',
+    meaning: 'The eviction settings of a pack are not understood.',
     action: 'Set pack.drainPods to auto, true or false, and pack.podSelector to a label selector.',
   },
   PackPriorityInvalid: {
@@ -370,10 +370,10 @@ export interface PreflightProblem {
   readonly code: PreflightCodeName
   /** `error`: the cluster cannot be created. */
   readonly severity: 'error' | 'warning'
-  /** What is wrong and what to do. */
+  /** The problem, and what to do. */
   readonly message: string
-  /** `id` of the pack that it concerns. */
+  /** `id` of its pack. */
   readonly pack?: string
-  /** JSON path in what was posted, for example `spec.cloudConfig.spec.machinePoolConfig[0].hosts`. */
+  /** JSON path in the posted configuration, for example `spec.cloudConfig.spec.machinePoolConfig[0].hosts`. */
   readonly path?: string
 }

@@ -9,7 +9,7 @@ import type { ClusterHost } from '../host/cluster-host.ts'
 import { type DesiredState, shownPack } from './desired-state.ts'
 import type { ContentAccess } from '../../content/store/find.ts'
 
-/** What a cluster needs of the content. */
+/** Content that a cluster needs. */
 interface ContentNeeds {
   readonly packs: readonly PackImages[]
   /** Images of Kubernetes itself: `Engine.images`. */
@@ -17,7 +17,7 @@ interface ContentNeeds {
 }
 
 interface ContentFound {
-  /** Images that are missing, damaged, or not for the architecture of this host, each with the pack that wants it. */
+  /** Images that are missing, damaged, or not for the architecture of this host, each with the pack that needs it. */
   readonly problems: readonly PreflightProblem[]
   /** Digests of the images that were found, for `content.pin`. */
   readonly digests: readonly string[]
@@ -46,8 +46,8 @@ export interface Preflight {
 /** Makes all checks at once, and reports everything that they find; the reports may contain sensitive values, the log does not. */
 export function createPreflight({ engine, host, content, log }: CollectOptions) {
   /**
-   * @param posted findings of what was posted
-   * @param running what runs on this host, for a change of it
+   * @param posted findings of the posted configuration
+   * @param running the running cluster of this host, for a change of it
    */
   return async function collect(
     { desired, variables, derived, problems: prepared, images, chartDigests }: Prepared,
@@ -93,7 +93,7 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
         return []
       }),
     ])
-    // Why its programs cannot say is among the findings of the engine then.
+    // The failure of its programs is among the findings of the engine then.
     const ofImages = ofEngine.some(isError) ? [] : ofImageList
     let digests: readonly string[] = []
     const ofContent = await check('the content', async () => {
@@ -101,7 +101,7 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
       digests = [...found.digests, ...chartDigests, ...(await engine.contentOf(desired))]
       return found.problems
     })
-    // What is not wholly prepared makes these checks fail for a reason that is reported already.
+    // An incomplete preparation makes these checks fail for a reason that is reported already.
     const checked = [...(await ofHost), ...ofEngine, ...ofImages, ...ofContent].filter(
       ({ code }) => isWhole || code !== 'CheckFailed',
     )
@@ -125,7 +125,7 @@ interface ContentPreflightOptions {
 
 /** Looks in the content for the images that a cluster needs; each image once. */
 export function createContentPreflight({ content, architecture }: ContentPreflightOptions): ContentPreflight {
-  /** What is wrong with an image; undefined if a container can be started from it. */
+  /** Problem of an image; undefined if a container can be started from it. */
   async function judge(image: string, digests: Set<string>) {
     const found = await content.find(image, 'image')
     if (!found)

@@ -28,7 +28,7 @@ export interface PrepareOptions {
   readonly content: Pick<ContentAccess, 'findChart'>
   /** Path of helm; undefined if neither the content nor this host has it, which is a problem where a pack needs it. */
   readonly helm: () => Promise<string | undefined>
-  /** Limits of the archive, and what the preparation may cost: as for the examination of a definition. */
+  /** Limits of the archive, and of the preparation: as for the examination of a definition. */
   readonly limits: Partial<ArchiveLimits>
   readonly check: DefinitionSettings['check']
   /** Space that stays free on the disk. */
@@ -46,7 +46,7 @@ const maxOutputBytes = 33_554_432
 // As for the examination of the same texts.
 const semiSpaceMiB = 4
 
-/** Opens the preparation of clusters, and removes what a killed daemon left of one. */
+/** Opens the preparation of clusters, and removes leftovers of a killed daemon. */
 export async function createPrepare(options: PrepareOptions): Promise<Prepare> {
   const { folder, definitions, content, limits, reserveBytes, runner, program, stopping, log } = options
   const staging = await openStaging(join(folder, 'staging'))
@@ -123,7 +123,7 @@ export async function createPrepare(options: PrepareOptions): Promise<Prepare> {
         async keep() {
           await syncTree(staged.folder)
           await mkdir(dirname(target), { recursive: true, mode: 0o700 })
-          // What a daemon left that was killed between this and the acceptance.
+          // Leftover of a daemon that was killed between this and the acceptance.
           await rm(target, { recursive: true, force: true })
           await rename(staged.folder, target)
           await syncFolder(dirname(target))
@@ -143,7 +143,7 @@ export async function createPrepare(options: PrepareOptions): Promise<Prepare> {
   }
 }
 
-/** For `catch`: a full disk is told with the folder that is on it. */
+/** For `catch`: a full disk is reported with the folder on it. */
 const namePlace = (folder: string) => (error: unknown) => {
   if (!(error instanceof AppError) || error.kind !== generalErrors.StorageFull) throw error
   const { message, details, cause } = error

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { ClusterRecord } from '../cluster-store.ts'
 import type { Revision } from './revisions.ts'
 
-/** What a cluster is prepared from. */
+/** Input of the preparation of a cluster. */
 export interface PrepareRequest {
   /** Handle of a definition in a slot: `spec.archiveUploadPath`. */
   readonly archiveUploadPath: string
@@ -21,7 +21,7 @@ export interface PrepareRequest {
   readonly generation: number
   readonly node: DesiredNode
   readonly settings: DesiredSettings
-  /** Kubernetes as it stays, where that is not what the definition has. */
+  /** The Kubernetes that stays, where the definition has another. */
   readonly kubernetes?: DesiredKubernetes
 }
 
@@ -29,7 +29,7 @@ export interface PrepareRequest {
 interface PrepareSource {
   /** The archive. */
   readonly file: string
-  /** The file with what the API shows of it: `ClusterProfileDetail[]`. */
+  /** The file with the API's form of it: `ClusterProfileDetail[]`. */
   readonly details: string
   readonly definition: PreparedDefinition
 }
@@ -58,18 +58,18 @@ export interface Prepared {
   readonly desired: DesiredState
   /** Errors and warnings of variables, values, manifests and charts. */
   readonly problems: readonly PreflightProblem[]
-  /** What the API shows of the definition, without values of this cluster; defaults of sensitive variables are masked. Also in `details.json`. */
+  /** The API's form of the definition, without values of this cluster; sensitive defaults are masked. Also in `details.json`. */
   readonly profiles: readonly ClusterProfileDetail[]
   /** All declared variables. */
   readonly variables: readonly PreparedVariable[]
-  /** What macros have made of sensitive values, as upper case of them; to be masked as these are. */
+  /** Results of macros on sensitive values, as upper case of them; to be masked as these are. */
   readonly derived: readonly string[]
-  /** Images of all packs but those of the layer `os`: the listed ones, and those of rendered manifests and charts. */
+  /** Images of all packs but the layer `os`: listed ones, and images in rendered manifests and charts. */
   readonly images: readonly PackImages[]
   /** Digests of the charts that were taken from the content, for `content.pin`. */
   readonly chartDigests: readonly string[]
   readonly definition: PreparedDefinition
-  /** Moves the files to `wanted.folder`, in one step and synced to the disk. To be called once. */
+  /** Moves the files to `desired.folder`, in one step and synced to the disk. To be called once. */
   keep(): Promise<void>
   /** Removes the files; nothing happens after `keep`. */
   discard(): Promise<void>
@@ -98,13 +98,13 @@ export interface Prepare {
 export const preparedFiles = {
   /** The archive of the definition. */
   definition: 'definition.spc',
-  /** `Wanted` */
+  /** `DesiredState` */
   desired: 'wanted.json',
   /** `ClusterProfileDetail[]` */
   details: 'details.json',
 } as const
 
-/** Reads what is wanted from the folder of the cluster. @throws Error with a reason for operators */
+/** Reads the desired state from the folder of the cluster. @throws Error with a reason for operators */
 export async function readDesired(
   record: Pick<ClusterRecord, 'uid' | 'name' | 'generation' | 'folder' | 'summary' | 'deleteRequestedAt'>,
 ): Promise<DesiredState> {
@@ -129,7 +129,7 @@ export async function readDesired(
   }
 }
 
-/** Reads what a revision of the cluster wants. @throws Error with a reason for operators */
+/** Reads the desired state of a revision. @throws Error with a reason for operators */
 export const readDesiredOf = (
   { uid, name }: Pick<ClusterRecord, 'uid' | 'name'>,
   { generation, folder, summary }: Pick<Revision, 'generation' | 'folder' | 'summary'>,

@@ -6,11 +6,11 @@ import type { ClusterRecord } from '../cluster-store.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 import type { Revision, RevisionStore } from './revisions.ts'
 
-/** When a revision will be begun; null where its time has come, or it has none. */
+/** Start time of a revision; null where it has come, or there is none. */
 export const scheduleOf = ({ outcome, scheduleAt }: Pick<Revision, 'outcome' | 'scheduleAt'>) =>
   outcome === 'waiting' || outcome === 'held' ? scheduleAt : null
 
-/** A revision as GET gives it: the configuration with masked values, and what the host itself says of it. */
+/** A revision as GET gives it: the configuration with masked values, and the fields of the host itself. */
 export function documentOf(
   { uid, name, createdAt }: Pick<ClusterRecord, 'uid' | 'name' | 'createdAt'>,
   revision: Pick<Revision, 'posted' | 'at' | 'outcome' | 'scheduleAt'>,
@@ -31,7 +31,7 @@ export function documentOf(
   }
 }
 
-/** What the audit trail compares of a revision; a sensitive value is compared by what it is, where that can still be read. */
+/** Configuration of a revision for the audit trail; sensitive values are compared in plain text, where that can still be read. */
 export function comparedConfiguration(
   { name, deleteRequestedAt }: Pick<ClusterRecord, 'name' | 'deleteRequestedAt'>,
   { posted, plain, summary, scheduleAt }: Revision,
@@ -57,7 +57,7 @@ export function comparedConfiguration(
   }
 }
 
-/** The ETag of a document that GET gives. */
+/** The ETag of a document of GET. */
 export const etagOf = (document: ClusterConfiguration): string =>
   `"${hash('sha256', JSON.stringify(document)).slice(0, 32)}"`
 

@@ -6,7 +6,7 @@ import type { Origin, Outcome } from './schemas.ts'
 import type { ClusterSummary } from './desired-state.ts'
 import type { Database } from '../../store/database.ts'
 
-/** Encrypts what a database may hold of a cluster's secrets, with keys that only this host has. */
+/** Encrypts secrets of a cluster for the database, with keys that only this host has. */
 export interface Sealed extends Seal {
   /** A mark of a text, equal for equal texts, from which the text cannot be guessed without the key. */
   mark(text: string): Buffer
@@ -20,16 +20,16 @@ export function createSealed(secrets: Secrets): Sealed {
   }
 }
 
-/** What was accepted for the cluster, once for each write that changes something. */
+/** An accepted state of the cluster, one for each write that changes something. */
 export interface Revision {
-  /** Its number; `Wanted.generation`. */
+  /** Its number; `DesiredState.generation`. */
   readonly generation: number
-  /** When it was accepted; milliseconds since 1970, as are all times. */
+  /** Time of acceptance; milliseconds since 1970, as are all times. */
   readonly at: number
   /** The account that wrote it; empty for a way back. */
   readonly by: string
   readonly origin: Origin
-  /** `Wanted.folder` */
+  /** `DesiredState.folder` */
   readonly folder: string
   readonly summary: ClusterSummary
   /** The whole configuration, with sensitive values masked. */
@@ -38,16 +38,16 @@ export interface Revision {
   readonly plain: ClusterConfiguration | undefined
   /** Values of sensitive variables, in plain text; empty where the secret of the state folder was replaced since. */
   readonly sensitive: readonly string[]
-  /** `Sealed.mark` of what was posted. */
+  /** `Sealed.mark` of the posted configuration. */
   readonly mark: Uint8Array
   readonly outcome: Outcome
   /** Why it is held or has failed; empty otherwise. */
   readonly reason: string
-  /** Not to be begun before; null: at once. */
+  /** Earliest start; null: at once. */
   readonly scheduleAt: number | null
-  /** When it was good or has failed; null before. */
+  /** Time of its success or failure; null before. */
   readonly endedAt: number | null
-  /** Its number on the platform, where that wanted it; null for one that was wanted here. */
+  /** Its number on the platform, where that ordered it; null for one requested here. */
   readonly platformNumber: number | null
 }
 
@@ -64,7 +64,7 @@ export interface RevisionStore {
   find(generation: number): Revision | undefined
   /** The one with the highest number. */
   newest(): Revision | undefined
-  /** The one with the highest number that was wanted, and not made by the host to go back. */
+  /** The requested one with the highest number, not made by the host to go back. */
   newestDesired(): Revision | undefined
   /** The one that waits or is held. */
   pending(): Revision | undefined
@@ -92,7 +92,7 @@ interface Row {
   readonly platform_number: number | null
 }
 
-/** What of a revision is sealed. */
+/** Sealed part of a revision. */
 interface SecretsOfRevision {
   readonly plain?: ClusterConfiguration
   readonly sensitive: readonly string[]

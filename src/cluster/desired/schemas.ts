@@ -27,7 +27,7 @@ const KubernetesChange = Type.Object({
 const NodeChange = Type.Object({
   fields: Type.Array(
     Type.Enum(['name', 'address', 'endpoint', 'virtualAddress', 'poolName', 'labels', 'taints']),
-    { description: 'What differs.' },
+    { description: 'Differing parts.' },
   ),
 })
 
@@ -48,7 +48,7 @@ export type ChartChange = Static<typeof ChartChange>
 const LineChange = Type.Object({
   change: Type.Enum(['added', 'removed']),
   line: Type.Integer({
-    description: 'Its number: of a removed one as the values are, of an added one as they will be.',
+    description: 'Its number: of a removed one in the present values, of an added one in the new ones.',
   }),
   text: text('Sensitive values are masked, and long lines are cut.'),
 })
@@ -66,16 +66,16 @@ export const PackChange = Type.Object(
     toVersion: to,
     fields: Type.Array(Type.Enum(packFields), {
       description:
-        'What differs. values: its values, or a variable in them. order: when it is installed. content: what is installed, where the pack was prepared by an earlier version of edgehostd, so that no more is known.',
+        'Differing parts. values: its values, or a variable in them. order: its place in the installation. content: the installed parts, where the pack was prepared by an earlier version of edgehostd, so that no more is known.',
     }),
     values: Type.Optional(
       Type.Array(LineChange, {
         description:
-          'The lines in which its values differ, with their macros: variables shows what these have. At most 200; absent if the values are the same.',
+          'The lines in which its values differ, with their macros: variables shows the values of these. At most 200; absent if the values are the same.',
       }),
     ),
     valuesLeftOut: Type.Optional(
-      Type.Integer({ description: 'How many further lines differ; absent for none.' }),
+      Type.Integer({ description: 'Number of further lines that differ; absent for none.' }),
     ),
     manifests: Type.Array(NamedChange),
     charts: Type.Array(ChartChange),
@@ -108,9 +108,9 @@ const ListChange = Type.Object({ from: list('As they are.'), to: list('As they w
 
 const Effect = Type.Object({
   target: Type.Enum(['host', 'node', 'kubernetes', 'pack']),
-  pack: maybe('The pack that it concerns: profile uid and name.'),
-  restarts: list('What is restarted; empty if it is applied without a restart.'),
-  message: text('What happens.'),
+  pack: maybe('Its pack: profile uid and name.'),
+  restarts: list('Restarts; empty if it is applied without any.'),
+  message: text('The effect.'),
 })
 export type Effect = Static<typeof Effect>
 
@@ -122,22 +122,22 @@ export const ClusterDiff = Type.Object(
     node: Type.Optional(NodeChange),
     packs: Type.Array(PackChange, {
       description:
-        'Packs that differ: the wanted ones in the order of their installation, then removed ones.',
+        'Packs that differ: the desired ones in the order of their installation, then removed ones.',
     }),
     variables: Type.Array(VariableChange, { description: 'Variables whose values differ.' }),
     settings: Type.Object({
       ntpServers: Type.Optional(ListChange),
       sshKeys: Type.Optional(ListChange),
     }),
-    effects: Type.Array(Effect, { description: 'What is done for it, and what is restarted.' }),
+    effects: Type.Array(Effect, { description: 'Its effects, and the restarts.' }),
   },
-  { title: 'ClusterDiff', description: 'How a cluster would change.' },
+  { title: 'ClusterDiff', description: 'Changes of a cluster.' },
 )
 export type ClusterDiff = Static<typeof ClusterDiff>
 
-/** How a revision got on. */
+/** Outcomes of a revision. */
 const outcomes = [
-  // Accepted; it is begun when nothing else is under way, or at its time.
+  // Accepted; it is started when nothing else is under way, or at its time.
   'waiting',
   // Accepted, but required variables have no value.
   'held',
@@ -166,14 +166,14 @@ export const ClusterProfileConfiguration = Type.Object(
     spec: Type.Optional(
       Type.Object({
         archiveUploadPath: maybe(
-          'The definition: archiveUploadPath of GET /v1/edge-mgmt/clusters/archive/{update,overridden}/details or of its upload; that of GET /v1/edge-mgmt/cluster keeps the definition.',
+          'The definition: archiveUploadPath of GET /v1/edge-mgmt/clusters/archive/{update,overridden}/details or of its upload; the value of GET /v1/edge-mgmt/cluster keeps the definition.',
         ),
         profileVariables: Type.Optional({
           ...ProfileVariables,
           description: 'Values that are other or new; all others stay. An empty value takes the default.',
         }),
         scheduleAt: maybe(
-          'When the change is to be begun: RFC 3339, in the future; empty: at once; absent: when the change that waits would be begun.',
+          'Start time of the change: RFC 3339, in the future; empty: at once; absent: the start time of the waiting change.',
         ),
       }),
     ),
@@ -182,7 +182,7 @@ export const ClusterProfileConfiguration = Type.Object(
 )
 export type ClusterProfileConfiguration = Static<typeof ClusterProfileConfiguration>
 
-/** Settings of the host; what is left out is taken away. */
+/** Settings of the host; omitted ones are removed. */
 export const EdgeClusterSettings = Type.Object(
   {
     ntpServers: Type.Optional(
@@ -204,7 +204,9 @@ export type EdgeClusterSettings = Static<typeof EdgeClusterSettings>
 export const HttpPatch = Type.Object(
   {
     op: Type.Enum(['add', 'remove', 'replace', 'move', 'copy', 'test']),
-    path: text('A JSON Pointer (RFC 6901) into what GET gives, for example /spec/profileVariables/0/value.'),
+    path: text(
+      'A JSON Pointer (RFC 6901) into the document of GET, for example /spec/profileVariables/0/value.',
+    ),
     from: maybe('A JSON Pointer; of move and copy.'),
     value: Type.Optional(Type.Unknown({ description: 'Of add, replace and test.' })),
   },
@@ -227,7 +229,7 @@ export const ClusterRollback = Type.Object(
       }),
     ),
     discardChanges: flag(
-      'Whether what was written to the API of Kubernetes since its copy may be lost; needed to go back to an older Kubernetes.',
+      'Whether writes to the API of Kubernetes since its copy may be lost; needed to go back to an older Kubernetes.',
     ),
   },
   { title: 'ClusterRollback' },
@@ -240,11 +242,11 @@ export const ClusterChangeDryRun = Type.Object(
     isChanged: Type.Boolean({ description: 'Whether anything differs from the newest accepted revision.' }),
     isHeld: Type.Boolean({
       description:
-        'Whether the change would be accepted and wait, since required variables without a value are all that is wrong.',
+        'Whether the change would be accepted and wait, since required variables without a value are the only problem.',
     }),
     problems: Type.Array(PreflightProblem, { description: 'Errors before warnings.' }),
     plan: Type.Array(PlannedStep, {
-      description: 'What would be done, in this order; empty where an error leaves no plan.',
+      description: 'Planned steps, in this order; empty where an error leaves no plan.',
     }),
     revision: Type.Optional(
       Type.Integer({ minimum: 1, description: 'Of a rollback: the revision that would be applied again.' }),
@@ -252,7 +254,7 @@ export const ClusterChangeDryRun = Type.Object(
     diff: Type.Optional({
       ...ClusterDiff,
       description:
-        'How the cluster would change from what the host is made as now; also of a change that waits already. Absent where nothing differs or waits, and where an error other than a missing value was found.',
+        'Changes of the cluster against the applied revision; also of a change that waits already. Absent where nothing differs or waits, and where an error other than a missing value was found.',
     }),
   },
   { title: 'ClusterChangeDryRun' },
@@ -265,7 +267,7 @@ export const ClusterRevisions = Type.Object(
       Type.Object(
         {
           revision: Type.Integer({ minimum: 1 }),
-          creationTimestamp: Type.String({ format: 'date-time', description: 'When it was accepted.' }),
+          creationTimestamp: Type.String({ format: 'date-time', description: 'Time of the acceptance.' }),
           by: text('Account that wrote it; empty of a way back, and where that is not known any more.'),
           origin: Type.Enum([...origins], {
             description:
@@ -275,14 +277,17 @@ export const ClusterRevisions = Type.Object(
           kubernetesVersion: text('For example 1.34.4.'),
           outcome: Type.Enum([...outcomes], {
             description:
-              'waiting: begun next, or at scheduleAt. held: required variables have no value. superseded: a later write took its place.',
+              'waiting: started next, or at scheduleAt. held: required variables have no value. superseded: a later write took its place.',
           }),
           reason: maybe('Why it is held or has failed.'),
           scheduleAt: Type.Optional(
-            Type.String({ format: 'date-time', description: 'When it is begun; absent: at once.' }),
+            Type.String({ format: 'date-time', description: 'Its start time; absent: at once.' }),
           ),
           endTimestamp: Type.Optional(
-            Type.String({ format: 'date-time', description: 'When it was good, failed or superseded.' }),
+            Type.String({
+              format: 'date-time',
+              description: 'Time at which it was good, failed or superseded.',
+            }),
           ),
           isActive: Type.Boolean({ description: 'Whether the host is made as this revision says.' }),
         },

@@ -9,8 +9,8 @@ export function isOlder(version: string, than: string): boolean {
 }
 
 /**
- * Why Kubernetes cannot go from a version to another one that is wanted: kubeadm upgrades to a patch of the same minor version, or to the
- * next minor one, and never back (https://kubernetes.io/releases/version-skew-policy/). Pure.
+ * Why Kubernetes cannot go from a version to the desired one: kubeadm upgrades to a patch of the same minor version, or to the next minor
+ * one, and never back (https://kubernetes.io/releases/version-skew-policy/). Pure.
  * @returns undefined where it can
  */
 export function skewOf(from: string, to: string): string | undefined {
@@ -33,7 +33,7 @@ export function unsupportedIn(version: string): string | undefined {
   return `Kubernetes ${version} is not supported; take a pack of version ${oldestMajor}.${oldestMinor} or later`
 }
 
-/** Names of the packs of which kubeadm makes a cluster. */
+/** Names of the packs that kubeadm can install. */
 export const kubernetesPacks: readonly string[] = ['edge-k8s']
 
 /** Why Kubernetes of a pack cannot be made. */

@@ -9,7 +9,7 @@ import { certificatesFolder } from './fixed-settings.ts'
 export interface StaleCertificate {
   /** Phase of `kubeadm init phase certs`. */
   readonly phase: string
-  /** To be removed before; kubeadm makes only what is not there. */
+  /** To be removed before; kubeadm makes only missing files. */
   readonly files: readonly string[]
   /** The name that it lacks. */
   readonly name: string
@@ -21,7 +21,7 @@ const serving = [
   { phase: 'etcd-peer', file: 'etcd/peer', at: ['etcd', 'local', 'peerCertSANs'] },
 ] as const
 
-/** @param file for `kubeadm init` @returns the certificates of servers that lack a name of it, and those that are not there */
+/** @param file for `kubeadm init` @returns the certificates of servers that lack a name of it, and missing ones */
 export async function staleCertificates(file: string): Promise<readonly StaleCertificate[]> {
   const documents = documentsOf(await readFile(file, 'utf8'))
   const clusterConfiguration = documents.find(({ kind }) => kind === 'ClusterConfiguration') ?? {}

@@ -4,7 +4,7 @@ import { kubernetesFiles } from './paths.ts'
 import { readFile, stat } from 'node:fs/promises'
 import { isThere } from '../../system/files.ts'
 
-/** From when to when a certificate is valid, milliseconds since 1970. */
+/** Validity period of a certificate, milliseconds since 1970. */
 interface Validity {
   readonly issuedAt: number
   readonly expiresAt: number
@@ -12,7 +12,7 @@ interface Validity {
 
 const block = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g
 
-/** Certificates of a text of PEM, in their order; the first is that of the file. @throws Error what is wrong, without any of the text */
+/** Certificates of a text of PEM, in their order; the first is the file's. @throws Error naming the problem, without any of the text */
 function parseCertificates(text: string): readonly [Validity, ...Validity[]] {
   const [first, ...more] = text.match(block) ?? []
   if (first === undefined) throw new Error('it has no certificate')
@@ -31,7 +31,7 @@ function validityOf(pem: string): Validity {
   return { issuedAt, expiresAt }
 }
 
-/** What a kubeconfig says of the certificate of its client. */
+/** Client certificate of a kubeconfig. */
 interface ClientOfKubeconfig {
   /** PEM, where it is in the file. */
   readonly certificate?: string
@@ -73,7 +73,7 @@ export function isPair(certificate: string, key: string): boolean {
 /** A certificate authority of kubeadm, by the name that `kubeadm certs check-expiration` gives it. */
 type AuthorityName = 'ca' | 'etcd-ca' | 'front-proxy-ca'
 
-/** A certificate that kubeadm renews, and where it is. */
+/** A certificate that kubeadm renews, and its files. */
 export interface KnownCertificate {
   /** As `kubeadm certs check-expiration` names it. */
   readonly name: string
@@ -144,17 +144,17 @@ export async function certificatesFolderIn(config: string): Promise<string> {
   return typeof given === 'string' ? given : usual
 }
 
-/** What is on this host of the certificates of Kubernetes. */
+/** Certificates of Kubernetes on this host. */
 export interface SeenCertificates {
   readonly authorities: readonly SeenAuthority[]
   readonly certificates: readonly SeenCertificate[]
-  /** Files that are there and cannot be read, a sentence each. */
+  /** Unreadable files, a sentence each. */
   readonly unreadable: readonly string[]
 }
 
 export interface SeenAuthority extends Validity {
   readonly name: string
-  /** Whether it is one of kubeadm, on which the cluster stands; the other is that of the kubelet. */
+  /** Whether it is one of kubeadm, on which the cluster depends; the other is the kubelet's. */
   readonly isOfCluster: boolean
 }
 
@@ -162,11 +162,11 @@ export interface SeenCertificate extends Validity {
   readonly name: string
   /** Name of its authority. */
   readonly authority: string
-  /** When its file was written: kubeadm may keep `issuedAt` in a renewal. */
+  /** Time of its file: kubeadm may keep `issuedAt` in a renewal. */
   readonly writtenAt: number
   /**
-   * Who renews it: kubeadm, the kubelet for its client, or the owner of the key of an authority that is not on this host. `none`: the control
-   * plane does not depend on it, as that of the server of the kubelet.
+   * Its renewer: kubeadm, the kubelet for its client, or the owner of the key of an authority that is not on this host. `none`: the control
+   * plane does not depend on it, as the kubelet's server certificate.
    */
   readonly renewedBy: 'kubeadm' | 'kubelet' | 'external' | 'none'
 }
@@ -178,9 +178,9 @@ const monthMs = 30 * dayMs
 const yearMs = 365 * dayMs
 
 /**
- * When edgehostd renews a certificate: 30 days before its end, or when a third of a shorter life is left. The kubelet renews that of its
- * client when 10 to 30 % of its life is left, so it is made anew only when less than that is left. Pure.
- * The life begins when the file was written, since kubeadm may keep the date of the first issue.
+ * Renewal time of a certificate: 30 days before its end, or when a third of a shorter life is left. The kubelet renews its client
+ * certificate when 10 to 30 % of its life is left, so it is made anew only when less than that is left. Pure. The life begins when the file
+ * was written, since kubeadm may keep the date of the first issue.
  */
 export function renewalTimeOf({
   issuedAt,
@@ -196,13 +196,13 @@ export function renewalTimeOf({
 const isInvalid = ({ issuedAt, expiresAt }: Validity, now: number) => now < issuedAt || now >= expiresAt
 
 /**
- * Whether the clock of this host may be believed: it is not before the authorities of the cluster were made, as that of a host without a
- * battery is until it asked for the time. What would be renewed then would have ended when the clock is right.
+ * Whether the clock of this host may be believed: it is not before the authorities of the cluster were made, as on a host without a battery
+ * until it asked for the time. Certificates renewed then would have ended when the clock is right.
  */
 const isClockRight = ({ authorities }: SeenCertificates, now: number) =>
   authorities.every(({ isOfCluster, issuedAt }) => !isOfCluster || now >= issuedAt)
 
-/** What edgehostd has to renew now. @param now milliseconds since 1970 */
+/** Certificates that edgehostd has to renew now. @param now milliseconds since 1970 */
 export const dueCertificates = (seen: SeenCertificates, now: number): readonly SeenCertificate[] =>
   isClockRight(seen, now)
     ? seen.certificates.filter(
@@ -212,13 +212,13 @@ export const dueCertificates = (seen: SeenCertificates, now: number): readonly S
 
 const isRenewedHere = ({ renewedBy }: SeenCertificate) => renewedBy === 'kubeadm' || renewedBy === 'kubelet'
 
-/** How the certificates are at a time. */
+/** State of the certificates at a time. */
 export interface CertificateState {
   /** They have to be renewed now. */
   readonly isRenewalDue: boolean
   /** One has ended, or begins later, as after the clock was set back: without a renewal the control plane does not work. */
   readonly isRenewalOverdue: boolean
-  /** What ends soon, or cannot be read, and is not renewed by itself; sentences for operators. */
+  /** Certificates that end soon, or cannot be read, and are not renewed by themselves; sentences for operators. */
   readonly endingCertificates: readonly string[]
   /** Authorities that end within a year, or have less than a third of a shorter life left; sentences for operators. */
   readonly endingAuthorities: readonly string[]
@@ -253,7 +253,7 @@ const warningTimeOf = ({ issuedAt, expiresAt }: Validity) =>
 
 const timeOf = (at: number) => new Date(at).toISOString()
 
-/** When edgehostd renews by itself the next time, milliseconds since 1970; undefined where nothing can be renewed. */
+/** Time of the next renewal by edgehostd itself, milliseconds since 1970; undefined where nothing can be renewed. */
 export function nextRenewalAt({ certificates }: SeenCertificates): number | undefined {
   const times = certificates.filter(({ renewedBy }) => renewedBy === 'kubeadm').map(renewalTimeOf)
   return times.length === 0 ? undefined : Math.min(...times)
@@ -262,7 +262,7 @@ export function nextRenewalAt({ certificates }: SeenCertificates): number | unde
 interface CertificateReaderOptions {
   /** File for `kubeadm init`, which names the folder of the certificates. */
   readonly kubeadmConfig: string
-  /** Folder of the kubeconfigs, by default that of kubeadm. */
+  /** Folder of the kubeconfigs, by default kubeadm's. */
   readonly configs?: string
   /** Folder of the certificates of the kubelet, where its kubeconfig does not name another. */
   readonly kubelet?: string
@@ -273,7 +273,7 @@ interface CertificateReaderOptions {
 /** Reads the certificates of Kubernetes on this host; a file is read again only when it has changed. */
 export type ReadCertificates = () => Promise<SeenCertificates>
 
-/** What a file says, or what is wrong with it; undefined where it is not there. */
+/** Content of a file, or its problem; undefined where it is not there. */
 type Reading<T> = { readonly value: T; readonly writtenAt: number } | { readonly problem: string } | undefined
 
 export function createCertificateReader({
@@ -282,7 +282,7 @@ export function createCertificateReader({
   kubelet = '/var/lib/kubelet/pki',
   readText = (path) => readFile(path, 'utf8'),
 }: CertificateReaderOptions): ReadCertificates {
-  /** By path: what was made of the file, and the state of the file then. */
+  /** By path: the parsed file, and its state then. */
   const known = new Map<string, { readonly mark: string; readonly reading: Reading<never> }>()
 
   async function read<T>(path: string, parse: (text: string) => T | Promise<T>): Promise<Reading<T>> {
@@ -370,7 +370,7 @@ export function createCertificateReader({
 const first = (text: string): Validity => parseCertificates(text)[0]
 const embedded = (text: string): Validity => first(parseClient(text).certificate ?? '')
 
-/** The kubeconfig of the kubelet names a file that it rotates; what `kubeadm` makes at first has the certificate in itself. */
+/** The kubeconfig of the kubelet names a file that it rotates; the first one of `kubeadm` has the certificate in itself. */
 function clientOfKubelet(text: string): { readonly file?: string; readonly embedded?: Validity } {
   const { file, certificate } = parseClient(text)
   if (file !== undefined) return { file }

@@ -10,13 +10,13 @@ import { readNote } from './notes.ts'
 export interface RenderedFile {
   /** Its name in the folder of a dry run of kubeadm. */
   readonly name: string
-  /** Where it is on the host. */
+  /** Its path on the host. */
   readonly path: string
-  /** Who reads it: a static pod, by the name of its container, or the kubelet. */
+  /** Its reader: a static pod, by the name of its container, or the kubelet. */
   readonly of: StaticPod | 'kubelet'
 }
 
-/** Names of the static pods of kubeadm, which are those of their only containers. */
+/** Names of the static pods of kubeadm, and of their only containers. */
 export const staticPods = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const
 type StaticPod = (typeof staticPods)[number]
 
@@ -33,9 +33,9 @@ export const renderedFiles: readonly RenderedFile[] = [
   })),
 ]
 
-/** What of the configuration of Kubernetes is applied on this host, as it is noted on the disk. */
+/** Applied configuration of Kubernetes on this host, as noted on the disk. */
 export interface Configured {
-  /** `configurationDigest` of what is applied whole; empty while it is being changed. */
+  /** `configurationDigest` of the fully applied configuration; empty during a change. */
   readonly digest: string
   /** SHA-256, hex, of the files that kubeadm made, by their paths. */
   readonly files: Readonly<Record<string, string>>
@@ -48,7 +48,7 @@ export interface Configured {
 
 const nothingConfigured: Configured = { digest: '', files: {}, labels: [], taints: [], unproved: [] }
 
-/** What the configuration of the control plane, the kubelet, kube-proxy and the node depends on, beside the version. SHA-256, hex. */
+/** Digest of the input for the control plane, the kubelet, kube-proxy and the node, beside the version. SHA-256, hex. */
 export function configurationDigest({
   name,
   kubernetes,
@@ -59,7 +59,7 @@ export function configurationDigest({
   return sha256(JSON.stringify([name, config, node.name, address, endpoint, labels, taints, runsWorkloads]))
 }
 
-/** @returns `nothingConfigured` where nothing is noted, or what is noted cannot be read: then everything is compared anew */
+/** @returns `nothingConfigured` where there is no note, or no readable one: then everything is compared anew */
 export async function readConfigured(paths: Pick<ClusterPaths, 'configured'>): Promise<Configured> {
   const noted = await readNote<Configured>(paths.configured)
   return noted === undefined || noted === 'damaged' ? nothingConfigured : { ...nothingConfigured, ...noted }
@@ -68,7 +68,7 @@ export async function readConfigured(paths: Pick<ClusterPaths, 'configured'>): P
 export const writeConfigured = (paths: Pick<ClusterPaths, 'configured'>, configured: Configured) =>
   replaceFile(paths.configured, JSON.stringify(configured), 0o600)
 
-/** Notes that everything is as it is wanted, with the files as they are now. */
+/** Notes that everything is as desired, with the files as they are now. */
 export async function noteConfigured(
   paths: Pick<ClusterPaths, 'configured'>,
   digest: string,

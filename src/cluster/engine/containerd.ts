@@ -19,9 +19,9 @@ interface ContainerdConfigOptions {
 }
 
 /**
- * config.toml of our containerd, apart from that of the host in everything: root, state, sockets, folder of options. Containerd 1 reads
- * version 2 of the file, containerd 2 version 3, in which the plugin of Kubernetes is two.
- * Source: https://github.com/containerd/containerd/blob/main/docs/cri/config.md
+ * config.toml of our containerd, apart from the host's in everything: root, state, sockets, folder of options. Containerd 1 reads version 2
+ * of the file, containerd 2 version 3, in which the plugin of Kubernetes is two. Source:
+ * https://github.com/containerd/containerd/blob/main/docs/cri/config.md
  */
 export function containerdConfig(options: ContainerdConfigOptions): string {
   const { paths, version, pauseImage, mayLowerOomScore } = options
@@ -75,11 +75,11 @@ export const parseContainerdVersion = (output: string): string | undefined =>
 // TOML reads the escapes of JSON.
 const quote = (text: string) => JSON.stringify(text)
 
-/** How our containerd reaches the registry of this host. */
+/** Access of our containerd to the registry of this host. */
 export interface RegistryFiles {
   /** Path and content. */
   readonly files: ReadonlyMap<string, string>
-  /** Why they cannot be made, and what to do; undefined where they can. */
+  /** Why they cannot be made, and the remedy; undefined where they can. */
   readonly problem: string | undefined
 }
 
@@ -120,7 +120,7 @@ const needed = 'loopback'
 /**
  * Puts the CNI plugins of Debian into the folder in which the networks of Kubernetes install theirs, and where containerd looks for both:
  * containerd 1 knows one folder only. They are copies: a network that brings the same plugin writes over its name, through a link into the
- * package of Debian. Plugins that are there already stay. What was there before is recorded once, for `restoreCniFolder`.
+ * package of Debian. Present plugins stay. The earlier content is recorded once, for `restoreCniFolder`.
  */
 export async function fillCniFolder(
   paths: Pick<ClusterPaths, 'cniRecord'>,
@@ -129,7 +129,7 @@ export async function fillCniFolder(
 ): Promise<void> {
   const { programs, debian } = folders
   const present = await list(programs)
-  // A damaged record stays: a new one would count what the cluster has brought as the host's own.
+  // A damaged record stays: a new one would count plugins of the cluster as the host's own.
   if ((await readRecord(paths)) === undefined)
     await replaceFile(
       paths.cniRecord,
@@ -138,7 +138,7 @@ export async function fillCniFolder(
     )
   await mkdir(programs, { recursive: true })
   const offered = (await list(debian)) ?? []
-  // The folder itself may be a link to that of Debian.
+  // The folder itself may be a link to Debian's.
   const missing = offered.filter((name) => !present?.includes(name))
   for (const name of missing) {
     const target = join(programs, name)

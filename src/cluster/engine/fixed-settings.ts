@@ -10,7 +10,7 @@ export interface FixedSetting {
   readonly after: string
 }
 
-/** The settings, and how each is read; what kubeadm takes where a pack names nothing: kubeadm-config.v1beta4. */
+/** The settings, and how each is read; defaults of kubeadm: kubeadm-config.v1beta4. */
 const settings: Readonly<Record<string, (config: PackConfig) => unknown>> = {
   'clusterConfiguration.networking.podSubnet': (config) => networking(config).podSubnet,
   'clusterConfiguration.networking.serviceSubnet': (config) =>
@@ -44,15 +44,15 @@ export function certificatesFolder({
 }
 
 /**
- * What differs between two Kubernetes packs and cannot be changed while there is a cluster: networks, places of data, the port. Pure.
- * @throws Error that names the part of one that cannot be read
+ * Differences of two Kubernetes packs that cannot be applied while there is a cluster: networks, places of data, the port. Pure.
+ * @throws Error that names the unreadable part of one
  */
 export const changedFixedSettings = (
   before: Pick<DesiredKubernetes, 'config'>,
   after: Pick<DesiredKubernetes, 'config'>,
 ): readonly FixedSetting[] => fixedSettingsBetween(parsePackConfig(before), parsePackConfig(after))
 
-/** The same of what is read already. Pure. */
+/** The same of parsed configurations. Pure. */
 export const fixedSettingsBetween = (before: PackConfig, after: PackConfig): readonly FixedSetting[] =>
   Object.entries(settings)
     .map(([path, read]) => ({ path, before: textOf(read(before)), after: textOf(read(after)) }))

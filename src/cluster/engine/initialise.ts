@@ -25,8 +25,8 @@ const early = /connection refused|server is not initialized yet/
 
 /**
  * Pulls again where the registry takes no connection, or containerd is not ready.
- * @param pull gives why it failed; undefined if it did not
- * @returns why the last try failed; undefined if it did not
+ * @param pull gives its failure; undefined for none
+ * @returns the failure of the last try; undefined for none
  */
 export async function whilePullsAreEarly(
   pull: () => Promise<string | undefined>,
@@ -43,7 +43,7 @@ export async function whilePullsAreEarly(
   }
 }
 
-/** What `kubeadm-init` is told. */
+/** Order of `kubeadm-init`. */
 interface InitialiseOrder {
   readonly stateDirectory: string
   readonly uid: string
@@ -54,11 +54,11 @@ interface InitialiseOrder {
   readonly labels: Readonly<Record<string, string>>
   /** Set by kubeadm. */
   readonly taints: readonly Taint[]
-  /** `configurationDigest` of what is wanted. */
+  /** `configurationDigest` of the desired state. */
   readonly digest: string
 }
 
-/** `kubeadm init`, and the labels of the node. What an earlier `kubeadm init` has left that did not end has to be cleared before. */
+/** `kubeadm init`, and the labels of the node. Leftovers of an unfinished `kubeadm init` have to be cleared before. */
 export const initialise: StepAction = async (order, print) => {
   const { stateDirectory, uid, node, version, labels, taints, digest } = order as unknown as InitialiseOrder
   const paths = clusterPaths(stateDirectory)
@@ -93,7 +93,7 @@ async function refuseForeignCluster(): Promise<void> {
     )
 }
 
-/** Takes away what a `kubeadm init` has left that did not end, so that the next one can begin. */
+/** Removes leftovers of an unfinished `kubeadm init`, so that the next one can begin. */
 export const clearInitialisation: StepAction = async (order, print) => {
   const paths = clusterPaths(String(order.stateDirectory))
   print('[clear] an initialisation that did not end is cleared away')

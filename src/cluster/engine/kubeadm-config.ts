@@ -6,7 +6,7 @@ import { controlPlaneEndpoint, documentsOf, mapAt, type PackConfig, type YamlMap
 // The files of kubeadm: https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/
 const kubeadmGroup = 'kubeadm.k8s.io'
 
-/** What kubeadm is told of a cluster. */
+/** Cluster data for kubeadm. */
 export type DesiredKubeadm = Pick<DesiredState, 'name' | 'kubernetes' | 'node'>
 
 /** An argument in the form v1beta4. */
@@ -16,8 +16,8 @@ interface Argument {
 }
 
 /**
- * The text that `kubeadm config migrate` has to turn into v1beta4; undefined where the pack brings that form. It has what kubeadm would
- * otherwise look for on the host.
+ * The text that `kubeadm config migrate` has to turn into v1beta4; undefined where the pack brings that form. It has values that kubeadm
+ * would otherwise look for on the host.
  */
 export function configToMigrate(desired: DesiredKubeadm, config: PackConfig): string | undefined {
   if (!config.isV1beta3) return undefined
@@ -43,9 +43,8 @@ export function configToMigrate(desired: DesiredKubeadm, config: PackConfig): st
 }
 
 /**
- * The file for `kubeadm init`, in v1beta4. Names, addresses, sockets, the cgroup driver and the version are ours; the rest is that of the
- * pack.
- * @param migrated what `kubeadm config migrate` made of `configToMigrate`
+ * The file for `kubeadm init`, in v1beta4. Names, addresses, sockets, the cgroup driver and the version are ours; the rest is the pack's.
+ * @param migrated result of `kubeadm config migrate` on `configToMigrate`
  */
 export function kubeadmConfig(desired: DesiredKubeadm, config: PackConfig, migrated?: string): string {
   const { initConfiguration: init, clusterConfiguration: cluster } =
@@ -96,7 +95,7 @@ export function kubeadmConfig(desired: DesiredKubeadm, config: PackConfig, migra
       ...config.kubeletConfiguration,
       apiVersion: 'kubelet.config.k8s.io/v1beta1',
       kind: 'KubeletConfiguration',
-      // That of containerd, and of every host with systemd.
+      // As of containerd, and of every host with systemd.
       cgroupDriver: 'systemd',
     },
     {

@@ -7,7 +7,7 @@ import type { DesiredKubeadm } from './kubeadm-config.ts'
 import { kubeadmFailure } from './run-kubeadm.ts'
 
 const timeoutMs = 30_000
-// Those of one preparation: its step asks again what pre-flight has asked.
+// Answers of one preparation: its step asks the same as pre-flight.
 const mostAnswers = 4
 const scratchPrefix = '.ask-'
 
@@ -28,18 +28,18 @@ export interface KubeadmFiles {
   /**
    * Makes the file for `kubeadm init`.
    * @param kubeadm path of the program
-   * @throws Error what is wrong with `cluster.config` of the pack
+   * @throws Error naming the problem of `cluster.config` of the pack
    */
   make(kubeadm: string, desired: DesiredKubeadm, signal?: AbortSignal): Promise<string>
-  /** Has kubeadm judge a file. @throws Error what is wrong with it */
+  /** Has kubeadm judge a file. @throws Error naming its problem */
   validate(kubeadm: string, text: string, signal?: AbortSignal): Promise<void>
-  /** Images that Kubernetes needs. @throws Error why kubeadm cannot say */
+  /** Images that Kubernetes needs. @throws Error with the failure of kubeadm */
   images(kubeadm: string, text: string, signal?: AbortSignal): Promise<readonly string[]>
 }
 
 export function createKubeadmFiles({ folder, runner }: KubeadmFilesOptions): KubeadmFiles {
   const bounded = createBoundedRunner(runner)
-  /** By what they follow from; the oldest first. */
+  /** By their input; the oldest first. */
   const answers = new Map<string, Promise<string>>()
 
   async function ask(
@@ -78,7 +78,7 @@ export function createKubeadmFiles({ folder, runner }: KubeadmFilesOptions): Kub
       const result = await bounded
         .run(kubeadm, all, { timeoutMs, ...(signal ? { signal } : {}) })
         .catch((error: unknown) => {
-          // What takes so much is the configuration.
+          // The cause of so much is the configuration.
           if (error instanceof CommandFailed && error.reason === 'too-much-memory')
             throw new Error(`${error.message}, to read the configuration of the pack`, { cause: error })
           throw error
@@ -111,7 +111,7 @@ export function createKubeadmFiles({ folder, runner }: KubeadmFilesOptions): Kub
   }
 }
 
-/** Another program has another one, even where it has the path of the former. */
+/** Differs for another program, even at the path of the former. */
 async function identityOf(program: string): Promise<string> {
   const { dev, ino, size, mtimeNs } = await stat(program, { bigint: true })
   return [dev, ino, size, mtimeNs].join(' ')

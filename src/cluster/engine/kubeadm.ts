@@ -27,21 +27,21 @@ import { configurationDigest } from './configured.ts'
 import { nodeNameStep } from './node-name.ts'
 import { listCopies } from './upgrade/copy.ts'
 
-/** How the engine makes steps. */
+/** Makes steps of the engine. */
 interface StepMaker {
   action(key: string, title: string, minutes: number, order?: StepOrder): Step
-  /** A call of the daemon with what kubeadm is told of the wanted cluster. */
+  /** A call of the daemon with the desired cluster for kubeadm. */
   call(key: string, title: string, minutes: number, desired: DesiredState): Step
-  /** Steps that prepare what is wanted in the place of what runs. */
+  /** Steps that prepare the desired version in the place of the running one. */
   prepare(desired: DesiredState): readonly Step[]
-  /** The step that applies the wanted configuration to the control plane that runs. */
+  /** The step that applies the desired configuration to the running control plane. */
   reconfigure(desired: DesiredState): Step
 }
 
 /**
- * What is left to do from the version of Kubernetes that runs to the wanted one, by what is noted on the disk. Pure.
+ * Steps left from the running version of Kubernetes to the desired one, by the notes on the disk. Pure.
  *
- * | noted | wanted | steps |
+ * | noted | desired | steps |
  * |---|---|---|
  * | nothing | newer | all: prepare, check, copy, upgrade, configure, settle |
  * | nothing | older | restore, from a copy that is kept |
@@ -95,7 +95,7 @@ interface EngineCallsOptions {
 
 const askEveryMs = 1_000
 
-/** What the daemon itself does for the engine: it changes the state folder only. */
+/** Calls of the daemon itself for the engine: they change the state folder only. */
 function createEngineCalls(options: EngineCallsOptions): StepCalls {
   const { paths, programs, files, registryFiles, client } = options
   return {
@@ -303,20 +303,20 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
 }
 
 /**
- * Whether the control plane that is set up is to become another one, which `change` does: nothing may be prepared before in place of what
- * runs, and the API server need not answer.
+ * Whether the present control plane is to become another one, which `change` does: nothing may be prepared before in place of the running
+ * one, and the API server need not answer.
  */
 const isToBeChanged = ({ kubernetes }: DesiredState, observed: EngineObserved): boolean =>
   observed.controlPlane === 'complete' &&
   (observed.change !== undefined || observed.version !== kubernetes.version || !observed.isConfigured)
 
-/** What the configuration of the node and of the control plane is noted by. */
+/** Input of the noted digest of the configuration of node and control plane. */
 const configurationOf = (desired: DesiredState) => ({
   ...{ node: desired.node.name, labels: desired.node.labels, taints: desired.node.taints },
   digest: configurationDigest(desired),
 })
 
-/** What the preparation depends on. */
+/** Digest of the input of the preparation. */
 function digestOf(desired: DesiredState): string {
   return createHash('sha256')
     .update(JSON.stringify(desiredOf(desired)))

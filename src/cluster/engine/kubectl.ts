@@ -10,7 +10,7 @@ import { currentProgram } from './programs.ts'
 const podLogs = '/var/log/pods'
 
 /**
- * What a container of a static pod wrote last, for a reason: it says why it does not run where the API server cannot be asked.
+ * Last log line of a container of a static pod, for a reason: it says why it does not run where the API server cannot be asked.
  * @returns empty where there is nothing
  */
 async function lastWords(container: string, folder = podLogs): Promise<string> {
@@ -30,7 +30,7 @@ async function lastWords(container: string, folder = podLogs): Promise<string> {
   return wordsOf(texts.join('\n'))
 }
 
-/** @param what a sentence about a container, by default its name @returns the sentence with what the container wrote last */
+/** @param what a sentence about a container, by default its name @returns the sentence with the container's last line */
 export const withLastWords = async (container: string, what = container): Promise<string> =>
   `${what} (${(await lastWords(container)) || 'no output'})`
 
@@ -95,7 +95,7 @@ export async function waitUntilReady(
 /**
  * Waits as `waitUntilReady`.
  * @param silence the sentence to fail with, which gets the last words of the API server
- * @param advice what follows it
+ * @param advice added after it
  * @throws StepFailed
  */
 export async function expectReady(

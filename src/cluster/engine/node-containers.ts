@@ -12,7 +12,7 @@ const leaderPatienceMs = 90_000
 /**
  * Waits until controller manager and scheduler work again. After a time without an API they end, and the kubelet starts them again after a
  * pause that doubles with each end: until then no pod is scheduled, and nothing that belongs to a deleted object goes.
- * @param next what begins nevertheless when a lease is not renewed in time; it is in the line that says so
+ * @param next action that begins nevertheless when a lease is not renewed in time; for the line that says so
  */
 export async function settleLeaders(
   paths: Pick<ClusterPaths, 'programs'>,
@@ -90,8 +90,8 @@ export const ctr = (...args: readonly string[]) =>
   commands.run('ctr', ['--address', containerdSocket, '--namespace', 'k8s.io', ...args])
 
 /**
- * The running containers of `kube-system` with these names: the static pods. They are asked of containerd, since the API server may be
- * what does not run.
+ * The running containers of `kube-system` with these names: the static pods. They are asked of containerd, since the API server itself may
+ * not run.
  */
 export async function runningContainers(names: readonly string[]): Promise<readonly RunningContainer[]> {
   const running = parseRunningTasks(await ctr('tasks', 'list'))
@@ -120,7 +120,7 @@ const pauseMs = 200
 
 /**
  * Ends the running containers with these names, so that the kubelet starts new ones: first politely, then by force.
- * @returns how many there were
+ * @returns their number
  */
 export async function endContainers(names: readonly string[]): Promise<number> {
   const ids = (await runningContainers(names)).map(({ id }) => id)
@@ -146,7 +146,7 @@ export async function killAll(ids: readonly string[]): Promise<void> {
   while (Date.now() < end && (await signalled(ids, 'SIGKILL')) > 0) await delay(pauseMs)
 }
 
-/** @returns how many were running */
+/** @returns the number of running ones */
 async function signalled(ids: readonly string[], signal: string): Promise<number> {
   const left = await stillRunning(ids)
   // One that has ended meanwhile cannot be signalled.
@@ -159,7 +159,7 @@ async function stillRunning(ids: readonly string[]): Promise<readonly string[]> 
   return ids.filter((id) => running.has(id))
 }
 
-/** Ids of all running containers of pods, without those of `kube-system` with these names. Without sandboxes. */
+/** Ids of all running containers of pods, except in `kube-system` with these names. Without sandboxes. */
 export async function runningWorkloads(without: readonly string[]): Promise<readonly string[]> {
   const shown = await ctr('containers', 'list', '--quiet', 'labels."io.cri-containerd.kind"==container')
   const others = new Set((await runningContainers(without)).map(({ id }) => id))
@@ -170,13 +170,13 @@ export async function runningWorkloads(without: readonly string[]): Promise<read
     .filter((id) => running.has(id) && !others.has(id))
 }
 
-/** Looks at containers until each name has one that is not in `old` and has run for some seconds. */
+/** Waits until each name has a container that is not in `old` and has run for some seconds. */
 interface Proving {
   readonly names: readonly string[]
   /** Ids of the containers that ran before. */
   readonly old: readonly string[]
   readonly timeoutMs: number
-  /** How long each has to run, by default 10 s: what refuses its arguments ends within a second. */
+  /** Time that each has to run, by default 10 s: one that refuses its arguments ends within a second. */
   readonly steadyMs?: number
 }
 

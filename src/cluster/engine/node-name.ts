@@ -11,15 +11,15 @@ import { clusterPaths, kubernetesFiles, unitFolder, units, type ClusterPaths } f
 import { kubeletUnit, nodeNameArgument } from './units.ts'
 
 /**
- * A node keeps the name with which it was made, whatever the host is called later: its certificate is for that name, and under another one
+ * A node keeps the name with which it was made, under any later name of the host: its certificate is for that name, and under another one
  * the kubelet may do nothing. The unit of the kubelet has the name, since `kubeadm upgrade` writes the file of its arguments anew.
  */
 export const nodeNameStep = 'fix-node-name'
 
-/** What `fix-node-name` is told. */
+/** Order of `fix-node-name`. */
 export interface NodeNameOrder {
   readonly stateDirectory: string
-  /** Where the kubelet has no certificate. */
+  /** For a kubelet without a certificate. */
   readonly node: string
 }
 
@@ -41,7 +41,7 @@ export const hostNodeName = (): string => hostname().trim().toLowerCase()
 
 /**
  * The name by which a kubelet goes whose unit has none: the one that kubeadm has written beside it, as for a node with a name of its own,
- * otherwise that of this host.
+ * otherwise the host's.
  */
 export async function unfixedName({ flags }: Pick<KubeletPaths, 'flags'> = usualPaths): Promise<string> {
   const text = await readFile(flags, 'utf8').catch(() => '')

@@ -19,8 +19,8 @@ export async function readNote<T extends object>(path: string): Promise<T | 'dam
 }
 
 /**
- * How far the action `kubeadm-init` is, on the disk before `kubeadm init` begins, when that has ended well, and when the node has its labels
- * too. Only what has `begun` and did not end has to be cleared.
+ * Progress of the action `kubeadm-init`, on the disk before `kubeadm init` begins, when that has ended well, and when the node has its
+ * labels too. Only an unfinished `begun` has to be cleared.
  */
 interface Initialisation {
   readonly uid: string
@@ -29,7 +29,7 @@ interface Initialisation {
 
 const states = ['begun', 'initialised', 'done'] as const
 
-/** @returns undefined where nothing was begun, `damaged` where the file says nothing */
+/** @returns undefined where nothing was started, `damaged` where the file says nothing */
 export async function readInitialisation(
   paths: Pick<ClusterPaths, 'initialisation'>,
 ): Promise<Initialisation | 'damaged' | undefined> {
@@ -41,9 +41,9 @@ export async function readInitialisation(
 export const writeInitialisation = (paths: Pick<ClusterPaths, 'initialisation'>, value: Initialisation) =>
   replaceFile(paths.initialisation, JSON.stringify(value), 0o600)
 
-/** A change of the version as it is noted: on the disk before what it says is begun. */
+/** Note of a change of the version: on the disk before the noted phase starts. */
 export interface ChangeNote extends VersionChange {
-  /** When it was begun; milliseconds since 1970. */
+  /** Its start; milliseconds since 1970. */
   readonly at: number
 }
 
@@ -75,7 +75,7 @@ export const writeVersion = (paths: Pick<ClusterPaths, 'version'>, version: stri
   replaceFile(paths.version, JSON.stringify({ version }), 0o600)
 
 /**
- * The version of the control plane that is set up: as it is noted; without a note, that of the API server's image in its manifest.
+ * The version of the control plane that is set up: as noted; without a note, from the API server's image in its manifest.
  * @returns undefined where neither says it
  */
 export async function readVersion(

@@ -24,7 +24,7 @@ const namespace = 'kube-system'
 const apps = { group: 'apps', version: 'v1', isNamespaced: true }
 const pods: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', isNamespaced: true }
 
-/** What kubeadm installs beside the control plane, and pods need as much; `kubeadm init phase addon`. */
+/** Addons of kubeadm beside the control plane, which pods need as much; `kubeadm init phase addon`. */
 const addons = [
   {
     resource: { ...apps, plural: 'deployments', kind: 'Deployment' },
@@ -39,9 +39,9 @@ const addons = [
 type Addon = (typeof addons)[number]
 
 /**
- * Looks whether CoreDNS and kube-proxy run, where kubeadm installs them.
- * @returns what does not and why, in one line; empty if both do
- * @throws KubernetesError where the API server does not say
+ * Observes whether CoreDNS and kube-proxy run, where kubeadm installs them.
+ * @returns the failing one and the reason, in one line; empty if both run
+ * @throws KubernetesError where the API server does not answer
  */
 async function observeAddons(
   client: Pick<KubernetesClient, 'get' | 'list'>,
@@ -61,7 +61,7 @@ async function lookAt(
   const object = await client.get(resource, { namespace, name }, signal)
   const shown = nameOf({ apiVersion: 'apps/v1', kind: resource.kind, namespace, name })
   if (!object) {
-    // Only asked where it is missing, as where a pack brings another one: a look does not need yaml.
+    // Only asked where it is missing, as where a pack brings another one: an observation does not need yaml.
     const { kubernetesSettings } = await import('../host/kubernetes-settings.ts')
     return kubernetesSettings(config)[setting] ? `${shown} is missing` : ''
   }
@@ -110,16 +110,16 @@ interface ObserverOptions {
   readonly client: Pick<KubernetesClient, 'get' | 'list'>
   readonly registryFiles: () => RegistryFiles
   readonly programs: Pick<Programs, 'hasCurrent'>
-  /** What the preparation depends on. */
+  /** Digest of the input of the preparation. */
   readonly digestOf: (desired: DesiredState) => string
   readonly certificates: ReadCertificates
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** Kubeconfig of the administrator, by default that of kubeadm. */
+  /** Kubeconfig of the administrator, by default kubeadm's. */
   readonly adminConfig?: string
-  /** Unit of the kubelet, by default that of this host. */
+  /** Unit of the kubelet, by default the host's. */
   readonly kubeletUnit?: string
-  /** Arguments that kubeadm has written for the kubelet, by default those of this host. */
+  /** Arguments that kubeadm has written for the kubelet, by default the host's. */
   readonly kubeletFlags?: string
 }
 
@@ -134,7 +134,7 @@ const damagedChange =
 const answerMs = 5_000
 const nodes: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', isNamespaced: false }
 
-/** Looks at units, files and the API server; reads only. */
+/** Observes units, files and the API server; reads only. */
 export function createObserver(options: ObserverOptions) {
   const { paths, runner, client, programs } = options
 
@@ -158,7 +158,7 @@ export function createObserver(options: ObserverOptions) {
     // The action that has initialised it has something left to do, and nothing is to be cleared.
     return noted.state === 'done' ? 'complete' : 'absent'
   }
-  /** What the engine has noted on this host and cannot be read any more, with what follows. */
+  /** Unreadable notes of the engine on this host, with the consequences. */
   async function damaged(): Promise<readonly string[]> {
     const [initialisation, cni, change] = await Promise.all([
       readInitialisation(paths),
@@ -173,7 +173,7 @@ export function createObserver(options: ObserverOptions) {
       ...(cni === 'damaged' ? [`${paths.cniRecord} cannot be read; ${damagedCniRecord}`] : []),
     ]
   }
-  /** One request says both: whether the API server works, with its database, and how the node is. */
+  /** One request gives both: whether the API server works, with its database, and the state of the node. */
   async function api(
     { node: { name }, kubernetes }: DesiredState,
     signal: AbortSignal,
@@ -182,7 +182,7 @@ export function createObserver(options: ObserverOptions) {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(answerMs)])
     try {
       const object = await client.get(nodes, { name }, limited)
-      // What the API server does not say for a moment is no fault of them.
+      // A short silence of the API server is no fault of them.
       const trouble = await observeAddons(client, kubernetes, limited).catch(() => '')
       return {
         ...{ api: 'answers', ...(object ? { node: nodeOf(object) } : {}) },
@@ -208,7 +208,7 @@ export function createObserver(options: ObserverOptions) {
     const [noted, version] = await Promise.all([readChange(paths), readVersion(paths)])
     return {
       controlPlane: plane,
-      // Nothing says it: what is wanted was made with the initialisation.
+      // No note: the desired version came with the initialisation.
       version: plane === 'absent' ? '' : (version ?? kubernetes.version),
       ...(plane === 'complete' && noted !== undefined && noted !== 'damaged'
         ? { change: changeOf(noted) }

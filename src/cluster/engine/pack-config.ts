@@ -32,13 +32,13 @@ export function mapAt(value: YamlMap, ...path: readonly string[]): YamlMap {
   return isRecord(found) ? found : {}
 }
 
-/** The documents of a file for kubeadm, or of what kubeadm prints, as kubeadm reads them. What cannot be read has none. */
+/** The documents of a file for kubeadm, or of its output, as kubeadm reads them. An unreadable text has none. */
 export const documentsOf = (text: string): readonly YamlMap[] =>
   readPlain(text).documents.filter((each) => isRecord(each))
 
 /**
  * Reads it as kubeadm and the kubelet do: `no` and `off` are false, `0x1A2B` is 6699.
- * @throws Error that names the part and says what is wrong with it
+ * @throws Error that names the part and its problem
  */
 export function parsePackConfig({ config }: Pick<DesiredKubernetes, 'config'>): PackConfig {
   const { documents, problems } = readPlain(config)
@@ -49,7 +49,7 @@ export function parsePackConfig({ config }: Pick<DesiredKubernetes, 'config'>): 
 }
 
 /**
- * The same of what is read already. Pure.
+ * The same of a parsed text. Pure.
  * @throws Error that names the part that is not a map
  */
 export function toPackConfig(value: unknown): PackConfig {

@@ -14,7 +14,7 @@ export const criSocket = `unix://${containerdSocket}`
 /** Folder of systemd for units of an administrator, systemd.unit(5). */
 export const unitFolder = '/etc/systemd/system'
 
-/** Where the CNI of a cluster and containerd look for plugins, where Debian installs them, and where the configurations of networks are. */
+/** Plugin folder of the CNI of a cluster and of containerd, Debian's folder of them, and the folder of network configurations. */
 export const cniFolders = {
   programs: '/opt/cni/bin',
   debian: '/usr/lib/cni',
@@ -36,7 +36,7 @@ export interface ClusterPaths {
   readonly folder: string
   /** The host before the cluster, JSON; there from the first step of a cluster to the last one of its deletion. */
   readonly hostRecord: string
-  /** Where the NTP servers and the SSH keys of the cluster were placed on this host, JSON; absent where nothing was. */
+  /** Places of the NTP servers and the SSH keys of the cluster on this host, JSON; absent where nothing was placed. */
   readonly ntpServers: string
   readonly sshKeys: string
   readonly programs: string
@@ -50,23 +50,23 @@ export interface ClusterPaths {
   readonly kubeadmConfig: string
   /** Images that Kubernetes itself needs, JSON. */
   readonly kubernetesImages: string
-  /** What is prepared, JSON. */
+  /** Note of the preparation, JSON. */
   readonly prepared: string
-  /** How far the initialisation is, JSON. */
+  /** Progress of the initialisation, JSON. */
   readonly initialisation: string
-  /** What of the configuration is applied, JSON. */
+  /** Applied configuration, JSON. */
   readonly configured: string
   /** Files of a dry run of kubeadm. */
   readonly rendered: string
-  /** Folder of a renewal of certificates that was begun and has not ended: what there was before, and what is left to do. */
+  /** Folder of an unfinished renewal of certificates: the former files, and the remaining work. */
   readonly renewal: string
-  /** What was in the folder of CNI plugins before, JSON. */
+  /** Former content of the folder of CNI plugins, JSON. */
   readonly cniRecord: string
   /** The version of Kubernetes that runs, JSON; a cluster of 0.1.0 or before has none. */
   readonly version: string
-  /** A change of the version that was begun and is neither good nor taken back, JSON. */
+  /** A started change of the version that is neither good nor taken back, JSON. */
   readonly change: string
-  /** Files of the version that comes next: they take no place of what runs. */
+  /** Files of the next version: they do not replace running ones. */
   readonly next: NextPaths
   /** Folder with a folder of each copy of Kubernetes to go back to. */
   readonly copies: string

@@ -36,7 +36,7 @@ const fileArguments: readonly string[] = [
   'tracing-config-file',
 ]
 
-// kubeadm makes what is here.
+// kubeadm makes the files in it.
 const ownFolder = `${kubernetesFiles.certificates}/`
 
 /** Files that the arguments of the API server need; in a pack, `stages` would make them. */
@@ -82,7 +82,7 @@ export interface EnginePreflightOptions {
 // The last version that supports containerd 1.
 const lastWithContainerd1 = 35
 
-/** Checks what kubeadm needs: its version, programs, registry and configuration, and the files that the API server reads. */
+/** Checks the needs of kubeadm: its version, programs, registry and configuration, and the files that the API server reads. */
 export function createEnginePreflight(options: EnginePreflightOptions) {
   const { programs, files, registryFiles, exists = existsSync } = options
 

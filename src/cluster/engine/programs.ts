@@ -25,7 +25,7 @@ import { StepFailed } from '../loop/step.ts'
 import { readNote } from './notes.ts'
 import type { ClusterPaths } from './paths.ts'
 
-/** Programs that a cluster needs: those of the version of Kubernetes, and tools of which the newest is taken. */
+/** Programs that a cluster needs: the programs of its version of Kubernetes, and tools in their newest version. */
 export const kubernetesPrograms = ['kubeadm', 'kubelet', 'kubectl'] as const
 export const tools = ['helm', 'etcdctl'] as const
 type ProgramName = (typeof kubernetesPrograms)[number] | (typeof tools)[number]
@@ -40,7 +40,7 @@ interface ProgramsOptions {
   readonly runner: CommandRunner
 }
 
-/** Where a program is found. */
+/** Source of a program. */
 type ProgramSource =
   | { readonly kind: 'host'; readonly path: string }
   | { readonly kind: 'content'; readonly version: string; readonly found: FoundProgram }
@@ -51,7 +51,7 @@ type ProgramProblem = 'ProgramMissing' | 'ProgramDamaged' | 'ProgramOfAnotherVer
 /** The programs of the cluster, by version side by side: `<folder>/<name>/<version>`, and `current` a link to the one in use. */
 export interface Programs {
   /**
-   * Looks where a program comes from; changes nothing.
+   * Finds the source of a program; changes nothing.
    * @param version without `v`; undefined for the newest
    */
   find(name: ProgramName, version?: string): Promise<ProgramSource>
@@ -61,7 +61,7 @@ export interface Programs {
    * @throws StepFailed where it is not to be had
    */
   place(name: ProgramName, version?: string): Promise<string>
-  /** Places a program and makes it the current one. @returns what it is, for operators */
+  /** Places a program and makes it the current one. @returns its name, for operators */
   use(name: ProgramName, version?: string): Promise<string>
   /** Path by which the program in use is started, whatever its version. */
   current(name: ProgramName): string
@@ -173,7 +173,7 @@ const readDigest = (folder: string) => readFile(join(folder, digestFile), 'utf8'
 
 const stagingName = /(^|\.)[0-9a-f]{16}\.tmp$/
 
-/** Removes what a kill has left of an earlier layout; layouts are made one after the other. */
+/** Removes leftovers of a killed layout; layouts are made one after the other. */
 async function removeStaging(folder: string): Promise<void> {
   for (const name of await readdir(folder).catch(() => []))
     if (stagingName.test(name)) await rm(join(folder, name), { recursive: true, force: true })
@@ -255,7 +255,7 @@ interface NextPrograms {
   readonly folders: Readonly<Record<(typeof kubernetesPrograms)[number], string>>
 }
 
-/** @throws StepFailed where those of this version are not laid out */
+/** @throws StepFailed where programs of this version are not laid out */
 export async function readNextPrograms(
   { next }: Pick<ClusterPaths, 'next'>,
   version: string,

@@ -9,10 +9,10 @@ import { StepFailed } from '../loop/step.ts'
 
 const inSystem = '--namespace=kube-system'
 const startMs = 120_000
-// What refuses its configuration ends within a second.
+// A program that refuses its configuration ends within a second.
 const steadyMs = 10_000
 
-/** Whether kube-proxy is installed with another configuration than that of a file; false where kubeadm did not install it. */
+/** Whether kube-proxy is installed with another configuration than the file's; false where kubeadm did not install it. */
 export async function isProxyOther(paths: ClusterPaths): Promise<boolean> {
   const present = await getByKubectl<ProxyObject>(paths, ['configmap', 'kube-proxy', inSystem])
   if (!present) return false
@@ -21,7 +21,7 @@ export async function isProxyOther(paths: ClusterPaths): Promise<boolean> {
   return proxyConfiguration(manifest) !== present.data?.['config.conf']
 }
 
-/** The configuration of kube-proxy in what `kubeadm init phase addon kube-proxy --print-manifest` prints. */
+/** The configuration of kube-proxy in the output of `kubeadm init phase addon kube-proxy --print-manifest`. */
 export function proxyConfiguration(manifest: string): string | undefined {
   const objects = documentsOf(manifest) as readonly ProxyObject[]
   const map = objects.find((each) => each.kind === 'ConfigMap' && each.metadata?.name === 'kube-proxy')
@@ -55,7 +55,7 @@ export async function applyProxy(paths: ClusterPaths, print: (line: string) => v
   }
 }
 
-/** A pod as far as it is looked at. */
+/** The read fields of a pod. */
 export interface PodObject {
   readonly metadata: { readonly deletionTimestamp?: string }
   readonly status?: {

@@ -19,7 +19,7 @@ import { settleLeaders, runningContainers, waitForContainers, startKubelet } fro
 import { clusterPaths, type ClusterPaths } from './paths.ts'
 import { runKubeadm } from './run-kubeadm.ts'
 
-/** What of a node of the API a patch depends on. */
+/** Fields of a node of the API that a patch depends on. */
 export interface NodeObject {
   readonly metadata: { readonly resourceVersion: string; readonly labels?: Readonly<Record<string, string>> }
   readonly spec?: { readonly taints?: readonly NodeTaint[] }
@@ -37,7 +37,7 @@ interface DesiredLabels {
 }
 
 /**
- * The merge patch (RFC 7396) that gives a node its labels and taints, and takes back those of before. Those that others have set stay, as
+ * The merge patch (RFC 7396) that gives a node its labels and taints, and takes back the former ones. Those that others have set stay, as
  * the taints of the node controller. Pure. @returns undefined where the node has all of it
  */
 export function nodePatch(
@@ -69,10 +69,10 @@ export function nodePatch(
   }
 }
 
-/** What `reconfigure` is told. */
+/** Order of `reconfigure`. */
 interface ReconfigureOrder {
   readonly stateDirectory: string
-  /** `configurationDigest` of what is wanted. */
+  /** `configurationDigest` of the desired state. */
   readonly digest: string
   readonly node: string
   readonly labels: Readonly<Record<string, string>>
@@ -86,8 +86,8 @@ const startMs = 180_000
 
 /**
  * Gives the control plane, the kubelet, kube-proxy and the node the configuration of `paths.kubeadmConfig`. kubeadm makes all files in a
- * folder of their own, and only those that differ are put in place, so what does not change is not started again. Nothing before the
- * wait for the API server needs it: a configuration with which it does not start is taken back in the same way.
+ * folder of their own, and only those that differ are put in place, so unchanged parts are not restarted. Nothing before the wait for the
+ * API server needs it: a configuration with which it does not start is taken back in the same way.
  */
 export const reconfigure: StepAction = async (given, print) => {
   const order = given as unknown as ReconfigureOrder
@@ -141,7 +141,7 @@ async function changedFiles(paths: ClusterPaths, print: Print): Promise<readonly
   await mkdir(paths.rendered, { mode: 0o700 })
   for (const phase of renderingPhases) {
     const args = ['init', 'phase', ...phase, '--dry-run', '--config', paths.kubeadmConfig]
-    // What a dry run prints are whole files.
+    // A dry run prints whole files.
     const failed = await runKubeadm(paths, args, () => undefined, { KUBEADM_INIT_DRYRUN_DIR: paths.rendered })
     if (failed !== undefined)
       throw new StepFailed(`kubeadm cannot make the files of ${phase.join(' ')}: ${failed}`)

@@ -21,7 +21,7 @@ import { currentProgram } from './programs.ts'
 import { resetKubeadm } from './initialise.ts'
 
 /**
- * Mounts in folders, those that were mounted last first.
+ * Mounts in folders, the last mounted first.
  * @param table /proc/self/mountinfo, proc_pid_mountinfo(5)
  */
 export function mountsBelow(table: string, folders: readonly string[]): readonly string[] {
@@ -30,13 +30,13 @@ export function mountsBelow(table: string, folders: readonly string[]): readonly
   return mounts.filter((mount) => folders.some((folder) => mount.startsWith(`${folder}/`))).toReversed()
 }
 
-/** Where every containerd has the sockets of its shims, whatever its state folder is (pkg/shim of containerd). */
+/** Folder of the sockets of all shims, for any state folder of containerd (pkg/shim of containerd). */
 const shimSockets = '/run/containerd/s'
 
 const patienceMs = 10_000
 const pauseMs = 50
 
-/** Kills the shims of our containerd, which outlive it, and waits for their end; those of other containerds stay. */
+/** Kills the shims of our containerd, which outlive it, and waits for their end; shims of other containerds stay. */
 async function endShims(): Promise<void> {
   const end = Date.now() + patienceMs
   while (Date.now() < end) {
@@ -102,7 +102,7 @@ const cgroups = '/sys/fs/cgroup'
 const leftFolders = ['/run/containerd', '/run/netns']
 const leftCgroups = ['kubepods.slice', 'kubepods', `system.slice/${units.containerd}`]
 
-/** Removes what stays when all pods have ended, as far as it is empty: what another containerd or a process uses is not. */
+/** Removes remains after the end of all pods, as far as they are empty: folders in use by another containerd or a process are not. */
 async function removeLeftovers(): Promise<void> {
   const hierarchies = ['', ...(await readdir(cgroups).catch(() => []))]
   const ofPods = hierarchies.flatMap((each) => leftCgroups.map((name) => join(cgroups, each, name)))
@@ -110,7 +110,7 @@ async function removeLeftovers(): Promise<void> {
 }
 
 /**
- * Forgets the scopes of containers that were killed, which systemd keeps as failed. Only those of pods: another containerd calls its
+ * Forgets the scopes of containers that were killed, which systemd keeps as failed. Only scopes of pods: another containerd calls its
  * scopes the same.
  */
 async function forgetFailedScopes(): Promise<void> {
@@ -171,7 +171,7 @@ async function removeUnit(unit: string): Promise<void> {
   await commands.attempt('systemctl', ['reset-failed', unit])
 }
 
-/** Ends the pods by `kubeadm reset`; what it cannot end is killed afterwards. */
+/** Ends the pods by `kubeadm reset`; the others are killed afterwards. */
 async function removePods(paths: ClusterPaths, print: (line: string) => void): Promise<void> {
   await commands.attempt('systemctl', ['stop', units.kubelet], { timeoutMs: 120_000 })
   await commands.attempt('systemctl', ['start', units.containerd], { timeoutMs: 90_000 })
@@ -182,7 +182,7 @@ async function removePods(paths: ClusterPaths, print: (line: string) => void): P
   await unmount(['/var/lib/kubelet'])
 }
 
-/** Ends what kubeadm reset has left of the pods, as where containerd does not answer. */
+/** Ends the pods that kubeadm reset has left, as where containerd does not answer. */
 const endPods = () => commands.attempt('systemctl', ['stop', 'kubepods.slice'], { timeoutMs: 120_000 })
 
 async function unmount(folders: readonly string[]): Promise<void> {

@@ -41,7 +41,7 @@ export const renewCertificates: StepAction = async (order, print) => {
   const config = await readFile(paths.kubeadmConfig, 'utf8')
   const files = knownCertificates(await certificatesFolderIn(config))
   const noted = await readRenewal(paths)
-  // After a host was off for long, what was written before is due again; so may be the certificate of the kubelet.
+  // After a host was off for long, written certificates are due again; so may be the kubelet's.
   const isWritten = noted?.phase === 'renewed' && dueCertificates(await read(), Date.now()).length === 0
   const renewal = isWritten ? noted : await renewFiles(noted)
   await restart(paths, renewal, print)
@@ -67,7 +67,7 @@ export const renewCertificates: StepAction = async (order, print) => {
       ({ name }) => name === kubeletNames.client,
     )
     const withKubelet = isClientDue || started?.withKubelet === true
-    // Also those that were started since the first try: they may have read what was there before.
+    // Also containers started since the first try: they may have read the former files.
     const running = (await runningContainers(podsHere())).map(({ id }) => id)
     const old = [...new Set([...(started?.old ?? []), ...running])]
     if (!started) await copyForRenewal(paths, files)
@@ -86,7 +86,7 @@ export const renewCertificates: StepAction = async (order, print) => {
   }
 }
 
-/** kubeadm ended by itself, so what it has written is whole, or is put back; the next try begins anew. */
+/** kubeadm ended by itself, so its files are whole, or are put back; the next try begins anew. */
 async function giveUp(paths: ClusterPaths, files: readonly KnownCertificate[]): Promise<void> {
   await putBackDamaged(paths, files)
   await removeRenewal(paths)
@@ -107,7 +107,7 @@ async function makeKubeletConfig(paths: ClusterPaths, print: Print): Promise<voi
 const podsHere = () =>
   staticPods.filter((name) => existsSync(join(kubernetesFiles.manifests, `${name}.yaml`)))
 
-/** Starts again what reads the certificates only at its start. */
+/** Restarts programs that read the certificates only at their start. */
 async function restart(paths: ClusterPaths, { old, withKubelet }: Renewal, print: Print): Promise<void> {
   await startKubelet(withKubelet ? 'restart' : 'start')
   const names = podsHere()

@@ -6,9 +6,9 @@ import type { ClusterPaths } from './paths.ts'
 import type { KnownCertificate } from './certificates.ts'
 import { isPair, parseClient } from './certificates.ts'
 
-/** How far a renewal is that was begun and has not ended, as it is noted on the disk. */
+/** Progress of an unfinished renewal, as noted on the disk. */
 export interface Renewal {
-  /** `copied`: kubeadm may be writing the files. `renewed`: they are written, and who reads them has to be started again. */
+  /** `copied`: kubeadm may be writing the files. `renewed`: they are written, and their readers have to be restarted. */
   readonly phase: (typeof phases)[number]
   /** Ids of the containers of the static pods that ran with the certificates before. */
   readonly old: readonly string[]
@@ -24,7 +24,7 @@ const noteOf = ({ renewal }: Paths) => join(renewal, 'note.json')
 const copyOf = ({ renewal }: Paths, file: string) =>
   join(renewal, `${encodeURIComponent(file.replace(/^\//, ''))}.copy`)
 
-/** @returns undefined where none was begun, and where what is noted says nothing: then nothing was changed yet */
+/** @returns undefined where none was started, and where the note says nothing: then nothing was changed yet */
 export async function readRenewal(paths: Paths): Promise<Renewal | undefined> {
   const noted = await readNote<Renewal>(noteOf(paths))
   if (noted === undefined || noted === 'damaged' || !phases.includes(noted.phase)) return undefined
@@ -36,8 +36,8 @@ export const noteRenewal = (paths: Paths, renewal: Renewal): Promise<void> =>
   replaceFile(noteOf(paths), JSON.stringify(renewal), 0o600)
 
 /**
- * Copies what kubeadm will write: it writes in place, so a power cut may leave a file without content, which it would refuse ever after.
- * The copy has private keys; it is there only while a renewal is under way.
+ * Copies the files that kubeadm will write: it writes in place, so a power cut may leave a file without content, which it would refuse ever
+ * after. The copy has private keys; it is there only while a renewal is under way.
  */
 export async function copyForRenewal(paths: Paths, files: readonly KnownCertificate[]): Promise<void> {
   await removeRenewal(paths)
@@ -48,14 +48,14 @@ export async function copyForRenewal(paths: Paths, files: readonly KnownCertific
         await copyFile(each, copyOf(paths, each))
         await syncFolder(copyOf(paths, each))
       } catch (error) {
-        // Those of an etcd that is elsewhere are not here.
+        // Files of an etcd elsewhere are not here.
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
       }
   await syncFolder(paths.renewal)
 }
 
 /**
- * Puts back what was damaged since the copy: a certificate and its key that do not belong together any more. What is whole stays.
+ * Puts back damaged files: a certificate and its key that do not belong together any more. Whole ones stay.
  * @returns the files that were put back
  */
 export async function putBackDamaged(paths: Paths, files: readonly KnownCertificate[]): Promise<string[]> {
@@ -85,7 +85,7 @@ function isWhole(text: string, key: string | undefined): boolean {
 
 const textOf = (path: string) => readFile(path, 'utf8').catch(() => '')
 
-/** Has what kubeadm wrote on the disk. */
+/** Syncs the files of kubeadm to the disk. */
 export async function syncFiles(files: readonly KnownCertificate[]): Promise<void> {
   for (const { file, key } of files)
     for (const each of key === undefined ? [file] : [file, key])

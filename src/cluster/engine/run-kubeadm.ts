@@ -4,8 +4,7 @@ import type { ClusterPaths } from './paths.ts'
 import { kubernetesPrograms } from './programs.ts'
 
 /**
- * What went wrong, of the last lines of kubeadm; one line. Its checks say `[ERROR Name]: reason`, a phase says
- * `error execution phase NAME: reason`.
+ * Failure in the last lines of kubeadm; one line. Its checks say `[ERROR Name]: reason`, a phase says `error execution phase NAME: reason`.
  * @param output with the lines of standard error
  */
 export function kubeadmFailure(output: string): string {
@@ -54,7 +53,7 @@ export async function runKubeadmIn(
  * Runs the kubeadm in use, which finds the kubelet beside it.
  * @param print gets each line
  * @param more of its environment
- * @returns why it failed; undefined if it did not
+ * @returns its failure; undefined for none
  */
 export function runKubeadm(
   { programs }: Pick<ClusterPaths, 'programs'>,

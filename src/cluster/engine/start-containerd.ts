@@ -11,7 +11,7 @@ import { writeKubeletUnit } from './node-name.ts'
 
 interface KernelModule {
   readonly name: string
-  /** Whether the kernel has what it brings; it may be part of the kernel itself. */
+  /** Whether the kernel has its features; it may be part of the kernel itself. */
   readonly isThere: () => boolean
 }
 
@@ -47,8 +47,8 @@ export const kernelFiles = (usesIPv6: boolean): Readonly<Record<string, string>>
 const startMs = 90_000
 
 /**
- * Runs our containerd, and writes the unit of the kubelet, which kubeadm starts. What is as it should be stays untouched, so that a second
- * run stops nothing.
+ * Runs our containerd, and writes the unit of the kubelet, which kubeadm starts. Correct parts stay untouched, so that a second run stops
+ * nothing.
  */
 export const startContainerd: StepAction = async (order, print) => {
   const paths = clusterPaths(String(order.stateDirectory))
@@ -85,7 +85,7 @@ async function refuseForeignUnits(): Promise<void> {
   }
 }
 
-/** Modules may be built into the kernel, or be missing in a container; what needs them then says so. */
+/** Modules may be built into the kernel, or be missing in a container; their users then say so. */
 async function prepareKernel(isIPv6: boolean, print: (line: string) => void): Promise<void> {
   for (const [path, text] of Object.entries(kernelFiles(isIPv6))) await writeIfOther(path, text, 0o644)
   for (const { name, isThere } of kernelModules) {

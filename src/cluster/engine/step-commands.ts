@@ -13,7 +13,7 @@ export interface CommandOptions {
 export interface Commands {
   /** @returns its standard output @throws StepFailed with its error output */
   run(program: string, args: readonly string[], options?: CommandOptions): Promise<string>
-  /** @returns why it failed; undefined if it did not */
+  /** @returns its failure; undefined for none */
   attempt(program: string, args: readonly string[], options?: CommandOptions): Promise<string | undefined>
   /**
    * Passes on the lines of a program as they come.
@@ -56,5 +56,5 @@ const runner = createRunner()
 /** Programs of the host, as an action runs them: to their end, and a failure has a reason for operators. */
 export const commands = createCommands(runner)
 
-/** kubeadm and kubectl, which read what definitions bring and what is in the cluster: the same, with a bound for their memory. */
+/** kubeadm and kubectl, which read data of definitions and of the cluster: the same, with a bound for their memory. */
 export const kubernetesCommands = createCommands(createBoundedRunner(runner))

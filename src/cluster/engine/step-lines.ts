@@ -1,7 +1,7 @@
 import type { EngineEvent } from './engine.ts'
 import { renewalStep, type Step } from '../loop/step.ts'
 
-/** Phases of `kubeadm init` and `kubeadm config`, as its lines name them in brackets, and what they are to operators. */
+/** Phases of `kubeadm init` and `kubeadm config`, as its lines name them in brackets, and their reasons. */
 const reasonOfPhase = {
   preflight: 'CheckingHost',
   certs: 'MakingCertificates',
@@ -58,8 +58,8 @@ function kubeadmEvent(line: string): EngineEvent | undefined {
 }
 
 /**
- * Lines of our own actions and calls, in the form of kubeadm, and what they are to operators. What is observed too, as that containerd
- * runs or that the control plane is set up, is an event of the observation alone.
+ * Lines of our own actions and calls, in the form of kubeadm, and their reasons. Observed facts, as that containerd runs or that the
+ * control plane is set up, are events of the observation alone.
  */
 const ownReasons = {
   programs: 'ProgramsPlaced',
@@ -82,7 +82,7 @@ const ownReasons = {
   renewed: 'CertificatesRenewed',
 } as const satisfies Readonly<Record<string, EngineEvent['reason']>>
 
-/** Steps that pass on the lines of kubeadm. Those of `kubeadm reset` have names of phases that mean something else. */
+/** Steps that pass on the lines of kubeadm. Phases of `kubeadm reset` have the same names with other meanings. */
 const kubeadmSteps = ['pull-images', 'pull-next-images', 'kubeadm-init']
 
 /** The event of a line of a step of the engine; undefined for any other line. */
@@ -91,7 +91,7 @@ export function eventOf({ key }: Pick<Step, 'key'>, line: string): EngineEvent |
   if (parsed && Object.hasOwn(ownReasons, parsed.phase))
     return { reason: ownReasons[parsed.phase as keyof typeof ownReasons], message: parsed.text }
   if (key === 'kubernetes-upgrade') return upgradeEvent(line)
-  // What `kubeadm certs renew` leaves out.
+  // Lines of files that `kubeadm certs renew` leaves out.
   if (key === renewalStep && /^(?:MISSING! |Detected external )/.test(line))
     return { reason: 'StepProgress', message: line }
   return kubeadmSteps.includes(key) ? kubeadmEvent(line) : undefined

@@ -17,11 +17,12 @@ export function containerdUnit(paths: ClusterPaths, mayLowerOomScore: boolean): 
     ],
     Service: [
       'Type=notify',
-      // Its shims have their sockets there. They would make it so that the daemon cannot see that no other containerd has its socket in it.
+      // Its shims have their sockets there. They would make it with a mode that hides from the daemon that no other containerd has its
+      // socket in it.
       'ExecStartPre=-/usr/bin/mkdir --parents --mode=711 /run/containerd',
       `ExecStart=/usr/bin/containerd --config ${escaped(paths.containerdConfig)}`,
       'Delegate=yes',
-      // Pods live on while containerd is started again.
+      // Pods live on while containerd is restarted.
       'KillMode=process',
       'Restart=always',
       'RestartSec=1',

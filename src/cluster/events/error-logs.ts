@@ -9,7 +9,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 /**
  * Parses entries of the journal, `journalctl --output=json` (systemd.io/JOURNAL_EXPORT_FORMATS, "Journal JSON Format"). Text that looks
- * like a secret is masked, and what `hide` knows: kubelet and containerd write what they were given.
+ * like a secret is masked, and values that `hide` knows: kubelet and containerd write them.
  */
 function parseJournalErrors(text: string, hide: (text: string) => string): Event[] {
   return text
@@ -49,7 +49,7 @@ function messageOf(value: unknown): string {
   return isBytes ? Buffer.from(value).toString() : value.map(messageOf).join(' ')
 }
 
-/** What a line of edgehostd says: its message and the error. Undefined for lines of other programs. */
+/** Message and error of a line of edgehostd. Undefined for lines of other programs. */
 function ownMessageOf(line: string): string | undefined {
   if (!line.startsWith('{"level":')) return undefined
   try {
@@ -74,7 +74,7 @@ const lasting = ['edgehostd', 'containerd']
 // Of one cluster only.
 const ofCluster = ['kubelet', 'edgehostd-containerd']
 // kubelet and containerd write to standard error, which the journal has at the level info: errors are known by their text. kubelet writes
-// lines of klog, containerd logfmt; the last alternative is what systemd says of a unit that fails.
+// lines of klog, containerd logfmt; the last alternatives are lines of systemd about a failed unit.
 const errorLine = '^[EF][0-9]{4} |level="?(error|fatal|panic)|Failed with result|Failed to start'
 // A search of the whole journal would take minutes where there are few errors.
 const longestMs = 7 * 86_400_000
@@ -87,8 +87,8 @@ interface ErrorLogsOptions {
   /** Masks the sensitive values of the cluster, which the kubelet and containerd may quote. */
   readonly hide: () => (text: string) => string
   /**
-   * Since when lines of the kubelet and of the cluster's containerd are of the cluster whose values `hide` knows; 0 for all. The values of
-   * a deleted cluster are not stored, so its lines stay in the journal.
+   * Time since which lines of the kubelet and of the cluster's containerd are of the cluster that `hide` knows; 0 for all. The values of a
+   * deleted cluster are not stored, so its lines stay in the journal.
    */
   readonly clusterSince: () => number
   readonly clock: Pick<Clock, 'now'>
@@ -97,7 +97,7 @@ interface ErrorLogsOptions {
 /** Reads the journal by journalctl, which the sandbox of the daemon allows. */
 export function createErrorLogs({ runner, hide, clusterSince, clock }: ErrorLogsOptions): ErrorLogs {
   async function read(units: readonly string[], count: number, how: string, sinceMs = 0): Promise<Event[]> {
-    // Rounded up: what a cluster wrote until it was gone is left out.
+    // Rounded up: lines of a cluster until its end are left out.
     const since = Math.ceil(Math.max(clock.now() - longestMs, sinceMs) / 1_000)
     const { exitCode, stdout, stderr } = await runner.run(
       'journalctl',

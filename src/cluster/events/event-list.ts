@@ -41,7 +41,7 @@ export function viewOf(event: ClusterEvent, hostName: string): Event {
   }
 }
 
-/** What was read of Kubernetes' own events. */
+/** Result of reading Kubernetes' own events. */
 interface KubernetesEvents {
   readonly items: readonly Event[]
   readonly source: EventSource
@@ -87,7 +87,7 @@ export async function readKubernetesEvents(
 
 const failed = (message: string): KubernetesEvents => ({ items: [], source: { state: 'failed', message } })
 
-/** What `eventOf` reads. */
+/** The fields that `eventOf` reads. */
 function withoutUnused(object: KubernetesObject): KubernetesObject {
   const { apiVersion, kind, metadata, involvedObject, reason, message, type, count, source } = object
   const { name, namespace, uid, creationTimestamp } = metadata
@@ -143,7 +143,7 @@ export function kubernetesEventOf(object: KubernetesObject): Event {
   }
 }
 
-/** A field of what the event is about; nothing where that has none. */
+/** A field of the event's object; nothing where that has none. */
 const present = <Name extends string>(name: Name, object: KubernetesObject) => {
   const text = textAt(object, ['involvedObject', name])
   return (text === '' ? {} : { [name]: text }) as Partial<Record<Name, string>>
@@ -153,7 +153,7 @@ type EventField = SqlField & {
   readonly read: (event: Event) => FieldValue
 }
 
-/** The fields by which clients may filter and order events: `column` for ours, `read` for those of Kubernetes. */
+/** The fields by which clients may filter and order events: `column` for ours, `read` for Kubernetes' own. */
 export const eventList: ListResource<EventField> = {
   name: 'cluster events',
   fields: {
@@ -193,7 +193,7 @@ export const eventList: ListResource<EventField> = {
   item: Event,
 }
 
-// What `viewOf` makes of a row, for filters.
+// The view of a row as `viewOf` makes it, for filters.
 const table = `(SELECT *, 'edgehostd-' || id AS uid, 'edgehostd' AS component,
   iif(object_kind IN ('', 'pack'), 'Cluster', object_kind) AS involved_kind,
   iif(object_kind = 'pack', '', object_name) AS involved_name,
@@ -211,9 +211,9 @@ interface EventListOptions {
   readonly listTokens: ContinueTokens
 }
 
-/** The events of edgehostd and those of Kubernetes as one list. */
+/** The events of edgehostd and of Kubernetes as one list. */
 export interface EventList {
-  /** @param namespace only what is about objects in it; empty for all */
+  /** @param namespace only events of objects in it; empty for all */
   page(
     parameters: ListParameters,
     namespace: string,
@@ -255,7 +255,7 @@ export function createEventList({
   }
 }
 
-/** An event of Kubernetes without sensitive values: objects may be named after them, and its own name begins with that of its object. */
+/** An event of Kubernetes without sensitive values: objects may be named after them, and its own name begins with its object's. */
 function maskEvent(event: Event, mask: (text: string) => string): Event {
   const { metadata, involvedObject, message } = event
   const { name } = involvedObject
@@ -267,7 +267,7 @@ function maskEvent(event: Event, mask: (text: string) => string): Event {
   }
 }
 
-/** A query for the items of this page and one more, and for those that an offset skips, with all fields. */
+/** A query for the items of this page and one more, and for skipped ones, with all fields. */
 const widened = (query: ListQuery): ListQuery => ({
   ...query,
   limit: skippedOf(query) + query.limit + 1,

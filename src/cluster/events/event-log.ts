@@ -1,10 +1,10 @@
-// `cluster/events/reasons.ts` is the table of all reasons: the type of condition of each, what it makes of it, and whether every cluster has it;
-// `expectedOrder` and docs/cluster-events.md are made from it, and a test fails for a reason that the daemon never gives. `add` stores an event and
-// its condition in the transaction of the caller, and wakes the readers of `follow`, who read the table from their last number on, so that a slow
-// reader, a reconnection and a new event are one case. Conditions are a table of their own, since they outlive the retention of events. The list
-// (`event-list.ts`) merges a page of the table with the events of Kubernetes, which are read for each request: within 5 s, at most 5,000.
-// `error-logs.ts` runs journalctl within the sandbox of the unit, where root may read the journal; kubelet and containerd write to standard error,
-// so their errors are found by their text.
+// `cluster/events/reasons.ts` is the table of all reasons: the type of condition of each, its effect on it, and whether every cluster has
+// it; `expectedOrder` and docs/cluster-events.md are made from it, and a test fails for a reason that the daemon never emits. `add` stores
+// an event and its condition in the transaction of the caller, and wakes the readers of `follow`, who read the table from their last number
+// on, so that a slow reader, a reconnection and a new event are one case. Conditions are a table of their own, since they outlive the
+// retention of events. The list (`event-list.ts`) merges a page of the table with the events of Kubernetes, which are read for each
+// request: within 5 s, at most 5,000. `error-logs.ts` runs journalctl within the sandbox of the unit, where root may read the journal;
+// kubelet and containerd write to standard error, so their errors are found by their text.
 
 import { type ReasonName, conditionTypes, reasonOf, type ConditionType, expectedOrder } from './reasons.ts'
 import { createHideOf } from '../../definition/slots/secrets.ts'
@@ -25,9 +25,9 @@ export interface ClusterEvent {
   readonly message: string
   readonly severity: 'Normal' | 'Warning'
   readonly clusterUid: string
-  /** What it is about, for example a pack. */
+  /** Its object, for example a pack. */
   readonly object?: { readonly kind: string; readonly name: string; readonly namespace?: string }
-  /** Key of the step that it comes from. */
+  /** Key of its step. */
   readonly step?: string
 }
 
@@ -38,8 +38,8 @@ export interface NewClusterEvent extends Omit<ClusterEvent, 'id' | 'at' | 'sever
 /** The events of the cluster. They stay when the cluster is deleted, within the retention. */
 export interface EventLog {
   /**
-   * Stores an event, and what it makes of its condition, in the open transaction if there is one; an equal event (reason, message,
-   * object, step) as the last is not stored again. Readers of `follow` get it. A disk that cannot be written is logged, not thrown.
+   * Stores an event, and its effect on its condition, in the open transaction if there is one; an equal event (reason, message, object,
+   * step) as the last is not stored again. Readers of `follow` get it. A disk that cannot be written is logged, not thrown.
    */
   add(event: NewClusterEvent): void
   /**
@@ -69,15 +69,15 @@ export const createAddEvent =
     })
   }
 
-/** A condition, as the newest event that says something about it has left it. */
+/** A condition, as its newest event has left it. */
 interface StoredCondition {
   readonly type: string
   readonly status: string
   readonly reason: string
   readonly message: string
-  /** When `status` changed last, milliseconds since 1970. */
+  /** Time of the last change of `status`, milliseconds since 1970. */
   readonly transitionAt: number
-  /** When an event said last what it is, milliseconds since 1970. */
+  /** Time of its last event, milliseconds since 1970. */
   readonly probeAt: number
 }
 
@@ -196,22 +196,22 @@ interface EventLogOptions {
   readonly log: Logger
 }
 
-/** How long events are kept. */
+/** Retention of events. */
 export interface EventLimits {
   readonly retentionDays: number
   /** Most events; beyond it the oldest are removed. */
   readonly maximum: number
 }
 
-/** The event log with what only its room uses. */
+/** The event log with the methods of its room. */
 export interface StoredEventLog extends EventLog {
   /** Number of stored events. */
   count(): number
-  /** Number of the event before the first of the newest cluster: what `follow` needs for all of its events. */
+  /** Number of the event before the first of the newest cluster: `follow` from it gives all of its events. */
   beforeNewestCluster(): number
   /** The conditions of the newest cluster, in the order in which they come up. */
   conditions(): readonly StoredCondition[]
-  /** Removes what is older or more than the limits; a job calls it. */
+  /** Removes events beyond the limits; a job calls it. */
   retain(): void
 }
 
@@ -328,7 +328,7 @@ export const conditionsOf = (events: StoredEventLog, of: ConditionType['of']): C
     .filter(({ type }) => (conditionTypes as Readonly<Record<string, ConditionType>>)[type]?.of === of)
     .map(toCondition)
 
-/** What was reached of what every cluster goes through. */
+/** Reached milestones of the cluster. */
 export const lifecycleOf = (events: StoredEventLog): LifecycleEvents => ({
   clusterEvents: conditionsOf(events, 'cluster'),
   edgeHostEvents: conditionsOf(events, 'host'),

@@ -2,14 +2,14 @@
 export interface ConditionType {
   readonly category: CategoryName
   readonly label: string
-  /** What it is about: decides between `clusterEvents` and `edgeHostEvents`. */
+  /** Its subject: decides between `clusterEvents` and `edgeHostEvents`. */
   readonly of: 'cluster' | 'host'
 }
 
 /** Categories of conditions, in the order in which a cluster goes through them. */
 export const categories = {
-  Request: 'What was asked for, and whether this host can do it.',
-  Host: 'What this host needs before Kubernetes.',
+  Request: 'The request, and whether this host can do it.',
+  Host: 'Needs of this host before Kubernetes.',
   ControlPlane: 'The control plane and the node.',
   Packs: 'The packs of the definition.',
   Operation: 'The cluster as a whole.',
@@ -65,10 +65,10 @@ type ConditionTypeName = keyof typeof conditionTypes
 
 /** A reason of an event. */
 export interface Reason {
-  /** Type of the condition that it belongs to. */
+  /** Type of its condition. */
   readonly type: ConditionTypeName
   readonly label: string
-  /** What it makes of the condition; absent where it leaves the condition as it is. */
+  /** New status of the condition; absent where it leaves the condition as it is. */
   readonly status?: 'True' | 'False' | 'Unknown'
   /** By default Normal. */
   readonly severity?: 'Warning'
@@ -113,16 +113,17 @@ const updateReasons = {
   UpdateAccepted: {
     ...{ type: 'ClusterUpdateAccepted', label: 'Accepted', status: 'True' },
     meaning:
-      'A change of the cluster was accepted as a revision; it is begun when nothing else is under way.',
+      'A change of the cluster was accepted as a revision; it is started when nothing else is under way.',
   },
   UpdateScheduled: {
     ...{ type: 'ClusterUpdateAccepted', label: 'Scheduled', status: 'True' },
-    meaning: 'A change of the cluster was accepted, and is begun at its time; a later write takes its place.',
+    meaning:
+      'A change of the cluster was accepted, and is started at its time; a later write takes its place.',
   },
   UpdateHeld: {
     ...{ type: 'ClusterUpdateAccepted', label: 'Held', status: 'False', severity: 'Warning' },
     meaning:
-      'A change of the cluster was accepted and is not begun, since required variables have no value; the message names them. The cluster runs on, and the next write that has the values continues it.',
+      'A change of the cluster was accepted and is not started, since required variables have no value; the message names them. The cluster runs on, and the next write that has the values continues it.',
   },
   UpdateStarted: {
     ...{ type: 'ClusterUpdated', label: 'Started' },
@@ -161,7 +162,7 @@ const updateReasons = {
   KubernetesRestored: {
     ...{ type: 'KubernetesUpgraded', label: 'Restored', status: 'True', severity: 'Warning' },
     meaning:
-      'The version before runs again. What was written to its API between the two times of the message is lost; every container of the host was started again.',
+      'The version before runs again. Writes to its API between the two times of the message are lost; every container of the host was started again.',
   },
   KubernetesUnchanged: {
     ...{ type: 'KubernetesUpgraded', label: 'Unchanged', status: 'True' },
@@ -173,7 +174,7 @@ const updateReasons = {
   },
   UpdateFailed: {
     ...{ type: 'ClusterUpdated', label: 'Failed', status: 'False', severity: 'Warning' },
-    meaning: 'A revision was not available in time, or failed; the message says what was wrong.',
+    meaning: 'A revision was not available in time, or failed; the message names the problem.',
   },
   RollbackStarted: {
     ...{ type: 'ClusterUpdated', label: 'Rolling back' },
@@ -187,7 +188,7 @@ const updateReasons = {
   },
   RollbackFailed: {
     ...{ type: 'ClusterUpdated', label: 'Rollback failed', status: 'False', severity: 'Warning' },
-    meaning: 'The last good revision does not run either; the message says what an operator can do.',
+    meaning: 'The last good revision does not run either; the message has advice for the operator.',
   },
 } as const satisfies Readonly<Record<string, Reason>>
 
@@ -353,7 +354,7 @@ export const reasons = {
   },
   NodeNotReady: {
     ...{ type: 'ControlPlaneNodeAdditionDone', label: 'Not ready', status: 'False', severity: 'Warning' },
-    meaning: 'The node of this host is not Ready; the message is that of Kubernetes.',
+    meaning: 'The node of this host is not Ready; the message comes from Kubernetes.',
   },
 
   PackApplying: {
@@ -368,16 +369,16 @@ export const reasons = {
   ObjectContested: {
     ...{ type: 'AddOnDeploymentDone', label: 'Contested', severity: 'Warning' },
     meaning:
-      'An object of a pack is changed again each time that it was put right, as by another controller. It is put right less and less often, and that is not told any more; change the pack or the controller.',
+      'An object of a pack is changed again each time that it was put right, as by another controller. It is put right less and less often, and that is not reported any more; change the pack or the controller.',
   },
   ObjectRefused: {
     ...{ type: 'AddOnDeploymentDone', label: 'Refused', severity: 'Warning' },
     meaning:
-      'An object of a pack was changed or deleted, and the API server refuses to have it put right, as by a policy; the message says why. It is tried again every 10 minutes, and told again when the reason is another.',
+      'An object of a pack was changed or deleted, and the API server refuses to have it put right, as by a policy; the message says why. It is tried again every 10 minutes, and reported again when the reason changes.',
   },
   PackRemoving: {
     ...{ type: 'AddOnDeploymentDone', label: 'Taking away' },
-    meaning: 'A pack that is not wanted any more is being taken away.',
+    meaning: 'A pack that is not desired any more is being removed.',
   },
   PackApplied: {
     ...{ type: 'AddOnDeploymentDone', label: 'Applied' },
@@ -443,7 +444,7 @@ export const reasons = {
   },
   HostRestored: {
     ...{ type: 'HostRestored', label: 'Restored', status: 'True' },
-    meaning: 'What Kubernetes and its network had changed of this host was taken back.',
+    meaning: 'Changes of this host by Kubernetes and its network were taken back.',
   },
   LeftoversFound: {
     ...{ type: 'HostRestored', label: 'Leftovers', severity: 'Warning' },
@@ -491,7 +492,7 @@ export const reasons = {
   StepCutOff: {
     ...{ type: 'StepsSucceed', label: 'Cut off', severity: 'Warning' },
     meaning:
-      'A step was cut off before its end, as by a power cut; the host is looked at, and the steps are planned anew.',
+      'A step was cut off before its end, as by a power cut; the host is observed, and the steps are planned anew.',
   },
 } as const satisfies Readonly<Record<string, Reason>>
 
@@ -504,7 +505,7 @@ export const reasonOf = (name: ReasonName): Reason => reasons[name]
 /** Whether a text is a reason of the table; one of an older version of the daemon may not be. */
 export const isReason = (text: string): text is ReasonName => Object.hasOwn(reasons, text)
 
-/** The categories of milestones and in each what is expected, in order. */
+/** The categories of milestones, each with its expected reasons, in order. */
 export function expectedOrder() {
   const expected = Object.entries<Reason>(reasons).filter(([, { isExpected }]) => isExpected)
   const categories = [...new Set(expected.map(([, { type }]) => conditionTypes[type].category))]

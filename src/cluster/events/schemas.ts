@@ -11,7 +11,7 @@ export const Event = Type.Object(
       uid: Type.String({ description: 'Unique in the list.' }),
       name: Type.String(),
       namespace: maybe('Of an event of Kubernetes.'),
-      creationTimestamp: Type.String({ format: 'date-time', description: 'When it happened last.' }),
+      creationTimestamp: Type.String({ format: 'date-time', description: 'Time of its last occurrence.' }),
       number: Type.Integer({
         description:
           'Rises with each event of edgehostd: its id in the event stream. 0 for events of Kubernetes and of the journal.',
@@ -26,7 +26,7 @@ export const Event = Type.Object(
         apiVersion: maybe('Of the object.'),
         fieldPath: maybe('The part of the object, for example spec.containers{web}.'),
       },
-      { description: 'What it is about; kind Cluster is the cluster itself, Unit a unit of systemd.' },
+      { description: 'Its object; kind Cluster is the cluster itself, Unit a unit of systemd.' },
     ),
     relatedObject: Type.Optional(
       Type.Object({
@@ -35,18 +35,18 @@ export const Event = Type.Object(
         uid: maybe('Of the cluster.'),
       }),
     ),
-    reason: Type.String({ description: 'Stable; those of edgehostd are in docs/cluster-events.md.' }),
+    reason: Type.String({ description: 'Stable; reasons of edgehostd are in docs/cluster-events.md.' }),
     message: Type.String(),
     severity: Type.Enum(['Normal', 'Warning', 'Error']),
     source: Type.Object({
       component: Type.String({ description: 'edgehostd, or a component of Kubernetes.' }),
       host: maybe('Name of the host or node.'),
     }),
-    clusterUid: maybe('Of an event of edgehostd: the cluster that it happened to.'),
-    type: maybe('Of an event of edgehostd: the type of the condition that it belongs to.'),
-    step: maybe('Key of the step that it comes from, see status.steps of cluster/details.'),
+    clusterUid: maybe('Of an event of edgehostd: its cluster.'),
+    type: maybe('Of an event of edgehostd: the type of its condition.'),
+    step: maybe('Key of its step, see status.steps of cluster/details.'),
     count: Type.Optional(
-      Type.Integer({ description: 'Of an event of Kubernetes: how often it happened; absent for once.' }),
+      Type.Integer({ description: 'Of an event of Kubernetes: its number of occurrences; absent for one.' }),
     ),
   },
   { title: 'Event' },
@@ -91,7 +91,7 @@ export const LifecycleEvents = Type.Object(
       }),
       {
         description:
-          'What every cluster goes through until it runs. A condition with the same type and reason shows that it was reached.',
+          'Milestones of every cluster until it runs. A condition with the same type and reason shows that one was reached.',
       },
     ),
   },

@@ -15,7 +15,7 @@ export interface RecordOrder extends StepOrder {
 /** Order of `restore-host`. */
 export interface RestoreOrder extends StepOrder {
   readonly file: string
-  /** `WantedKubernetes.config`, which names the networks of pods and services. */
+  /** `DesiredKubernetes.config`, which names the networks of pods and services. */
   readonly config: string
 }
 
@@ -23,7 +23,7 @@ export interface RestoreOrder extends StepOrder {
 export const hostActions: StepActions = {
   ...settingsActions,
 
-  /** Records the host. A record that is there stays: it is older than what the cluster has changed since. */
+  /** Records the host. A record that is there stays: it is older than the changes of the cluster. */
   'record-host': async (order, print) => {
     const { file } = order as RecordOrder
     const found = await readHostRecord(file)
@@ -38,7 +38,7 @@ export const hostActions: StepActions = {
     )
   },
 
-  /** Takes away what came since the record, and then the record. */
+  /** Takes back changes since the record, and then removes the record. */
   'restore-host': async (order, print) => {
     const { file, config } = order as RestoreOrder
     // Loaded here: the other actions start without yaml.

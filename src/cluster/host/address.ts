@@ -13,7 +13,7 @@ import type { DesiredNode } from '../desired/desired-state.ts'
 import type { PreflightProblem } from '../desired/preflight-codes.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** A virtual address and the interface that has it. */
+/** A virtual address and its interface. */
 export interface HeldAddress {
   readonly address: string
   readonly networkInterface: string
@@ -123,7 +123,7 @@ export async function readHostNetworks(files: HostFiles): Promise<HostNetworks> 
 }
 
 /**
- * Says which address of a node this host has lost, as by another lease; the control plane cannot listen then. The virtual address has a unit
+ * Address of the node that this host has lost, as by another lease; the control plane cannot listen then. The virtual address has a unit
  * that adds it again. Pure.
  * @returns with the next command; undefined where it has all
  */
@@ -133,7 +133,7 @@ export function missingAddress(
 ): string | undefined {
   const needed = [address, ...(virtualAddress ? [] : [endpoint])].map(canonicalAddress)
   const lost = needed.find((each) => isAddress(each) && !addresses.has(each))
-  // Every host has that of its loopback: without any, they could not be read.
+  // Every host has its loopback address: without any, they could not be read.
   if (lost === undefined || addresses.size === 0) return undefined
   const others = [...addresses].filter(
     (each) => !isLoopback(each) && isIPv4(each) === isIPv4(lost) && !/^fe[89ab]/.test(each),
@@ -184,7 +184,7 @@ function leadsToOthers(flags: string): boolean {
   return isUsable(bits) && (bits & rtfLocal) === 0
 }
 
-/** Where the address of the control plane is: on this host already, on an interface that a unit gives it to, or nowhere. */
+/** Place of the address of the control plane: on this host already, on an interface that a unit gives it to, or nowhere. */
 export type EndpointPlace =
   | { readonly kind: 'own' }
   | { readonly kind: 'virtual'; readonly virtualAddress: HeldAddress }
@@ -223,7 +223,7 @@ interface AnsweringDeviceOptions {
   readonly runner: CommandRunner
 }
 
-// How long a device may take.
+// Time limit for a device.
 const withinMs = 3_500
 const pauseMs = 100
 // The service "discard": where a device has it, it sends no reply (RFC 863).
@@ -231,8 +231,8 @@ const port = 9
 
 /**
  * Finds out whether a device of the network has an address: a datagram makes the kernel ask for it (ARP, RFC 826; for IPv6 neighbour
- * discovery, RFC 4861), three times in three seconds (arp(7), neighbour.default.ucast_solicit), and its table says what answered. That
- * needs no right, and a firewall of the device does not hide it.
+ * discovery, RFC 4861), three times in three seconds (arp(7), neighbour.default.ucast_solicit), and its table has the answer. That needs no
+ * right, and a firewall of the device does not hide it.
  * @returns the hardware address of the device; undefined where none answered
  * @throws the reason of the signal, and the system's error where no datagram can be sent
  */
@@ -262,7 +262,7 @@ async function sendDatagram(address: string): Promise<void> {
   try {
     await promise
   } catch (error) {
-    // What an address without a device gives after the questions for an earlier datagram.
+    // Error of an address without a device, after the questions for an earlier datagram.
     if ((error as NodeJS.ErrnoException).code !== 'EHOSTUNREACH') throw error
   } finally {
     socket.close()

@@ -43,7 +43,7 @@ export async function readDroppingChains(privileged: CommandRunner): Promise<rea
   ]
 }
 
-/** What becomes of the first packet that a pod sends, if conditions that depend on more do not hold. */
+/** Fate of the first packet of a pod, if conditions that depend on more do not hold. */
 type Verdict = 'accept' | 'drop' | 'return' | { readonly to: string; readonly comesBack: boolean }
 
 interface Chain {
@@ -132,7 +132,7 @@ function verdictOfNft(
     if (name === 'match' && isRecord(value) && holds(value, protocol)) continue
     const chosen = name === 'vmap' && isRecord(value) ? chosenOf(value, protocol) : undefined
     if (chosen) return verdictOfNft([chosen], protocol, keyOf)
-    // What iptables has added: a comment is a match that all packets have.
+    // Matches of iptables: a comment is a match that all packets have.
     const of = name === 'xt' && isRecord(value) ? `xt ${String(value.type)} ${String(value.name)}` : name
     if (of === 'accept' || of === 'xt target ACCEPT') return 'accept'
     if (['drop', 'reject', 'xt target DROP', 'xt target REJECT'].includes(of)) return 'drop'
@@ -144,7 +144,7 @@ function verdictOfNft(
   return undefined
 }
 
-/** What such a packet has, by the words of nft; it comes from an interface of a pod, of any name. */
+/** Value of such a packet, by the words of nft; it comes from an interface of a pod, of any name. */
 const valueOfPacket = (read: string, protocol: Protocol): string | undefined =>
   ({
     'meta l4proto': protocol,
@@ -160,7 +160,7 @@ const valueOfPacket = (read: string, protocol: Protocol): string | undefined =>
 const interfaces = new Set(['meta iif', 'meta iifname'])
 const ofPods = /^(?:cni|veth|flannel|cali|lxc|cilium|kube|vxlan)/
 
-/** What an expression reads, as `ct state`. */
+/** Subject of an expression, as `ct state`. */
 function readOf(expression: unknown): string {
   const [kind = '', value] = isRecord(expression) ? (Object.entries(expression)[0] ?? []) : []
   // Some bits of the flags, as fin, syn, rst and ack of which syn alone is set.
@@ -188,7 +188,7 @@ function holds({ op, left, right }: JsonObject, protocol: Protocol): boolean {
   return own !== undefined && values.includes(own) === (op !== '!=')
 }
 
-/** What a map without a name has for such a packet. */
+/** Entry of a map without a name for such a packet. */
 function chosenOf({ key, data }: JsonObject, protocol: Protocol): JsonObject | undefined {
   const own = valueOfPacket(readOf(key), protocol)
   const found = valuesOf(data).find((each) => Array.isArray(each) && each[0] === own && own !== undefined)
@@ -255,7 +255,7 @@ function verdictOfSaved(
       '--comment': true,
       '-p': value === protocol,
       '--dst-type': value === 'LOCAL',
-      // Of another interface than that of the host itself it is not known.
+      // Of another interface than the host's own it is not known.
       '-i': value === 'lo' || !isNegated ? false : undefined,
       '--ctstate': isOfNew,
       '--state': isOfNew,
@@ -287,19 +287,19 @@ export interface HostFacts {
   readonly cniPlugins: ReadonlySet<string>
   /** Files and devices that are used as swap. */
   readonly swaps: readonly string[]
-  /** What another Kubernetes has left on this host: paths. */
+  /** Leftovers of another Kubernetes on this host: paths. */
   readonly kubernetes: readonly string[]
   /** Names of the network configurations of CNI. */
   readonly networkConfigs: readonly string[]
   /** Values of `protectedSysctls` that this kernel has. */
   readonly sysctls: ReadonlyMap<string, string>
-  /** Chains of the firewall that drop or reject what no rule of them accepts. */
+  /** Chains of the firewall that drop or reject packets that no rule accepts. */
   readonly droppingChains: readonly string[]
 }
 
 interface Space extends FileSystemSpace {
   readonly folder: string
-  /** What a cluster needs there. */
+  /** Space that a cluster needs there. */
   readonly neededBytes: number
 }
 
@@ -351,7 +351,7 @@ async function readSpace(needed: Pick<Space, 'folder' | 'neededBytes'>): Promise
   return space ? [{ ...needed, ...space }] : []
 }
 
-/** Two folders are of one file system if all its figures are equal; that of two others would not matter. */
+/** Two folders are of one file system if all its figures are equal; a coincidence would not matter. */
 const onePerFileSystem = (spaces: readonly Space[]): readonly Space[] =>
   spaces.filter(
     (space, index) =>

@@ -12,7 +12,7 @@ import { findAnsweringDevice, endpointPath } from './address.ts'
 import { readHostFacts, type HostFactsOptions } from './host-facts.ts'
 import { judgeHost, judgeHostOfChange } from './judge-host.ts'
 
-/** The file from which the kubelet gives pods their name servers: those of CoreDNS, which asks them what it does not know. */
+/** The file from which the kubelet gives pods their name servers: upstreams of CoreDNS. */
 interface Resolver {
   readonly path: string
   /** Whether systemd-resolved writes it. */
@@ -21,18 +21,18 @@ interface Resolver {
   readonly isOfPack: boolean
   /** Undefined where there is no such file. */
   readonly text: string | undefined
-  /** What is there in its place, a sentence that begins with the path; undefined where nothing is. */
+  /** Object in its place, a sentence that begins with the path; undefined for none. */
   readonly refused?: string | undefined
 }
 
 const usualPath = '/etc/resolv.conf'
 const resolvedPath = '/run/systemd/resolve/resolv.conf'
-// validation.MaxDNSNameservers of Kubernetes: the kubelet leaves out those after them.
+// validation.MaxDNSNameservers of Kubernetes: the kubelet leaves out further ones.
 const mostServers = 3
 const unspecified = new Set(['0.0.0.0', '::'])
 
 /**
- * Reads the file that the kubelet will use: that of the pack; otherwise kubeadm names the one of systemd-resolved where it runs
+ * Reads the file that the kubelet will use: the pack's; otherwise kubeadm names the one of systemd-resolved where it runs
  * (componentconfigs/kubelet.go), and the kubelet takes /etc/resolv.conf.
  */
 export async function readResolver(
@@ -115,7 +115,7 @@ function adviceFor({ isOfResolved, isOfPack }: Resolver): string {
     : `write a line "nameserver ADDRESS" ${server} into it, or name another file in kubeletConfiguration.resolvConf of the Kubernetes pack`
 }
 
-/** Those of the servers of pods that programs of this host do not use: the C library reads the same lines more strictly. */
+/** Servers of pods that programs of this host do not use: the C library reads the same lines more strictly. */
 function onlyOfPods(text: string, servers: readonly string[]): readonly string[] {
   const own = parseResolvConf(text).nameservers.map((server) =>
     canonicalAddress(addressOfServer(server) ?? server),
@@ -135,7 +135,7 @@ const serversOfKubelet = (text: string): readonly string[] =>
     return keyword === 'nameserver' ? [server] : []
   })
 
-/** What is wrong with a server that CoreDNS cannot ask. */
+/** Problem of a server that CoreDNS cannot ask. */
 function saidOf(server: string): string {
   const quoted = JSON.stringify(printable(server))
   const address = addressOfServer(server)

@@ -11,7 +11,7 @@ export interface FilterTable {
 
 /**
  * Parses the output of iptables-save. Tables without chains of their own and without rules are left out: which of them exist only shows
- * who has looked before, since the nft variant prints the chains of the kernel also where no table has them.
+ * earlier reads, since the nft variant prints the chains of the kernel also where no table has them.
  */
 export function parseFilterTables(text: string): readonly FilterTable[] {
   const tables: { name: string; chains: string[]; rules: string[] }[] = []
@@ -44,7 +44,7 @@ export const networksOf = (rule: string): readonly string[] =>
 /** A comment may contain anything. */
 const withoutTexts = (rule: string) => rule.replace(/"(?:[^"\\]|\\.)*"/g, '""')
 
-/** What Kubernetes and a network plugin change on a host, at a moment. */
+/** State of a host that Kubernetes and a network plugin change, at a moment. */
 export interface HostState {
   readonly links: readonly LinkState[]
   /** As `ip route` prints them, without routes that the kernel makes of addresses. */
@@ -52,7 +52,7 @@ export interface HostState {
   /** Policy rules as `ip rule` prints them, for example `7000: from 172.30.0.0/24 lookup 77`. */
   readonly policies: readonly FamilyLine[]
   readonly filters: readonly FilterState[]
-  /** Tables of nftables as `FAMILY NAME`, without those of iptables. */
+  /** Tables of nftables as `FAMILY NAME`, except iptables'. */
   readonly nftTables: readonly string[]
   readonly ipSets: readonly string[]
   /** Named network namespaces. */
@@ -64,7 +64,7 @@ export interface HostState {
   /** Paths below /etc/systemd/system. */
   readonly units: readonly string[]
   readonly folders: readonly FolderState[]
-  /** Files of /etc/cni/net.d with their content: network plugins rename those of others. */
+  /** Files of /etc/cni/net.d with their content: network plugins rename foreign ones. */
   readonly networkConfigs: Readonly<Record<string, string>>
   readonly modules: readonly string[]
 }
@@ -81,7 +81,7 @@ export interface FamilyLine {
   readonly text: string
 }
 
-/** The rules of one program, which are those of one family and one part of the kernel. */
+/** The rules of one program, for one family and one part of the kernel. */
 export interface FilterState {
   /** Name without `-save`: `iptables-nft`, `ip6tables-legacy`, or `iptables` where a host has no variants; `nft` where it has no iptables. */
   readonly program: string

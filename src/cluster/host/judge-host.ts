@@ -9,14 +9,14 @@ type Found = readonly [code: PreflightCodeName, severity: Severity, message: str
 
 const mebibyte = 2 ** 20
 
-/** What a cluster needs of the file system that holds most of what it writes; the platform judges it by what hosts report. */
+/** Need of a cluster on the file system of most of its data; the platform judges it by reports of hosts. */
 export const varLib = { folder: '/var/lib', neededBytes: 2 ** 31 }
 // kubeadm, app/constants: ControlPlaneMem and ControlPlaneNumCPU.
 const leastMemoryBytes = 1_700 * mebibyte
 const leastCores = 2
 // Below this the kubelet removes images and refuses pods: imagefs.available of its evictionHard.
 const leastFreeShare = 0.15
-// What images unpack to: up to some thousand files each.
+// Unpacked images: up to some thousand files each.
 const inodesPerMebibyte = 10
 // nodefs.inodesFree of its evictionHard.
 const leastInodeShare = 0.05
@@ -46,7 +46,7 @@ export function judgeHost(
   return found.map(toProblem)
 }
 
-/** What kubeadm refuses is an error, unless the pack tells kubeadm to ignore it. @returns for the name of a check */
+/** A refusal of kubeadm is an error, unless the pack has it ignored. @returns for the name of a check */
 const severityOf =
   ({ ignoredChecks }: KubernetesSettings) =>
   (check: string): Severity =>
@@ -79,14 +79,14 @@ export function judgeHostOfChange(
     .map((each) => (isSame && each.code === 'DiskSpaceLow' ? { ...each, severity: 'warning' } : each))
 }
 
-/** What a host has reported of itself; absent where it is not known. */
+/** Facts that a host has reported; absent where they are not known. */
 export interface ReportedFacts extends Partial<Pick<HostFacts, 'kernel' | 'memoryBytes' | 'cores'>> {
-  /** Its networks that do not go with a cluster: that of the address of the node. */
+  /** Its networks that do not go with a cluster: the network of the node's address. */
   readonly networks: HostFacts['networks']
 }
 
 /**
- * Judges a host for a new cluster by what it has reported, before it is asked; pure. It finds nothing that the host would not.
+ * Judges a host for a new cluster by its reported facts, before it is asked; pure. It finds nothing that the host would not.
  * @param version of Kubernetes
  * @param address of the node; empty where it is not known
  */
@@ -245,7 +245,7 @@ function judgePrograms({ programs, cniPlugins }: HostFacts): readonly Found[] {
 
 /**
  * API server; etcd for clients, members and its own health; health and API of the kubelet; controller manager; scheduler. kubeadm itself
- * does not look at the two for health, and waits four minutes for a program that cannot take its port. kube-proxy starts without its own.
+ * does not check the two for health, and waits four minutes for a program that cannot take its port. kube-proxy starts without its own.
  */
 function judgePorts(
   { ports }: HostFacts,

@@ -2,13 +2,13 @@ import { isRecord } from '../../base/json.ts'
 import { apiPort, mapAt, parsePackConfig, type PackConfig } from '../engine/pack-config.ts'
 import { parseSubnet, type Subnet } from './subnet.ts'
 
-/** What the Kubernetes pack says that concerns the host. */
+/** Settings of the Kubernetes pack that concern the host. */
 export interface KubernetesSettings {
   /** Networks of pods, two with IPv4 and IPv6; empty where the pack leaves them to the network plugin. */
   readonly pods: readonly Subnet[]
   readonly services: readonly Subnet[]
   readonly apiPort: number
-  /** At which the kubelet says to kubeadm how it is; 0: at none. */
+  /** Port of the kubelet's health for kubeadm; 0: none. */
   readonly kubeletHealthPort: number
   /** Names of the checks of kubeadm whose errors it shall ignore, in lower case; `all` is every one. */
   readonly ignoredChecks: ReadonlySet<string>
@@ -16,7 +16,7 @@ export interface KubernetesSettings {
   readonly failsOnSwap: boolean
   /** Whether the kubelet refuses control groups of version 1; undefined where the pack leaves it to the kubelet. */
   readonly failsOnCgroupV1: boolean | undefined
-  /** Whether the kubelet refuses a host whose sysctls are not those of `protectedSysctls`, instead of setting them. */
+  /** Whether the kubelet refuses a host whose sysctls differ from `protectedSysctls`, instead of setting them. */
   readonly protectsKernelDefaults: boolean
   /** File from which the kubelet gives pods their name servers; undefined where the pack leaves it to kubeadm. */
   readonly resolvConf: string | undefined
@@ -25,7 +25,7 @@ export interface KubernetesSettings {
   readonly hasKubeProxy: boolean
 }
 
-/** What the kubelet compares with protectKernelDefaults: setupKernelTunables in its container manager. */
+/** Sysctls that the kubelet compares with protectKernelDefaults: setupKernelTunables in its container manager. */
 export const protectedSysctls = {
   'vm.overcommit_memory': '1',
   'vm.panic_on_oom': '0',
@@ -35,18 +35,18 @@ export const protectedSysctls = {
   'kernel.keys.root_maxbytes': '25000000',
 } as const
 
-/** What kubeadm takes where the pack names none (kubeadm-config.v1beta4). */
+/** Default of kubeadm (kubeadm-config.v1beta4). */
 const defaultServices = '10.96.0.0/12'
-/** What the kubelet takes where the pack names none (kubelet-config.v1beta1). */
+/** Default of the kubelet (kubelet-config.v1beta1). */
 const defaultHealthPort = 10248
 
 /**
  * Reads the settings. A text that cannot be read, or a value of another type, counts as not given: the engine reports it.
- * @param config `WantedKubernetes.config`
+ * @param config `DesiredKubernetes.config`
  */
 export const kubernetesSettings = (config: string): KubernetesSettings => settingsIn(parsed(config))
 
-/** The same of what is read already. Pure. */
+/** The same of a parsed pack. Pure. */
 export function settingsIn(pack: PackConfig): KubernetesSettings {
   const networking = mapAt(pack.clusterConfiguration, 'networking')
   const subnets = (value: unknown) =>
@@ -81,7 +81,7 @@ export function settingsIn(pack: PackConfig): KubernetesSettings {
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined)
 
-/** As strconv.ParseBool of Go; undefined for what it does not take, and the kubelet ends then. */
+/** As strconv.ParseBool of Go; undefined for other texts, with which the kubelet ends. */
 function booleanOf(given: unknown): boolean | undefined {
   if (typeof given !== 'string' && typeof given !== 'boolean') return undefined
   if (/^(?:1|[tT]|true|True|TRUE)$/.test(String(given))) return true

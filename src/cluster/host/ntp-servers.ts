@@ -9,7 +9,7 @@ import type { CommandRunner } from '../../system/runner.ts'
 import type { SettingObserved } from '../loop/observed.ts'
 import { StepFailed } from '../loop/step.ts'
 
-/** A note of what the step program has placed, JSON, and where it is. */
+/** Note of the files that the step program has placed, JSON, and its path. */
 export interface NotePlace {
   readonly files: HostFiles
   /** The folder that stands for the root of this host. */
@@ -18,7 +18,7 @@ export interface NotePlace {
   readonly note: string
 }
 
-/** Reads a note. @returns `empty` where there is none, and where it cannot be read: then the host itself is looked at */
+/** Reads a note. @returns `empty` where there is none, and where it cannot be read: then the host itself is observed */
 export async function readNote<Note extends object>(
   { files, note }: Pick<NotePlace, 'files' | 'note'>,
   empty: Note,
@@ -41,24 +41,24 @@ export async function writeNote({ root, note }: NotePlace, content: object): Pro
 
 export const removeNote = ({ root, note }: NotePlace): Promise<void> => rm(join(root, note), { force: true })
 
-/** First line of every file that edgehostd places beside those of an administrator. */
+/** First line of every file that edgehostd places beside an administrator's. */
 export const ownMark = '# Written by edgehostd for its cluster; removed when the cluster is deleted.'
 
 /** Whether a file was placed by edgehostd. */
 export const isOwnText = (text: string): boolean => text.startsWith(`${ownMark}\n`)
 
-/** Where the time service of this host takes servers from. */
+/** Source of the servers of this host's time service. */
 interface TimePlace {
   /** Its unit. */
   readonly unit: string
   /** The file that edgehostd may place. */
   readonly path: string
   readonly form: 'timesyncd' | 'chrony'
-  /** How the service gets to know of a change: it is restarted, or reads its sources again. */
+  /** Way in which the service reads a change: a restart, or its sources again. */
   readonly reading: 'restart' | 'sources'
 }
 
-/** @property problem why no file can be placed, and what to do; a clause */
+/** @property problem why no file can be placed, and the remedy; a clause */
 type FoundTimePlace = TimePlace | { readonly problem: string }
 
 // The last of its folder, so that it has the last word.
@@ -69,7 +69,7 @@ const chronyUnits = ['chrony.service', 'chronyd.service']
 const chronyFiles = ['/etc/chrony/chrony.conf', '/etc/chrony.conf']
 const otherUnits = ['ntpsec.service', 'ntp.service', 'ntpd.service', 'openntpd.service']
 
-/** Where a file is on hosts as Debian makes them. */
+/** Paths on hosts as Debian makes them. */
 const usualPlaces: readonly TimePlace[] = [
   {
     ...{ unit: timesyncd, form: 'timesyncd', reading: 'restart' },
@@ -130,14 +130,14 @@ function foldersOf(text: string, directive: 'sourcedir' | 'confdir'): string | u
 export function timeText({ form }: Pick<TimePlace, 'form'>, servers: readonly string[]): string {
   const lines =
     form === 'timesyncd'
-      ? // The empty value takes away what the files before it have named, timesyncd.conf(5).
+      ? // The empty value resets the servers of earlier files, timesyncd.conf(5).
         ['[Time]', 'NTP=', `NTP=${servers.join(' ')}`]
       : // Sources of an administrator stay, and are used where none of these answers, chrony.conf(5).
         servers.map((server) => `server ${server} iburst prefer`)
   return `${[ownMark, ...lines].join('\n')}\n`
 }
 
-/** What the step notes, so that what it has placed is found again whatever becomes of the time service. */
+/** Note of the step, so that its files are found again whatever becomes of the time service. */
 interface NtpNote {
   readonly placed: readonly Placed[]
   /** SHA-256 of the text that the service has read, hex; empty from before a change until the service has read it. */
@@ -151,7 +151,7 @@ interface Placed extends Pick<TimePlace, 'path' | 'unit' | 'reading'> {
 
 const nothing: NtpNote = { placed: [], read: '' }
 
-/** What was placed, also where the note of it is lost: the files of the distributions say so themselves. */
+/** The placed file, also where its note is lost: the files of the distributions say so themselves. */
 async function readPlaced({ files, note: file }: Pick<NotePlace, 'files' | 'note'>): Promise<NtpNote> {
   const note = await readNote({ files, note: file }, nothing)
   const missing = usualPlaces.filter(({ path }) => !note.placed.some((each) => each.path === path))
@@ -168,7 +168,7 @@ const textOf = (files: HostFiles, path: string): Promise<string | null | undefin
   })
 const isOwn = (text: string | null | undefined): boolean => typeof text === 'string' && isOwnText(text)
 
-/** Looks whether this host has the servers; within the sandbox of the daemon. */
+/** Observes whether this host has the servers; within the sandbox of the daemon. */
 export async function observeNtpServers(
   at: Pick<NotePlace, 'files' | 'note'>,
   servers: readonly string[],
@@ -194,7 +194,7 @@ interface NtpWork extends NotePlace {
 }
 
 /**
- * Gives this host the servers, or takes away what was placed where there are none. What an administrator has written stays.
+ * Gives this host the servers, or takes away placed ones where there are none. Files of an administrator stay.
  * @throws StepFailed
  */
 export async function placeNtpServers(work: NtpWork, servers: readonly string[]): Promise<void> {

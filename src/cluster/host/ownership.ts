@@ -1,7 +1,7 @@
 import { isWithin, parseSubnet, subnetOfOne, type Subnet } from './subnet.ts'
 import { commentsOf, networksOf } from './host-state.ts'
 
-// Names that Kubernetes and network plugins give on a host. A name alone decides nothing: only what came since the record is taken away.
+// Names that Kubernetes and network plugins give on a host. A name alone decides nothing: only additions since the record are removed.
 
 /** Chains of kubelet and kube-proxy; of the plugins bridge, portmap and firewall; of flannel, Calico, Cilium, Weave, Antrea, kube-router, OVN. */
 export const isClusterChain = (name: string): boolean =>
@@ -37,8 +37,8 @@ const clusterComment =
   /^(cali:|cilium|flanneld|kube-|kubernetes |CNI |cni|weave|Antrea|antrea|name: \\?".*\\?" id: )/
 
 /**
- * Whether a rule of iptables that came since belongs to Kubernetes or its network, by its comment or what it matches. Rules that jump to
- * chains of the cluster belong to it too.
+ * Whether a new rule of iptables belongs to Kubernetes or its network, by its comment or its match. Rules that jump to chains of the
+ * cluster belong to it too.
  * @param networks of pods and services
  */
 export function isClusterRule(rule: string, networks: readonly Subnet[]): boolean {

@@ -4,7 +4,7 @@ import { chainOf, targetOf, type FilterTable } from './host-state.ts'
 import type { FamilyLine, FilterState, HostState, LinkState } from './host-state.ts'
 import * as ours from './ownership.ts'
 
-/** One thing of the cluster that is taken from the host, or put back. */
+/** A removal from the host, or a restoration on it. */
 export type HostChange =
   | { readonly kind: 'unit' | 'slice' | 'namespace' | 'link' | 'quiet-link'; readonly name: string }
   | { readonly kind: 'ip-set'; readonly name: string }
@@ -17,7 +17,7 @@ export type HostChange =
       readonly lines: readonly string[]
     }
   | { readonly kind: 'route' | 'policy'; readonly family: 4 | 6; readonly text: string }
-  /** A file, or a folder with all that is in it. */
+  /** A file, or a folder with its content. */
   | { readonly kind: 'path'; readonly path: string }
   | { readonly kind: 'network-config'; readonly name: string; readonly content: string }
   | { readonly kind: 'sysctl'; readonly name: string; readonly value: string }
@@ -25,13 +25,13 @@ export type HostChange =
 export interface RestorePlan {
   /** In the order in which they are made. */
   readonly changes: readonly HostChange[]
-  /** What also came since and belongs to something else: it stays, and is named. */
+  /** Additions since of other owners: they stay, and are named. */
   readonly left: readonly string[]
 }
 
 /**
  * Compares the host with its record.
- * @param before undefined where the record is lost: then what has a name of Kubernetes counts as come since, nothing else is named, no
+ * @param before undefined where the record is lost: then parts with a name of Kubernetes count as additions, nothing else is named, no
  *   setting is put back, and the files of /etc/cni and /opt/cni stay, which other runtimes use too
  * @param networks of pods and services
  */
@@ -41,7 +41,7 @@ export function planRestore(
   networks: readonly Subnet[],
 ): RestorePlan {
   const links = diffLinks(before?.links ?? [], now.links)
-  // Another runtime, podman for example, uses the plugins of CNI too: its rules and leases look like those of pods.
+  // Another runtime, podman for example, uses the plugins of CNI too: its rules and leases look like the pods'.
   const { isCniShared } = links
   const isOurChain = (name: string) => ours.isClusterChain(name) && !(isCniShared && name.startsWith('CNI-'))
   const kept = new Set([

@@ -2,7 +2,7 @@ import { ask } from '../../host/ask.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import type { PreflightProblem } from '../desired/preflight-codes.ts'
 
-/** What a folder was found to be fit for. */
+/** Result of the probe of a folder. */
 export interface FolderProbe {
   readonly folder: string
   readonly mountPoint: string
@@ -15,12 +15,12 @@ export interface FolderProbe {
 
 const timeoutMs = 20_000
 
-/** Whether a name in a state folder is that of a probe; a killed one leaves it. */
+/** Whether a name in a state folder is a probe's; a killed one leaves it. */
 export const isProbe = (name: string): boolean => /^\.probe-[0-9A-Za-z]{8}$/.test(name)
 
-// A mount namespace of its own: what is mounted goes with it, however this ends. The trap of EXIT is for signals, too, as at the time limit.
-// As containerd does it, the overlay has two lower folders (snapshots/overlay/overlayutils/check.go); a removed file needs what the kernel
-// marks it with.
+// A mount namespace of its own: mounts go with it, however this ends. The trap of EXIT is for signals, too, as at the time limit. As
+// containerd does it, the overlay has two lower folders (snapshots/overlay/overlayutils/check.go); a removed file needs the kernel's mark
+// of it.
 const script = `
 probe=$(mktemp -d "$1/.probe-XXXXXXXX")
 trap 'umount "$probe/merged" 2> /dev/null || :; rm -rf "$probe"' EXIT
@@ -36,7 +36,7 @@ then echo; else printf '%s\\n' "$said" | head -n 1; fi
 `
 
 /**
- * Tries in a folder what a cluster does there: runs a file, and mounts an overlay as containerd does. Nothing of it stays.
+ * Tries the work of a cluster in a folder: runs a file, and mounts an overlay as containerd does. Nothing of it stays.
  * @param privileged runs programs outside of the sandbox of the daemon
  * @returns undefined where that cannot be tried, as without the rights for a mount
  */

@@ -56,7 +56,7 @@ interface Place {
 
 /**
  * The rules of iptables as nftables has them, for a host with nft and without iptables, where kube-proxy and network plugins bring theirs.
- * A rule is a line like those of iptables-save with its handle and what says whose it is: its networks, its comment and its target.
+ * A rule is a line like those of iptables-save with its handle and the marks of its owner: networks, comment and target.
  * @param json the output of `nft --json list ruleset`, libnftables-json(5)
  */
 function parseNftRules(json: string): readonly FilterTable[] {
@@ -82,7 +82,7 @@ function parseNftRules(json: string): readonly FilterTable[] {
     .filter(({ chains, rules }) => chains.length + rules.length > 0)
 }
 
-/** A network that a rule matches as source or destination; what else it matches does not say whose it is. */
+/** A network that a rule matches as source or destination; other matches do not tell its owner. */
 function spellMatch({ match }: Expression): string {
   const option = { saddr: ' -s', daddr: ' -d' }[match?.left.payload?.field ?? '']
   if (!match || !option || match.op !== '==') return ''
@@ -133,7 +133,7 @@ const maxOutputBytes = 128 * 2 ** 20
 const mostEntries = 200_000
 
 /**
- * Reads what Kubernetes changes on a host. As root, outside of the sandbox of the daemon.
+ * Reads the host state that Kubernetes changes. As root, outside of the sandbox of the daemon.
  * @throws StepFailed where a program that is there does not answer
  */
 export async function readHostState(runner: CommandRunner): Promise<HostState> {
@@ -214,7 +214,7 @@ async function ipLines(
   })
 }
 
-/** Routes of addresses and interfaces come and go with these; those of router advertisements with the router. */
+/** Routes of addresses and interfaces come and go with these; routes of router advertisements with the router. */
 const isChosenRoute = ({ text }: FamilyLine): boolean =>
   !/ proto (kernel|ra|dhcp)\b/.test(text) && !/ table local\b/.test(text)
 
@@ -231,7 +231,7 @@ async function readFilters(runner: CommandRunner): Promise<readonly FilterState[
       if (text !== undefined) found.push({ program, tables: parseFilterTables(text) })
       return text !== undefined
     }
-    // Both variants may have rules at once: those of the cluster and those of the host. A kernel may support only one of them.
+    // Both variants may have rules at once: the cluster's and the host's. A kernel may support only one of them.
     const variants = [await read(`${family}-nft`), await read(`${family}-legacy`)]
     const isRead = variants.includes(true) || (await read(family))
     if (!isRead && refusals[0]) throw refusals[0]

@@ -28,8 +28,8 @@ const pauseMs = 300
 const timeoutMs = 60_000
 
 /**
- * Takes from the host what the cluster left, one by one, and looks again until nothing of it is left.
- * @throws StepFailed with what could not be taken away
+ * Removes leftovers of the cluster from the host, one by one, and observes again until nothing of it is left.
+ * @throws StepFailed with the remaining ones
  */
 export async function restoreHost({ runner, before, networks, print }: RestoreOptions): Promise<void> {
   const problems = new Map<string, string>()
@@ -160,7 +160,7 @@ async function removeRules(
   }
 }
 
-/** Removes a path with all that is in it, after what is mounted there; nothing is removed through a mount or a link. */
+/** Removes a path with its content, after mounts in it; nothing is removed through a mount or a link. */
 async function removePath(runner: CommandRunner, path: string): Promise<void> {
   const stats = await lstat(path).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error

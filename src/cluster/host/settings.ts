@@ -7,14 +7,14 @@ import type { SettingObserved, SettingsObserved } from '../loop/observed.ts'
 import type { PreflightProblem } from '../desired/preflight-codes.ts'
 import type { DesiredSettings } from '../desired/desired-state.ts'
 
-/** Order of `ntp-servers`; without servers what was placed is taken away. */
+/** Order of `ntp-servers`; without servers the placed file is removed. */
 interface NtpOrder extends StepOrder {
   /** File of the note. */
   readonly note: string
   readonly servers: readonly string[]
 }
 
-/** Order of `ssh-keys` and of `look-at-ssh-keys`; without keys what was placed is taken away. */
+/** Order of `ssh-keys` and of `look-at-ssh-keys`; without keys the placed file is removed. */
 interface KeysOrder extends StepOrder {
   readonly note: string
   readonly account: string
@@ -55,11 +55,11 @@ interface KeysObserverOptions {
   readonly monotonic: () => number
 }
 
-// The look is a process of its own; a file that was changed by hand is put right within this time.
+// The observation is a process of its own; a file that was changed by hand is put right within this time.
 const keptMs = 60_000
 const observationTimeoutMs = 20_000
 
-/** Looks at the keys file, at most once a minute while nothing is to be done. Without keys that are wanted or placed no process is started. */
+/** Observes the keys file, at most once a minute while nothing is to be done. Without desired or placed keys no process is started. */
 function createKeysObserver(options: KeysObserverOptions) {
   const { files, privileged, program, note, account, monotonic } = options
   let last: { readonly of: string; readonly at: number; readonly found: SettingObserved } | undefined
@@ -86,7 +86,7 @@ function createKeysObserver(options: KeysObserverOptions) {
     const of = JSON.stringify([keys, noted])
     if (last?.of === of && monotonic() - last.at < keptMs) return last.found
     const found = { ...(await observe(keys)), isPlaced }
-    // What is due is done at once, and then looked at again.
+    // Due work is done at once, and then observed again.
     last = found.isDue ? undefined : { of, at: monotonic(), found }
     return found
   }
@@ -98,7 +98,7 @@ const unknown = (reason: string): SettingObserved => ({
 })
 
 interface HostSettingsOptions extends Omit<KeysObserverOptions, 'note'> {
-  /** Files of the notes of what was placed. */
+  /** Files of the notes of placed files. */
   readonly notes: { readonly ntpServers: string; readonly sshKeys: string }
 }
 
@@ -137,7 +137,7 @@ export function createHostSettings(options: HostSettingsOptions) {
 
   return {
     observe,
-    /** What of the settings this host cannot have; the cluster comes without it. */
+    /** Settings that this host cannot have; the cluster comes without them. */
     async preflight(desired: DesiredSettings): Promise<readonly PreflightProblem[]> {
       const seen = await observe(desired)
       return (['ntpServers', 'sshKeys'] as const).flatMap((name): PreflightProblem[] =>
@@ -151,7 +151,7 @@ export function createHostSettings(options: HostSettingsOptions) {
             ],
       )
     },
-    /** Steps that give this host the settings, and take away those that are not wanted any more. */
+    /** Steps that give this host the settings, and take away undesired ones. */
     steps: ({ ntpServers, sshKeys }: DesiredSettings, seen: SettingsObserved): readonly Step[] => [
       ...(seen.ntpServers.isDue
         ? [ntpStep('ntp-servers', 'Give the host the NTP servers of the cluster', ntpServers)]
@@ -160,7 +160,7 @@ export function createHostSettings(options: HostSettingsOptions) {
         ? [keysStep('ssh-keys', 'Give the host the SSH keys of the cluster', sshKeys)]
         : []),
     ],
-    /** Steps that take away what was placed. */
+    /** Steps that remove placed files. */
     restoreSteps: (seen: SettingsObserved): readonly Step[] => [
       ...(seen.ntpServers.isPlaced
         ? [ntpStep('take-ntp-servers', 'Give the host its own NTP servers again', [])]

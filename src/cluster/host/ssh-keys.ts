@@ -30,17 +30,17 @@ function parseAccount(line: string): HostAccount | undefined {
   return { name, uid: Number(uid), gid: Number(gid), home }
 }
 
-/** What sshd reads where nothing is configured, sshd_config(5). */
+/** Default of sshd, sshd_config(5). */
 const usualFiles = '.ssh/authorized_keys .ssh/authorized_keys2'
 
-/** The files that sshd reads for an account; those that it reads by default where it is not installed or cannot say. */
+/** The files that sshd reads for an account; its default where it is not installed or cannot say. */
 export async function readKeyFiles(runner: CommandRunner, account: HostAccount): Promise<readonly string[]> {
   const files = (await askSshd(runner, account.name)) ?? usualFiles
   return files === 'none' ? [] : keyFilesOf(files, account)
 }
 
 /**
- * `AuthorizedKeysFile` as it is for an account. -T needs host keys and the folder of a running sshd; -G, of OpenSSH 9.3 and later, neither.
+ * `AuthorizedKeysFile` for an account. -T needs host keys and the folder of a running sshd; -G, of OpenSSH 9.3 and later, neither.
  * @returns undefined where sshd is not installed or does not say it
  */
 async function askSshd(runner: CommandRunner, name: string): Promise<string | undefined> {
@@ -82,7 +82,7 @@ const keyFilesOf = (files: string, { name, uid, home }: HostAccount): readonly s
     })
 
 /**
- * Does work with the rights of an account: what is in a home, its links too, belongs to the account and not to root. The process may do
+ * Does work with the rights of an account: files in a home, its links too, belong to the account and not to root. The process may do
  * nothing else meanwhile, since all of it has these rights.
  */
 async function asAccount<T>(
@@ -106,7 +106,7 @@ async function asAccount<T>(
   }
 }
 
-/** What the step notes. */
+/** Note of the step. */
 interface KeysNote {
   readonly placed: readonly PlacedKeys[]
 }
@@ -135,7 +135,7 @@ const noKeys: KeysNote = { placed: [] }
 /** The file of an administrator, which edgehostd leaves alone whatever it contains. */
 const administratorsFile = 'authorized_keys'
 
-/** Looks whether this host has the keys; with the rights of root. It changes nothing. */
+/** Observes whether this host has the keys; with the rights of root. It changes nothing. */
 export async function observeSshKeys(work: KeysWork): Promise<SettingObserved> {
   const { runner, account, keys } = work
   const { placed } = await readNote(work, noKeys)
@@ -150,7 +150,7 @@ export async function observeSshKeys(work: KeysWork): Promise<SettingObserved> {
 }
 
 /**
- * Gives the keys a file of their own, beside that of an administrator, or takes away what was placed where there are none.
+ * Gives the keys a file of their own, beside the administrator's, or removes placed ones where there are none.
  * @throws StepFailed
  */
 export async function placeSshKeys(work: KeysWork, print: (line: string) => void): Promise<void> {
@@ -182,7 +182,7 @@ export async function placeSshKeys(work: KeysWork, print: (line: string) => void
   else await removeNote(work)
 }
 
-/** The first file that sshd reads for the account and that edgehostd may have. @param placed what was placed before */
+/** The first file that sshd reads for the account and that edgehostd may have. @param placed earlier placed files */
 async function findPlace(
   runner: CommandRunner,
   name: string,
@@ -266,7 +266,7 @@ async function place({ path }: KeysPlace, keys: readonly string[]): Promise<void
 async function takeAway({ path, madeFolder }: PlacedKeys): Promise<boolean> {
   const text = await textOf(path).catch((error: unknown) => {
     const { code = '', message } = error as NodeJS.ErrnoException
-    // What is no regular file is not the one that was placed.
+    // Anything but a regular file is not the placed one.
     if (['ENOENT', 'ENOTDIR', 'FileRefused'].includes(code)) return undefined
     throw new StepFailed(`${path} cannot be read (${code || message}); remove it by hand`)
   })

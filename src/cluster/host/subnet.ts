@@ -60,7 +60,7 @@ export const spellSubnet = ({ address, prefixLength }: Subnet): string => `${add
 /** The family of a canonical address. */
 export const familyOf = (address: string) => (isIPv4(address) ? 'ipv4' : 'ipv6')
 
-/** What an address of the control plane is for a host. Reasons complete a sentence that begins with the address. */
+/** Judgement of an address of the control plane for a host. Reasons complete a sentence that begins with the address. */
 type JudgedEndpoint<Network> =
   | { readonly kind: 'own' }
   | { readonly kind: 'within'; readonly address: string; readonly network: Network }
@@ -75,11 +75,11 @@ interface EndpointHost<Network extends { readonly subnet: Subnet }> {
   readonly called: string
   /** Canonical. */
   readonly addresses: ReadonlySet<string>
-  /** Whose addresses it reaches without a gateway. */
+  /** Networks that it reaches without a gateway. */
   readonly networks: readonly Network[]
 }
 
-/** Judges an address that was given for the control plane; an empty one stands for the address of the host. Pure. */
+/** Judges a given address of the control plane; an empty one stands for the address of the host. Pure. */
 export function judgeEndpoint<Network extends { readonly subnet: Subnet }>(
   text: string,
   { called, addresses, networks }: EndpointHost<Network>,

@@ -22,7 +22,7 @@ interface WayBackParts {
 }
 
 /**
- * The revision that brought the Kubernetes that runs, or is being restored: the active one, or the last before it that was begun; pure.
+ * The revision that brought the Kubernetes that runs, or is being restored: the active one, or the last started one before it; pure.
  * @param revisions the newest first
  * @returns undefined where none that is kept has that version
  */
@@ -38,7 +38,7 @@ function broughtBy(
 const wasStarted = ({ outcome, endedAt }: Revision) =>
   outcome !== 'waiting' && outcome !== 'held' && endedAt !== null
 
-/** What is wanted of the good revision, with the Kubernetes of another; pure. */
+/** Desired state of the good revision, with the Kubernetes of another; pure. */
 const withKubernetes = (
   good: DesiredState,
   { kubernetes }: Pick<DesiredState, 'kubernetes'>,
@@ -62,7 +62,7 @@ function withKubernetesPack(
 
 /**
  * Makes a revision of the packs, values and settings of the good one and of the Kubernetes of the other, with a folder as any other has, so
- * that all that reads revisions sees one that is whole. Its folder is there, whole, or not at all.
+ * that every reader of revisions sees a whole one. Its folder is there, whole, or not at all.
  * @param order.generation its number
  * @throws Error with a reason for operators where a folder of the two cannot be read; the system's error where it cannot be written
  */
@@ -75,7 +75,7 @@ export async function makeWayBack(
   const desired = { ...withKubernetes(ofGood, ofKept), generation, folder }
   const profiles = withKubernetesPack(await readProfiles(good), await readProfiles(kept))
   const staging = `${folder}.tmp`
-  // What a daemon left that was killed.
+  // Leftovers of a killed daemon.
   for (const each of [staging, folder]) await rm(each, { recursive: true, force: true })
   const own: readonly string[] = [preparedFiles.desired, preparedFiles.details]
   await linkTree(good.folder, staging, own)
@@ -92,7 +92,7 @@ export async function makeWayBack(
     summary: {
       ...good.summary,
       ...{ kubernetes: kept.summary.kubernetes, kubernetesOf: kept.summary.kubernetesOf ?? kept.generation },
-      // Which of them Kubernetes needs is not known: the next write lets go of the others.
+      // Which of them Kubernetes needs is not known: the next write releases the others.
       content: [...new Set([...(good.summary.content ?? []), ...(kept.summary.content ?? [])])],
     },
   }
@@ -121,9 +121,9 @@ interface ActivationOptions {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Changes which revision the loop makes true; no step may run meanwhile. */
+/** Changes the revision that the loop applies; no step may run meanwhile. */
 interface Activation {
-  /** The revision that is to be begun now; undefined where none waits, or its time has not come. */
+  /** The revision to start now; undefined where none waits, or its time has not come. */
   next(): Revision | undefined
   /** Milliseconds until the time of a revision that waits for it; Infinity where none does. */
   waitMs(): number
@@ -131,7 +131,7 @@ interface Activation {
   isGoingBack(record: Pick<ClusterRecord, 'generation' | 'goodGeneration'>): boolean
   begin(record: ClusterRecord, revision: Revision): Promise<void>
   /**
-   * The active revision has failed: the last good one is wanted again; where another version of Kubernetes runs, all of it but Kubernetes.
+   * The active revision has failed: the last good one is desired again; where another version of Kubernetes runs, all of it but Kubernetes.
    * @param version of the Kubernetes that runs or is being restored
    */
   goBack(record: ClusterRecord, reason: string, version: string): Promise<void>
@@ -197,7 +197,7 @@ export function createActivation(options: ActivationOptions): Activation {
         )
         return
       }
-      // No write may take the number of the new revision, and no upkeep remove its folder, before it is stored.
+      // No write may take the number of the new revision, and no file sync remove its folder, before it is stored.
       await inTurn(async () => {
         const all = revisions.list()
         const kept = broughtBy(all, record, version)
@@ -260,13 +260,13 @@ export const generationsOf = (
     return found ? [found.generation] : []
   })
 
-/** What changes need to know of the copies on this host. */
+/** Copies on this host, for changes. */
 export const createCopies = (
   engine: { copies(): Promise<readonly CopyObserved[]> },
   revisions: Pick<RevisionStore, 'list'>,
 ) => ({
   /** Generations to which a copy of Kubernetes can go back. */
   copies: async () => generationsOf(await engine.copies(), revisions.list()),
-  /** When the copy was made to which a revision can go back; undefined where none is kept. */
+  /** Time of the copy to which a revision can go back; undefined where none is kept. */
   copyTime: async (revision: Pick<Revision, 'summary'>) => copyFor(await engine.copies(), revision)?.at,
 })

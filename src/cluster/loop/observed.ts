@@ -1,13 +1,13 @@
-/** What is, as the parts of the room see it; made anew before each plan. */
+/** Observed state, from the parts of the room; made anew before each plan. */
 export interface Observed {
   /** Whether the state of the host before the cluster is recorded. */
   readonly isHostRecorded: boolean
-  /** Whether this host holds the virtual address; true where none is wanted. */
+  /** Whether this host holds the virtual address; true where none is desired. */
   readonly isAddressHeld: boolean
-  /** That an address of the node is not on this host any more, and what to do; absent where all are. */
+  /** Message of an address of the node that this host has lost, with advice; absent where it has all. */
   readonly missingAddress?: string
   readonly engine: EngineObserved
-  /** By the `id` of the pack, also of packs that are not wanted any more; packs that were never applied are missing. */
+  /** By the `id` of the pack, also of packs that are not desired any more; packs that were never applied are missing. */
   readonly packs: ReadonlyMap<string, PackObserved>
   readonly settings: SettingsObserved
 }
@@ -19,17 +19,17 @@ export interface SettingsObserved {
 
 /** A setting of the host that belongs to the cluster. */
 export interface SettingObserved {
-  /** Whether the host has what is wanted; true where nothing is wanted and nothing is left. */
+  /** Whether the host has the desired setting; true where none is desired and nothing is left. */
   readonly isApplied: boolean
   /** Whether a step can make it so. */
   readonly isDue: boolean
   /** Whether something of an earlier step may be on the host. */
   readonly isPlaced: boolean
-  /** Why no step can make it so, and what to do; empty unless that is so. */
+  /** Why no step can make it so, with advice; empty otherwise. */
   readonly problem: string
 }
 
-/** Nothing is wanted, and nothing is there. */
+/** Nothing is desired, and nothing is there. */
 export const noSetting: SettingObserved = { isApplied: true, isDue: false, isPlaced: false, problem: '' }
 
 export type UnitObserved = 'absent' | 'stopped' | 'running'
@@ -37,41 +37,41 @@ export type UnitObserved = 'absent' | 'stopped' | 'running'
 export interface EngineObserved {
   /** Whether anything of the engine is on this host: units, programs, files. */
   readonly isPresent: boolean
-  /** Whether programs, configuration and units are those of the wanted generation. */
+  /** Whether programs, configuration and units are of the desired generation. */
   readonly isPrepared: boolean
-  /** Notes of the engine that cannot be read any more, with what follows; sentences for operators. */
+  /** Unreadable notes of the engine, with the consequences; sentences for operators. */
   readonly damaged: readonly string[]
   readonly containerd: UnitObserved
   readonly kubelet: UnitObserved
-  /** `partial`: an initialisation was begun and did not end; it is taken away before the next try. */
+  /** `partial`: an initialisation was started and did not end; it is taken away before the next try. */
   readonly controlPlane: 'absent' | 'partial' | 'complete'
   /** Version of the control plane that is set up, for example `1.34.4`; empty where there is none. */
   readonly version: string
-  /** Whether the control plane has the configuration that is wanted; true where there is none. */
+  /** Whether the control plane has the desired configuration; true where there is none. */
   readonly isConfigured: boolean
-  /** A change of the version of Kubernetes that was begun and is neither good nor taken back. */
+  /** A started change of the version of Kubernetes that is neither good nor taken back. */
   readonly change?: VersionChange
   /** Whether certificates of the control plane have to be renewed now. */
   readonly isRenewalDue: boolean
   /** The control plane or the kubelet may not work before that: a certificate has ended, or a renewal was cut off. */
   readonly isRenewalOverdue: boolean
-  /** What ends soon and is not renewed by itself, or cannot be read: certificates and authorities; sentences for operators. */
+  /** Certificates and authorities that end soon and are not renewed by themselves, or cannot be read; sentences for operators. */
   readonly endingCertificates: readonly string[]
   readonly endingAuthorities: readonly string[]
   readonly api: 'absent' | 'silent' | 'answers'
   /** Node of this host; undefined where the API does not answer or has none. */
   readonly node?: NodeObserved
-  /** The name by which the kubelet goes where its unit has none; as a rule that of this host. */
+  /** The name by which the kubelet goes where its unit has none; as a rule the host's. */
   readonly followsHostName?: string
-  /** Why CoreDNS or kube-proxy does not run, in one line; absent where both do, and where the API server does not say. */
+  /** Problem of CoreDNS or kube-proxy, in one line; absent where both run, and where the API server does not answer. */
   readonly addonTrouble?: string
 }
 
-/** From a version of Kubernetes to another, as it is noted on the disk. */
+/** Change of the version of Kubernetes, as noted on the disk. */
 export interface VersionChange {
   readonly from: string
   readonly to: string
-  /** Generation with which it was begun. */
+  /** Generation that started it. */
   readonly generation: number
   /** From `copied` on there is a copy to go back to. */
   readonly phase: 'copying' | 'copied' | 'upgrading' | 'upgraded' | 'restoring'
@@ -79,11 +79,11 @@ export interface VersionChange {
 
 /** A copy of Kubernetes to go back to. */
 export interface CopyObserved {
-  /** The version that it is of. */
+  /** Its version. */
   readonly from: string
-  /** Generation whose change it was made for. */
+  /** Generation of its change. */
   readonly generation: number
-  /** What is written to the API later is not in it. Milliseconds since 1970. */
+  /** Later writes to the API are not in it. Milliseconds since 1970. */
   readonly at: number
 }
 
@@ -95,7 +95,7 @@ export interface NodeObserved {
 }
 
 export interface PackObserved {
-  /** `digest` of the wanted pack that was applied whole; empty after a part of it only. */
+  /** `digest` of the fully applied pack; empty after a part of it only. */
   readonly appliedDigest: string
   /** Steps of the pack, by key, that are done for `partDigest`. */
   readonly partDigest: string
@@ -105,9 +105,9 @@ export interface PackObserved {
   /** Whether objects of its manifests may be in the cluster. */
   readonly hasObjects: boolean
   readonly isAvailable: boolean
-  /** Whether it was available once as it is wanted; what goes down afterwards is a matter of health. */
+  /** Whether it was available once in its desired form; a later failure is a matter of health. */
   readonly wasAvailable: boolean
-  /** What it waits for or what is wrong; one line. */
+  /** Awaited condition or problem; one line. */
   readonly message: string
 }
 
@@ -124,7 +124,7 @@ export const emptyHost: Observed = {
   settings: { ntpServers: noSetting, sshKeys: noSetting },
 }
 
-/** What is, with messages of Kubernetes masked: they quote what was applied, as the name of an image. */
+/** Observed state, with messages of Kubernetes masked: they quote applied values, as the name of an image. */
 export function withoutSecrets(observed: Observed, hide: (text: string) => string): Observed {
   const { engine, packs } = observed
   const { node, addonTrouble } = engine

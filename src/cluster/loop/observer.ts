@@ -18,9 +18,9 @@ import type { StepStore } from './step-store.ts'
 import { verdictOf, type UpdateLimits, type Verdict } from './verdict.ts'
 import type { DesiredState } from '../desired/desired-state.ts'
 
-/** How long the present revision has been applied; it counts by the monotonic clock, and begins anew with the daemon. */
+/** Times of the present revision; they count by the monotonic clock, and begin anew with the daemon. */
 interface Progress {
-  /** Notes a look. @returns the times until now, milliseconds */
+  /** Notes an observation. @returns the times until now, milliseconds */
   observe(
     generation: number,
     isInChange: boolean,
@@ -59,16 +59,16 @@ interface ObserverOptions {
   readonly noteGood: (record: ClusterRecord) => void
   /** Whether the active revision is the last good one again, or its packs. */
   readonly isGoingBack: (record: ClusterRecord) => boolean
-  /** Called with each look. */
+  /** Called with each observation. */
   readonly onObservation: (observation: Observation) => void
   readonly limits: UpdateLimits
   readonly steps: Pick<StepStore, 'list'>
   readonly parts: PlanParts
   readonly observe: (desired: DesiredState, signal: AbortSignal) => Promise<Observed>
   readonly add: AddEvent
-  /** What the cluster is said to be has changed. */
+  /** The status of the cluster has changed. */
   readonly onStatus: () => void
-  /** Milliseconds between two looks while a step runs. */
+  /** Milliseconds between two observations while a step runs. */
   readonly pauseMs: number
   /** Aborted when a stop of the daemon begins. */
   readonly stopping: AbortSignal
@@ -76,21 +76,21 @@ interface ObserverOptions {
   readonly log: Logger
 }
 
-/** What is seen of the host, and how the cluster stands by it. */
+/** Observed state of the host, and the status of the cluster from it. */
 export interface Observer {
   /** Begins with another cluster, or after a start. */
   reset(record: ClusterRecord): void
   /**
-   * Looks at the host, plans, and tells what has changed.
+   * Observes the host, plans, and emits changes.
    * @returns undefined where the cluster is another one meanwhile
    */
   observe(desired: DesiredState): Promise<Observation | undefined>
-  /** Looks again and again while work is done, so that the state is never old. */
+  /** Observes repeatedly during work, so that the state is never old. */
   during<T>(desired: DesiredState | undefined, work: () => Promise<T>): Promise<T>
-  /** What was seen last of a cluster; undefined before the first look at it. */
+  /** Last observation of a cluster; undefined before the first. */
   last(uid: string | undefined): Observation | undefined
   status(record: ClusterRecord): ClusterStatus
-  /** Says why the cluster cannot be worked on, until it is looked at. */
+  /** Reports why the cluster cannot be worked on, until the next observation. */
   fail(reason: string): void
   /** Forgets a cluster that is gone. */
   forget(): void
@@ -112,7 +112,7 @@ export function createObserver(options: ObserverOptions): Observer {
   let newest: Observation | undefined
   /** Why the loop itself cannot continue. */
   let trouble: string | undefined
-  /** Monotonic time of the last answer of the API server, or of the first look at one that never answered. */
+  /** Monotonic time of the last answer of the API server, or of the first observation of one that never answered. */
   let answeredAt: number | undefined
 
   const last = (uid: string | undefined) => (newest?.desired.uid === uid ? newest : undefined)
@@ -139,7 +139,7 @@ export function createObserver(options: ObserverOptions): Observer {
     if (record?.uid !== desired.uid) return undefined
     const isSilent = observed.engine.controlPlane === 'complete' && observed.engine.api !== 'answers'
     const now = clock.monotonic()
-    // Between two looks at a healthy cluster it may have been silent for as long as since its last answer.
+    // Between two observations of a healthy cluster it may have been silent since its last answer.
     answeredAt = isSilent ? (answeredAt ?? now) : now
     const silentMs = now - answeredAt
     const stages = plan(parts, {
@@ -184,7 +184,7 @@ export function createObserver(options: ObserverOptions): Observer {
     const again = () => {
       looking = observe(desired)
         .catch((error: unknown) => {
-          log.debug({ err: error }, 'the cluster could not be looked at while a step runs')
+          log.debug({ err: error }, 'the cluster could not be observed while a step runs')
         })
         .then(() => void (timer = isOver ? undefined : setTimeout(again, pauseMs)))
     }
@@ -212,7 +212,7 @@ export function createObserver(options: ObserverOptions): Observer {
   }
 }
 
-/** Why the cluster cannot be taken back, with what an operator can do; empty unless that is so. */
+/** Why the cluster cannot be taken back, with advice for an operator; empty otherwise. */
 const stuckOf = ({ generation }: ClusterRecord, verdict: Verdict) =>
   verdict.kind === 'stuck'
     ? `RollbackFailed: revision ${generation} does not run: ${verdict.reason}; it is still tried. See edgehostctl cluster events, and apply a revision that runs: edgehostctl cluster rollback NUMBER where the host is managed there, otherwise a change on its platform`

@@ -23,15 +23,15 @@ export interface PlanInput {
   readonly observed: Observed
   /** The cluster is to be deleted. */
   readonly isDeleting: boolean
-  /** An administrator wants the certificates of the control plane to be renewed. */
+  /** An administrator has asked for a renewal of the certificates of the control plane. */
   readonly isRenewalAskedFor: boolean
-  /** The cluster was Running with this generation. From then on what is applied is watched, and not waited for. */
+  /** The cluster was Running with this generation. From then on applied packs are watched, and not waited for. */
   readonly hasRun: boolean
   /** The cluster was Running with an earlier generation: a pack that did not change is not waited for either. */
   readonly isUpdate: boolean
 }
 
-/** What is left to do, in order; empty if everything is as it shall be. Pure. */
+/** Remaining steps, in order; empty if the desired state is reached. Pure. */
 export function plan(
   parts: PlanParts,
   { desired: desired, observed, isDeleting, isRenewalAskedFor, hasRun, isUpdate }: PlanInput,
@@ -55,7 +55,7 @@ export function plan(
     engine.renew(desired, observed.engine, isRenewalAskedFor),
     ...notDesired(desired, observed).map(([id, seen]) => packs.removeSteps(desired, id, seen)),
     ...byOrder(desired.packs).map((same) => waitsLast(same.map(left))),
-    // Last: what is wrong with them does not keep a workload from running.
+    // Last: their problems keep no workload from running.
     host.settingsSteps(desired, observed),
   ])
 }
@@ -101,13 +101,13 @@ function versionChanges(complete: EngineObserved): readonly EngineObserved[] {
 
 const nonEmpty = (stages: readonly Stage[]) => stages.filter(({ length }) => length > 0)
 
-/** Packs that are there and not wanted any more; they go before what may take their place, as their ports. */
+/** Present packs that are not desired any more; they go before packs that may take their place, as their ports. */
 const notDesired = ({ packs }: DesiredState, observed: Observed) => {
   const ids = new Set(packs.map(({ id }) => id))
   return [...observed.packs].filter(([id]) => !ids.has(id))
 }
 
-/** Packs of one order are independent; the next order begins when those before are available. */
+/** Packs of one order are independent; the next order starts when all before are available. */
 const byOrder = (packs: readonly DesiredPack[]): readonly (readonly DesiredPack[])[] =>
   [...Map.groupBy(packs, ({ order }) => order)]
     .sort(([one], [other]) => one - other)
@@ -119,7 +119,7 @@ const waitsLast = (steps: readonly Stage[]): Stage => [
   ...steps.flatMap((each) => each.slice(-1)),
 ]
 
-/** Leaves out stages that wait for their next try and hold up nothing. @returns also how long they wait, milliseconds */
+/** Leaves out stages that wait for their next try and hold up nothing. @returns also their wait, milliseconds */
 export function withoutAside(
   stages: readonly Stage[],
   waitMs: (key: string) => number,
@@ -130,16 +130,16 @@ export function withoutAside(
   return { stages: stages.filter((stage) => waitOf(stage) === 0), asideMs: Math.min(Infinity, ...waits) }
 }
 
-/** What to do now; undefined if the plan is empty. */
+/** Next action; undefined if the plan is empty. */
 export type Next =
   | { readonly step: Step }
   /** So many milliseconds until a step may be tried again. */
   | { readonly waitMs: number }
-  /** Every step of the stage was done, and yet the stage is still planned: it is gone through again. */
+  /** Every step of the stage was done, and yet the stage is still planned: it is repeated. */
   | { readonly again: Step }
   | undefined
 
-/** What is known of the steps of a plan, by their keys. */
+/** History of the steps of a plan, by their keys. */
 export interface StepHistory {
   /** Milliseconds until the step may be tried; 0 or less for one that need not wait. */
   readonly waitMs: (key: string) => number
@@ -151,8 +151,8 @@ export interface StepHistory {
 
 /**
  * Chooses from the first stage. A step that waits for its next try holds up the other steps of its pack, or of the stage where it belongs
- * to no pack: they are done again before it, since what they did may be gone. Independent packs are not held up by one that fails: its
- * tries, which may take minutes each, come after what the other packs install, and the waits for workloads come last.
+ * to no pack: they are done again before it, since their results may be gone. Independent packs are not held up by one that fails: its
+ * tries, which may take minutes each, come after the installations of other packs, and the waits for workloads come last.
  */
 export function nextOf([stage]: readonly Stage[], { waitMs, isDone, hasFailed }: StepHistory): Next {
   const last = stage?.at(-1)

@@ -34,20 +34,20 @@ export interface ReconcileOptions {
     readonly packs: Pick<PackWork, 'steps' | 'noteStarted' | 'noteDone' | 'doubt' | 'forget' | 'whyNot'>
   }
   readonly observe: (desired: DesiredState, signal: AbortSignal) => Promise<Observed>
-  /** The event that a line of a step is; undefined for any other line. */
+  /** The event of a line of a step; undefined for any other line. */
   readonly eventOf: (step: Pick<Step, 'key'>, line: string) => EngineEvent | undefined
   readonly events: Pick<EventLog, 'add'>
-  /** One write at a time, also of those that the API accepts. */
+  /** One write at a time, also of the API's. */
   readonly inTurn: Lock
-  /** Reads what is wanted from the folder of the cluster. @throws Error with a reason for operators */
+  /** Reads the desired state from the folder of the cluster. @throws Error with a reason for operators */
   readonly readDesired: (record: ClusterRecord) => Promise<DesiredState>
-  /** Lets go what the cluster kept, as content; before it is forgotten. */
+  /** Releases resources of the cluster, as content; before it is forgotten. */
   readonly release: (record: ClusterRecord) => Promise<void>
   /** Removes the files of a cluster that is forgotten. */
   readonly removeFiles: (record: ClusterRecord) => Promise<void>
   /** A step has ended, for the metrics. */
   readonly onEnd?: (end: 'done' | 'failed' | 'cut-off', durationMs: number) => void
-  /** What the cluster is said to be has changed. */
+  /** The status of the cluster has changed. */
   readonly onStatus?: () => void
   /** 0 to 1. */
   readonly random?: () => number
@@ -58,7 +58,7 @@ export interface ReconcileOptions {
   readonly log: Logger
 }
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two observations. */
 export interface Pauses {
   /** While a running cluster is healthy. */
   readonly healthy: number
@@ -70,14 +70,14 @@ export interface Pauses {
   readonly least: number
 }
 
-/** Makes the host so as the stored cluster says, one step at a time, and looks again after each. */
+/** Reconciles the host with the stored cluster, one step at a time, and observes again after each. */
 export interface Reconcile {
   start(): void
-  /** What is stored or observed may have changed. A deletion ends the running step. */
+  /** The stored or the observed state may have changed. A deletion ends the running step. */
   wake(): void
-  /** How the cluster stands; undefined without a cluster. */
+  /** Status of the cluster; undefined without a cluster. */
   status(): ClusterStatus | undefined
-  /** What was seen last; undefined before the first look at this cluster. */
+  /** Last observed state; undefined before the first observation of this cluster. */
   observed(): Observed | undefined
   /** Ends with the signal `stopping`. */
   stopped(): Promise<void>
@@ -111,7 +111,7 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
   })
   let knownUid = ''
 
-  /** Begins with another cluster, or after a start: what is remembered in memory is made anew. */
+  /** Begins with another cluster, or after a start: the state in memory is made anew. */
   function reset(record: ClusterRecord): void {
     if (knownUid === record.uid) return
     knownUid = record.uid
@@ -144,7 +144,7 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
       await activation.goBack(record, await whyBack(record, verdict.reason, observation), version)
     } else {
       const revision = activation.next()
-      // A change of the version of Kubernetes is good, or taken back, before the next revision; what cannot be taken back blocks none.
+      // A change of the version of Kubernetes is good, or taken back, before the next revision; one that is stuck blocks none.
       if (!revision || (engine.change && verdict.kind !== 'stuck')) return false
       await activation.begin(record, revision)
     }
@@ -167,7 +167,7 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     return createHideOf(sensitive)(why)
   }
 
-  /** @returns how long to wait before the next turn, milliseconds */
+  /** @returns the wait before the next turn, milliseconds */
   async function turn(): Promise<number> {
     const record = store.current()
     if (!record) return Infinity
@@ -221,7 +221,7 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
       } catch (error) {
         if (isStopping()) return
         errors += 1
-        // A look may fail once, as on a busy host.
+        // An observation may fail once, as on a busy host.
         if (errors > 1) observer.fail(reasonOf(error, database))
         log.error({ err: error }, 'the cluster cannot be worked on; it is tried again in a moment')
         pauseMs = errors > 1 ? pauses.failed : pauses.moving
@@ -237,7 +237,7 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     status() {
       const record = store.current()
       const status = record && observer.status(record)
-      // A write that was accepted is not done yet: a client that waits for Running must not be told that of before.
+      // An accepted write is not done yet: a client that waits for Running must not get the earlier one.
       return status?.state === 'Running' && activation.next() ? started : status
     },
     observed: () => observer.last(store.current()?.uid)?.observed,

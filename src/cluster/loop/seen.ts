@@ -3,16 +3,16 @@ import type { Observed, SettingObserved } from './observed.ts'
 import { troubleOf, type ClusterStatus } from './status.ts'
 import type { DesiredState } from '../desired/desired-state.ts'
 
-/** What of the observed was told in events; stored, so that a restart tells nothing twice. */
+/** Observations already emitted as events; stored, so that a restart emits nothing twice. */
 export interface Seen {
   readonly isHostRecorded?: boolean
   readonly isRemoved?: boolean
   readonly damaged?: readonly string[]
-  /** Certificates and authorities that were told to end. */
+  /** Certificates and authorities that were reported to end. */
   readonly endingCertificates?: readonly string[]
   readonly endingAuthorities?: readonly string[]
   readonly isAddressHeld?: boolean
-  /** What was told of the settings of the host: empty where it has none of the cluster. */
+  /** Last reported state of the settings of the host: empty where it has none of the cluster. */
   readonly ntpServers?: string
   readonly sshKeys?: string
   readonly containerd?: boolean
@@ -20,7 +20,7 @@ export interface Seen {
   readonly controlPlane?: boolean
   readonly api?: boolean
   readonly node?: boolean
-  /** Digest with which a pack was told to be applied, and then available, by id. */
+  /** Digest with which a pack was reported as applied, and then available, by id. */
   readonly applied?: Readonly<Record<string, string>>
   readonly available?: Readonly<Record<string, string>>
   readonly allAvailable?: boolean
@@ -32,7 +32,7 @@ export interface Seen {
 
 export type SeenEvent = Pick<NewClusterEvent, 'reason' | 'message' | 'object'>
 
-/** Compares what is observed with what was told. Pure. @returns the events to add, and what is told then */
+/** Compares the observed state with the emitted one. Pure. @returns the events to add, and the new emitted state */
 export function tell(
   before: Seen,
   {
@@ -46,7 +46,7 @@ export function tell(
     readonly observed: Observed
     readonly status: ClusterStatus
     readonly isDeleting: boolean
-    /** Why it cannot be taken back to its last good revision; empty unless that is so. */
+    /** Why it cannot be taken back to its last good revision; empty otherwise. */
     readonly stuck: string
   },
 ): { readonly events: readonly SeenEvent[]; readonly seen: Seen } {
@@ -137,7 +137,7 @@ export function tell(
       applied[id] = digest
       if (before.applied?.[id] !== digest) say('PackApplied', `${name} ${version} is applied`, object)
     }
-    // Told once for each digest: later changes are the health of the cluster.
+    // Emitted once for each digest: later changes are the health of the cluster.
     const wasEmitted = before.available?.[id] === digest
     if (wasEmitted || (applied[id] === digest && pack?.isAvailable)) {
       available[id] = digest
@@ -176,7 +176,7 @@ export function tell(
   }
 }
 
-/** What is to be told of a setting; while a step is about to change it, what was told before. */
+/** State of a setting to report; while a step is about to change it, the last reported one. */
 function tellSetting({ isApplied, problem }: SettingObserved, before = '', desired: string): string {
   if (problem !== '') return `not applied: ${problem}`
   return isApplied ? desired : before
@@ -185,7 +185,7 @@ function tellSetting({ isApplied, problem }: SettingObserved, before = '', desir
 const keysIn = (keys: readonly string[]) =>
   keys.length === 0 ? '' : `${keys.length} SSH key${keys.length === 1 ? '' : 's'} of the cluster`
 
-/** Tells of each certificate and authority that ends once, and when none ends any more. */
+/** Emits each certificate and authority that ends once, and when none ends any more. */
 function tellEnding(
   before: Seen,
   { endingCertificates, endingAuthorities }: Observed['engine'],

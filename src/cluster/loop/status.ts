@@ -3,11 +3,11 @@ import type { clusterPhases, clusterStates } from '../schemas.ts'
 import type { StepRecord } from './step-store.ts'
 import { shownPack, type DesiredState } from '../desired/desired-state.ts'
 
-/** How the cluster stands, for the API. */
+/** Status of the cluster, for the API. */
 export interface ClusterStatus {
   readonly state: (typeof clusterStates)[number]
   readonly phase: (typeof clusterPhases)[number]
-  /** What is done or waited for, or why it failed; may be empty. */
+  /** Current work or wait, or the cause of the failure; may be empty. */
   readonly reason: string
   readonly health: { readonly status: 'Healthy' | 'Unhealthy'; readonly reason?: string }
 }
@@ -18,7 +18,7 @@ export const pending: ClusterStatus = {
   health: { status: 'Unhealthy', reason: 'the cluster is being set up' },
 }
 
-/** Another revision is begun. */
+/** Another revision is started. */
 export const started: ClusterStatus = {
   ...{ state: 'Provisioning', phase: 'Pending', reason: 'a revision is begun' },
   health: { status: 'Unhealthy', reason: 'the cluster is being changed' },
@@ -32,12 +32,12 @@ export interface StatusInput {
   readonly hasRun: boolean
   /** The cluster was Running with an earlier generation. */
   readonly isUpdate: boolean
-  /** Why it cannot be taken back to its last good revision; empty unless that is so. */
+  /** Why it cannot be taken back to its last good revision; empty otherwise. */
   readonly stuck: string
   readonly steps: readonly StepRecord[]
   /** Key of the steps that are still planned; a failure of another one is history. */
   readonly planned: ReadonlySet<string>
-  /** How long the API server of a control plane that was set up has not answered, milliseconds. */
+  /** Silence of the API server of a control plane that was set up, milliseconds. */
   readonly silentMs: number
 }
 
@@ -76,7 +76,7 @@ export function statusOf(input: StatusInput): ClusterStatus {
   return { state: 'Provisioning', phase, reason: doing || trouble, health }
 }
 
-/** What of this host is another one than the control plane was made for, so that it cannot run; empty if nothing. */
+/** Change of this host with which its control plane cannot run; empty for none. */
 const controlPlaneCause = (
   { node }: DesiredState,
   { engine: { controlPlane, followsHostName }, missingAddress = '' }: Observed,
@@ -89,13 +89,13 @@ const controlPlaneCause = (
 
 const goingAway: ClusterStatus['health'] = { status: 'Unhealthy', reason: 'the cluster is being deleted' }
 
-/** What is not as a running cluster has it, as far as is known; empty if nothing. */
+/** Known difference from a running cluster; empty for none. */
 export const troubleOf = (desired: DesiredState, observed: Observed): string =>
   lackOf(desired, observed, ({ isAvailable }) => isAvailable) || (observed.engine.addonTrouble ?? '')
 
 /**
- * What keeps an update from being Running: as `troubleOf`, without packs that were available as they are wanted and went down, and without
- * CoreDNS and kube-proxy, which are of the cluster that ran before.
+ * Blocker of an update on its way to Running: as `troubleOf`, without packs that were available in their desired form and went down, and
+ * without CoreDNS and kube-proxy, which are of the cluster that ran before.
  */
 export const blockerOf = (desired: DesiredState, observed: Observed): string =>
   lackOf(desired, observed, ({ wasAvailable }) => wasAvailable)
@@ -124,7 +124,7 @@ function lackOf(desired: DesiredState, observed: Observed, isDone: (pack: PackOb
   for (const id of packs.keys())
     if (!desired.packs.some((pack) => pack.id === id)) missing.push(`${shownPack(id)} is not removed`)
   if (missing.length === 0) {
-    // What no step can do is said by a condition; it keeps no workload from running.
+    // A setting that no step can apply has a condition; it keeps no workload from running.
     if (settings.ntpServers.isDue) return 'the NTP servers of the host are not as they are wanted'
     if (settings.sshKeys.isDue) return 'the SSH keys of the host are not as they are wanted'
   }

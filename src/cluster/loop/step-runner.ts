@@ -36,20 +36,20 @@ export interface StepContext {
   readonly cut: AbortSignal
   /** Aborted when the daemon stops: an action continues without it, a call is ended. */
   readonly stopping: AbortSignal
-  /** @param cursor position in the output after this line, to be stored with what is made of it; undefined for a call */
+  /** @param cursor position in the output after this line, to be stored with its events; undefined for a call */
   readonly onLine: (line: string, cursor: number | undefined) => void
   /** Masks sensitive values of the cluster, for the log. */
   readonly hide: (text: string) => string
 }
 
-/** How a step ended; undefined if the daemon stops, so that the next one finds it again. */
+/** End of a step; undefined if the daemon stops, so that the next one finds it again. */
 export type StepRunEnd = StepEnd | undefined
 
-/** Runs steps, and finds those again that another process of the daemon began. */
+/** Runs steps, and finds steps of a former process of the daemon again. */
 export interface StepRunner {
   /** Runs a step to its end. */
   run(step: Step, context: StepContext): Promise<StepRunEnd>
-  /** Waits for the end of a step that was begun before the start of the daemon. `unknown` where nothing is left of it. */
+  /** Waits for the end of a step that was started before the daemon. `unknown` where nothing is left of it. */
   resume(record: StepRecord, context: StepContext): Promise<StepRunEnd>
   /** Removes the files of all runs of these steps. */
   forget(records: readonly StepRecord[]): Promise<void>
@@ -139,7 +139,7 @@ export function createStepRunner(options: StepRunnerOptions): StepRunner {
       if (found && !found.end) {
         store.begin(step, found.startedAt)
       } else {
-        // What an earlier try left behind must not be taken for the end of this one.
+        // Leftovers of an earlier try must not be taken for the end of this one.
         if (found) await runs.remove(name)
         store.begin(step, now())
         const input = JSON.stringify(work.order)

@@ -1,7 +1,7 @@
 import type { Database } from '../../store/database.ts'
 import type { Step } from './step.ts'
 
-/** What is stored of a step: no order, which may hold secrets. The plan makes that anew. */
+/** Stored record of a step: no order, which may hold secrets. The plan makes that anew. */
 export interface StepRecord {
   readonly key: string
   readonly title: string
@@ -14,7 +14,7 @@ export interface StepRecord {
   readonly state: 'running' | 'done' | 'failed'
   /** Failed tries since it was last done. */
   readonly failures: number
-  /** Why the last try failed; empty otherwise. */
+  /** Failure of the last try; empty otherwise. */
   readonly reason: string
   /** Of the last try; milliseconds since 1970. */
   readonly startedAt: number
@@ -22,11 +22,11 @@ export interface StepRecord {
   readonly endedAt: number | null
   /** After the end of a failed try; null otherwise. */
   readonly retryMs: number | null
-  /** Up to where the output of the last try was turned into events, in bytes. */
+  /** Position up to which the output of the last try was turned into events, in bytes. */
   readonly cursor: number
 }
 
-/** The steps of the cluster and how they ended, in the order in which they were first begun. */
+/** The steps of the cluster and their ends, in the order of their first starts. */
 export interface StepStore {
   list(): readonly StepRecord[]
   find(key: string): StepRecord | undefined
@@ -34,7 +34,7 @@ export interface StepStore {
   begin(step: Step, at: number): void
   moveCursor(key: string, cursor: number): void
   done(key: string, at: number): void
-  /** Also for a step that could not be begun. */
+  /** Also for a step that could not be started. */
   failed(
     step: { readonly key: string; readonly title: string; readonly pack?: string | undefined },
     end: { readonly at: number; readonly reason: string; readonly retryMs: number },

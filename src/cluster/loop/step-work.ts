@@ -17,8 +17,7 @@ const firstMs = 10_000
 const longestMs = 600_000
 
 /**
- * How long to wait before a failed step is tried again, milliseconds: 10 s, then twice as long each time, up to 10 minutes, with a
- * fifth more or less.
+ * Wait before a failed step is tried again, milliseconds: 10 s, then twice as long each time, up to 10 minutes, with a fifth more or less.
  * @param failures 1 after the first failure
  * @param random 0 to 1
  */
@@ -28,26 +27,26 @@ export function backOffMs(failures: number, random: number): number {
 }
 
 /**
- * What is left of a wait that was stored before a restart. A clock that was set since, forwards or back, makes it neither longer than it
- * was nor negative.
+ * Rest of a wait that was stored before a restart. A clock that was set since, forwards or back, makes it neither longer than it was nor
+ * negative.
  * @param startedAt milliseconds since 1970, as is `now`
  */
 export function leftOfWaitMs(startedAt: number, waitMs: number, now: number): number {
   return Math.min(waitMs, Math.max(0, startedAt + waitMs - now))
 }
 
-/** What the loop remembers of the steps of a plan, beside what is stored of them. */
+/** Memory of the loop on the steps of a plan, beside their records. */
 interface StepMemory {
-  /** Begins anew with what is stored. */
+  /** Begins anew with the stored records. */
   reset(records: readonly StepRecord[]): void
-  /** What is known of the steps of the first stage, which is gone through from its beginning when another one comes first. */
+  /** History of the steps of the first stage, which restarts when another one comes first. */
   of(stage: Stage | undefined, records: readonly StepRecord[]): StepHistory
   /** Milliseconds until a step may be tried; 0 or less for one that need not wait. */
   waitMs(key: string): number
   done(key: string): void
   failed(key: string, retryMs: number): void
   /**
-   * Goes through the first stage again, all of whose steps were done.
+   * Restarts the first stage, all of whose steps were done.
    * @param key of its last step
    * @returns whether that was so too often, and is counted anew
    */
@@ -56,7 +55,7 @@ interface StepMemory {
 
 const mostPasses = 3
 
-/** Why a step has failed that `again` was called for too often. */
+/** Failure of a step that `again` was called for too often. */
 export const endedInVain = `it ended ${mostPasses} times, but its work is still to be done`
 
 export function createStepMemory(clock: Clock): StepMemory {
@@ -64,7 +63,7 @@ export function createStepMemory(clock: Clock): StepMemory {
   const dueAt = new Map<string, number>()
   /** Steps that were done since the first stage of the plan was gone through from its beginning. */
   const done = new Set<string>()
-  /** How often the first stage was gone through without becoming empty. */
+  /** Passes through the first stage without its becoming empty. */
   let passes = 0
   let stuckAt = ''
 
@@ -96,7 +95,7 @@ export function createStepMemory(clock: Clock): StepMemory {
     },
     failed(key, retryMs) {
       dueAt.set(key, clock.monotonic() + retryMs)
-      // What the steps before it did may be gone at the next try.
+      // Results of the steps before it may be gone at the next try.
       done.clear()
     },
     again(key) {
@@ -116,10 +115,10 @@ interface StepWorkOptions {
   readonly packs: Pick<PackWork, 'noteStarted' | 'noteDone' | 'doubt'>
   readonly observer: Pick<Observer, 'during'>
   readonly memory: Pick<StepMemory, 'done' | 'failed'>
-  /** The event that a line of a step is; undefined for any other line. */
+  /** The event of a line of a step; undefined for any other line. */
   readonly eventOf: (step: Pick<Step, 'key'>, line: string) => EngineEvent | undefined
   readonly add: AddEvent
-  /** Reads what is wanted from the folder of the cluster. @throws Error with a reason for operators */
+  /** Reads the desired state from the folder of the cluster. @throws Error with a reason for operators */
   readonly readDesired: (record: ClusterRecord) => Promise<DesiredState>
   /** A step has ended. */
   readonly onEnd: (end: 'done' | 'failed' | 'cut-off', durationMs: number) => void
@@ -131,11 +130,11 @@ interface StepWorkOptions {
   readonly log: Logger
 }
 
-/** Does steps, tells what happens, and stores how they end. */
+/** Does steps, emits their events, and stores their ends. */
 interface StepWork {
   run(record: ClusterRecord, desired: DesiredState, step: Step): Promise<void>
   /**
-   * Takes up the steps that another process of the daemon began: their programs may still run.
+   * Takes up steps of a former process of the daemon: their programs may still run.
    * @returns whether there were any
    */
   resume(record: ClusterRecord): Promise<boolean>
@@ -169,7 +168,7 @@ export function createStepWork(options: StepWorkOptions): StepWork {
   /** Ends the running step, unless it belongs to a deletion. */
   let current: AbortController | undefined
 
-  /** Runs a step, or follows it to its end, and stores how it ended. */
+  /** Runs a step, or follows it to its end, and stores the end. */
   async function settle(
     record: ClusterRecord,
     desired: DesiredState | undefined,

@@ -3,16 +3,16 @@ export const renewalStep = 'certificates-renew'
 
 /** One piece of work, as data: planned, stored, run, and found again after a restart of the daemon. Every step is idempotent. */
 export interface Step {
-  /** What it does; the same work has the same key in every plan, for example `kubeadm-init` or `pack p1/web manifests`. */
+  /** Name of its work; the same work has the same key in every plan, for example `kubeadm-init` or `pack p1/web manifests`. */
   readonly key: string
   /** For people, for example `Set up the control plane`. */
   readonly title: string
   readonly timeoutMs: number
-  /** `id` of the pack that it belongs to. A step of a pack that fails does not stop those of independent packs. */
+  /** `id` of its pack. A failed step of a pack does not stop steps of independent packs. */
   readonly pack?: string
   /** It is of a deletion, which ends all other steps. */
   readonly isDeletion?: true
-  /** It puts an earlier state of Kubernetes in place: what is known of the packs is in doubt from its beginning on. */
+  /** It puts an earlier state of Kubernetes in place: the records of the packs are in doubt from its beginning on. */
   readonly isRestoration?: true
   /** While it waits for its next try, the stages behind it continue. */
   readonly isAside?: true
@@ -31,15 +31,15 @@ export type StepWork =
 /** JSON. */
 export type StepOrder = Readonly<Record<string, unknown>>
 
-/** How a step ended. */
+/** End of a step. */
 export type StepEnd =
   | { readonly kind: 'done' }
-  /** @property reason one line for operators: what failed and what to do */
+  /** @property reason one line for operators: the failure and the remedy */
   | { readonly kind: 'failed'; readonly reason: string }
-  /** Its program was cut off, as by a power cut: look at the system and plan anew. */
+  /** Its program was cut off, as by a power cut: observe the system and plan anew. */
   | { readonly kind: 'unknown' }
 
-/** What a running `call` gets. */
+/** Context of a running `call`. */
 export interface CallContext {
   readonly signal: AbortSignal
   /** Progress, a line for operators. */
@@ -49,7 +49,7 @@ export interface CallContext {
 /** Calls by their names. A call throws StepFailed with a reason for operators. */
 export type StepCalls = Readonly<Record<string, (order: StepOrder, context: CallContext) => Promise<void>>>
 
-/** A step cannot do its work; the message is one line for operators: what failed and what to do. */
+/** A step cannot do its work; the message is one line for operators: the failure and the remedy. */
 export class StepFailed extends Error {
   override readonly name = 'StepFailed'
 }

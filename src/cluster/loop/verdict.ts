@@ -5,13 +5,13 @@ import type { StepRecord } from './step-store.ts'
 import type { PackWork } from '../packs/pack-work.ts'
 import type { DesiredState } from '../desired/desired-state.ts'
 
-/** After how long a change is taken back, milliseconds. */
+/** Time limits after which a change is taken back, milliseconds. */
 export interface UpdateLimits {
   /** Until everything is available again; a change of the version of Kubernetes does not count. */
   readonly availableMs: number
   /** Until a change of the version of Kubernetes is good. */
   readonly kubernetesMs: number
-  /** So long the API server may be silent in such a change. */
+  /** Longest silence of the API server in such a change. */
   readonly silentMs: number
 }
 
@@ -20,13 +20,13 @@ export interface VerdictInput {
   readonly observed: Observed
   /** The revision is a way back: the last good one again, or its packs with another Kubernetes. */
   readonly isGoingBack: boolean
-  /** What is not as it shall be, of what the revision has changed; empty if nothing. */
+  /** Problem of a part that the revision has changed; empty for none. */
   readonly trouble: string
   /** Steps that are planned, as they are stored. */
   readonly steps: readonly StepRecord[]
-  /** Since when the API server has not answered. */
+  /** Silence of the API server. */
   readonly silentMs: number
-  /** How long the revision has been applied, in a change of the version of Kubernetes and otherwise. */
+  /** Time for which the revision has been applied, in a change of the version of Kubernetes and otherwise. */
   readonly inChangeMs: number
   readonly elsewhereMs: number
 }
@@ -77,7 +77,7 @@ export function verdictOf(input: VerdictInput, limits: UpdateLimits): Verdict {
 const seconds = (ms: number) => Math.round(ms / 1_000)
 
 interface LateInput {
-  /** Why the revision has to go, as far as it is known by looking at the host. */
+  /** Why the revision has to go, as far as the host shows it. */
   readonly reason: string
   readonly desired: DesiredState
   readonly observed: Observed
@@ -88,7 +88,7 @@ interface LateInput {
 }
 
 /**
- * Why a revision has to go, for operators: with why its step failed last, and with the pod and the container that do not run.
+ * Why a revision has to go, for operators: with the last failure of its step, and with the failing pod and container.
  * @returns the reason as it is where the API server does not answer
  */
 export async function whyLate({

@@ -13,7 +13,7 @@ export interface ApplicationsInput {
   readonly desired: Pick<DesiredState, 'packs' | 'packTypes' | 'kubernetes'>
   /** As posted; values of sensitive variables are masked. */
   readonly given: readonly GivenVariable[]
-  /** Undefined before the first look at the cluster. */
+  /** Undefined before the first observation of the cluster. */
   readonly observed: Pick<Observed, 'engine' | 'packs'> | undefined
   readonly records: readonly PackRecord[]
   readonly steps: readonly StepRecord[]
@@ -28,7 +28,7 @@ interface Progress extends Pick<PackInfo, 'startTime' | 'endTime'> {
 
 type DetailPack = ClusterProfileDetail['packs'][number]
 
-/** The profiles of the cluster with how far their packs are. Pure. */
+/** The profiles of the cluster with the state of their packs. Pure. */
 export function applicationsOf(input: ApplicationsInput): ClusterCurrentApplications {
   const { profiles } = input
   const givenTo = createGivenTo(input.given)
@@ -116,7 +116,7 @@ function packProgress(input: ApplicationsInput, pack: DesiredPack): Progress {
   return { ...times, status: 'Applying', message: running?.title ?? '' }
 }
 
-/** What a pack waits for that is not begun: Kubernetes, or packs that come before it. */
+/** Wait of a pack that is not started: Kubernetes, or packs that come before it. */
 function whatWaitsFor(input: ApplicationsInput, pack: DesiredPack): string {
   const { desired: desired, observed, records, steps } = input
   if (observed?.engine.controlPlane !== 'complete') {
@@ -127,7 +127,7 @@ function whatWaitsFor(input: ApplicationsInput, pack: DesiredPack): string {
   const isOpen = ({ id, digest, order }: DesiredPack) =>
     order < pack.order && records.find((each) => each.id === id)?.availableDigest !== digest
   const open = desired.packs.filter(isOpen)
-  // Those before the first order that is open are available.
+  // Packs before the first open order are available.
   const now = open.filter(({ order }) => order === open[0]?.order)
   const found = now.map((each) => ({ each, ...packProgress(input, each) }))
   const first = found.find(({ status }) => status === 'Failed') ?? found[0]
@@ -138,7 +138,7 @@ function whatWaitsFor(input: ApplicationsInput, pack: DesiredPack): string {
   return `it waits for the pack ${shownPack(each.id)}, which is ${status}${why}${more}`
 }
 
-/** The packs of the layers os and k8s: what the engine makes of them. */
+/** State of the packs of the layers os and k8s, from the engine. */
 function infrastructureProgress({ observed, desired: desired }: ApplicationsInput, layer: string): Progress {
   if (layer === 'os')
     return { status: 'Available', message: 'the operating system of this host is used as it is' }

@@ -14,13 +14,13 @@ import { readiness } from '../../kubernetes/readiness.ts'
 
 export interface AvailabilityOptions {
   readonly client: ObjectClient
-  /** How long an object may be one that its controller has given up; it often is for a moment. */
+  /** Time for which a controller may have given up an object; it often does for a moment. */
   readonly patienceMs?: number
   readonly pauseMs?: number
 }
 
-// Kinds whose objects are as they shall be when they exist. A Service of type LoadBalancer is not waited for: on many hosts nothing
-// gives it an address, and its workload is available all the same.
+// Kinds whose objects are ready when they exist. A Service of type LoadBalancer is not waited for: on many hosts nothing gives it an
+// address, and its workload is available all the same.
 const plain = new Set([
   ...['ConfigMap', 'Secret', 'ServiceAccount', 'Service', 'Endpoints', 'EndpointSlice', 'Namespace'],
   ...['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding', 'NetworkPolicy', 'Ingress', 'IngressClass'],
@@ -49,7 +49,7 @@ export async function waitUntilAvailable(
     const late: InventoryEntry[] = []
     let first = ''
     for (const entry of pending) {
-      // Only the first one is told with its reason.
+      // Only the first one is reported with its reason.
       const { status, message } = await observeObject(client, entry, signal, first === '')
       if (status === 'Current') continue
       late.push(entry)
@@ -80,7 +80,7 @@ const refusal = /(?:failed calling webhook|admission webhook) "([^"]+)"/
 const configurations = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration']
 
 /**
- * Says which configuration a webhook belongs to that has refused or not answered a change, and which service it asks.
+ * Configuration and service of a webhook that has refused or not answered a change.
  * @param message of the API server, also as helm repeats it
  * @returns the end of a sentence, which begins with `; `; empty for other messages, and if nothing can be found out
  */
@@ -170,9 +170,9 @@ async function workloadsOf(
 
 /** Watches the workloads of the packs of a running cluster. */
 interface WorkloadWatch {
-  /** Says which objects are watched; those of other kinds than workloads are left out. */
+  /** Sets the watched objects; kinds other than workloads are left out. */
   watch(entries: readonly InventoryEntry[], signal: AbortSignal): Promise<void>
-  /** What is wrong with an object; undefined if nothing is, or nothing is known yet. */
+  /** Problem of an object; undefined if there is none, or none is known yet. */
   troubleOf(entry: InventoryEntry): string | undefined
   stop(): void
 }
@@ -235,7 +235,7 @@ export function createWorkloadWatch({ client, onChange }: WorkloadWatchOptions):
   }
 }
 
-/** What readiness is made from: a hundred workloads with all their fields would be a megabyte. */
+/** Fields that readiness needs: a hundred workloads with all their fields would be a megabyte. */
 function keepReadiness({ apiVersion, kind, metadata, spec, status }: KubernetesObject): KubernetesObject {
   const { name, namespace, generation, deletionTimestamp, creationTimestamp } = metadata
   const { replicas, updateStrategy, progressDeadlineSeconds } = (spec ?? {}) as Record<string, unknown>

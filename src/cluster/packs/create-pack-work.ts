@@ -54,7 +54,7 @@ import type { PackWork } from './pack-work.ts'
 
 /**
  * Whether an object is among manifests. The manifests are read when it is asked first.
- * @param files of the packs that are wanted
+ * @param files of the desired packs
  */
 function desiredElsewhere(files: readonly ManifestFile[]): (entry: InventoryEntry) => Promise<boolean> {
   let known: Promise<ReadonlySet<string>> | undefined
@@ -76,7 +76,7 @@ function desiredElsewhere(files: readonly ManifestFile[]): (entry: InventoryEntr
 interface NamespacesOptions {
   readonly client: Pick<KubernetesClient, 'resourceOf' | 'namespacedResources' | 'get' | 'list' | 'remove'>
   readonly store: Pick<PackStore, 'namespaces' | 'addNamespace' | 'removeNamespace'>
-  /** How long what is on its way out of a namespace is waited for. */
+  /** Wait for objects on their way out of a namespace. */
   readonly patienceMs?: number
 }
 
@@ -84,9 +84,9 @@ interface NamespacesOptions {
 interface MadeNamespaces {
   /** The resource of namespaces. */
   resource(signal: AbortSignal): Promise<Resource>
-  /** Notes those that are not there yet; to be called before they are applied. */
+  /** Notes missing ones; to be called before they are applied. */
   noteMissing(names: readonly string[], signal: AbortSignal): Promise<void>
-  /** Deletes those that are not needed and empty. @param isNeeded asked only about namespaces that were made for packs */
+  /** Deletes unneeded, empty ones. @param isNeeded asked only about namespaces that were made for packs */
   tidy(isNeeded: (name: string) => Promise<boolean>, context: CallContext): Promise<void>
 }
 
@@ -101,7 +101,7 @@ function createMadeNamespaces(options: NamespacesOptions): MadeNamespaces {
     return found
   }
 
-  /** What keeps a namespace, with its kind and name; empty if nothing does. Waits for what is on its way. */
+  /** Object that keeps a namespace, with its kind and name; empty for none. Waits for objects on their way out. */
   async function contentOf(namespace: string, signal: AbortSignal): Promise<string> {
     const end = performance.now() + patienceMs
     for (const each of await client.namespacedResources(signal)) {
@@ -110,7 +110,7 @@ function createMadeNamespaces(options: NamespacesOptions): MadeNamespaces {
         const found = (await client.list(each, { namespace, pick: keepMetadata, signal })).filter(isContent)
         const [first] = found
         if (!first) break
-        // What belongs to an object that was deleted goes a moment after it.
+        // Parts of a deleted object go a moment after it.
         const staying = found.find((object) => !isLeaving(object))
         if (staying || performance.now() >= end) return nameOf(placeOf(each, staying ?? first))
         await sleep(pauseMs, undefined, { signal })
@@ -147,7 +147,7 @@ function createMadeNamespaces(options: NamespacesOptions): MadeNamespaces {
   }
 }
 
-/** Kinds without anything of value: they tell what was, lock, or mirror others. */
+/** Kinds without anything of value: they record the past, lock, or mirror others. */
 const isPassing = ({ group, kind }: Resource) =>
   kind === 'Event' || kind === 'Lease' || kind === 'EndpointSlice' || group === 'metrics.k8s.io'
 
@@ -341,10 +341,10 @@ export function createPackWork(options: PackWorkOptions): PackWork {
             signal,
           )
           .then(() => (options.isHeld() ? drift.hold(desired, applied, signal) : drift.stop()))
-          // The API server is silent: what is known stays.
+          // The API server is silent: the known objects stay.
           .catch(() => undefined)
       }
-      // The last one that was begun first: in this order they are taken away.
+      // The last started first: in this order they are taken away.
       const order = records.toSorted((one, other) => (other.startedAt ?? 0) - (one.startedAt ?? 0))
       const left = await Promise.all(
         order.map(async (record) => [record, await hasOwn(record, desired)] as const),
@@ -389,7 +389,7 @@ export function createPackWork(options: PackWorkOptions): PackWork {
   }
 }
 
-/** The Namespaces of manifests as they are applied, by name; of two with one name that which is applied last. */
+/** The Namespaces of manifests as they are applied, by name; of two with one name the last applied. */
 async function readNamespaces(
   files: readonly OwnedManifest[],
 ): Promise<ReadonlyMap<string, KubernetesObject>> {
@@ -403,21 +403,21 @@ async function readNamespaces(
 const isNamespace = ({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }) =>
   apiVersion === 'v1' && kind === 'Namespace'
 
-/** Lines of the action `helm`; what a `call` says is progress anyway. */
+/** Lines of the action `helm`; lines of a `call` are progress anyway. */
 function eventOf(line: string): EngineEvent | undefined {
   if (line.startsWith(cureMark)) return { reason: 'ReleaseCured', message: line.slice(cureMark.length) }
   return line.startsWith(waitMark) ? { reason: 'StepProgress', message: line } : undefined
 }
 
 /**
- * Whether a pack has objects of manifests: of one that is not wanted any more, objects that go with it, as those do not that another pack has
- * now, namespaces and kinds.
+ * Whether a pack has objects of manifests: of one that is not desired any more, objects that go with it: not objects of another pack now,
+ * nor namespaces and kinds.
  */
 async function hasOwn({ id, inventory }: PackRecord, desired: DesiredState): Promise<boolean> {
   if (desired.packs.some((pack) => pack.id === id)) return inventory.length > 0
   const isElsewhere = desiredElsewhere(contentOf(desired).manifests)
   for (const entry of inventory)
-    // What cannot be read may belong to this pack alone.
+    // An unreadable one may belong to this pack alone.
     if (!isNamespace(entry) && !isDefinition(entry) && !(await isElsewhere(entry).catch(() => false)))
       return true
   return false
@@ -425,7 +425,7 @@ async function hasOwn({ id, inventory }: PackRecord, desired: DesiredState): Pro
 
 const objectsOf = ({ inventory, releases }: PackRecord) => [...inventory, ...releases]
 
-/** What is stored when a step of a pack is done. Pure. */
+/** Record of a pack after a step of it is done. Pure. */
 export function doneOf(record: PackRecord, pack: DesiredPack, key: string, now: number): PackRecord {
   const { digest } = pack
   const { apply, available } = keysOf(pack)

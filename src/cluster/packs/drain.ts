@@ -6,16 +6,16 @@ import { workOff } from '../../kubernetes/work-off.ts'
 import type { CallContext } from '../loop/step.ts'
 import type { DesiredDrain } from '../desired/desired-state.ts'
 
-/** What a drain asks of the API server. */
+/** Calls of a drain to the API server. */
 export type DrainClient = Pick<KubernetesClient, 'resourceOf' | 'get' | 'list' | 'evict' | 'remove'>
 
 export interface DrainOptions {
   readonly client: DrainClient
-  /** How long pods are waited for, since the last one that went. */
+  /** Wait for pods, since the last one that went. */
   readonly patienceMs?: number
 }
 
-// As `kubectl drain --ignore-daemonsets`: those of a DaemonSet would be back at once.
+// As `kubectl drain --ignore-daemonsets`: pods of a DaemonSet would be back at once.
 const drained = new Set(['apps/v1 Deployment', 'apps/v1 StatefulSet', 'apps/v1 ReplicaSet'])
 
 /**

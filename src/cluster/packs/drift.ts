@@ -14,16 +14,16 @@ import type { Logger } from '../../system/log.ts'
 import type { NewClusterEvent } from '../events/event-log.ts'
 import { putRight } from './put-right.ts'
 
-/** Decides when an object is looked at again, and whether a correction is told. */
+/** Decides when an object is observed again, and whether a correction is emitted. */
 interface Pace {
-  /** Notes a correction. @returns how it is told: not at all while a fight lasts that was told */
+  /** Notes a correction. @returns the form of its event: none while an emitted fight lasts */
   corrected(key: string): 'correction' | 'fight' | undefined
-  /** Monotonic time before which an object is not looked at again; 0 for most. */
+  /** Monotonic time before which an object is not observed again; 0 for most. */
   restsUntil(key: string): number
   forget(): void
 }
 
-/** So many corrections one after another are told; the next one is a fight. */
+/** Number of corrections in a row that are emitted; the next one is a fight. */
 const emittedCorrections = 3
 const quietMs = 600_000
 const firstRestMs = 10_000
@@ -55,7 +55,7 @@ export function createPace(clock: Pick<Clock, 'monotonic'>): Pace {
   }
 }
 
-/** Objects whose changes are watched, and how they are selected. */
+/** Watched objects, and their selector. */
 interface WatchedKind {
   readonly apiVersion: string
   readonly kind: string
@@ -65,7 +65,7 @@ interface WatchedKind {
 
 /** Watches the metadata of objects: a watch for each kind and selector. */
 interface MetadataWatch {
-  /** Says which kinds are watched; the others end. @throws KubernetesError where the API server does not name a kind */
+  /** Sets the watched kinds; the others end. @throws KubernetesError where the API server does not name a kind */
   watch(kinds: readonly WatchedKind[], signal: AbortSignal): Promise<void>
   /**
    * Mark of an object of a watched kind: another one when the object may have been changed. Empty where it is missing.
@@ -87,7 +87,7 @@ function createMetadataWatch({ client, onChange }: MetadataWatchOptions): Metada
   interface Watched {
     readonly objects: WatchedObjects
     readonly end: AbortController
-    /** What was made of the last picture. */
+    /** The picture behind `marks`. */
     picture?: readonly KubernetesObject[] | undefined
     marks?: ReadonlyMap<string, string>
   }
@@ -142,8 +142,8 @@ function createMetadataWatch({ client, onChange }: MetadataWatchOptions): Metada
 }
 
 /**
- * Of objects with a generation, which rises with each change of what is wanted, changes of the status make no difference; of the others
- * each change does.
+ * Of objects with a generation, which rises with each change of the spec, changes of the status make no difference; of the others each
+ * change does.
  */
 function keepMark({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
   const { name, namespace, generation, labels, annotations, resourceVersion = '' } = metadata
@@ -156,7 +156,7 @@ function keepMark({ apiVersion, kind, metadata }: KubernetesObject): KubernetesO
   }
 }
 
-/** An object that is held as it is wanted. */
+/** An object that is held in its desired form. */
 interface HeldObject {
   readonly entry: InventoryEntry
   readonly pack: DesiredPack
@@ -194,7 +194,7 @@ function heldObjects(desired: DesiredState, records: readonly PackRecord[]): Rea
 
 /**
  * Reads the objects of a pack as they are applied.
- * @returns by the key of an entry; those of a chart that was not written down are missing
+ * @returns by the key of an entry; objects of a chart that was not written down are missing
  */
 async function readDesiredObjects(
   desired: DesiredState,
@@ -250,23 +250,23 @@ export interface DriftOptions {
   readonly onEvent: (event: DriftEvent) => void
   readonly clock: Pick<Clock, 'monotonic'>
   readonly log: Pick<Logger, 'debug' | 'warn'>
-  /** Between two objects, milliseconds, 0 for none: after a start all are looked at once. */
+  /** Between two objects, milliseconds, 0 for none: after a start all are observed once. */
   readonly pauseMs?: number
   /** Changes that come together are one, milliseconds. */
   readonly gatherMs?: number
-  /** At least between two looks at an object that is there, milliseconds: some are changed all the time in what is left alone. */
+  /** At least between two observations of a present object, milliseconds: some change all the time in fields that are left alone. */
   readonly restMs?: number
 }
 
-/** Holds the objects of the packs as they are applied: what is changed or deleted by hand is put right. */
+/** Holds the objects of the packs as they are applied: changes and deletions by hand are put right. */
 interface Drift {
-  /** Says what is wanted; the objects of packs that are not applied and available yet are left alone. */
+  /** Sets the desired state; the objects of packs that are not applied and available yet are left alone. */
   hold(desired: DesiredState, records: readonly PackRecord[], signal: AbortSignal): Promise<void>
   stop(): void
 }
 
 const retryMs = 10_000
-/** What the API server refuses, as a policy that a person has made, it may accept when that is gone. */
+/** A refusal of the API server, as by a policy that a person has made, may end with that. */
 const refusedMs = 600_000
 /** After the files of the packs could not be read. */
 const brokenMs = 60_000
@@ -279,11 +279,11 @@ export function createDrift(options: DriftOptions): Drift {
   let current: DesiredState | undefined
   /** Generation whose objects were compared first of all; undefined: none. */
   let compared: number | undefined
-  /** Mark with which an object was looked at last, and when; by key. */
+  /** Mark and time of the last observation of an object; by key. */
   const seen = new Map<string, { readonly mark: string; readonly at: number }>()
-  /** Why the API server has refused to put an object right, as it was told; by key. */
+  /** Emitted reason why the API server has refused to put an object right; by key. */
   const refusals = new Map<string, string>()
-  /** Monotonic times at which objects are looked at. */
+  /** Monotonic times of the next observations of objects. */
   const dueAt = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let working: Promise<void> | undefined
@@ -294,7 +294,7 @@ export function createDrift(options: DriftOptions): Drift {
     onChange: () => void (gathering ??= setTimeout(compare, gatherMs).unref()),
   })
 
-  /** Finds the objects that may have been changed since they were looked at. */
+  /** Finds the objects that may have been changed since their observation. */
   function compare(): void {
     clearTimeout(gathering)
     gathering = undefined
@@ -322,7 +322,7 @@ export function createDrift(options: DriftOptions): Drift {
         working = work(signal)
           .catch((error: unknown) => {
             if (signal.aborted) return
-            log.warn({ err: error }, 'objects of packs cannot be looked at; it is tried again in a moment')
+            log.warn({ err: error }, 'objects of packs cannot be observed; it is tried again in a moment')
             const later = clock.monotonic() + brokenMs
             for (const [key, at] of dueAt) dueAt.set(key, Math.max(at, later))
           })
@@ -335,7 +335,7 @@ export function createDrift(options: DriftOptions): Drift {
     ).unref()
   }
 
-  /** Looks at all objects that are due. */
+  /** Observes all objects that are due. */
   async function work(signal: AbortSignal): Promise<void> {
     const desired = current
     if (!desired) return
@@ -351,7 +351,7 @@ export function createDrift(options: DriftOptions): Drift {
       const objectOf = read.get(each.pack.id) ?? (await readDesiredObjects(desired, each.pack))
       read.set(each.pack.id, objectOf)
       signal.throwIfAborted()
-      // Another revision may have begun meanwhile.
+      // Another revision may have started meanwhile.
       if (current?.generation !== desired.generation) return
       await observe(key, each, objectOf(each.entry), signal)
       if (pauseMs > 0) await sleep(pauseMs, undefined, { signal })
@@ -400,7 +400,7 @@ export function createDrift(options: DriftOptions): Drift {
       const before = current
       current = desired
       if (before && before.generation !== desired.generation) {
-        // What is being put right by the old revision may be changed by the new one in the next moment.
+        // An object that the old revision puts right may be changed by the new one in the next moment.
         ended.abort()
         ended = new AbortController()
         await working

@@ -9,11 +9,11 @@ export interface Revision {
   readonly revision: number
   /** For example `deployed`, `failed`, `superseded`, `pending-install`, `uninstalling`. */
   readonly status: string
-  /** What was done, for example `Rollback to 2`, or what the caller of helm has set. */
+  /** Description by helm, for example `Rollback to 2`, or as set by its caller. */
   readonly description?: string
 }
 
-/** What unblocks a release that an interrupted helm left behind. */
+/** Cure of a release that an interrupted helm left blocked. */
 export type Cure = { readonly kind: 'uninstall' } | { readonly kind: 'rollback'; readonly revision: number }
 
 /** Whether the first installation of a release has failed, and none of its upgrades since has succeeded. */
@@ -22,8 +22,8 @@ export const wasNeverDeployed = (history: readonly Revision[]): boolean =>
   history.every(({ status }) => status === 'failed' || status.startsWith('pending-'))
 
 /**
- * What has to be done before helm takes a release again: it refuses one whose last revision is pending, and cannot say whether the helm
- * that made it so still lives. Only one helm of this project runs at a time.
+ * Cure before helm takes a release again: it refuses one whose last revision is pending, and cannot say whether the helm that made it so
+ * still lives. Only one helm of this project runs at a time.
  * @param history in any order; empty where there is no release
  * @returns undefined where helm takes the release as it is, also one that failed
  */
@@ -78,14 +78,14 @@ function missesInstallHooks(output: string): boolean {
 // For example: ready.go:303: 2026-11-23 11:18:31.765146494 +0000 UTC m=+2.189066634 [debug] Deployment is not ready: shop/web. 0 out …
 const readyLine = /^ready\.go:\d+: .*? \[debug\] (.+)$/
 
-/** What helm waits for, from a line of its standard error with `--debug`; undefined for other lines. */
+/** Wait of helm, from a line of its standard error with `--debug`; undefined for other lines. */
 export const waitingOf = (line: string): string | undefined => readyLine.exec(line)?.[1]
 
 const debugLine = /^\w+\.go:\d+: .*? \[debug\]/
 
 /**
- * Why helm failed, from the lines of its standard error.
- * @returns one line: what follows `Error:`, without the lines of `--debug`; whole, since values in it are masked only by the daemon
+ * Failure of helm, from the lines of its standard error.
+ * @returns one line: the text after `Error:`, without the lines of `--debug`; whole, since values in it are masked only by the daemon
  */
 export function reasonOf(lines: readonly string[]): string {
   const begin = lines.findLastIndex((line) => line.startsWith('Error: '))
@@ -122,10 +122,10 @@ export interface Helm {
   objects(): Promise<readonly InventoryEntry[]>
 }
 
-/** How helm waits for the workloads of a release. */
+/** Wait of helm for the workloads of a release. */
 interface Wait {
   readonly timeoutMs: number
-  /** Called with what helm waits for, each time that it changes. */
+  /** Called with the object of the wait, each time that it changes. */
   readonly onWaiting: (line: string) => void
 }
 
@@ -134,7 +134,7 @@ interface HelmOptions {
   /** Path of helm. */
   readonly program: string
   readonly kubeconfig: string
-  /** Its home, for what it finds out about the API server; nothing of it has to last. */
+  /** Its home, for its cache of the API server; nothing of it has to last. */
   readonly home: string
   readonly release: string
   readonly namespace: string
@@ -199,7 +199,7 @@ export function createHelm(options: HelmOptions): Helm {
     { timeoutMs, onWaiting }: Wait,
   ): Promise<void> {
     let waiting = ''
-    // helm tells only with --debug what it waits for, on standard error.
+    // helm reports its waits only with --debug, on standard error.
     const flags = ['--wait', ...limit(timeoutMs), '--debug']
     try {
       await change(what, args(command, ...more, ...flags), timeoutMs, (line) => {
@@ -230,7 +230,7 @@ export function createHelm(options: HelmOptions): Helm {
     upgrade: ({ chart, values, description }, wait) =>
       changeAndWait(
         'installed',
-        // Without --reset-values, empty values would mean those of the last revision.
+        // Without --reset-values, empty values would mean the last revision's.
         [
           ...(['upgrade', release, chart, '--install', '--reset-values', '--values', values] as const),
           ...['--description', description],

@@ -10,7 +10,7 @@ import { type InventoryEntry, nameOf } from '../../kubernetes/inventory.ts'
 import { StepFailed } from '../loop/step.ts'
 import { readiness, type Readiness } from '../../kubernetes/readiness.ts'
 
-/** What the steps of packs need of this host. */
+/** Programs and files of this host for steps of packs. */
 export interface PackTools {
   /** Path of helm. */
   readonly helm: string
@@ -43,20 +43,20 @@ export function namesOf({ namespaces, charts, manifests }: DesiredPack): readonl
   return [...new Set([...named, ...made])]
 }
 
-/** What the steps of each pack have to know of all packs. */
+/** Content of all packs, for the steps of each. */
 interface ClusterContent {
-  /** The manifests of all wanted packs. */
+  /** The manifests of all desired packs. */
   readonly manifests: readonly ManifestFile[]
-  /** Names of the namespaces that the wanted packs need, without those that are only objects of their manifests. */
+  /** Names of the namespaces that the desired packs need, without those that are only objects of their manifests. */
   readonly namespaces: readonly string[]
-  /** Releases of all wanted packs, by `releaseOf`. */
+  /** Releases of all desired packs, by `releaseOf`. */
   readonly releases: ReadonlySet<string>
 }
 
-// What is wanted never changes. A plan asks for each of its packs, which may be hundreds.
+// A desired state never changes. A plan asks for each of its packs, which may be hundreds.
 const known = new WeakMap<DesiredState, ClusterContent>()
 
-/** What all wanted packs have together; made once for each `Wanted`. */
+/** Content of all desired packs; made once for each `DesiredState`. */
 export function contentOf(desired: DesiredState): ClusterContent {
   const found = known.get(desired)
   if (found) return found
@@ -70,21 +70,21 @@ export function contentOf(desired: DesiredState): ClusterContent {
   return content
 }
 
-/** The manifests of a pack. @param folder `Wanted.folder` */
+/** The manifests of a pack. @param folder `DesiredState.folder` */
 export const manifestsOf = (folder: string, { manifests }: DesiredPack): readonly ManifestFile[] =>
   manifests.map(({ file, namespace }) => ({ file: join(folder, file), namespace }))
 
-/** A manifest and whose it is. */
+/** A manifest and its owner. */
 export interface OwnedManifest extends ManifestFile {
   /** `id` of the pack. */
   readonly id: string
 }
 
-/** The manifests of all wanted packs. */
+/** The manifests of all desired packs. */
 export const ownedManifests = ({ packs, folder }: DesiredState): readonly OwnedManifest[] =>
   packs.flatMap((pack) => manifestsOf(folder, pack).map((each) => ({ ...each, id: pack.id })))
 
-/** All namespaces to which packs give labels or annotations, with those of all packs. */
+/** All namespaces to which packs give labels or annotations, merged over all packs. */
 export const labelledNamespaces = (desired: DesiredState): readonly DesiredNamespace[] =>
   labelled(
     desired,
@@ -92,8 +92,8 @@ export const labelledNamespaces = (desired: DesiredState): readonly DesiredNames
   )
 
 /**
- * The namespaces of a pack with the labels and annotations that any pack gives them: all are applied by one field manager, so what is
- * left out would be taken away.
+ * The namespaces of a pack with the labels and annotations that any pack gives them: all are applied by one field manager, so omitted ones
+ * would be removed.
  */
 export const namespacesOf = (desired: DesiredState, pack: DesiredPack): readonly DesiredNamespace[] =>
   labelled(desired, namesOf(pack))
@@ -128,7 +128,7 @@ export async function readObjects(file: string, word = ''): Promise<readonly Kub
   })
 }
 
-/** A Namespace of a manifest with what packs say of it beside: one field manager applies both, and would take it away. */
+/** A Namespace of a manifest with labels and annotations of packs: one field manager applies both, and would remove them. */
 export function withNamespaceLabels(
   object: KubernetesObject,
   namespaces: readonly DesiredNamespace[],
@@ -156,11 +156,11 @@ export async function readRelease(file: string): Promise<readonly InventoryEntry
   }
 }
 
-/** What looks at objects ask of the API server. */
+/** Calls of observations of objects to the API server. */
 export type ObjectClient = Pick<KubernetesClient, 'resourceOf' | 'get' | 'list'>
 
 /**
- * Looks at one object of a pack.
+ * Observes one object of a pack.
  * @param isReasonWanted whether its pods are asked for too, where its controller has not given it up
  * @returns its readiness; the message begins with its name, and says why its pods do not run
  */
@@ -188,7 +188,7 @@ export async function observeObject(
   }
 }
 
-/** Why the pods of an object do not run; empty where there is nothing to say, and where the API server does not. */
+/** Why the pods of an object do not run; empty where there is none, and where the API server does not answer. */
 export async function whyPodsFail(
   client: ObjectClient,
   entry: InventoryEntry,
@@ -204,7 +204,7 @@ export async function whyPodsFail(
   }
 }
 
-/** Why the first pod of a workload that does not run does not; empty where there is nothing to say. */
+/** Reason of the first pod of a workload that does not run; empty where there is none. */
 async function podTrouble(
   client: ObjectClient,
   workload: KubernetesObject,
@@ -221,7 +221,7 @@ async function podTrouble(
   return pods.length === 0 ? ((await lastWarning(client, workload, signal))?.message ?? '') : ''
 }
 
-/** The pods of a workload, newest first: older ones may be of a former version. Or the pod itself; undefined for what has none. */
+/** The pods of a workload, newest first: older ones may be of a former version. Or the pod itself; undefined for a kind without pods. */
 async function podsOf(
   client: ObjectClient,
   workload: KubernetesObject,
@@ -248,7 +248,7 @@ interface Warning {
   readonly at: string
 }
 
-/** What Kubernetes has told last of an object that is not as it shall be, as a probe that fails, or a volume that is missing. */
+/** Last warning of Kubernetes on an object, as a probe that fails, or a volume that is missing. */
 async function lastWarning(
   client: ObjectClient,
   { kind, metadata: { name, namespace } }: KubernetesObject,
@@ -279,7 +279,7 @@ const withPlace = ({ metadata: { name } }: KubernetesObject, warning: Warning | 
 // States of a container that is on its way.
 const usual = new Set(['ContainerCreating', 'PodInitializing'])
 
-/** Why a pod does not run: what its containers wait for or ended with, or why no node takes it; empty if it runs. Pure. */
+/** Why a pod does not run: the wait or end of its containers, or why no node takes it; empty if it runs. Pure. */
 export function troubleOfPod(pod: KubernetesObject): string {
   const containers = ['initContainerStatuses', 'containerStatuses'].flatMap((list) =>
     listAt(pod, ['status', list]),
@@ -291,7 +291,7 @@ export function troubleOfPod(pod: KubernetesObject): string {
     const waiting = fieldAt(container, ['state', 'waiting'])
     const reason = textAt(waiting, ['reason'])
     if (!isRecord(waiting) || usual.has(reason)) continue
-    // The reason of a container that crashes says only that it does.
+    // The reason of a crashing container names only the crash.
     const ended = fieldAt(container, ['lastState', 'terminated'])
     const why = [reason, textAt(waiting, ['message']), isRecord(ended) && endOf(ended)].filter(Boolean)
     return at + why.join(': ')

@@ -27,7 +27,7 @@ import {
 /**
  * The files that the action `helm` writes about a release. They are beside the generations, since a chart that does not change is not
  * installed again by a later one.
- * @param folder `Wanted.folder`
+ * @param folder `DesiredState.folder`
  */
 export function releaseFiles(
   folder: string,
@@ -45,22 +45,22 @@ export function releaseFiles(
 /** Orders of the `call` steps; paths are absolute. */
 export interface ObjectsGoneOrder {
   readonly id: string
-  /** Manifests of the wanted packs: what is in them stays. */
+  /** Manifests of the desired packs: objects in them stay. */
   readonly others: readonly ManifestFile[]
 }
 export interface PackGoneOrder extends ObjectsGoneOrder {
-  /** Namespaces that the wanted packs need. */
+  /** Namespaces that the desired packs need. */
   readonly namespaces: readonly string[]
 }
 
 const objectsMs = 900_000
-/** How long helm waits until the objects of a release are gone; hooks of the chart count too. */
+/** Longest wait of helm until the objects of a release are gone; hooks of the chart count too. */
 const uninstallMs = 300_000
 const aroundHelmMs = 180_000
 
 /**
- * Steps that take a pack away, in the opposite order of its installation: objects of manifests, which may need the controllers of a
- * chart to go, then releases, then the kinds and namespaces. The record of the pack goes last, so that what was cut off is done again.
+ * Steps that take a pack away, in the opposite order of its installation: objects of manifests, which may need the controllers of a chart
+ * to go, then releases, then the kinds and namespaces. The record of the pack goes last, so that a cut off removal is done again.
  */
 export function removeSteps(
   tools: PackTools,
@@ -94,7 +94,7 @@ export function removeSteps(
   ]
 }
 
-/** Steps that uninstall the releases of a pack which no wanted pack has, the last one first. @param charts as `namespace/name` */
+/** Steps that uninstall the releases of a pack which no desired pack has, the last one first. @param charts as `namespace/name` */
 function uninstallSteps(
   { helm, kubeconfig }: PackTools,
   desired: DesiredState,
@@ -130,7 +130,7 @@ export interface ManifestsOrder {
   readonly id: string
   /** Only the custom resource definitions of these names; undefined for all objects. */
   readonly definitions?: readonly string[]
-  /** Those to which packs give labels, which a Namespace among the manifests keeps. */
+  /** Namespaces with labels of packs, which a Namespace among the manifests keeps. */
   readonly namespaces: readonly DesiredNamespace[]
   readonly files: readonly ManifestFile[]
   /** Manifests of all packs: an object that another pack has now stays. */
@@ -151,17 +151,17 @@ export interface AvailableOrder {
 }
 
 const namespacesMs = 120_000
-/** How long helm waits for the workloads of a chart; images that are large, or a disk that is slow, take minutes. */
+/** Longest wait of helm for the workloads of a chart; images that are large, or a disk that is slow, take minutes. */
 const chartMs = 600_000
 const manifestsMs = 900_000
 const drainMs = 900_000
 const availableMs = 600_000
 
 /**
- * Steps of a pack that are left. Where it says so, its pods are evicted first. Then what it does not have any more is taken away:
- * releases, and the objects of manifests where it has none now. Of what it has, namespaces are first, then the kinds that its manifests
- * define, since a chart may need them; charts come before the other manifests, since these often configure what a chart installs: an operator, its kinds and its webhooks. The last step
- * waits for the workloads.
+ * Steps of a pack that are left. Where it says so, its pods are evicted first. Then its former parts are removed: releases, and the objects
+ * of manifests where it has none now. Of its present parts, namespaces are first, then the kinds that its manifests define, since a chart
+ * may need them; charts come before the other manifests, since these often configure objects of a chart: an operator, its kinds and its
+ * webhooks. The last step waits for the workloads.
  * @returns nothing for a pack that is applied and available
  */
 export function packSteps(
@@ -185,7 +185,7 @@ export function packSteps(
   ]
 }
 
-/** The step that evicts the pods of a pack before its first change: what belongs to the new digest is not drained. */
+/** The step that evicts the pods of a pack before its first change: pods of the new digest are not drained. */
 function drainSteps(
   { id, name, digest, drain }: DesiredPack,
   observed: PackObserved | undefined,
@@ -207,7 +207,7 @@ function drainSteps(
   ]
 }
 
-/** Keys of all steps of a pack: those that apply it, and the one that waits for it. */
+/** Keys of all steps of a pack, with the wait for it. */
 export function keysOf(pack: DesiredPack) {
   const { id } = pack
   return {

@@ -1,7 +1,7 @@
 import type { InventoryEntry } from '../../kubernetes/inventory.ts'
 import type { Database } from '../../store/database.ts'
 
-/** What is stored of a pack that was begun. */
+/** Stored record of a started pack. */
 export interface PackRecord {
   readonly id: string
   /** Digest that was applied whole; empty after a part of it only. */
@@ -17,7 +17,7 @@ export interface PackRecord {
   readonly charts: readonly string[]
   /** Objects of its charts. */
   readonly releases: readonly InventoryEntry[]
-  /** When its first step was done, and when it was available; milliseconds since 1970. */
+  /** Time of its first done step, and of its availability; milliseconds since 1970. */
   readonly startedAt: number | null
   readonly endedAt: number | null
 }
@@ -27,10 +27,10 @@ export interface PackStore {
   list(): readonly PackRecord[]
   find(id: string): PackRecord | undefined
   put(record: PackRecord): void
-  /** Stores what may be in the cluster, before it is there; the next commit syncs it. */
+  /** Stores objects that may be in the cluster, before they are there; the next commit syncs it. */
   putInventory(id: string, inventory: readonly InventoryEntry[]): void
   remove(id: string): void
-  /** Nothing that was applied is known to be there; what may be there stays known. */
+  /** No applied object is known to be there; possible ones stay known. */
   doubt(): void
   /** Namespaces that were not there before a pack was applied. */
   namespaces(): readonly string[]

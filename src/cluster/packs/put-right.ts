@@ -8,7 +8,7 @@ import { exactDigitsOf, isRecord } from '../../base/json.ts'
 import { fieldAt, textAt } from '../../kubernetes/fields.ts'
 import { entryOf } from '../../kubernetes/inventory.ts'
 
-// What the API server itself writes with each change.
+// Fields that the API server itself writes with each change.
 const written = new Set(['metadata.resourceVersion', 'metadata.generation', 'metadata.managedFields'])
 
 /**
@@ -65,17 +65,17 @@ function withReplicasOf(desired: KubernetesObject, { spec }: KubernetesObject): 
   return { ...desired, spec: { ...desired.spec, replicas: spec.replicas } }
 }
 
-/** What putting an object right asks of the API server. */
+/** Calls of a correction to the API server. */
 export type PutRightClient = Pick<KubernetesClient, 'resourceOf' | 'get' | 'list' | 'wouldApply' | 'apply'>
 
 const shownFields = 5
 const replicas = 'spec.replicas'
 
 /**
- * Puts an object right where something of it is not as it is wanted. Fields that are not wanted in any way, and so belong to other field
+ * Puts an object right where it differs from the desired one. Fields that the desired one does not set, and so belong to other field
  * managers, are left alone; so are replicas that an autoscaler decides.
- * @param given as it is wanted, with its namespace, as it is applied
- * @returns what was wrong, as the end of a sentence; undefined where nothing was
+ * @param given the desired object, with its namespace, as it is applied
+ * @returns the difference, as the end of a sentence; undefined for none
  * @throws KubernetesError
  */
 export async function putRight(
@@ -90,7 +90,7 @@ export async function putRight(
   if (!resource)
     throw new KubernetesError(404, 'NotFound', `the API server has no kind ${kind} in ${apiVersion}`)
   const found = await client.get(resource, entryOf(desired), signal)
-  // It is looked at again when it is gone.
+  // It is observed again when it is gone.
   if (found?.metadata.deletionTimestamp !== undefined) return undefined
   if (!found) {
     // A Job may be set to be removed when it has ended.
@@ -101,7 +101,7 @@ export async function putRight(
   }
   let fields = differences(found, await client.wouldApply(resource, desired, signal))
   if (fields.includes(replicas) && (await isAutoscaled(client, found, signal))) {
-    // As many as it has: what is left out, and not wanted by another, would get its default.
+    // As many as it has: an omitted field that no other manager sets would get its default.
     desired = withReplicasOf(desired, found)
     fields = fields.filter((field) => field !== replicas)
   }

@@ -9,7 +9,7 @@ import { keyOf } from '../../kubernetes/inventory.ts'
 import { hasReadiness, webhookIn } from './availability.ts'
 import { observeObject, readRelease } from './objects.ts'
 
-/** How a release comes to a chart with its values. */
+/** Way of a release to a chart with its values. */
 export type Way =
   /** It was deployed so last. */
   | { readonly kind: 'keep' }
@@ -23,8 +23,8 @@ const mark = 'edgehostd '
 export const descriptionOf = (digest: string): string => mark + digest
 
 /**
- * How a release comes to a chart with its values, by what helm says of it. helm keeps it in the cluster, so it is right also after the
- * cluster was restored.
+ * Way of a release to a chart with its values, by its history of helm. helm keeps it in the cluster, so it is right also after the cluster
+ * was restored.
  * @param history in any order, with the descriptions; after a cure
  */
 export function wayTo(digest: string, history: readonly Revision[]): Way {
@@ -42,7 +42,7 @@ export function wayTo(digest: string, history: readonly Revision[]): Way {
     : { kind: 'rollback', revision: found.revision }
 }
 
-/** The digest of a revision; of one that helm has rolled back to another, that of the other one. */
+/** The digest of a revision; of one that helm has rolled back to another, the other's. */
 function digestOf(
   { revision, description = '' }: Revision,
   history: readonly Revision[],
@@ -73,16 +73,16 @@ export interface ReleaseOrder {
   readonly objects: string
   /** File that receives the objects as the chart wants them: JSON, one object a line. */
   readonly wanted: string
-  /** How long helm waits for the workloads. */
+  /** Longest wait of helm for the workloads. */
   readonly timeoutMs: number
 }
 
-/** How long a cure may take: the deletion of a release waits for its objects. */
+/** Time limit of a cure: the deletion of a release waits for its objects. */
 export const cureMs = 180_000
 
 const troubleMs = 20_000
 
-/** How lines begin that become events. */
+/** Prefix of lines that become events. */
 export const cureMark = 'cured: '
 export const waitMark = 'waits: '
 
@@ -99,7 +99,7 @@ export const createReleaseAction =
     await mkdir(home, { recursive: true, mode: 0o700 })
     const helm = createHelm({ runner, ...order })
     try {
-      // Hooks of a release that was never installed whole often need what is not there: a cure leaves them out.
+      // Hooks of a release that was never installed whole often need missing objects: a cure leaves them out.
       await cure(helm, `${namespace}/${release}`, print)
       const way = wayTo(order.digest, await helm.history())
       const isKept = way.kind === 'keep' && (await isWhole(helm, order.objects))
@@ -147,7 +147,7 @@ async function bring(
 }
 
 /**
- * What helm does not say: why the workloads of a release do not run, or whose webhook has refused it.
+ * Details that helm leaves out: why the workloads of a release do not run, or whose webhook has refused it.
  * @param message of helm
  * @returns the end of a sentence; empty where there is nothing to say
  */
@@ -208,7 +208,7 @@ export interface UninstallOrder {
   readonly home: string
   /** Files about the release, which go with it. */
   readonly files: readonly string[]
-  /** How long helm waits until the objects are gone. */
+  /** Longest wait of helm until the objects are gone. */
   readonly timeoutMs: number
 }
 
@@ -224,7 +224,7 @@ export const createUninstallAction =
       const history = await helm.history()
       const [last] = history.toSorted((one, other) => other.revision - one.revision)
       if (last) {
-        // Its hooks may be why an earlier try did not end, and those of a release that never ran often need what is not there.
+        // Its hooks may be why an earlier try did not end, and hooks of a release that never ran often need missing objects.
         const hasHooks = last.status !== 'uninstalling' && !wasNeverDeployed(history)
         if (!hasHooks) print(`the hooks of the Helm release ${order.namespace}/${order.release} are left out`)
         await helm.uninstall(timeoutMs, hasHooks)

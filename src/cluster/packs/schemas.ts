@@ -13,7 +13,7 @@ const PackCondition = Type.Object({
   type: Type.Enum(['Applied', 'Available']),
   status: Type.Enum(['True', 'False']),
   reason: text('One word: the status of the pack where the condition is False.'),
-  message: text('What is waited for, or what is wrong; may be empty.'),
+  message: text('The wait, or the problem; may be empty.'),
 })
 
 const PackContent = Type.Object({
@@ -22,7 +22,7 @@ const PackContent = Type.Object({
   syncStatus: text(
     'completed: an image is in the content of this host, a chart is installed. pending: the chart is not installed yet.',
   ),
-  syncMsg: maybe('Where it is.'),
+  syncMsg: maybe('Its place.'),
 })
 
 const PackInfo = Type.Object(
@@ -31,15 +31,15 @@ const PackInfo = Type.Object(
     displayName: maybe('Distinguishes it from other uses of the same pack in the profile.'),
     version: Type.String(),
     layer: text('os, k8s, cni, csi or addon.'),
-    type: text('Where its charts and manifests come from: spectro, helm, manifest or oci.'),
+    type: text('Source of its charts and manifests: spectro, helm, manifest or oci.'),
     values: text('YAML as the profile has it, with macros.'),
     logo: text('A data URL (RFC 2397) of an image; empty if there is none.'),
     status: Type.Enum(packStatuses, {
       description:
-        'Pending: not begun. Applying. Applied: its workloads are waited for. Available. Unavailable: a workload went down. Failed: it is tried again.',
+        'Pending: not started. Applying. Applied: its workloads are waited for. Available. Unavailable: a workload went down. Failed: it is tried again.',
     }),
-    startTime: time('When it was begun; absent before.'),
-    endTime: time('When it was available for the first time; absent before.'),
+    startTime: time('Its start; absent before.'),
+    endTime: time('Time of its first availability; absent before.'),
     conditions: Type.Array(PackCondition),
     contents: Type.Array(PackContent),
   },
@@ -72,7 +72,7 @@ export const ClusterCurrentApplications = Type.Object(
   { clusterProfileTemplates: Type.Array(ClusterProfileTemplate) },
   {
     title: 'ClusterCurrentApplications',
-    description: 'The profiles of the cluster and how far their packs are.',
+    description: 'The profiles of the cluster and the state of their packs.',
   },
 )
 export type ClusterCurrentApplications = Static<typeof ClusterCurrentApplications>

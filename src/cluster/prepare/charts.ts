@@ -19,27 +19,27 @@ import type { DesiredChart } from '../desired/desired-state.ts'
 import type { ClusterPack } from './packs.ts'
 import { releaseBytes, secretBytes } from './helm.ts'
 
-/** What is read of a rendered chart. */
+/** The read parts of a rendered chart. */
 interface RenderedChart {
-  /** Whole, those that may have images or that define kinds. */
+  /** Whole objects, of those that may have images or define kinds. */
   readonly objects: readonly unknown[]
-  /** All that an installation applies, hooks included. */
+  /** All objects of an installation, hooks included. */
   readonly installed: readonly InstalledObject[]
-  /** Why helm cannot install what it has rendered, each with its file and as the end of a sentence. */
+  /** Why helm cannot install the rendered objects, each with its file and as the end of a sentence. */
   readonly problems: readonly string[]
   /** Lists with a key twice, each with its file: helm installs them, and the API server takes those that it does not check. */
   readonly warnings: readonly string[]
-  /** What helm keeps of it in the release: all but the files of `crds/`. */
+  /** Parts that helm keeps in the release: all but the files of `crds/`. */
   readonly kept: readonly string[]
 }
 
 // To parse all of a large chart would take seconds.
 const readWhole = /image|CustomResourceDefinition|^\s*["']?kind["']?:.*(?:Role|List|Service|Webhook)/m
-// At the beginning of a line: what is written otherwise is parsed.
+// At the beginning of a line: other forms are parsed.
 const kindLine = /^kind\s*:\s*\S/m
 const versionLine = /^apiVersion\s*:\s*\S/m
 const sourceLine = /^\s*# Source: (\S+)\n/
-// In the folder of the chart, or in that of one that it depends on; not the folder of templates of this name.
+// In the folder of the chart, or of one that it depends on; not the folder of templates of this name.
 const ofCrds = /^[^/]+\/(?:charts\/[^/]+\/)*crds\//
 
 // helm creates objects without server-side apply; of the lists with a key twice the validation of the API server refuses these only:
@@ -66,7 +66,7 @@ export function readRenderedChart(text: string): RenderedChart {
     const isWhole = !isNamed || readWhole.test(content)
     const file = source ?? 'a template'
     const read = isWhole ? readPlain(content) : readHead(content)
-    // helm has parsed all others, and takes what it can read.
+    // helm has parsed all others, and takes readable ones.
     if (isOfCrds) problems.push(...read.problems.map((problem) => `has ${file}, which ${problem}`))
     for (const object of read.documents.flatMap(itemsOf)) {
       const missing = ['apiVersion', 'kind'].find((field) => !isRecord(object) || !object[field])
@@ -126,7 +126,7 @@ export interface ChartEdges extends RenderEdges {
   readonly releases: Map<string, string>
 }
 
-/** Charts of a pack that come from the content, as `name:version`: those that it lists, otherwise the one of its own name. */
+/** Charts of a pack that come from the content, as `name:version`: the listed ones, otherwise the one of its own name. */
 export function chartsElsewhere({ pack, folder, settings, manifests }: ClusterPack): string[] {
   if (folder || pack.layer === 'os' || pack.layer === 'k8s' || pack.type === 'manifest') return []
   if (settings.charts.length > 0) return settings.charts.map(({ name, version }) => `${name}:${version}`)
@@ -136,7 +136,7 @@ export function chartsElsewhere({ pack, folder, settings, manifests }: ClusterPa
 
 /** A chart archive in the workspace. */
 interface ChartFile {
-  /** As it is called in messages. */
+  /** Its name in messages. */
   readonly shown: string
   /** Relative to the workspace. */
   readonly file: string
@@ -196,7 +196,7 @@ async function sumOfFolder(folder: string): Promise<string> {
   return hashOf(JSON.stringify(sums))
 }
 
-/** The charts of the folder of a pack: those that pack.json names, otherwise all. */
+/** The charts of the folder of a pack: the ones in pack.json, otherwise all. */
 async function takeOwn({ folder }: ClusterPack, place: string, edges: ChartEdges): Promise<ChartFile[]> {
   const { workspace, helm, content, report } = edges
   const taken: ChartFile[] = []
@@ -266,7 +266,7 @@ function valuesOf({ pack, folder, values }: ClusterPack, name: string): Mapping 
   return Object.fromEntries(Object.entries(values).filter(([key]) => key !== 'pack' && key !== 'manifests'))
 }
 
-// What helm accepts as the name of a release.
+// Names of releases that helm accepts.
 const releaseForm = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 const releaseCharacters = 53
 const isRelease = (name: string) => name.length <= releaseCharacters && releaseForm.test(name)

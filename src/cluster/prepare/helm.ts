@@ -15,9 +15,9 @@ export const secretBytes = 2 ** 20
 const surelySmallBytes = secretBytes / 5
 
 /**
- * How large the Secret is in which helm keeps a release: its chart without the charts in it, the values and what was rendered, as
- * JSON with base64, by gzip and in base64 again (`encodeRelease` in pkg/storage/driver/util.go of helm).
- * @param file the archive of the chart @param texts what was rendered, and the values
+ * Size of the Secret in which helm keeps a release: its chart without the charts in it, the values and the rendered text, as JSON with
+ * base64, by gzip and in base64 again (`encodeRelease` in pkg/storage/driver/util.go of helm).
+ * @param file the archive of the chart @param texts the rendered text, and the values
  * @returns bytes, without some that depend on helm, such as its own defaults; 0 where it is surely small
  */
 export async function releaseBytes(file: string, texts: readonly string[]): Promise<number> {
@@ -42,14 +42,14 @@ async function* contentOf(file: string, texts: readonly string[]): AsyncGenerato
   for (const text of texts) yield JSON.stringify(text)
 }
 
-/** What is rendered. */
+/** The chart to render. */
 interface Rendering {
   readonly release: string
   readonly namespace: string
   /** The archive of the chart, or its folder. */
   readonly chart: string
   readonly valuesFile: string
-  /** Versions of the API that are there when it is installed, beside those of Kubernetes. */
+  /** Versions of the API that are there when it is installed, beside Kubernetes' own. */
   readonly apiVersions: readonly string[]
 }
 
@@ -57,7 +57,7 @@ interface Rendering {
 interface Refusal {
   /** The end of a sentence. */
   readonly refusal: string
-  /** Where helm was not run: that is no fault of what it was to read. */
+  /** Set where helm was not run: that is no fault of its input. */
   readonly code?: 'ProgramUnusable'
 }
 

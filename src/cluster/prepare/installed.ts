@@ -10,13 +10,13 @@ export interface InstalledObject {
   readonly kind: string
   /** Empty where it has `generateName`. */
   readonly name: string
-  /** That which it names itself; empty otherwise. */
+  /** Its own namespace; empty otherwise. */
   readonly namespace: string
   /** Of its JSON, of an object of a manifest. */
   readonly sum: string
-  /** `settings`: a namespace that the values of a pack name. `crds`: from the folder `crds` of a chart, which helm applies first and leaves alone where they are there. */
+  /** `settings`: a namespace in the values of a pack. `crds`: of the folder `crds` of a chart; helm applies it first, unless present. */
   readonly from: 'settings' | 'manifest' | 'crds' | 'template' | 'hook'
-  /** The release that helm finds in it, as `namespace/release`; empty otherwise. helm takes over what has its own. */
+  /** The release that helm finds in it, as `namespace/release`; empty otherwise. helm takes over objects with its own. */
   readonly adopter: string
   readonly defines: readonly DefinedKind[]
   readonly grants: readonly Grant[]
@@ -31,10 +31,10 @@ interface DefinedKind {
   readonly isNamespaced: boolean | undefined
 }
 
-/** What a role or a binding allows programs of the cluster to make. */
+/** Objects that a role or a binding allows programs of the cluster to make. */
 export type Grant = 'kinds' | 'namespaces'
 
-/** Reads an object. @returns undefined for what is no object, of which the preparation says so elsewhere */
+/** Reads an object. @returns undefined where it is no object, which the preparation reports elsewhere */
 export function installedObject(value: unknown, from: InstalledObject['from']): InstalledObject | undefined {
   const [apiVersion, kind] = [textOf(valueAt(value, 'apiVersion')), textOf(valueAt(value, 'kind'))]
   if (!apiVersion || !kind) return undefined
@@ -100,7 +100,7 @@ function grantsOf(value: unknown, kind: string): readonly Grant[] {
 
 const all: readonly Grant[] = ['kinds', 'namespaces']
 
-/** One thing that is installed together: a release, or the manifests of a pack. */
+/** A unit of installation: a release, or the manifests of a pack. */
 export interface Installation {
   /** For objects that name none. */
   readonly namespace: string
@@ -109,13 +109,13 @@ export interface Installation {
   readonly objects: readonly InstalledObject[]
 }
 
-/** What a pack installs. */
+/** Installations of a pack. */
 export interface InstalledPack extends Pick<DesiredPack, 'id' | 'order' | 'namespaces'> {
   /** In their order: charts, then manifests. */
   readonly installations: readonly Installation[]
 }
 
-/** An object and where it is installed. */
+/** An object and its place in the installation. */
 export interface Place {
   readonly pack: InstalledPack
   /** Of the installation; -1 for the namespaces that the settings of the pack name, which are made first. */
@@ -124,7 +124,7 @@ export interface Place {
   readonly object: InstalledObject
 }
 
-/** All objects in the order in which they are installed. What has an unknown value of a variable is left out. */
+/** All objects in the order in which they are installed. Objects with an unknown value of a variable are left out. */
 export function placesOf(packs: readonly InstalledPack[]): readonly Place[] {
   const all = packs.flatMap((pack) => [
     ...pack.namespaces.map(({ name }): Place => ({ ...settings, pack, object: namespaceObject(name) })),

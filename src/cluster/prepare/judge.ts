@@ -14,7 +14,7 @@ import { builtInNamespaces, isDnsLabel, isDnsSubdomain } from '../../kubernetes/
 import { groupOf } from '../../kubernetes/paths.ts'
 import { createPackReport } from './workspace.ts'
 
-/** What is wrong with an object of a pack. */
+/** Problem of an object of a pack. */
 interface Finding {
   readonly code: PreflightCodeName
   readonly severity: PreflightProblem['severity']
@@ -30,7 +30,7 @@ interface TwiceOptions {
 }
 
 /**
- * Finds objects that are installed twice. helm refuses what it did not make itself; what is applied replaces what is there.
+ * Finds objects that are installed twice. helm refuses foreign objects; an apply replaces present ones.
  * @param places in the order in which they are installed
  */
 function judgeTwice(places: readonly Place[], { isNamespaced, report }: TwiceOptions): void {
@@ -93,14 +93,14 @@ interface JudgeOptions {
   readonly minor: number
   /** The pack enables APIs beyond the defaults of the API server. */
   readonly hasMoreApis: boolean
-  /** Everything that the packs install is known. Otherwise a kind or a namespace may be made by what is not. */
+  /** Everything that the packs install is known. Otherwise an unknown part may make a kind or a namespace. */
   readonly isWhole: boolean
   readonly add: (problem: PreflightProblem) => void
 }
 
 /**
- * Judges the objects of all packs together: what the API server or helm refuses for certain is an error; what a program of the cluster
- * may make in time, as an operator its kinds, is a warning. Pure.
+ * Judges the objects of all packs together: a certain refusal of the API server or helm is an error; an object that a program of the
+ * cluster may make in time, as an operator its kinds, is a warning. Pure.
  */
 export function judgeObjects({ packs, minor, hasMoreApis, isWhole, add }: JudgeOptions): void {
   const places = placesOf(packs)
@@ -112,7 +112,7 @@ export function judgeObjects({ packs, minor, hasMoreApis, isWhole, add }: JudgeO
     kinds.find(({ defined }) => defined.apiVersion === apiVersion && defined.kind === kind)?.defined
       .isNamespaced
 
-  /** Whether a program of the packs that come before, or together with a place, has the right to make what is missing. */
+  /** Whether a program of the packs that come before, or together with a place, has the right to make a missing one. */
   function mayMake(grant: Grant, { pack, index, object }: Place): boolean {
     // helm wants to know all kinds of a chart before it makes any of its objects.
     const isLate = (each: Place) =>
@@ -133,7 +133,7 @@ export function judgeObjects({ packs, minor, hasMoreApis, isWhole, add }: JudgeO
     )
     const isThere = making.some(({ place: maker }) => {
       if (maker.pack !== pack || from !== 'template') return isInTime(maker, place)
-      // The definitions of the manifests come before the charts; within a chart only those of its folder crds.
+      // The definitions of the manifests come before the charts; within a chart only definitions in its folder crds.
       const isFirst = maker.object.from === 'manifest' || maker.object.from === 'crds'
       return isFirst || maker.index < place.index
     })
@@ -231,7 +231,7 @@ const unknown = (severity: Severity, cause: string, message: string): Finding =>
 const missing = (severity: Severity, cause: string, message: string): Finding => ({
   ...{ code: 'NamespaceMissing', severity, cause, message },
 })
-/** @param may what a program of the packs may do with it later; false where none does */
+/** @param may action of a program of the packs on it later; false where none does */
 const judgeMissing = (
   make: typeof unknown,
   cause: string,

@@ -1,19 +1,20 @@
-// `cluster/prepare` makes of a definition in a slot and of the posted values what the cluster shall be: `Wanted`, in the folder
-// `cluster/<uid>/<generation>` of the state folder. `prepare.ts` copies the archive and the details of the slot into `cluster/staging`, and starts the program `prepare.cjs` (`cluster/prepare`), with limits of time and memory, since a definition may come from any author. `keep` syncs the
-// folder and renames it; a dry run and a refusal discard it.
+// `cluster/prepare` makes of a definition in a slot and of the posted values the desired state: `DesiredState`, in the folder
+// `cluster/<uid>/<generation>` of the state folder. `prepare.ts` copies the archive and the details of the slot into `cluster/staging`, and
+// starts the program `prepare.cjs` (`cluster/prepare`), with limits of time and memory, since a definition may come from any author. `keep`
+// syncs the folder and renames it; a dry run and a refusal discard it.
 //
 // - `main.ts` unpacks texts and charts, and refuses an archive that is not the examined one. If packs need charts of the content, the program ends
 //   and says which; the daemon looks for them and starts it again with their files.
 // - `resolve.ts` has the macros resolved by the rules of the room `definition`. `packs.ts` reads the key `pack` of values, and has the order of installation.
-// - `charts.ts` and `helm.ts` find what helm itself finds only when it installs.
-// - `manifests.ts` and `charts.ts` render with helm, in the order of installation, since a chart may ask for kinds that an earlier pack adds.
-//   Manifests are stored as JSON, one object a line. `workspace.ts` reads YAML as helm does; a test compares it with what a real helm read.
-// - `judge.ts` judges the objects of all packs together, by what the API server and helm do: kinds, namespaces, names, and objects that are
-//   installed twice (`judge.ts`). What surely fails is an error. Where a role of the packs allows a program to make kinds or namespaces, as
-//   operators do, what is missing is a warning. `kubernetes/built-in-kinds.ts` is held to the discovery of real API servers. Of charts only the
-//   first fields of most documents are read (`charts.ts`).
-// - What is wrong is a `PreflightProblem` with the id of the pack, not an exception: all problems are told at once. `preflight.ts` looks for the
-//   images in the content.
+// - `charts.ts` and `helm.ts` find problems that helm itself finds only when it installs.
+// - `manifests.ts` and `charts.ts` render with helm, in the order of installation, since a chart may ask for kinds that an earlier pack
+//   adds. Manifests are stored as JSON, one object a line. `workspace.ts` reads YAML as helm does; a test compares it with a real helm.
+// - `judge.ts` judges the objects of all packs together, as the API server and helm do: kinds, namespaces, names, and objects that are
+//   installed twice (`judge.ts`). A sure failure is an error. Where a role of the packs allows a program to make kinds or namespaces, as
+//   operators do, a missing one is a warning. `kubernetes/built-in-kinds.ts` is held to the discovery of real API servers. Of charts only
+//   the first fields of most documents are read (`charts.ts`).
+// - A problem is a `PreflightProblem` with the id of the pack, not an exception: all problems are reported at once. `preflight.ts` looks
+//   for the images in the content.
 
 import { rm, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -56,7 +57,7 @@ interface InstalledPacks {
 }
 
 /**
- * Renders what the packs install, in the order of their installation, since a chart may need the kinds that an earlier pack adds.
+ * Renders the packs, in the order of their installation, since a chart may need the kinds that an earlier pack adds.
  */
 async function installPacks(
   { packs, add }: Pick<Resolved, 'packs' | 'add'>,
@@ -105,7 +106,7 @@ async function installPacks(
 /** The image of the operating system that a pack of the layer `os` lists is for the platform's hosts; this host has its own. */
 const listedImages = ({ pack, settings }: ClusterPack) => (pack.layer === 'os' ? [] : settings.images)
 
-/** The definitions that charts find in the cluster. helm refuses to install what it did not make, so their own are left to them. */
+/** The definitions that charts find in the cluster. helm refuses to install over foreign objects, so their own are left to them. */
 const definitionsBefore = (manifests: Rendered<unknown>, charts: Rendered<unknown>) =>
   manifests.definitions.filter((name) => !charts.definitions.includes(name))
 
@@ -113,9 +114,9 @@ const contentFolder = 'content'
 const helmFolder = 'helm'
 
 /**
- * Prepares a cluster from the copy of a definition: unpacks it, resolves variables and macros, renders manifests and charts, and
- * writes what is installed. What it writes meanwhile is removed at the end.
- * @throws AppError why the archive is refused, BadRequest if it is not the one that was examined, StorageFull
+ * Prepares a cluster from the copy of a definition: unpacks it, resolves variables and macros, renders manifests and charts, and writes the
+ * objects. Temporary files are removed at the end.
+ * @throws AppError with the refusal of the archive, BadRequest if it is not the one that was examined, StorageFull
  */
 async function prepareDefinition(order: PrepareOrder, signal: AbortSignal): Promise<PrepareFinding> {
   const { folder, request, target, charts, limits: given } = order
@@ -149,7 +150,7 @@ async function prepareDefinition(order: PrepareOrder, signal: AbortSignal): Prom
   }
 }
 
-// With these, something of what is installed is not known.
+// With these, some installed objects are not known.
 const leavesOut = new Set<PreflightCodeName>([
   ...(['ChartInvalid', 'ChartMissing', 'HelmMissing', 'ManifestInvalid', 'ReleaseInvalid'] as const),
   ...(['DefinitionProblem', 'NamespaceInvalid', 'ProgramUnusable', 'VariableInvalid'] as const),

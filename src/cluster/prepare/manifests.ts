@@ -31,7 +31,7 @@ export function readObjects(text: string): ReadObjects {
 /** The items of a list of any kind, as kubectl applies them. */
 export function itemsOf(document: unknown): readonly unknown[] {
   const isList = isRecord(document) && textOf(document.kind)?.endsWith('List') === true
-  // What a template leaves of a list without items.
+  // Rest of a template of a list without items.
   if (isList && document.kind === 'List' && (document.items ?? null) === null) return []
   return isList && Array.isArray(document.items) ? (document.items as unknown[]).flatMap(itemsOf) : [document]
 }
@@ -103,13 +103,13 @@ export function apiVersionsIn(objects: readonly unknown[]): string[] {
   })
 }
 
-/** What is installed of a pack: manifests or charts. */
+/** Rendered parts of a pack: manifests or charts. */
 export interface Rendered<Item> {
   readonly desired: readonly Item[]
   readonly images: readonly string[]
   /** Names of its custom resource definitions. */
   readonly definitions: readonly string[]
-  /** What of it the digest of the pack covers. */
+  /** Sums that the digest of the pack covers. */
   readonly sums: readonly string[]
   readonly installations: readonly Installation[]
 }
@@ -123,10 +123,10 @@ export interface RenderEdges {
   readonly report: PackReport
 }
 
-/** The folder for what helm renders manifests from; it is of no use afterwards. @param place folder of the pack */
+/** The folder of helm's input for manifests; it is of no use afterwards. @param place folder of the pack */
 export const templatesIn = (place: string): string => join(place, 'templates')
 
-/** Renders the manifests of a pack, and judges what is to be applied. @param place folder of the pack in the workspace */
+/** Renders the manifests of a pack, and judges their objects. @param place folder of the pack in the workspace */
 export async function renderManifests(
   clusterPack: ClusterPack,
   place: string,

@@ -7,7 +7,7 @@ import type { RenderedText } from '../../definition/rules/macros.ts'
 import { folderKey, foldersByKey, textsOfPack } from '../../definition/rules/sources.ts'
 import { readPlain } from '../../definition/rules/plain-values.ts'
 
-/** What the key `pack:` of the values of a pack says. */
+/** Settings in the key `pack:` of the values of a pack. */
 interface PackSettings {
   /** Namespace of its charts, and of its objects that name none. */
   readonly namespace: string
@@ -23,7 +23,7 @@ interface PackSettings {
   readonly images: readonly string[]
   /** `content.charts`. */
   readonly charts: readonly { readonly name: string; readonly version: string }[]
-  /** What in it cannot be used, each a sentence without an end. */
+  /** Unusable settings, each a sentence without an end. */
   readonly problems: readonly SettingsProblem[]
 }
 
@@ -80,7 +80,7 @@ export function readPackSettings(values: unknown): PackSettings {
   }
 }
 
-// Values of the labels by which the API server is told how strict it is with pods (Pod Security Admission).
+// Values of the labels that set the strictness of the API server with pods (Pod Security Admission).
 const podSecurity = /^pod-security\.kubernetes\.io\/(?:enforce|audit|warn)(-version)?$/
 const levels = ['privileged', 'baseline', 'restricted']
 
@@ -173,7 +173,7 @@ function pairsIn(value: unknown): Readonly<Record<string, string>> {
 
 /** A pack of a profile with its texts, in which all macros are resolved. */
 export interface ClusterPack {
-  /** `WantedPack.id` */
+  /** `DesiredPack.id` */
   readonly id: string
   readonly profile: Profile
   readonly pack: ProfilePack
@@ -185,13 +185,13 @@ export interface ClusterPack {
 }
 
 export interface ManifestText {
-  /** Key of its values below `manifests`: its name in the profile, or that of its file without the ending. */
+  /** Key of its values below `manifests`: its name in the profile, or its file's without the ending. */
   readonly name: string
   readonly isTemplate: boolean
   readonly content: string
 }
 
-/** All packs of a definition in the order of its profiles. @param texts what `renderDefinition` made of it */
+/** All packs of a definition in the order of its profiles. @param texts results of `renderDefinition` */
 export function readClusterPacks(
   { profiles, packs }: Pick<Definition, 'profiles' | 'packs'>,
   texts: readonly RenderedText[],
@@ -224,7 +224,7 @@ export function readClusterPacks(
 export const packId = ({ uid }: Profile, { name, displayName }: ProfilePack): string =>
   packIdOf(uid, name, displayName)
 
-/** The name of a manifest of a profile, by its place there; that of a file of the folder otherwise. */
+/** The name of a manifest of a profile, by its place there; of a file of the folder otherwise. */
 function manifestName({ manifests }: ProfilePack, place: string): string {
   const number = /\.manifests\[(\d+)\]\.content$/.exec(place)?.[1]
   const name = number === undefined ? undefined : manifests[Number(number)]?.name
@@ -236,7 +236,7 @@ function manifestName({ manifests }: ProfilePack, place: string): string {
 const layers = ['os', 'k8s', 'cni', 'csi']
 
 /**
- * When a pack is installed: packs with a lower rank come before it. What packs of the layers os and k8s install comes together with
+ * Place of a pack in the installation: packs with a lower rank come before it. Objects of packs of the layers os and k8s come together with
  * the CNI, since a workload of theirs becomes available only with it.
  */
 function rankOf({ pack, settings }: Pick<ClusterPack, 'pack' | 'settings'>): readonly [number, number] {

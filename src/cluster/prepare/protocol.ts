@@ -13,7 +13,7 @@ export interface PrepareOrder {
   readonly folder: string
   /** SHA-256 of the archive, hex, as it was examined. */
   readonly sha256: string
-  /** Where the folder will be moved. */
+  /** Final path of the folder. */
   readonly target: string
   readonly request: Omit<PrepareRequest, 'archiveUploadPath' | 'source'>
   /** Path of helm; undefined if this host has none. */
@@ -28,7 +28,7 @@ export interface PrepareOrder {
   readonly reserveBytes: number
 }
 
-/** What the program found; the files are in the folder of the order. */
+/** Findings of the program; the files are in the folder of the order. */
 export interface PreparedContent {
   readonly desired: DesiredState
   readonly problems: readonly PreflightProblem[]

@@ -27,7 +27,7 @@ interface JudgedVariables {
   readonly problems: readonly PreflightProblem[]
 }
 
-/** The values of all declared variables, and what is wrong with the given ones. */
+/** The values of all declared variables, and problems of the given ones. */
 function judgeVariables(
   { profiles }: Pick<Definition, 'profiles'>,
   given: readonly GivenVariable[],
@@ -55,7 +55,7 @@ function judgeVariables(
 const invalid = { code: 'VariableInvalid', severity: 'error' } as const
 
 /**
- * What `stages` of the values of an infrastructure pack would make on the host: absolute paths of files and folders, and sysctls as
+ * Changes of the host in `stages` of the values of an infrastructure pack: absolute paths of files and folders, and sysctls as
  * `name=value`; sorted, each once. `stages` is the cloud configuration of the platform's hosts: stage → steps.
  */
 export function stagesIn(values: Mapping): string[] {
@@ -92,7 +92,7 @@ export interface Resolved {
   /** In the order of the profiles. */
   readonly packs: readonly ClusterPack[]
   readonly variables: readonly PreparedVariable[]
-  /** What macros have made of sensitive values. */
+  /** Results of macros on sensitive values. */
   readonly derived: readonly string[]
   /** Adds a problem. Values of sensitive variables in its message are masked. */
   readonly add: (problem: PreflightProblem) => void

@@ -26,14 +26,14 @@ export const textOf = (value: unknown): string | undefined =>
     ? String(value)
     : exactDigitsOf(value)
 
-/** Reports a problem of a pack. @param message a sentence that begins with what it is about */
+/** Reports a problem of a pack. @param message a sentence that begins with its subject */
 export type PackReport = (
   code: PreflightCodeName,
   message: string,
   severity?: PreflightProblem['severity'],
 ) => void
 
-/** @param add receives the problems; @param pack `id` of the pack, which the messages begin with */
+/** @param add receives the problems; @param pack `id` of the pack, which begins the messages */
 export const createPackReport =
   (add: (problem: PreflightProblem) => void, pack: string): PackReport =>
   (code, message, severity = preflightCodes[code].severity) =>

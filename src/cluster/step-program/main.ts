@@ -1,7 +1,8 @@
-// `step.cjs` (`src/cluster/step-program`) does what the cluster needs outside of the sandbox of the daemon: `step.cjs <action>`, with the order as
-// JSON on standard input, as the command of a lasting run. Each part of the room `cluster` has its table of actions (`actions.ts`). An action is
-// idempotent, prints lines for operators, and ends a failure with its reason as the last line. `cluster/host/probe-folder.ts` tries before whether
-// a program can be run in the state folder and an overlay be mounted there (`FileSystemUnusable`).
+// `step.cjs` (`src/cluster/step-program`) does the work of the cluster outside of the sandbox of the daemon: `step.cjs <action>`, with the
+// order as JSON on standard input, as the command of a lasting run. Each part of the room `cluster` has its table of actions
+// (`actions.ts`). An action is idempotent, prints lines for operators, and ends a failure with its reason as the last line.
+// `cluster/host/probe-folder.ts` tries before whether a program can be run in the state folder and an overlay be mounted there
+// (`FileSystemUnusable`).
 
 import { text } from 'node:stream/consumers'
 import { writeOutput } from '../../program/standard-output.ts'

@@ -16,7 +16,7 @@ import { waitUntilReady } from '../kubectl.ts'
 import { kubernetesPrograms, readNextPrograms } from '../programs.ts'
 import { upgradeRefused } from '../notes.ts'
 
-/** What `kubeadm upgrade plan -o json` says, as far as it is used: `UpgradePlan` of output.kubeadm.k8s.io. */
+/** Used fields of `kubeadm upgrade plan -o json`: `UpgradePlan` of output.kubeadm.k8s.io. */
 export interface UpgradePlan {
   /** Components with the versions that they have and get. */
   readonly components: readonly {
@@ -57,24 +57,24 @@ export function parseUpgradePlan(output: string): UpgradePlan | undefined {
   }
 }
 
-/** What came of a run of kubeadm that begins with checks. */
+/** Result of a run of kubeadm that begins with checks. */
 export interface CheckedRun {
-  /** Why it failed; undefined if it did not. */
+  /** Its failure; undefined for none. */
   readonly failed: string | undefined
   /** Whether it failed in a check, before anything was changed, that may pass later. */
   readonly mayPass: boolean
 }
 
 /**
- * So long, milliseconds, checks of kubeadm may fail on a host that was just booted, or is busy: they need a node that is ready, and start
- * a pod, which has 15 s.
+ * Time, milliseconds, for which checks of kubeadm may fail on a host that was just booted, or is busy: they need a node that is ready, and
+ * start a pod, which has 15 s.
  */
 const patience = { longestMs: 180_000, pauseMs: 5_000 }
 
 /**
  * Runs kubeadm again while only its checks fail.
  * @param onAgain called before each further run
- * @returns what came of the last run
+ * @returns the result of the last run
  */
 export async function untilChecksPass<T extends CheckedRun>(
   run: () => Promise<T>,
@@ -90,7 +90,7 @@ export async function untilChecksPass<T extends CheckedRun>(
   }
 }
 
-/** What of the file for `kubeadm init` an upgrade needs to know. */
+/** Parts of the file for `kubeadm init` that an upgrade needs. */
 export interface InitFile {
   /** Data folder of etcd; undefined where an etcd outside of the cluster is used. */
   readonly etcd: string | undefined
@@ -137,12 +137,12 @@ export function upgradeConfiguration(version: string, { patches }: Pick<InitFile
   )}\n`
 }
 
-/** What the actions of a change of the version are told. */
+/** Order of the actions of a change of the version. */
 export interface UpgradeOrder {
   readonly stateDirectory: string
   readonly from: string
   readonly to: string
-  /** Generation with which the change was begun. */
+  /** Generation that started the change. */
   readonly generation: number
   /** Name of the node. */
   readonly node: string
@@ -151,7 +151,7 @@ export interface UpgradeOrder {
 const readyMs = 120_000
 const planMs = 300_000
 
-/** Pulls the images of the next version; those in use stay. */
+/** Pulls the images of the next version; used ones stay. */
 export const pullNextImages: StepAction = async (given, print) => {
   const { stateDirectory, to } = given as unknown as UpgradeOrder
   const paths = clusterPaths(stateDirectory)
@@ -190,7 +190,7 @@ export const checkUpgrade: StepAction = async (given, print) => {
   print(`[checked] kubeadm ${to} can upgrade this cluster`)
 }
 
-/** Asks kubeadm until it has a plan. @throws StepFailed a refusal, with what it said last */
+/** Asks kubeadm until it has a plan. @throws StepFailed a refusal, with its last message */
 async function askForPlan(paths: ClusterPaths, to: string, print: (line: string) => void) {
   const bounded = createBoundedRunner(createRunner())
   const { program, environment } = kubeadmIn((await readNextPrograms(paths, to)).folders)
@@ -215,7 +215,7 @@ async function askForPlan(paths: ClusterPaths, to: string, print: (line: string)
 // kubeadm has it with some versions.
 const withoutV = (version: string) => version.replace(/^v/, '')
 
-/** Where the operator installs other programs on the host, the old ones are gone. */
+/** If the operator installs other programs on the host, the old ones are gone. */
 async function refuseForeignPrograms({ programs }: ClusterPaths): Promise<void> {
   for (const name of kubernetesPrograms) {
     const folder = await readlink(join(programs, name, 'current')).catch(() => '')

@@ -23,7 +23,7 @@ interface FileSum {
   /** Relative to the root of the tree. */
   readonly path: string
   readonly bytes: number
-  /** SHA-256, hex; of a link, of where it leads. */
+  /** SHA-256, hex; of a link, of its target. */
   readonly sha256: string
 }
 
@@ -70,7 +70,7 @@ export async function sumsOf(root: string, below = ''): Promise<readonly FileSum
   return sums
 }
 
-/** What differs from the sums first: a sentence for operators; undefined where nothing does. */
+/** First difference from the sums: a sentence for operators; undefined for none. */
 export async function damageOf(root: string, sums: readonly FileSum[]): Promise<string | undefined> {
   const present = new Map((await sumsOf(root)).map((each) => [each.path, each]))
   for (const { path, bytes, sha256: sum } of sums) {
@@ -106,24 +106,24 @@ async function sumOfFile(path: string): Promise<string> {
 
 /** A copy of Kubernetes on this host to which it can go back; `copy.json` in its folder. */
 export interface KubernetesCopy {
-  /** The version that it is of, and the one for which it was made. */
+  /** Its version, and the version for which it was made. */
   readonly from: string
   readonly to: string
-  /** Generation with which the change was begun; the name of its folder. */
+  /** Generation that started the change; the name of its folder. */
   readonly generation: number
-  /** When etcd was ended for it: what is written to the API later is not in it. Milliseconds since 1970. */
+  /** Time at which etcd was ended for it: later writes to the API are not in it. Milliseconds since 1970. */
   readonly at: number
   /** Data folder of etcd. */
   readonly etcd: string
   /** Folder of each program, as `current` led to it. */
   readonly programs: Readonly<Record<string, string>>
-  /** Digest of each image that Kubernetes itself needs, by its name; of those that containerd had. */
+  /** Digest of each image that Kubernetes itself needs, by its name; of images that containerd had. */
   readonly images: Readonly<Record<string, string>>
   /** Its files: below `files`, each at its path on the host. */
   readonly sums: readonly FileSum[]
 }
 
-/** A copy and where it is. */
+/** A copy and its folder. */
 export interface FoundCopy extends KubernetesCopy {
   readonly folder: string
 }
@@ -140,7 +140,7 @@ export const folderOf = ({ copies }: Pick<ClusterPaths, 'copies'>, generation: n
 export const stagingOf = ({ copies }: Pick<ClusterPaths, 'copies'>, generation: number) =>
   join(copies, `.${generation}.tmp`)
 
-/** The files beside those of etcd that a copy has: the kubelet's, and the notes of the engine. */
+/** The files of a copy beside etcd's: the kubelet's, and the notes of the engine. */
 export const copiedFiles = (
   paths: Pick<ClusterPaths, 'kubeadmConfig' | 'kubernetesImages' | 'configured'>,
 ): readonly string[] => [
@@ -150,7 +150,7 @@ export const copiedFiles = (
   ...[paths.kubeadmConfig, paths.kubernetesImages, paths.configured],
 ]
 
-/** What of the folder of Kubernetes is in no copy: kubeadm keeps the manifests and the data of each upgrade there. */
+/** Part of the folder of Kubernetes that is in no copy: kubeadm keeps the manifests and the data of each upgrade there. */
 export const isTemporary = (path: string) => path === join(kubernetesFiles.folder, 'tmp')
 
 /** Whole copies of this host, the newest first. */
@@ -176,7 +176,7 @@ export async function readCopy(folder: string): Promise<FoundCopy | undefined> {
   }
 }
 
-/** Makes a copy of what is in its staging folder: everything is on the disk before it gets its name. */
+/** Makes a copy of its staging folder: everything is on the disk before it gets its name. */
 export async function finishCopy(paths: Pick<ClusterPaths, 'copies'>, copy: KubernetesCopy): Promise<void> {
   const [staging, folder] = [stagingOf(paths, copy.generation), folderOf(paths, copy.generation)]
   await writeFile(join(staging, description), JSON.stringify(copy), { mode: 0o600 })
@@ -186,7 +186,7 @@ export async function finishCopy(paths: Pick<ClusterPaths, 'copies'>, copy: Kube
   await syncFolder(dirname(folder))
 }
 
-/** Removes all copies but one, and what was left of copies that were not finished. */
+/** Removes all copies but one, and leftovers of unfinished copies. */
 export async function removeOtherCopies(
   { copies }: Pick<ClusterPaths, 'copies'>,
   generation: number,

@@ -23,7 +23,7 @@ import {
 } from './copy.ts'
 import { readChange, writeChange, upgradeRefused } from '../notes.ts'
 
-/** What is written to a file system, and the room that it has. */
+/** Bytes to write to a file system, and its room. */
 export interface RoomNeed {
   /** A folder in it, for operators. */
   readonly folder: string
@@ -34,7 +34,7 @@ export interface RoomNeed {
 /** So much stays free for everything else on the host. */
 const reserveBytes = 256 * 1_048_576
 
-/** Why there is no room; undefined where there is. Pure. */
+/** Lack of room; undefined for none. Pure. */
 export function lackOfRoom(needs: readonly RoomNeed[]): string | undefined {
   const short = needs.find(({ neededBytes, freeBytes }) => neededBytes + reserveBytes > freeBytes)
   return (
@@ -44,7 +44,7 @@ export function lackOfRoom(needs: readonly RoomNeed[]): string | undefined {
 }
 
 /**
- * What an upgrade writes, by file system: the copy; the data of etcd once more where it is, if the copy is restored; and the copy of it that
+ * Writes of an upgrade, by file system: the copy; the data of etcd once more at its place, if the copy is restored; and the copy of it that
  * kubeadm makes by itself.
  */
 export async function roomNeeds(

@@ -42,7 +42,7 @@ import {
   restoreRefused,
 } from '../notes.ts'
 
-/** What `kubernetes-restore` is told. */
+/** Order of `kubernetes-restore`. */
 export interface RestoreOrder {
   readonly stateDirectory: string
   /** The version to go back to. */
@@ -78,7 +78,7 @@ export const restoreKubernetes: StepAction = async (given, print) => {
   await commands.attempt('systemctl', ['start', units.containerd], { timeoutMs: stopMs })
   const workloads = await runningWorkloads(staticPods)
   await commands.run('systemctl', ['stop', units.kubelet], { timeoutMs: stopMs })
-  // What they still write is discarded, so nothing is lost by force.
+  // Their last writes are discarded, so nothing is lost by force.
   await killAll((await runningContainers(staticPods)).map(({ id }) => id))
   const left = await runningContainers(staticPods)
   if (left.length > 0)
@@ -94,10 +94,10 @@ export const restoreKubernetes: StepAction = async (given, print) => {
   const silence = `the API server of the restored Kubernetes ${copy.from} does not answer`
   await expectReady(paths, readyMs, silence, `; ${kept(copy)}; see: journalctl -u ${units.kubelet}`)
   const readyAt = Date.now()
-  // Whatever watched the API knows objects of a later time, and would not see that they are other ones now.
+  // Programs that watched the API know objects of a later time, and would not see that they are other ones now.
   await endAll(workloads)
   await writeVersion(paths, copy.from)
-  // What is prepared is of the other version.
+  // The preparation is of the other version.
   for (const path of [paths.prepared, paths.next.folder, aside])
     await rm(path, { recursive: true, force: true })
   await removeChange(paths)
@@ -123,7 +123,7 @@ async function endCopying(
   print(`[unchanged] Kubernetes ${from} runs; nothing of it had been changed`)
 }
 
-/** @throws StepFailed where there is no whole copy; before a restoration has begun the change ends with that */
+/** @throws StepFailed where there is no whole copy; before a restoration has started the change ends with that */
 async function findCopy(
   paths: ClusterPaths,
   noted: ChangeNote | undefined,
@@ -157,7 +157,7 @@ async function findCopy(
 
 const kept = ({ folder }: FoundCopy) => `the copy in ${folder} is kept, and it is tried again`
 
-/** Puts the data of the copy in the place of that of etcd. @returns where what was there is kept until the end */
+/** Puts the data of the copy in the place of etcd's. @returns the folder that keeps the former data until the end */
 async function restoreData({ etcd, folder }: FoundCopy): Promise<string> {
   // In the data folder itself, which may be a mount.
   const [data, made, aside] = ['member', '.edgehostd-restored', '.edgehostd-aside'].map((name) =>

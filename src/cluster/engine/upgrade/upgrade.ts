@@ -15,7 +15,7 @@ import { runKubeadmIn } from '../run-kubeadm.ts'
 import { readChange, writeChange, removeChange, writeVersion } from '../notes.ts'
 import { rm } from 'node:fs/promises'
 
-/** Why a node is not good at a version; undefined where it is. Pure. */
+/** Problem of a node at a version; undefined for none. Pure. */
 export function nodeTrouble(node: KubernetesObject, version: string): string | undefined {
   const { name } = node.metadata
   const ready = conditionOf(node, 'Ready')
@@ -27,7 +27,7 @@ export function nodeTrouble(node: KubernetesObject, version: string): string | u
     : `the kubelet of ${name} is ${running || 'of no version'}, not v${version}`
 }
 
-/** Why CoreDNS or kube-proxy is not available as it was applied last; undefined where it is. Pure. @param now milliseconds since 1970 */
+/** Problem of CoreDNS or kube-proxy as it was applied last; undefined for none. Pure. @param now milliseconds since 1970 */
 export function workloadTrouble(object: KubernetesObject, now: number): string | undefined {
   const { status, message } = readiness(object, now)
   return status === 'Current' ? undefined : `${object.metadata.name}: ${message}`
@@ -105,7 +105,7 @@ async function expectNode(paths: ClusterPaths, node: string, version: string): P
   }
 }
 
-/** So long everything has to be as it shall be without a break. */
+/** Time for which everything has to be good without a break. */
 const steadyMs = 60_000
 const settlePatienceMs = 600_000
 const settlePauseMs = 2_000
@@ -113,7 +113,7 @@ const addons = ['deployment/coredns', 'daemonset/kube-proxy']
 
 /**
  * Waits until the new version is good: API ready, the node Ready at that version, CoreDNS and kube-proxy available, for a minute. From then
- * on nothing goes back by itself; what the upgrade has left goes, and the copies of before.
+ * on nothing goes back by itself; leftovers of the upgrade go, and the former copies.
  */
 export const settleKubernetes: StepAction = async (given, print) => {
   const { stateDirectory, to, node } = given as unknown as UpgradeOrder
@@ -141,7 +141,7 @@ export const settleKubernetes: StepAction = async (given, print) => {
   print(`[good] Kubernetes ${to} is good: everything has been available for ${steadyMs / 1_000} s`)
 }
 
-/** What is not good; undefined where everything is. */
+/** First problem; undefined for none. */
 async function troubleOf(paths: ClusterPaths, node: string, version: string): Promise<string | undefined> {
   try {
     const ready = await kubectl(paths, ['get', '--raw=/readyz', '--request-timeout=5s'], 10_000)
