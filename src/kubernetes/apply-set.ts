@@ -6,7 +6,7 @@ import { isCheck, isDefinition, rankOf, workOff } from './work-off.ts'
 
 const rbac = 'rbac.authorization.k8s.io'
 
-/** What kubeadm makes: group and kind, namespace, and name. */
+/** Objects of kubeadm: group and kind, namespace, and name. */
 const madeByKubeadm: ReadonlySet<string> = new Set([
   ...['kubeadm-config', 'kubelet-config', 'kube-proxy', 'coredns'].map(
     (name) => `/ConfigMap kube-system ${name}`,
@@ -44,11 +44,11 @@ export interface SetObject {
 }
 
 interface SetOrder {
-  /** Whose objects they are, for example the `id` of a pack. */
+  /** Owner of the objects, for example the `id` of a pack. */
   readonly owner: string
-  /** What may be in the cluster of this owner. */
+  /** Objects of this owner that may exist. */
   readonly inventory: readonly InventoryEntry[]
-  /** Stores an inventory. What it contains is applied or deleted afterwards, so that a restart in between loses no object. */
+  /** Stores an inventory. Its objects are applied or deleted afterwards, so that a restart in between loses no object. */
   readonly onInventory: (inventory: readonly InventoryEntry[]) => void
   /** Whether an object that would be deleted stays, since another owner wants it. */
   readonly isKept?: (entry: InventoryEntry) => Promise<boolean>
@@ -60,12 +60,12 @@ interface SetOrder {
 /** Objects that are applied, and taken away again, together. */
 interface ApplySet {
   /**
-   * Applies the objects, definitions and namespaces first, and deletes those of the inventory that are not among them any more, but
-   * not what Kubernetes itself needs. What the API server refuses for the moment is tried again behind the others, until nothing has moved for the patience.
+   * Applies the objects, definitions and namespaces first, and prunes the rest of the inventory, except objects that Kubernetes itself
+   * needs. Objects that the API server refuses for the moment are retried behind the others, until nothing has moved for the patience.
    * @throws ApplyFailed which object cannot be applied, and why; any error after the signal
    */
   apply(order: SetOrder & { readonly objects: readonly SetObject[] }): Promise<void>
-  /** Applies the objects in the same way, and leaves those of the inventory that are not among them. @throws as `apply` */
+  /** Applies the objects in the same way, without pruning. @throws as `apply` */
   add(order: SetOrder & { readonly objects: readonly SetObject[] }): Promise<void>
   /** Deletes all objects of the inventory, and waits until they are gone. @throws as `apply` */
   remove(order: SetOrder): Promise<void>
@@ -73,7 +73,7 @@ interface ApplySet {
 
 interface ApplySetOptions {
   readonly client: KubernetesClient
-  /** How long to try again what the API server refuses for the moment, since the last object that it accepted. */
+  /** Retry time for objects that the API server refuses for the moment, since the last accepted one. */
   readonly patienceMs?: number
   readonly firstPauseMs?: number
 }
@@ -185,10 +185,10 @@ export function createApplySet(options: ApplySetOptions): ApplySet {
     const known = new Map(order.inventory.map((entry) => [keyOf(entry), entry]))
     const applied = new Map<string, InventoryEntry>()
     const located = new Map<SetObject, Located>()
-    /** Why the kind of an object is not known. */
+    /** Errors of objects whose kind is unknown. */
     const unlocated = new Map<SetObject, KubernetesError>()
 
-    /** Finds out what the objects are, and notes those that are new. */
+    /** Resolves the kinds of the objects, and notes new objects. */
     async function locate(some: readonly SetObject[]): Promise<void> {
       const knownBefore = known.size
       const kinds = new Map<string, Resource | KubernetesError>()

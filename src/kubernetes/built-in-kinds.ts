@@ -1,6 +1,6 @@
 /**
- * The kinds that the API server itself has when nothing is enabled beyond its defaults, by apiVersion: what discovery of 1.33.13 and
- * 1.34.4 lists (test/host/kubernetes/built-in-kinds.test.ts). `*`: its objects have no namespace.
+ * The kinds that the API server itself has when nothing is enabled beyond its defaults, by apiVersion: discovery of 1.33.13 and 1.34.4
+ * (test/host/kubernetes/built-in-kinds.test.ts). `*`: its objects have no namespace.
  */
 const recorded: Readonly<Record<string, string>> = {
   v1: 'Binding ComponentStatus* ConfigMap Endpoints Event LimitRange Namespace* Node* PersistentVolume* PersistentVolumeClaim Pod PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount',

@@ -5,11 +5,11 @@
 //   the first request, and again when the API server refuses the certificate or cannot be reached.
 // - **A watch** (`watch.ts`) is a picture of all objects of a kind. It continues from its last bookmark after the network or the API server was
 //   away, and begins with a new list after a refusal that says that its place is gone. `problem()` says why the picture may be old.
-// - **Readiness** (`readiness.ts`) is what kstatus says of one object, without I/O.
-// - **A set** (`apply-set.ts`) is what a pack has of objects. Each gets the label `edgehostd/pack`, and is in the inventory of the caller before it
-//   is in the cluster, so that a restart loses none. Definitions come first, webhook configurations last (`work-off.ts`); what passes by itself
-//   (`work-off.ts`) is tried again behind the others until nothing has moved for two minutes. What is in the inventory and not in the set any more
-//   is deleted, unless another pack has its label on it by now.
+// - **Readiness** (`readiness.ts`) is the kstatus result of one object, without I/O.
+// - **A set** (`apply-set.ts`) is the objects of a pack. Each gets the label `edgehostd/pack`, and is in the inventory of the caller before
+//   it is in the cluster, so that a restart loses none. Definitions come first, webhook configurations last (`work-off.ts`); what passes by
+//   itself (`work-off.ts`) is tried again behind the others until nothing has moved for two minutes. What is in the inventory and not in
+//   the set any more is deleted, unless another pack has its label on it by now.
 
 /** A Kubernetes object as JSON, with the fields that all have. */
 export interface KubernetesObject {
@@ -55,7 +55,7 @@ export interface ListOptions {
   readonly fieldSelector?: string
   /** The API server gives only the metadata of each object. */
   readonly isMetadataOnly?: boolean
-  /** What is kept of each object, for a list that may be long; all of it if absent. `metadata.managedFields` is never kept. */
+  /** Kept part of each object, for a list that may be long; all of it if absent. `metadata.managedFields` is never kept. */
   readonly pick?: (object: KubernetesObject) => KubernetesObject
   readonly signal?: AbortSignal
 }
@@ -81,7 +81,7 @@ export class KubernetesError extends Error {
   }
 }
 
-/** What this project asks of an API server. Every method throws KubernetesError; each request has a time limit and a bounded reply. */
+/** Calls of this project to an API server. Every method throws KubernetesError; each request has a time limit and a bounded reply. */
 export interface KubernetesClient {
   /** Whether the API server says that it is ready; false also where it cannot be reached: `version` says why. */
   isReady(signal?: AbortSignal): Promise<boolean>
@@ -101,7 +101,7 @@ export interface KubernetesClient {
   list(resource: Resource, options?: ListOptions): Promise<readonly KubernetesObject[]>
   /** Server-side apply with the field manager `edgehostd`, forced. @returns the object as stored, without `metadata.managedFields` */
   apply(resource: Resource, object: KubernetesObject, signal?: AbortSignal): Promise<KubernetesObject>
-  /** What `apply` would make of an object that is there; nothing is changed. */
+  /** Dry run of `apply` on an existing object. */
   wouldApply(resource: Resource, object: KubernetesObject, signal?: AbortSignal): Promise<KubernetesObject>
   /** Evicts a pod; one that is not there is no error. A PodDisruptionBudget that does not allow it is an error with the status 429. */
   evict(pod: ObjectReference, signal?: AbortSignal): Promise<void>
@@ -118,7 +118,7 @@ export interface KubernetesClient {
 }
 
 export interface WatchOptions extends Omit<ListOptions, 'signal'> {
-  /** About how long the API server keeps up the watch, seconds; each end costs a request. */
+  /** Approximate duration of a watch, seconds; each end costs a request. */
   readonly watchSeconds?: number
   readonly onChange: () => void
   readonly signal: AbortSignal

@@ -5,7 +5,7 @@ import { Agent, request, type RequestOptions } from 'node:https'
 import type { IncomingMessage } from 'node:http'
 import { createSharedRun } from '../base/shared-run.ts'
 
-/** How an API server is reached, and as whom. */
+/** Address and credentials of an API server. */
 interface ApiAccess {
   /** Origin and path, without a slash at its end. */
   readonly server: string
@@ -20,7 +20,7 @@ interface ApiAccess {
 /**
  * Reads the current context of a kubeconfig that has all certificates in itself, as kubeadm, k3s and rke2 write it for administrators.
  * Source: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
- * @throws Error what is missing
+ * @throws Error naming the missing part
  */
 export async function parseKubeconfig(text: string): Promise<ApiAccess> {
   // Loaded here, since a host without a cluster does not need it.
@@ -99,8 +99,8 @@ interface Connected {
 
 /**
  * Sends requests with the client certificate of a kubeconfig. The kubeconfig is read at the first request, and again when the API server
- * refuses the certificate or cannot be reached, since both are renewed on disk: a request is then repeated once with what is new. It
- * is repeated too when a kept connection was closed while it was sent. All requests are such that a repetition does no harm.
+ * refuses the certificate or cannot be reached, since both are renewed on disk: a request is then repeated once with the new ones. It is
+ * repeated too when a kept connection was closed while it was sent. All requests are such that a repetition does no harm.
  * @param kubeconfig reads the text of the kubeconfig
  */
 export function createConnection(kubeconfig: () => Promise<string>): Connection {
@@ -115,7 +115,7 @@ export function createConnection(kubeconfig: () => Promise<string>): Connection 
   })
 
   async function connected(): Promise<Connected> {
-    // What all wait for that ask before it is read; a later reading is for what has changed since.
+    // The first reading, which all callers before it share; a later one is for changes since.
     if (current === undefined) await (first ??= reading.run().finally(() => (first = undefined)))
     if (current === undefined) throw new Error('the kubeconfig is not read')
     return current

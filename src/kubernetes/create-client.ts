@@ -7,7 +7,7 @@ import { createConnection } from './connection.ts'
 import { listAll, type ListLimits } from './lists.ts'
 import { watchObjects, type WatchTiming } from './watch.ts'
 
-/** Which resources the API server has. */
+/** Resources of the API server. */
 interface Discovery {
   /** @returns undefined where there is no such kind */
   resourceOf(apiVersion: string, kind: string, signal?: AbortSignal): Promise<Resource | undefined>
@@ -84,7 +84,7 @@ export interface KubernetesClientOptions {
   readonly kubeconfig: () => Promise<string>
   /** Of each request. */
   readonly timeoutMs?: number
-  /** Of each reply, but that of a watch. */
+  /** Of each reply, except a watch. */
   readonly maximumBytes?: number
   readonly limits?: ListLimits
   readonly timing?: WatchTiming

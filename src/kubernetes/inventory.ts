@@ -11,7 +11,7 @@ export interface InventoryEntry {
   readonly namespace?: string
 }
 
-/** Label of every object that is applied: whose it is. */
+/** Label of every applied object: its owner. */
 export const ownerLabel = 'edgehostd/pack'
 
 /**
@@ -39,8 +39,8 @@ export const entryOf = ({ apiVersion, kind, metadata }: KubernetesObject): Inven
 })
 
 /**
- * An object as it is applied: with the label of its owner, and without what only a stored object has: exported manifests often contain
- * it, and the API server would refuse it.
+ * An object as it is applied: with the label of its owner, and without fields of stored objects: exported manifests often contain them, and
+ * the API server would refuse them.
  * @param namespace for an object that names none; undefined for one that has no namespace
  */
 export function prepared(

@@ -1,7 +1,7 @@
 import { isRecord } from '../base/json.ts'
 import { groupOf } from './paths.ts'
 
-/** Fields that tell the items of a list apart; of a set the item itself, with none. */
+/** Key fields of the items of a list; none for a set, where the item is the key. */
 type Keys = readonly string[]
 /** Lists by their path; `[]` is each item of a list before it. */
 type Lists = Readonly<Record<string, Keys>>
@@ -14,7 +14,7 @@ const below = (path: string, lists: Lists): Lists =>
 const sets = (path: string, ...fields: readonly string[]): Lists =>
   Object.fromEntries(fields.map((field) => [`${path}.${field}`, []]))
 
-/** Of all objects, and of what is made from a template. */
+/** Of all objects and pod templates. */
 const ofMetadata: Lists = { 'metadata.finalizers': [], 'metadata.ownerReferences': ['uid'] }
 
 const container: Lists = {
@@ -43,8 +43,8 @@ const failurePolicy: Lists = { 'podFailurePolicy.rules[].onExitCodes.values': []
 const webhooks: Lists = { webhooks: name, 'webhooks[].matchConditions': name }
 
 /**
- * The lists of built-in kinds of which server-side apply refuses two items with equal keys, by group and kind: `x-kubernetes-list-type`
- * and `x-kubernetes-list-map-keys` in what 1.34.4 publishes at /openapi/v2. Those of a status are left out: nothing applies them.
+ * The lists of built-in kinds of which server-side apply refuses two items with equal keys, by group and kind: `x-kubernetes-list-type` and
+ * `x-kubernetes-list-map-keys` in /openapi/v2 of 1.34.4. Lists of a status are left out: nothing applies them.
  */
 const ofKinds: Readonly<Record<string, Lists>> = {
   ' Pod': below('spec', pod),
@@ -81,7 +81,7 @@ const ofKinds: Readonly<Record<string, Lists>> = {
   'admissionregistration.k8s.io ValidatingAdmissionPolicyBinding': { 'spec.validationActions': [] },
 }
 
-/** What the API server takes where a key is not given. */
+/** Defaults of the API server for absent keys. */
 const defaults: Readonly<Record<string, string>> = { protocol: 'TCP' }
 
 /** A list of which two items have equal keys. */

@@ -13,7 +13,7 @@ export interface Listed {
 
 export interface ListLimits {
   readonly pageSize: number
-  /** Of objects in all pages: what is larger is refused, and not held in memory. */
+  /** Of objects in all pages: a larger list is refused, and not held in memory. */
   readonly mostObjects: number
 }
 
@@ -45,7 +45,7 @@ export async function listAll(
   }
 }
 
-/** Whether the API server does not have the state any more that a request was about. */
+/** Whether the resource version of a request has expired. */
 const isExpired = (error: unknown): boolean => error instanceof KubernetesError && error.status === 410
 
 async function readPages(
@@ -87,7 +87,7 @@ interface Page extends Listed {
 
 function readPage(reply: unknown, resource: Resource): Page {
   const { items, metadata } = isRecord(reply) ? reply : {}
-  // The items of a list do not say what they are.
+  // The items of a list have no type of their own.
   const type = { apiVersion: apiVersionOf(resource), kind: resource.kind }
   const listed: readonly unknown[] = Array.isArray(items) ? items : [undefined]
   const objects = listed.map((item): unknown => ({ ...type, ...(isRecord(item) ? item : {}) }))

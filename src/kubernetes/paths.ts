@@ -52,7 +52,7 @@ export const selectors = ({ labelSelector, fieldSelector }: ListOptions): Record
 })
 
 function segment(name: unknown): string {
-  // What the API server refuses as a segment of a path: with it, the path would name something else.
+  // Segments that the API server refuses: with them, the path would name something else.
   if (typeof name !== 'string' || name === '' || name === '.' || name === '..' || /[/%]/.test(name))
     throw new KubernetesError(0, 'BadRequest', `${JSON.stringify(name ?? '')} is not a name in Kubernetes`)
   return encodeURIComponent(name)

@@ -2,14 +2,14 @@ import type { KubernetesObject } from './client.ts'
 import { conditionOf, conditionsOf, isTrue, listAt, numberAt, textAt } from './fields.ts'
 import { groupKindOf } from './paths.ts'
 
-/** How far an object is. */
+/** Status of an object. */
 export interface Readiness {
   /**
-   * `Current`: it is as wanted. `InProgress`: its controller works at it. `Failed`: its controller has given up, or it does not run.
+   * `Current`: it is as desired. `InProgress`: its controller works at it. `Failed`: its controller has given up, or it does not run.
    * `Terminating`: it is being deleted.
    */
   readonly status: 'Current' | 'InProgress' | 'Failed' | 'Terminating'
-  /** What it waits for, or what is wrong; one line. */
+  /** Awaited condition, or the problem; one line. */
   readonly message: string
 }
 
@@ -19,7 +19,7 @@ const current = (message = ''): Readiness => ({ status: 'Current', message })
 const inProgress = (message: string): Readiness => ({ status: 'InProgress', message })
 const failed = (message: string): Readiness => ({ status: 'Failed', message })
 
-/** What is first not as wanted: a number of objects, how many are wanted, and what they are. */
+/** The first count that is too low: actual and desired number, and name of the objects. */
 function firstTooFew(counts: readonly (readonly [is: number, wanted: number, what: string])[]) {
   const found = counts.find(([is, desired]) => is < desired)
   return found && inProgress(`${found[0]} of ${found[1]} ${found[2]}`)
@@ -57,7 +57,7 @@ const statefulSet: Rule = (object) => {
     : inProgress('its pods are being replaced by those of the new version')
 }
 
-// What the API stores where the controller has no deadline, and then sets no condition either.
+// Stored where the controller has no deadline; it then sets no condition either.
 const noDeadline = 2 ** 31 - 1
 
 const deployment: Rule = (object) => {
@@ -173,7 +173,7 @@ const customResourceDefinition: Rule = (object) => {
   return inProgress('it is not established yet')
 }
 
-/** Rules by `<group>/<kind>`. Kinds whose objects are what they are, such as ConfigMap, need none. */
+/** Rules by `<group>/<kind>`. Kinds without a controller, such as ConfigMap, need none. */
 const readinessRules: ReadonlyMap<string, Rule> = new Map([
   ['/PersistentVolumeClaim', claim],
   ['/Pod', pod],
@@ -187,7 +187,7 @@ const readinessRules: ReadonlyMap<string, Rule> = new Map([
 ])
 
 /**
- * Says how far an object is, from the object alone, by the rules of kstatus, which kubectl's successors and GitOps controllers use too:
+ * Status of an object, from the object alone, by the rules of kstatus, which kubectl's successors and GitOps controllers use too:
  * https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus. An object of a kind without a rule is Current when it exists,
  * unless its conditions say something else.
  * @param now milliseconds since 1970

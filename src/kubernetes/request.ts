@@ -12,7 +12,7 @@ export interface Requests {
   ask(question: Question): Promise<unknown>
   /** @returns a successful reply whose body is read by the caller. @throws KubernetesError */
   open(question: Question): Promise<IncomingMessage>
-  /** Makes a KubernetesError of what a request or the reading of its body has thrown. */
+  /** Makes a KubernetesError of an error of a request, or of reading its body. */
   explain(error: unknown, signal: AbortSignal | undefined): KubernetesError
 }
 

@@ -27,7 +27,7 @@ const longestLine = 8 * 1024 * 1024
 const lineEnd = 0x0a
 
 /**
- * Reads the lines of a watch, those of one piece together.
+ * Reads the lines of a watch, all lines of a chunk together.
  * @throws KubernetesError that an event of the type ERROR reports, also of a line that has no end or is not understood
  */
 export async function* readWatchEvents(
@@ -85,7 +85,7 @@ export interface WatchTiming {
   readonly wellAfterMs: number
   /** After this time the API server ends a watch, in seconds. */
   readonly watchSeconds: number
-  /** A watch without a byte for this long is begun anew; bookmarks come about once a minute. */
+  /** A watch without a byte for this long is restarted; bookmarks come about once a minute. */
   readonly silenceMs: number
 }
 
@@ -101,8 +101,8 @@ interface WatchParts {
 }
 
 /**
- * Keeps a picture of all objects of a resource. A watch that ends continues where it was; what the API server refuses for more than a moment
- * begins with a new list.
+ * Keeps a picture of all objects of a resource. A watch that ends continues where it was; after a lasting refusal it begins with a new
+ * list.
  */
 export function watchObjects(
   { requests, timing = watchTiming, limits }: WatchParts,
@@ -114,9 +114,9 @@ export function watchObjects(
   /** The picture as it was last asked for. */
   let shown: readonly KubernetesObject[] | undefined
   let problem: string | undefined
-  /** Where the watch continues; undefined where a list is needed. */
+  /** Resource version to continue from; undefined: a list is needed. */
   let version: string | undefined
-  /** When the API server accepted the running watch. */
+  /** Start of the running watch. */
   let openedAt = Infinity
 
   function changed(): void {
@@ -187,7 +187,7 @@ export function watchObjects(
       }
       failures = performance.now() - openedAt >= timing.wellAfterMs ? 0 : failures + 1
       const pauseMs = Math.min(timing.firstPauseMs * 2 ** failures, timing.longestPauseMs)
-      // Those whom a restart of the API server cuts off do not all come back at the same moment.
+      // Clients that a restart of the API server cuts off do not all come back at once.
       await sleep(pauseMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => undefined)
     }
   }

@@ -36,7 +36,7 @@ export function isPassing(error: unknown): boolean {
 export const isDefinition = (object: Typed): boolean =>
   groupKindOf(object) === 'apiextensions.k8s.io/CustomResourceDefinition'
 
-// What the objects of other kinds need or are checked by when they are made. The order among these does not matter.
+// Kinds that the others need or are checked by when they are made. The order among these does not matter.
 const needed = new Set([
   ...['/ServiceAccount', '/ConfigMap', '/Secret', '/ResourceQuota', '/LimitRange', '/PersistentVolume'],
   ...['scheduling.k8s.io/PriorityClass', 'storage.k8s.io/StorageClass', 'node.k8s.io/RuntimeClass'],
@@ -50,7 +50,7 @@ export const isCheck = (object: Typed): boolean =>
   groupOf(object.apiVersion) === 'admissionregistration.k8s.io' &&
   object.kind.endsWith('WebhookConfiguration')
 
-/** In which order the objects of a set are applied, those with the lowest rank first; they are deleted in the opposite order. */
+/** Order in which the objects of a set are applied, lowest rank first; they are deleted in the opposite order. */
 export function rankOf(object: Typed): number {
   const kind = groupKindOf(object)
   if (isDefinition(object)) return 0
@@ -71,20 +71,20 @@ interface Queue<Item> {
   readonly work: (item: Item) => Promise<void>
   /** For messages. */
   readonly nameOf: (item: Item) => string
-  /** Says what it waits for, a line for operators. */
+  /** Reports the wait, a line for operators. */
   readonly onLine: (line: string) => void
   readonly signal: AbortSignal
-  /** How long to try again, since the last item that was done. */
+  /** Retry time since the last item that was done. */
   readonly patienceMs: number
   readonly firstPauseMs: number
 }
 
 const longestPauseMs = 5_000
-// What takes less is not worth a line.
+// A shorter wait is not worth a line.
 const quietMs = 2_000
 
 /**
- * Does the work for each item. What the API server refuses for the moment is tried again behind the others.
+ * Does the work for each item. Items that the API server refuses for the moment are retried behind the others.
  * @throws ApplyFailed which item cannot be done, and why; any error after the signal
  */
 export async function workOff<Item>(queue: Queue<Item>): Promise<void> {
