@@ -8,10 +8,10 @@ import {
 } from '../outgoing/failures.ts'
 import type { Way } from '../outgoing/connection.ts'
 
-/** What a secret of this host is for. */
+/** Purpose of a secret of this host. */
 type SecretKind = 'registrationToken' | 'sessionToken' | 'kubeconfig'
 
-/** Secrets that this host has told its platform. No cause shows them, whichever call the platform or a proxy repeats them to. */
+/** Secrets that this host has sent to its platform. No cause shows them, whichever call the platform or a proxy repeats them to. */
 export interface OwnSecrets {
   /** Adds one. The last few of each kind are kept. */
   add(kind: SecretKind, secret: string): void
@@ -39,7 +39,7 @@ export const secretsOfKubeconfig = (kubeconfig: string): readonly string[] =>
     String(found[1]),
   )
 
-// A shorter part of a secret is also found in what is none.
+// A shorter part of a secret also occurs by chance.
 const shortestPart = 16
 
 /**
@@ -92,7 +92,7 @@ export interface Cause {
   readonly message: string
 }
 
-// What an operator has to decide; all else may pass by itself.
+// Causes that need an operator; all others may pass by themselves.
 const lasting: ReadonlySet<CauseKind> = new Set([
   ...['settings', 'tokenRefused', 'alreadyRegistered', 'unknownHost', 'removed', 'existsTwice'],
 ] as const)
@@ -256,7 +256,7 @@ const byCode: Readonly<Record<string, Cause>> = {
 /**
  * Says why the platform refused a call.
  * @param body the reply, `{ code, message }`
- * @param secrets what no message shows: a platform or a proxy that opens TLS may repeat it
+ * @param secrets masked in messages: a platform or a proxy that opens TLS may repeat them
  * @returns undefined for a success
  */
 export function causeOfReply(
@@ -275,9 +275,9 @@ export function causeOfReply(
   return { kind: 'platform', message: `the platform answered ${status}: ${said}` }
 }
 
-/** What a reply says, for one line: terminals, also those that show a journal, obey some characters. */
+/** Message of a reply, on one line: terminals, also in a journal, obey some characters. */
 const shown = (message: string, secrets: readonly string[]): string =>
-  // What is masked is short, and what is left of it begins as the message does.
+  // A mask is short, and the rest begins as the message does.
   escapeInvisible(maskSecrets(message.slice(0, 1_000), secrets).slice(0, 200))
 
 /** The code of a refusal; undefined for any other reply. */

@@ -1,7 +1,7 @@
 import { checkAuthorities } from '../outgoing/authorities.ts'
 import type { Finding, ReferenceCheck } from '../root/room.ts'
 
-/** Checks what the section `platform` needs with `host.mode: connected`, and the file of authorities. */
+/** Checks the section `platform` with `host.mode: connected`, and the file of authorities. */
 export async function checkSettings({ value, onUnseen }: ReferenceCheck): Promise<Finding[]> {
   if (value('host.mode') !== 'connected') return []
   if (value('platform.url') === undefined)

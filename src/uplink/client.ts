@@ -11,12 +11,12 @@ const minuteMs = 60_000
 const longestRetryAfterMs = 3_600_000
 
 /**
- * How long to wait after failures in a row: a second, doubled up to a minute, the time between two heartbeats, half of it by chance, so
- * that hosts that lost the platform at once do not come back at once. `Retry-After` is obeyed, up to an hour.
+ * Back-off after failures in a row: a second, doubled up to a minute, the time between two heartbeats, half of it by chance, so that hosts
+ * that lost the platform at once do not come back at once. `Retry-After` is obeyed, up to an hour.
  * @param failures at least 1
  * @param random 0 up to 1
  * @param retryAfter the header, if there was one: seconds
- * @param longestMs where the wait may grow further
+ * @param longestMs limit, where the wait may grow further
  * @returns milliseconds
  */
 export function waitAfter(
@@ -44,7 +44,7 @@ export interface Call {
   readonly secrets?: readonly string[]
 }
 
-/** What came of a call. */
+/** Result of a call. */
 export interface Answer {
   /** HTTP status; undefined where there was no reply. */
   readonly status?: number
@@ -53,7 +53,7 @@ export interface Answer {
   /** Headers of the reply. */
   readonly retryAfter?: string
   readonly date?: string
-  /** What the platform wants of the cluster of this host: `Edgehost-Wanted`. */
+  /** Desired cluster of this host: `Edgehost-Wanted`. */
   readonly wanted?: string
   /** Whether the platform asks for the kubeconfig of the cluster: `Edgehost-Kubeconfig` is false. */
   readonly lacksKubeconfig?: boolean
@@ -78,7 +78,7 @@ export interface PlatformClient {
   close(): void
 }
 
-// A platform repeats to a host what the host has told it; JSON of a megabyte can hold up this process for a second.
+// A platform repeats to a host what the host has sent; JSON of a megabyte can hold up this process for a second.
 const longestReply = 262_144
 const longestRefusal = 65_536
 const defaultTimeoutMs = 20_000

@@ -11,13 +11,13 @@ export const PlatformOfHost = Type.Object(
         pattern: '^https://[^/?#@\\s]+/?$',
         accepts: 'an https:// URL without a path, for example https://platform.plant.example',
         examples: ['https://platform.plant.example'],
-        description: 'Where the platform is, with host.mode: connected.',
+        description: 'Address of the platform, with host.mode: connected.',
       }),
     ),
     caFile: Type.Optional(
       path(
         '/etc/edgehostd/platform-ca.pem',
-        'Authorities that sign the certificate of the platform; without it, and without a fingerprint, those of this system.',
+        'Authorities that sign the certificate of the platform; without it, and without a fingerprint, system authorities.',
       ),
     ),
     fingerprint: Type.Optional(

@@ -13,7 +13,7 @@ export interface HostEvent {
   readonly message: string
   /** The part of this host that reports it, for example `cluster`. */
   readonly component: string
-  /** What it is about. */
+  /** Its subject. */
   readonly involvedObject?: EventEntity['involvedObject']
 }
 
@@ -21,7 +21,7 @@ export interface HostEvent {
 export interface EventQueue {
   /**
    * Stores an event, as a part of the open transaction if there is one. Where the queue is full the oldest `Normal` event gives way, and
-   * without one the oldest. A disk that cannot be written is logged, not thrown; what it lost is told with the next event.
+   * without one the oldest. A disk that cannot be written is logged, not thrown; lost events are reported with the next event.
    */
   add(event: HostEvent): void
   /** The oldest events. An event that says how many gave way is put among them first. */
@@ -42,7 +42,7 @@ export interface EventQueueOptions {
   readonly log: Logger
   /** Called when there is an event to send. */
   readonly onEvent: () => void
-  /** How many are kept. */
+  /** Limit of kept events. */
   readonly kept?: number
 }
 

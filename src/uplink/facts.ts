@@ -2,14 +2,14 @@ import { hash } from 'node:crypto'
 import type { EdgeHostInfo } from '../host/schemas.ts'
 import type { DeviceSpec, EdgeHostFacts, EdgeHostRegistration } from '../platform/hosts/schemas.ts'
 
-/** What this host tells the platform of itself. */
+/** Facts that this host reports to the platform. */
 export interface ReportedFacts {
   readonly device: DeviceSpec
   /** Address of the interface of the default route; empty without one. */
   readonly hostAddress: string
   readonly macAddress?: string
   readonly service: { readonly name: string; readonly version: string }
-  /** SHA-256 of what counts as a change, hex. */
+  /** SHA-256 of the facts that count as a change, hex. */
   readonly hostChecksum: string
 }
 
@@ -17,8 +17,8 @@ export interface ReportedFacts {
 const most = { disks: 256, partitions: 256, gpus: 64, nics: 512, servers: 16, text: 256, path: 4_096 }
 
 /**
- * Makes the report from what `GET /v1/edge-mgmt/edgehosts/current` answers. The use of a file system counts in tenths: a disk that fills
- * is reported, and one in daily use does not change each minute.
+ * Makes the report from the reply of `GET /v1/edge-mgmt/edgehosts/current`. The use of a file system counts in tenths: a disk that fills is
+ * reported, and one in daily use does not change each minute.
  */
 export function reportedFacts({ spec, status }: EdgeHostInfo): ReportedFacts {
   const { archType, cpu, memory, os, disks, gpus } = spec.hardwareSpec
@@ -59,7 +59,7 @@ export const toEdgeHostFacts = ({ device, service, ...host }: ReportedFacts): Ed
   spec: { device, service, host },
 })
 
-/** Who registers. */
+/** A host that registers. */
 export interface Registrant {
   readonly name: string
   readonly hostId: string

@@ -96,7 +96,7 @@ export function createFetch(options: FetchOptions): Fetch {
     let timer = setTimeout(late, idleMs)
     try {
       for await (const piece of reply as AsyncIterable<Buffer>) {
-        // What the caller takes for it does not count.
+        // The caller's own time does not count.
         clearTimeout(timer)
         yield piece
         timer = setTimeout(late, idleMs)
@@ -135,7 +135,7 @@ export function createFetch(options: FetchOptions): Fetch {
     fetch: (order, signal, use) =>
       send(order, signal, use).catch((error: unknown) => {
         signal.throwIfAborted()
-        // What is wrong on this host, as a full disk, is the caller's.
+        // A fault of this host, as a full disk, is the caller's.
         if (error instanceof OwnFailure) throw error.cause
         return { cause: causeOfError(error, options, now()) }
       }),

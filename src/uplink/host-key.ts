@@ -108,7 +108,7 @@ export async function openHostKey(stateDirectory: string): Promise<HostKey> {
   return toHostKey(privateKey)
 }
 
-/** A key that is on no disk, to ask with whether a registration would be accepted. */
+/** A key that is on no disk, for the dry run of a registration. */
 export const passingHostKey = (): HostKey => toHostKey(generateKeyPairSync('ed25519').privateKey)
 
 function parse(pem: Buffer, path: string): KeyObject {

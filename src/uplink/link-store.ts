@@ -13,7 +13,7 @@ export interface Registration {
   readonly projectUid: string
   /** The id under which this host was registered. */
   readonly hostId: string
-  /** What the last login got; 0 before the first one. */
+  /** Of the last login; 0 before the first one. */
   readonly generation: number
   /** The tenant, which tells one platform from another; undefined where a host was registered by a version that did not keep it. */
   readonly tenantUid?: string
@@ -31,7 +31,7 @@ export interface PinnedKey {
   readonly key: string
 }
 
-/** What a host has to name where it comes back: with an older generation it would look like a second one. */
+/** Sent by a host that comes back: with an older generation it would look like a second one. */
 export type FormerGeneration = Pick<Registration, 'edgeHostUid' | 'generation'>
 
 /**
@@ -49,7 +49,7 @@ export interface LinkStore {
   markRemoved(): Promise<void>
   /** The key of the certificate with this fingerprint, where it was seen. */
   pinnedKey(fingerprint: string): string | undefined
-  /** Is on the disk with the next write, which that of the login is. */
+  /** Is on the disk with the next write, at the login. */
   learnKey(pinned: PinnedKey): void
 }
 
@@ -58,13 +58,13 @@ const mostBytes = 4_096
 const mostFormer = 8
 
 /**
- * Opens the store. A file that cannot be read, or is not as it was written, counts as none: the platform gives the uid back for the key, but
- * takes the generation 0 for that of a second host, until an administrator accepts it.
+ * Opens the store. A file that cannot be read, or is not as it was written, counts as none: the platform gives the uid back for the key,
+ * but takes the generation 0 for a second host, until an administrator accepts it.
  */
 export async function openLinkStore(stateDirectory: string, log: Logger): Promise<LinkStore> {
   const folder = join(stateDirectory, platformFolder)
   const file = join(folder, name)
-  // What cannot be swept is told when it is written.
+  // Files that cannot be swept are reported when they are written.
   await sweepTemporary(folder, name).catch(() => 0)
   const found = await readRegularFile(file, mostBytes).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')

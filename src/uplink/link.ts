@@ -12,20 +12,20 @@ import type { Handshake, Session } from './session.ts'
 import { parseAnnouncement, type Announcement } from './desired/desired-store.ts'
 import type { Reports } from './desired/reports.ts'
 
-/** How the link to the platform is. Times are milliseconds since 1970. */
+/** State of the link to the platform. Times are milliseconds since 1970. */
 export interface LinkState {
   readonly isConnected: boolean
-  /** Since when it is connected, or not. */
+  /** Time since which it is connected, or not. */
   readonly since: number
-  /** When the platform answered a heartbeat last. */
+  /** Time of the last reply to a heartbeat. */
   readonly lastContactAt: number | undefined
-  /** When the next attempt is due, while it is not connected. */
+  /** Time of the next attempt, while it is not connected. */
   readonly nextAttemptAt: number | undefined
   /** Why it is not connected; undefined before the first attempt has ended. */
   readonly cause: Cause | undefined
 }
 
-/** What the platform is told each minute. */
+/** Health of the host, reported each minute. */
 export interface HostHealth {
   readonly state: 'healthy' | 'unhealthy'
   readonly message: string
@@ -45,7 +45,7 @@ export interface LinkOptions {
   /** The registration token that an operator has put down for this host, if there is one. */
   readonly readToken: () => Promise<string | undefined>
   readonly removeToken: () => Promise<void>
-  /** Told of each reply to a heartbeat: what the platform wants of the cluster of this host; undefined for nothing. */
+  /** Called for each reply to a heartbeat, with the desired cluster of this host; undefined for nothing. */
   readonly onDesired: (announced: Announcement | undefined) => void
   readonly reports: Reports
   /** Called after each change of the state. */
@@ -101,17 +101,17 @@ export function createLink(options: LinkOptions): Link {
   let session: (Session & { readonly endsAt: number }) | undefined
   let knownChecksum: string | undefined
   let projectName: string | undefined
-  /** What the platform refused; it is not sent again before the next login. */
+  /** Checksum of refused facts; they are not sent again before the next login. */
   let refusedChecksum: string | undefined
   let beatDueAt = -Infinity
   let eventsFrom = -Infinity
-  /** How often in a row the platform had no time for events. */
+  /** Times in a row that the platform had no time for events. */
   let deferrals = 0
-  /** Events that were refused since the last line about them. */
+  /** Refused events since the last line about them. */
   let refusedEvents = 0
   let refusalLoggedAt = -Infinity
   let failures = 0
-  /** When the platform answered a heartbeat last; both sides count the silence from it. */
+  /** Time of the last reply to a heartbeat; both sides count the silence from it. */
   let contact = { at: clock.monotonic(), since: clock.now() }
   /** The last contact before the connection was lost. */
   let lost = contact
@@ -184,7 +184,7 @@ export function createLink(options: LinkOptions): Link {
     const answer = await send({ method: 'PUT', path: ownPath(), body: toEdgeHostFacts(facts) })
     if (answer.status === 400 || answer.status === 413) {
       refusedChecksum = hostChecksum
-      log.error({ cause: answer.cause?.message }, 'the platform refused what this host reported of itself')
+      log.error({ cause: answer.cause?.message }, 'the platform refused the facts of this host')
       return undefined
     }
     if (!answer.cause) knownChecksum = hostChecksum
@@ -330,7 +330,7 @@ export function createLink(options: LinkOptions): Link {
     log.warn({ cause: cause.kind }, `not connected to the platform: ${cause.message}`)
   }
 
-  /** Nothing was lost: what could not be written is as before, and the next attempt may succeed. */
+  /** Nothing was lost: an unwritten file is as before, and the next attempt may succeed. */
   function failedHere(error: unknown): Refusal {
     const reason = error instanceof Error ? error.message : String(error)
     const isOfDisk =

@@ -5,9 +5,9 @@ import { connect as connectTls } from 'node:tls'
 import { openTunnel, type Way } from '../outgoing/connection.ts'
 import { NoReply, ProxyUnreachable } from '../outgoing/failures.ts'
 
-/** The way to a platform, looked at step by step before it is used. Each step rejects with an error that `causeOfError` reads. */
+/** Check of the way to a platform, step by step before it is used. Each step rejects with an error that `causeOfError` reads. */
 export interface Probe {
-  /** Addresses of the name that this host has to resolve, that of the proxy where there is one; empty where it is an address. */
+  /** Addresses of the name that this host has to resolve, the proxy's where there is one; empty where it is an address. */
   resolve(): Promise<{ readonly name: string; readonly addresses: readonly string[] }>
   /** A connection, through the proxy where there is one, over which nothing was sent. */
   open(): Promise<Duplex>

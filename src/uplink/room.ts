@@ -5,23 +5,25 @@
 //
 // - `link-store.ts` keeps the registration and the generation in a file beside the key (`host-key.ts`), not in the database: a host whose database
 //   was damaged would look like a second one. The generation is on the disk before the token is used.
-// - `facts.ts` is pure: what is reported, and the hash that decides whether. The reply to a login says which hash the platform knows, so a platform
-//   that was restored gets the facts again.
+// - `facts.ts` is pure: the reported facts, and their hash, which decides whether. The reply to a login has the hash that the platform
+//   knows, so a platform that was restored gets the facts again.
 // - `event-queue.ts` keeps events in the database until the platform has them, at most 10,000. The oldest `Normal` ones give way; the gap becomes
 //   an event itself. The cluster hands its events over in the transaction that stores them.
 // - The clock of the host plays no part: times between calls are of the monotonic clock.
 // - A stop ends each call and download at once, also one whose connection is still being made (`outgoing/exchange.ts`), and nothing is sent after
 //   it.
-// - What the platform says in a refusal is escaped and cut where the cause is made, and the secrets that it was told are masked there, in parts
-//   too: `cause.ts` keeps the last registration tokens, session tokens and keys of the kubeconfig in memory, since any later reply may repeat them.
+// - The message of a refusal is escaped and cut where the cause is made, and secrets sent to the platform are masked there, in parts too:
+//   `cause.ts` keeps the last registration tokens, session tokens and keys of the kubeconfig in memory, since any later reply may repeat
+//   them.
 //
 // `uplink/desired` is the cluster that the platform wants. The reply to a heartbeat says its number and ETag (`desired-store.ts`, header
 // `Edgehost-Wanted`); `follow.ts` is a loop of its own, so that a download holds up no heartbeat.
 //
-// - `decide.ts` is pure: from what is announced, what is kept in `platform/wanted.json` (`desired-store.ts`) and the cluster of this host to what is
-//   done. The number only rises: an older one, or the same with another ETag, is `NewerOnHost` and is not fetched. A change that was made on the
-//   host while it was disconnected counts as newer than all that was wanted by the first heartbeat after it. Numbers of another cluster begin anew:
-//   where the platform wants a lower one after a deletion, it is fetched once to see whether it is another cluster.
+// - `decide.ts` is pure: from the announcement, the order kept in `platform/wanted.json` (`desired-store.ts`) and the cluster of this host
+//   to the next action. The number only rises: an older one, or the same with another ETag, is `NewerOnHost` and is not fetched. A change
+//   that was made on the host while it was disconnected counts as newer than the desired state of the first heartbeat after it. Numbers of
+//   another cluster begin anew: where the platform wants a lower one after a deletion, it is fetched once to see whether it is another
+//   cluster.
 // - `download.ts` fetches over a connection of its own (`uplink/fetch.ts`), into `platform/download`. A length and a sum that begins as the ETag
 //   does are required before the first byte is written. Every 16 MiB the bytes are on the disk and counted as kept; a cut or a restart continues
 //   from there with `Range` and `If-Range`. The whole has to have the sum of `Repr-Digest`, or is thrown away. The disk never has it readable,
@@ -68,7 +70,7 @@ import { tarOverhead } from './desired/read-delivery.ts'
 import { createReports, type ClusterReport, type Reports } from './desired/reports.ts'
 import { openDesiredStore } from './desired/desired-store.ts'
 
-/** Says how this host is, and reports an event when that changes. */
+/** Health of this host; reports an event when it changes. */
 function createHostHealth(
   failing: () => readonly string[],
   report: (event: HostEvent) => void,
@@ -90,7 +92,7 @@ function createHostHealth(
   }
 }
 
-/** What the link needs of the ground. */
+/** Parts of the ground that the link needs. */
 export type UplinkGround = Pick<
   Ground<{
     readonly platform: PlatformOfHost
@@ -102,7 +104,7 @@ export type UplinkGround = Pick<
 interface UplinkOptions {
   readonly hostId: string
   readonly host: Pick<Host, 'current' | 'firstReading' | 'hostName' | 'refresh'>
-  /** Limits of what is downloaded. */
+  /** Limits of downloads. */
   readonly limits: {
     /** Bytes of a definition. */
     readonly definitionBytes: number
@@ -117,27 +119,27 @@ interface UplinkOptions {
   readonly pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined
 }
 
-/** The cluster of this host: what the platform wants of it, and what it hears of it; no report without a cluster. */
+/** The cluster of this host: orders of the platform, and reports to it; no report without a cluster. */
 export interface LinkedCluster extends ClusterToFollow {
   report(): Promise<ClusterReport | undefined>
 }
 
-/** The link of this host to its platform, and what other rooms tell it and ask of it. */
+/** The link of this host to its platform, as other rooms use it. */
 export interface Uplink extends Room {
   /** The state of the link, as the reply has it. */
   link(): PlatformLink
   /** Reports an event to the platform; in airgap mode nothing happens. */
   report(event: HostEvent): void
-  /** What `GET /v1/edge-mgmt/edgehosts/current` says of it. */
+  /** Its part of `GET /v1/edge-mgmt/edgehosts/current`. */
   inHostInfo(): PlatformOfHostInfo
   /** One line for the console; undefined in airgap mode. */
   consoleLine(): string | undefined
   onChange(listener: () => void): void
-  /** Content has come or gone: what was missing for the cluster may be there. */
+  /** Content has come or gone: missing content of the cluster may be there. */
   contentChanged(): void
   /** The cluster that follows the platform; before the start. */
   attachCluster(cluster: LinkedCluster): void
-  /** The checks of all rooms, whose failures the platform is told of; before the start. */
+  /** The checks of all rooms, whose failures are reported to the platform; before the start. */
   attachChecks(checks: readonly Check[]): void
 }
 
@@ -151,7 +153,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
   if (mode === 'airgap') {
     // Of a platform that this host has left: up to a definition, which no platform asks for now.
     await rm(downloads, { recursive: true, force: true }).catch((error: unknown) =>
-      log.warn({ err: error }, 'what was downloaded from the platform of before cannot be removed'),
+      log.warn({ err: error }, 'the downloads from the former platform cannot be removed'),
     )
     return airgapped()
   }
@@ -162,7 +164,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
   const listeners: (() => void)[] = []
   let link: Link | undefined
   let follow: Follow | undefined
-  /** Why there can be no link with these settings. */
+  /** Why these settings allow no link. */
   let unusable: Cause | undefined = url === undefined ? noUrl : undefined
   let reportsOf: Reports | undefined
   let client: PlatformClient | undefined
@@ -176,7 +178,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
   // A platform that does not answer does not hold up a stop.
   stopping.addEventListener('abort', () => client?.close(), { once: true })
 
-  /** What is in the way may pass: a disk that is full, or a file on one that is not mounted yet. */
+  /** The obstacle may pass: a disk that is full, or a file on one that is not mounted yet. */
   async function keepGoing(address: string): Promise<void> {
     while (!stopping.aborted) {
       try {
@@ -413,7 +415,7 @@ const airgapped = (): Uplink => ({
   }),
 })
 
-// The time of a heartbeat: an operator who has repaired something looks for a minute.
+// The time of a heartbeat: an operator watches for a minute after a repair.
 const againMs = 60_000
 
 const noUrl: Cause = {
@@ -426,7 +428,7 @@ function statusOf(
   hostId: string,
   cause: Cause | undefined,
 ): RegistrationStatus {
-  // The record is that of another platform, where this one does not know the host and refuses its token.
+  // The record is of another platform, where this one does not know the host and refuses its token.
   const isOfOther = cause?.kind === 'tokenRefused' || cause?.kind === 'alreadyRegistered'
   if (registration?.hostId !== hostId || isOfOther) return 'pending'
   if (registration.isRemoved) return 'removed'

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { errorReplies } from '../api/schemas.ts'
 import { PlatformLink } from './schemas.ts'
 
-/** How this host is connected to its platform: `/v1/edge-mgmt/platform`. */
+/** The link of this host to its platform: `/v1/edge-mgmt/platform`. */
 export const platformLinkRoutes: FastifyPluginAsyncTypebox<{ readonly link: () => PlatformLink }> = async (
   app,
   { link },

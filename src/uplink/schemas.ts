@@ -1,12 +1,12 @@
 import { Type, type Static } from 'typebox'
 
-/** What the condition `Wanted` says of what the platform wants. */
+/** Reasons of the condition `Wanted`. */
 export const wantedReasons = [
   ...(['Applied', 'Downloading', 'Applying', 'DownloadFailed', 'SumWrong', 'Refused'] as const),
   ...(['ContentMissing', 'NewerOnHost', 'DeletedOnHost', 'ClusterExists', 'Deleting', 'Deleted'] as const),
 ] as const
 
-/** How far the registration of this host is, in `status.registrationStatus` and in the reply of `GET /v1/edge-mgmt/platform`. */
+/** State of the registration of this host, in `status.registrationStatus` and in the reply of `GET /v1/edge-mgmt/platform`. */
 export const RegistrationStatus = Type.Enum([
   'not applicable',
   'pending',
@@ -18,11 +18,11 @@ export type RegistrationStatus = Static<typeof RegistrationStatus>
 
 const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
 
-/** What `GET /v1/edge-mgmt/platform` answers: this host and the platform that manages it. */
+/** Reply of `GET /v1/edge-mgmt/platform`: this host and the platform that manages it. */
 export const PlatformLink = Type.Object(
   {
     mode: Type.Enum(['airgap', 'connected']),
-    url: Type.Optional(Type.String({ description: 'Where the platform is.' })),
+    url: Type.Optional(Type.String({ description: 'Address of the platform.' })),
     proxy: Type.Optional(Type.String()),
     registrationStatus: Type.Unsafe<RegistrationStatus>({
       ...RegistrationStatus,
@@ -37,9 +37,9 @@ export const PlatformLink = Type.Object(
       Type.String({ description: 'Its name, from the last login since the start of edgehostd.' }),
     ),
     isConnected: Type.Boolean({ description: 'Whether the last call was answered as it should.' }),
-    since: time('Since when the host is connected, or not.'),
-    lastContactTimestamp: time('When the platform answered a heartbeat last.'),
-    nextAttemptTimestamp: time('When the host tries again, while it is not connected.'),
+    since: time('Time since which the host is connected, or not.'),
+    lastContactTimestamp: time('Time of the last reply to a heartbeat.'),
+    nextAttemptTimestamp: time('Time of the next attempt, while the host is not connected.'),
     cause: Type.Optional(
       Type.Object(
         {
@@ -47,7 +47,7 @@ export const PlatformLink = Type.Object(
             description:
               'For example name, route, proxy, certificateIssuer, tokenRefused, removed, existsTwice.',
           }),
-          message: Type.String({ description: 'What is wrong, and what to do.' }),
+          message: Type.String({ description: 'The problem, and what to do.' }),
         },
         { description: 'Why the host is not connected.' },
       ),
@@ -56,7 +56,9 @@ export const PlatformLink = Type.Object(
       Type.Object(
         {
           number: Type.Optional(
-            Type.Integer({ description: 'Of what the platform wants now; absent where it wants nothing.' }),
+            Type.Integer({
+              description: 'Of the desired state of the platform; absent where it wants nothing.',
+            }),
           ),
           acceptedNumber: Type.Integer({
             minimum: 0,
@@ -71,7 +73,7 @@ export const PlatformLink = Type.Object(
                 reason: Type.Enum([...wantedReasons]),
                 message: Type.String({ description: 'For operators; may be empty.' }),
               },
-              { description: 'How far it is; True: the host is as the platform wants it.' },
+              { description: 'Its progress; True: the host is as the platform wants it.' },
             ),
           ),
           download: Type.Optional(
@@ -82,8 +84,7 @@ export const PlatformLink = Type.Object(
           ),
         },
         {
-          description:
-            'What the platform wants of the cluster of this host; absent where it never wanted one.',
+          description: 'Desired cluster of the platform on this host; absent where it never wanted one.',
         },
       ),
     ),
@@ -92,7 +93,7 @@ export const PlatformLink = Type.Object(
         waiting: Type.Integer({ minimum: 0, description: 'Events that the platform does not have yet.' }),
         dropped: Type.Integer({
           minimum: 0,
-          description: 'Events that gave way to newer ones and are told as one gap.',
+          description: 'Events that gave way to newer ones and are reported as one gap.',
         }),
       },
       { description: 'Events of this host on their way to the platform.' },

@@ -5,15 +5,15 @@ import type { Answer, PlatformClient } from './client.ts'
 import { toRegistration, type ReportedFacts } from './facts.ts'
 import type { HostKey } from './host-key.ts'
 
-/** What a reply to a registration says of this host. */
+/** Record of this host in the reply to a registration. */
 export interface PlatformRecord extends Pick<Registration, 'edgeHostUid' | 'projectUid' | 'tenantUid'> {
   /** The name of this host there. */
   readonly name: string
-  /** That of its project; empty where the platform does not say it. */
+  /** Name of its project; empty where the platform does not say it. */
   readonly projectName: string
 }
 
-// What a reply says is stored, and is a part of later calls: nothing is taken that no platform says.
+// Fields of a reply are stored, and become parts of later calls: nothing is taken that no platform sends.
 const uid = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 /** Characters of a name in a reply of the platform. */
 const longestName = 253
@@ -26,7 +26,7 @@ const nameIn = (value: unknown) => (typeof value === 'string' ? value.slice(0, l
 
 /**
  * Reads the reply to a registration, or to a dry run, where the uid may be empty.
- * @returns undefined for what is no record
+ * @returns undefined where it is no record
  */
 export function readRecord(body: unknown): PlatformRecord | undefined {
   const { metadata, aclmeta, projectName } = {
@@ -48,7 +48,7 @@ export function readRecord(body: unknown): PlatformRecord | undefined {
 /** A login that the platform has accepted. */
 export interface Session {
   readonly token: string
-  /** `hostChecksum` of what the platform knows of this host. */
+  /** `hostChecksum` of the facts that the platform knows. */
   readonly knownChecksum: string | undefined
   /** Name of the project of this host, for people; undefined where it is of the tenant, or the platform does not say it. */
   readonly projectName: string | undefined
@@ -125,7 +125,7 @@ const notAsPlatform = (what: string): Cause => ({
   message: `the platform did not answer the ${what} as a platform does; check platform.url`,
 })
 
-// Nothing is taken that no platform says, as in `readRecord`.
+// Nothing is taken that no platform sends, as in `readRecord`.
 const longestNonce = 1_024
 const longestToken = 4_096
 const longestChecksum = 128

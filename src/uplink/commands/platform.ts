@@ -32,7 +32,7 @@ export const platform: Noun = [
   }),
   defineCommand({
     name: 'platform status',
-    summary: 'How a host is connected to its platform, and why it is not',
+    summary: 'The link of a host to its platform, and why it is down',
     details: 'Ends with 1 where the host is to be connected and is not.',
     load: onHost(async () => (await import('./show-link.ts')).showLink),
   }),

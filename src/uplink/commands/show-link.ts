@@ -33,7 +33,7 @@ function run(line: CommandLine, action: string, more: readonly string[]): never 
 const optionsOf = (given: Readonly<Record<string, string | undefined>>): string[] =>
   Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]))
 
-/** `platform status`: how the host is connected. */
+/** `platform status`: the link of the host. */
 export async function showLink({ client, output }: Context): Promise<ExitName | undefined> {
   const link = await client.get<PlatformLink>('/v1/edge-mgmt/platform', [
     ...(['mode', 'registrationStatus', 'isConnected', 'events'] as const),
@@ -82,7 +82,7 @@ function renderLink(link: PlatformLink, paper: Paper): string {
 const projectOf = ({ projectUid, projectName }: PlatformLink) =>
   oneLine(projectName ?? '') || projectUid || 'none'
 
-/** What the platform wants of the cluster of this host, and how far that is. */
+/** Desired cluster of the platform on this host, and its progress. */
 function desiredFacts({ wanted }: PlatformLink): Fact[] {
   if (!wanted) return []
   const { number, acceptedNumber, clusterName, condition, download } = wanted

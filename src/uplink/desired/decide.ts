@@ -1,38 +1,38 @@
 import type { Announcement, KeptOrder } from './desired-store.ts'
 import type { wantedReasons } from '../schemas.ts'
 
-/** The cluster of this host, as far as what the platform wants depends on it. */
+/** The cluster of this host, as far as decisions depend on it. */
 export interface ClusterNow {
   readonly uid: string
   readonly name: string
   readonly isDeleting: boolean
-  /** The newest revision that was wanted, not one that the host made to go back. */
+  /** The newest requested revision, not one that the host made to go back. */
   readonly newest: {
     readonly revision: number
-    /** Null where it was wanted on this host. */
+    /** Null where it was requested on this host. */
     readonly platformNumber: number | null
     readonly outcome: RevisionOutcome
     readonly reason: string
   }
-  /** What the host is made as; older than the newest one where it has gone back from that. */
+  /** The applied revision; older than the newest one where the host has gone back from that. */
   readonly active: { readonly revision: number; readonly outcome: RevisionOutcome }
 }
 
 type RevisionOutcome = 'waiting' | 'held' | 'applying' | 'good' | 'failed' | 'rolledBack' | 'superseded'
 
-/** How far what the platform wants is: the condition `Wanted` of the cluster there. */
+/** Progress of the desired state: the condition `Wanted` of the cluster there. */
 export interface DesiredCondition {
   readonly status: 'True' | 'False' | 'Unknown'
   readonly reason: (typeof wantedReasons)[number]
   /** For operators; secrets are masked. May be empty. */
   readonly message: string
-  /** The number of what is wanted that it is about. */
+  /** The number of the desired state that it is about. */
   readonly number: number
 }
 
-/** All that a decision depends on. */
+/** Inputs of a decision. */
 export interface DesiredInput {
-  /** What the last heartbeat has announced; undefined for nothing, and before the first one. */
+  /** Announcement of the last heartbeat; undefined for nothing, and before the first one. */
   readonly announced: Announcement | undefined
   /** Of the platform of this host; undefined where it is not known. */
   readonly tenantUid: string | undefined
@@ -40,33 +40,33 @@ export interface DesiredInput {
   readonly cluster: ClusterNow | undefined
   /** Whether content has come since content was missing. */
   readonly hasNewContent: boolean
-  /** What was fetched since the start only to see whether it is another cluster, and is an older state of the same. */
+  /** ETag fetched since the start only to look for another cluster, which is an older state of the same. */
   readonly seenEtag: string | undefined
 }
 
 export type Decision =
   | { readonly kind: 'rest'; readonly condition: DesiredCondition | undefined }
   | { readonly kind: 'fetch' }
-  /** What is kept becomes this; nothing is done. */
+  /** The kept order becomes this; nothing is done. */
   | { readonly kind: 'note'; readonly kept: KeptOrder }
-  /** The deletion that the platform wanted has ended. */
+  /** The deletion that the platform requested has ended. */
   | { readonly kind: 'gone'; readonly kept: KeptOrder }
 
-/** What is to be done about what the platform wants. Pure. */
+/** Next action for the desired state of the platform. Pure. */
 export function decide(input: DesiredInput): Decision {
   const { announced, tenantUid, kept, cluster } = input
   const isGone = kept?.outcome === 'deleting' && cluster?.uid !== kept.uid
   if (isGone) return { kind: 'gone', kept: { ...kept, outcome: 'deleted' } }
   const rest = (condition = conditionOf(kept, cluster, announced)): Decision => ({ kind: 'rest', condition })
   if (!announced) return rest()
-  // The deletion of another cluster than the one here takes nothing away, and tells the platform that it is done.
+  // The deletion of another cluster than the one here takes nothing away, and is reported as done.
   const isDeletion = announced.isDeletion === true
   const isOfOther =
     !isDeletion && announced.uid !== undefined && cluster !== undefined && cluster.uid !== announced.uid
   const isOtherTenant = ![undefined, '', kept?.tenantUid].includes(tenantUid) && kept?.tenantUid !== ''
-  // Of this platform, or of this cluster, nothing was wanted before.
+  // The first order of this platform, or for this cluster.
   if (!kept || isOtherTenant || (announced.uid !== undefined && announced.uid !== kept.uid)) {
-    // A cluster of which nothing is known may be the wanted one: the file with what is kept may be lost.
+    // An unknown cluster may be the desired one: the file with the kept order may be lost.
     const mayBeDesired = kept === undefined && announced.uid === undefined
     const isDesired = announced.uid !== undefined && announced.uid === cluster?.uid
     if (kept && announced.etag === input.seenEtag) return rest(newer(announced, kept))
@@ -78,12 +78,12 @@ export function decide(input: DesiredInput): Decision {
   const { number, etag } = announced
   const isSame = number === kept.number && etag === kept.etag
   if (number < kept.number || (number === kept.number && !isSame)) {
-    // Numbers of another cluster begin anew; which one is wanted shows only in what is downloaded.
+    // Numbers of another cluster begin anew; only the download shows which one is desired.
     const mayBeOther = announced.uid === undefined && !cluster && kept.outcome === 'deleted'
     return mayBeOther && etag !== input.seenEtag ? { kind: 'fetch' } : rest(newer(announced, kept))
   }
   if (isChangedHere(cluster, kept))
-    // What the platform had wanted by now does not take it back; what is applied again there does.
+    // Earlier orders of the platform do not take it back; a new one does.
     return {
       kind: 'note',
       kept: { ...kept, number, etag, outcome: 'newerOnHost', revision: cluster?.newest.revision ?? 0 },
@@ -95,16 +95,16 @@ export function decide(input: DesiredInput): Decision {
   return isPossibleNow ? { kind: 'fetch' } : rest()
 }
 
-/** Whether the newest revision was wanted on this host, and the platform does not know of it. */
+/** Whether the newest revision was requested on this host, and the platform does not know of it. */
 const isChangedHere = (cluster: ClusterNow | undefined, kept: KeptOrder): boolean =>
   cluster?.uid === kept.uid &&
   !cluster.isDeleting &&
   cluster.newest.platformNumber === null &&
   cluster.newest.revision !== kept.revision &&
-  // What was wanted here has failed, and what the platform wanted after it was there already.
+  // The request of this host has failed, and the next order of the platform was there already.
   !(cluster.active.revision === kept.revision && hasFailed(cluster.newest))
 
-/** The condition of what is kept, while nothing is being done. Pure. */
+/** The condition of the kept order, while nothing is being done. Pure. */
 export function conditionOf(
   kept: KeptOrder | undefined,
   cluster: ClusterNow | undefined,
@@ -144,7 +144,7 @@ function judge(kept: KeptOrder, cluster: ClusterNow | undefined, isDeletion: boo
 
 const hasFailed = ({ outcome }: Pick<Applied, 'outcome'>) => outcome === 'failed' || outcome === 'rolledBack'
 
-/** The revision that a number has made, or has found there after a newer one had failed. */
+/** The revision that a number made, or found there after a newer one had failed. */
 const revisionOf = ({ revision }: KeptOrder, { newest, active }: ClusterNow): Applied =>
   revision === active.revision && revision !== newest.revision ? { ...active, reason: '' } : newest
 
@@ -165,7 +165,7 @@ const deletedHere: Judgement = {
   message: 'the cluster was deleted on this host; apply it again on the platform to make it again',
 }
 
-/** A deletion was decided without what the cluster has become since. */
+/** A deletion was decided before later changes of the cluster. */
 const deletionAgain =
   'the platform wants it deleted, and this host waits: delete it there once more, or take the deletion back there'
 
@@ -180,16 +180,16 @@ const exists = (number: number, { name }: Pick<ClusterNow, 'name'>): DesiredCond
 })
 
 const words: Readonly<Record<DesiredCondition['reason'], string>> = {
-  Applied: 'the cluster is as it is wanted there',
-  Downloading: 'what is wanted there is being downloaded',
-  Applying: 'what is wanted there is being applied',
-  DownloadFailed: 'what is wanted there cannot be downloaded',
-  SumWrong: 'what was downloaded had another sum',
-  Refused: 'what is wanted there was refused',
-  ContentMissing: 'content is missing for what is wanted there',
-  NewerOnHost: 'this host is newer than what is wanted there',
+  Applied: 'the cluster is as desired there',
+  Downloading: 'the desired cluster is being downloaded',
+  Applying: 'the desired cluster is being applied',
+  DownloadFailed: 'the desired cluster cannot be downloaded',
+  SumWrong: 'the download had another sum',
+  Refused: 'the desired cluster was refused',
+  ContentMissing: 'content is missing for the desired cluster',
+  NewerOnHost: 'this host is newer than the desired cluster',
   DeletedOnHost: 'the cluster was deleted on this host',
-  ClusterExists: 'this host has another cluster than is wanted there',
+  ClusterExists: 'this host has another cluster than desired there',
   Deleting: 'the cluster is being deleted',
   Deleted: 'the cluster is deleted',
 }

@@ -5,11 +5,11 @@ import { readRegularFile } from '../../system/regular-file.ts'
 import type { Logger } from '../../system/log.ts'
 import { platformFolder } from '../host-key.ts'
 
-/** What the platform says in its reply to a heartbeat of the cluster that it wants on this host. */
+/** Announcement of the desired cluster in the reply to a heartbeat. */
 export interface Announcement {
-  /** Rises with each change of what is wanted. */
+  /** Rises with each change of the desired state. */
   readonly number: number
-  /** `<number>-<first 32 hex digits of the SHA-256 of what is downloaded>`, without quotes. */
+  /** `<number>-<first 32 hex digits of the SHA-256 of the download>`, without quotes. */
   readonly etag: string
   /** Uid of the cluster, where the platform says it. */
   readonly uid: string | undefined
@@ -26,7 +26,7 @@ const member = /([a-z*][a-z0-9_.*-]*)=(?:(\d{1,15})|"([\x20\x21\x23-\x5b\x5d-\x7
 const etagForm = /^(\d{1,15})-([0-9a-f]{32})$/
 const uidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** @returns undefined where nothing is wanted, and for a header that no platform sends */
+/** @returns undefined where nothing is desired, and for a header that no platform sends */
 export function parseAnnouncement(header: string | undefined): Announcement | undefined {
   if (header === undefined || header.length > longest) return undefined
   const found = new Map<string, number | string>()
@@ -45,20 +45,20 @@ export function parseAnnouncement(header: string | undefined): Announcement | un
   }
 }
 
-/** The beginning of the SHA-256, hex, that the ETag has. */
+/** The beginning of the SHA-256, hex, in the ETag. */
 export const sumIn = (etag: string): string => etagForm.exec(etag)?.[2] ?? ''
 
-/** What has become of what the platform wants. */
+/** Outcomes of orders of the platform. */
 const keptOutcomes = [
   ...(['applied', 'refused', 'contentMissing', 'clusterExists'] as const),
   ...(['newerOnHost', 'deleting', 'deleted'] as const),
 ] as const
 
-/** The newest thing that the platform wanted and that this host has dealt with. */
+/** The newest order of the platform that this host has dealt with. */
 export interface KeptOrder {
-  /** Of the platform; empty where what came could not be read. */
+  /** Of the platform; empty where the delivery could not be read. */
   readonly tenantUid: string
-  /** Of the cluster; empty where what came could not be read. */
+  /** Of the cluster; empty where the delivery could not be read. */
   readonly uid: string
   readonly name: string
   readonly number: number
@@ -82,12 +82,12 @@ export interface DesiredStore {
 const mostBytes = 65_536
 const longestMessage = 8_192
 
-/** Opens the store. A file that cannot be read counts as none: what the platform wants is then fetched again, and found to be there already. */
+/** Opens the store. A file that cannot be read counts as none: the order is then fetched again, and found to be there already. */
 export async function openDesiredStore(stateDirectory: string, log: Logger): Promise<DesiredStore> {
   const folder = join(stateDirectory, platformFolder)
   const file = join(folder, wantedFile)
   let current = await readKeptOrder(stateDirectory).catch((error: unknown) => {
-    log.warn({ err: error }, 'what the platform wanted last cannot be read; it is fetched again')
+    log.warn({ err: error }, 'the last order of the platform cannot be read; it is fetched again')
     return undefined
   })
   return {
@@ -105,7 +105,7 @@ export async function openDesiredStore(stateDirectory: string, log: Logger): Pro
 const wantedFile = 'wanted.json'
 
 /**
- * Reads what is kept, also while the daemon does not run.
+ * Reads the kept order, also while the daemon does not run.
  * @returns undefined where nothing is kept, or not as it was written
  * @throws the system's error
  */

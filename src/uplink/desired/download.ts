@@ -13,21 +13,21 @@ import { ForeignReply } from '../../outgoing/failures.ts'
 import { OwnFailure, type Fetch, type Fetched, type FetchFailure } from '../fetch.ts'
 import { sumIn } from './desired-store.ts'
 
-/** How far a download is. */
+/** Progress of a download. */
 export interface DownloadProgress {
   readonly receivedBytes: number
   readonly totalBytes: number
 }
 
-/** What came of an attempt. */
+/** Result of an attempt. */
 export type DownloadResult =
   /** The file is whole, its sum is right, and it is on the disk. */
   | { readonly kind: 'whole'; readonly file: EncryptedFile }
-  /** What was received had another sum and was thrown away. */
+  /** The received file had another sum and was thrown away. */
   | { readonly kind: 'sumWrong' }
   | (FetchFailure & {
       readonly kind: 'failed'
-      /** Whether it is worth to try again soon: more is kept than at any time before. */
+      /** Whether a retry soon is worth it: more is kept than at any time before. */
       readonly hasProgress: boolean
     })
   /** This host has no room. */
@@ -37,7 +37,7 @@ export interface DownloadOptions {
   readonly fetch: Fetch
   /** Only for the download; in the state folder. */
   readonly folder: string
-  /** Of this host, 32 bytes. What is downloaded has secrets, and may wait for content for days: the disk never has it readable. */
+  /** Of this host, 32 bytes. The download has secrets, and may wait for content for days: the disk never has it readable. */
   readonly key: Buffer
   /** Largest file. */
   readonly limitBytes: number
@@ -47,7 +47,7 @@ export interface DownloadOptions {
   readonly syncBytes?: number
 }
 
-/** The one download of this host; what has arrived is kept over cuts and restarts. */
+/** The one download of this host; received bytes are kept over cuts and restarts. */
 export interface Download {
   /** @throws the reason of the signal; the system's error where the disk cannot be written */
   attempt(
@@ -60,7 +60,7 @@ export interface Download {
   discard(): Promise<void>
 }
 
-/** What is known of the file, beside it. */
+/** Note of the file, beside it. */
 interface Kept {
   readonly etag: string
   /** SHA-256 of the whole, hex. */
@@ -82,7 +82,7 @@ export function createDownload(options: DownloadOptions): Download {
   const [file, note] = [join(folder, 'archive'), join(folder, 'download.json')]
   const seal = createSeal(options.key)
   let progress: DownloadProgress | undefined
-  /** The most that was ever kept of this ETag, also of what was thrown away since. */
+  /** The most that was ever kept of this ETag, also if thrown away since. */
   let furthest = { etag: '', bytes: 0 }
 
   async function discard(): Promise<void> {
@@ -95,7 +95,7 @@ export function createDownload(options: DownloadOptions): Download {
     return replaceFile(note, `${text}\n`, 0o600).catch(refuseFull)
   }
 
-  /** What is there of this ETag; of another, and where the file is not as it was noted, everything is removed. */
+  /** The kept part of this ETag; of another, and where the file is not as it was noted, everything is removed. */
   async function openKept(etag: string): Promise<Kept | undefined> {
     const kept = await readNote(note, seal)
     const size = await stat(file).then(
@@ -106,20 +106,20 @@ export function createDownload(options: DownloadOptions): Download {
       await discard()
       return undefined
     }
-    // What came after that may not have reached the disk before a power cut.
+    // Later bytes may not have reached the disk before a power cut.
     if (size > kept.keptBytes) await truncate(file, kept.keptBytes)
     progress = { receivedBytes: kept.keptBytes, totalBytes: kept.totalBytes }
     return kept
   }
 
-  /** Checks what the reply says of the whole, and puts it down. @throws ForeignReply */
+  /** Checks the length and the sum in the reply, and notes them. @throws ForeignReply */
   async function begin({ status, headers }: Fetched, etag: string, kept: Kept | undefined): Promise<Kept> {
     const own = headers.etag
     if (own !== `"${etag}"`) throw new ForeignReply('it is not what the heartbeat has announced')
     if (headers['content-encoding'] !== undefined) throw new ForeignReply('it is compressed again on the way')
     const sha256 = digestOf(headers)
     if (sha256 === undefined) throw new ForeignReply('it has no Repr-Digest with sha-256')
-    // The heartbeat has said how it begins.
+    // The heartbeat has announced how it begins.
     if (!sha256.startsWith(sumIn(etag))) throw new ForeignReply('its Repr-Digest is not that of its ETag')
     if (status === 206) {
       if (!kept) throw new ForeignReply('it is a part, and the whole was asked for')
@@ -145,7 +145,7 @@ export function createDownload(options: DownloadOptions): Download {
     return next
   }
 
-  /** Writes what comes. @returns how many bytes are there now */
+  /** Writes the body. @returns the number of bytes on the disk */
   async function receive(body: AsyncIterable<Buffer>, kept: Kept): Promise<number> {
     const room = createDiskRoom({ folder, reserveBytes })
     const handle = await own(open(file, 'a'))
@@ -169,7 +169,7 @@ export function createDownload(options: DownloadOptions): Download {
         if (received - synced >= syncBytes) await sync()
       }
     } finally {
-      // What came before a cut is kept.
+      // Bytes before a cut are kept.
       await sync().finally(() => handle.close())
     }
     if (received < kept.totalBytes) throw new ForeignReply('it ends before its end')
@@ -208,7 +208,7 @@ export function createDownload(options: DownloadOptions): Download {
       },
     )
     if ('done' in answer) return verified(answer.done)
-    // What is there does not fit what the platform has: the next attempt begins anew.
+    // The kept part does not fit the file of the platform: the next attempt begins anew.
     if (answer.status === 416 || part.isOther) await discard()
     const before = furthest.etag === etag ? furthest.bytes : from
     const bytes = progress?.receivedBytes ?? 0

@@ -6,7 +6,7 @@ import { decide, type ClusterNow, type DesiredCondition } from './decide.ts'
 import type { Download, DownloadProgress, DownloadResult } from './download.ts'
 import { DeliveryRefused, readDelivery, type Delivery } from './read-delivery.ts'
 
-/** What came of a delivery in the room of the cluster. */
+/** Result of a delivery in the room of the cluster. */
 export type DeliveryOutcome =
   | { readonly kind: 'applied'; readonly revision: number }
   | { readonly kind: 'deleting' | 'deleted' }
@@ -15,7 +15,7 @@ export type DeliveryOutcome =
 /** The cluster of this host, which the root hands in. */
 export interface ClusterToFollow {
   current(): ClusterNow | undefined
-  /** Makes the cluster what is wanted; an order may come again. Rejects with the reason of the signal only. */
+  /** Applies the desired cluster; an order may come again. Rejects with the reason of the signal only. */
   apply(
     delivery: Delivery | (Pick<Delivery, 'uid' | 'name' | 'number'> & { readonly isDeleted: true }),
     signal: AbortSignal,
@@ -34,7 +34,7 @@ export interface FollowOptions {
   readonly token: () => string | undefined
   /** Of the platform that this host is registered at, where it is known. */
   readonly tenantUid: () => string | undefined
-  /** The condition, or how far the cluster is, may have changed. */
+  /** The condition, or the state of the cluster, may have changed. */
   readonly onChange: () => void
   /** Returns after so many milliseconds, or early when the signal is aborted; does not reject. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
@@ -44,7 +44,7 @@ export interface FollowOptions {
   readonly log: Logger
 }
 
-/** Which cluster the platform wants, and how far that is. */
+/** Desired cluster of the platform, and its progress. */
 export interface DesiredStatus {
   /** Undefined before anything was downloaded. */
   readonly uid: string | undefined
@@ -60,9 +60,9 @@ export interface DesiredStatus {
   readonly download: DownloadProgress | undefined
 }
 
-/** Follows what the platform wants of the cluster of this host: fetches it, hands it to the cluster, and keeps what came of it. */
+/** Follows the desired cluster of the platform: fetches it, hands it to the cluster, and keeps the outcome. */
 export interface Follow {
-  /** Each heartbeat says what is wanted. */
+  /** Each heartbeat announces the desired state. */
   announce(announced: Announcement | undefined): void
   /** Content has come or gone. */
   contentChanged(): void
@@ -80,21 +80,21 @@ const laterMs = 10_000
 export function createFollow(options: FollowOptions): Follow {
   const { store, download, cluster, random, stopping, log } = options
   let announced: Announcement | undefined
-  /** Whether a heartbeat has said since the start what is wanted. */
+  /** Whether a heartbeat has announced the desired state since the start. */
   let isReported = false
-  // What was missing at the last stop may be there by now.
+  // Content that was missing at the last stop may be there by now.
   let hasNewContent = true
   let seenEtag: string | undefined
   let condition: DesiredCondition | undefined
   /** The cluster that the condition is about. */
   let conditionUid: string | undefined
-  /** What is being applied. */
+  /** The cluster that is being applied. */
   let subject: { readonly uid: string; readonly name: string } | undefined
   let isDownloading = false
   let failures = 0
   let running: AbortController | undefined
   let rest = new AbortController()
-  /** Ends also a rest after a failure: something else is wanted. */
+  /** Ends also a rest after a failure: another state is desired. */
   let next = new AbortController()
 
   const desiredUid = () => announced?.uid ?? (store.current()?.uid || undefined)
@@ -156,7 +156,7 @@ export function createFollow(options: FollowOptions): Follow {
     try {
       result = await download.attempt({ path, token, etag }, signal)
     } catch (error) {
-      // Something newer is wanted.
+      // A newer state is desired.
       if (signal.aborted) return 0
       throw error
     } finally {
@@ -165,7 +165,7 @@ export function createFollow(options: FollowOptions): Follow {
     }
     if (result.kind === 'whole') return read(result.file, desired)
     if (result.kind === 'sumWrong') {
-      log.error({ number }, 'what was downloaded from the platform had another sum, and was thrown away')
+      log.error({ number }, 'the download from the platform had another sum, and was thrown away')
       const message = 'what was downloaded had another sum, and was thrown away; it is tried again'
       set({ status: 'False', reason: 'SumWrong', message, number }, about)
       return again(afterWrongSumMs)
@@ -177,7 +177,7 @@ export function createFollow(options: FollowOptions): Follow {
     return again(0, result.retryAfter)
   }
 
-  /** What has come whole is read, and handed to the cluster. */
+  /** Reads a whole download, and hands it to the cluster. */
   async function read(file: EncryptedFile, desired: Announcement): Promise<number> {
     const { number, etag } = desired
     const kept = store.current()
@@ -219,12 +219,12 @@ export function createFollow(options: FollowOptions): Follow {
     return 0
   }
 
-  /** Keeps what came of it; after that nothing of what was downloaded is needed, unless content is missing. */
+  /** Keeps the outcome; the download is not needed after that, unless content is missing. */
   async function end(kept: KeptOrder): Promise<void> {
     await store.put(kept)
     failures = 0
     if (kept.outcome !== 'contentMissing') await download.discard()
-    log.info({ number: kept.number, outcome: kept.outcome }, 'what the platform wants was dealt with')
+    log.info({ number: kept.number, outcome: kept.outcome }, 'the order of the platform was dealt with')
     options.onChange()
   }
 
@@ -249,10 +249,10 @@ export function createFollow(options: FollowOptions): Follow {
         next = new AbortController()
         const ms = await turn().catch((error: unknown) => {
           if (stopping.aborted) return 0
-          log.error({ err: error }, 'what the platform wants could not be dealt with; it is tried again')
+          log.error({ err: error }, 'the order of the platform could not be dealt with; it is tried again')
           return again(laterMs)
         })
-        // After a failure it is not tried earlier, whatever happens, unless something else is wanted.
+        // After a failure it is not tried earlier, whatever happens, unless another state is desired.
         const ends = [stopping, next.signal, ...(failures === 0 ? [rest.signal] : [])]
         if (ms > 0) await options.pause(Math.min(ms, mostPauseMs), AbortSignal.any(ends))
       }
@@ -265,7 +265,7 @@ export function createFollow(options: FollowOptions): Follow {
       const progress = isDownloading ? download.progress() : undefined
       return {
         ...{ uid, name, number: announced?.number, download: progress },
-        // What became of the cluster before says nothing about the one that is announced now.
+        // The outcome of an earlier cluster says nothing about the announced one.
         condition: uid === conditionUid ? condition : undefined,
         ...(isKept ? { accepted: kept.accepted, seen: kept.number } : { accepted: 0, seen: 0 }),
       }
@@ -273,11 +273,11 @@ export function createFollow(options: FollowOptions): Follow {
   }
 }
 
-/** Whether what was downloaded is applied when its content has come. */
+/** Whether the download is applied when its content has come. */
 const isWaiting = (announced: Announcement | undefined, kept: KeptOrder | undefined) =>
   kept?.outcome === 'contentMissing' && kept.etag === announced?.etag
 
-/** What is kept of a delivery that could not be read: it is of the platform of this host, whatever was wanted before. */
+/** The kept order of an unreadable delivery: it is of the platform of this host, whatever was desired before. */
 function refusedAs(
   { uid, number, etag }: Announcement,
   kept: KeptOrder | undefined,
@@ -291,7 +291,7 @@ function refusedAs(
     : { tenantUid, uid: uid ?? '', name: '', number, etag, accepted: 0, revision: 0 }
 }
 
-// What a timer takes.
+// Largest value of a timer.
 const mostPauseMs = 86_400_000
 
 /** @throws DeliveryRefused */

@@ -5,7 +5,7 @@ import { largestDescription, deliveredCluster } from '../../definition/examinati
 import { AppError } from '../../errors/app-error.ts'
 import { openEncrypted, readEncrypted, type EncryptedFile } from '../../secrets/encrypted-file.ts'
 
-/** What the platform wants of the cluster of this host, as it was downloaded. */
+/** Desired cluster of the platform, as it was downloaded. */
 export type Delivery = {
   readonly number: number
   readonly tenantUid: string
@@ -26,7 +26,7 @@ export type Delivery = {
     }
 )
 
-/** What was downloaded whole is no delivery; the message completes "what was downloaded". */
+/** A whole download is no delivery; the message completes "what was downloaded". */
 export class DeliveryRefused extends Error {
   override readonly name = 'DeliveryRefused'
 }
@@ -101,7 +101,7 @@ function parseHead(bytes: Buffer) {
   return {
     said: {
       ...{ number, uid: text(uid, uidForm, 'uid of a cluster') },
-      // The name becomes a part of messages before anything else looks at it.
+      // The name becomes a part of messages before anything else reads it.
       ...{
         name: text(name, nameForm, 'name of a cluster'),
         tenantUid: text(tenantUid, tenantForm, 'tenant'),

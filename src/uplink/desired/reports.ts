@@ -13,11 +13,11 @@ export interface ReportedCondition {
   readonly message?: string
   readonly lastTransitionTime?: string
   readonly lastProbeTime?: string
-  /** The number of what is wanted that it is about. */
+  /** The number of the desired state that it is about. */
   readonly observedGeneration?: number
 }
 
-/** What the cluster of this host says of itself; sensitive values are masked. */
+/** Report of the cluster of this host; sensitive values are masked. */
 export interface ClusterReport {
   readonly uid: string
   readonly state: string
@@ -51,23 +51,23 @@ export interface ReportsOptions {
 
 /** Reports of the cluster that the platform wants: each when it has changed, and a heartbeat each minute. */
 export interface Reports {
-  /** The heartbeat of the cluster is due with that of the host. */
+  /** The heartbeat of the cluster is due with the host's. */
   beat(): void
-  /** After a login: what the platform has may be old, as that of one which was restored. The kubeconfig is sent again only where it asks for it: that is audited. */
+  /** After a login: the platform's data may be old, as after a restore. The kubeconfig is sent again only on request: that is audited. */
   forget(): void
   /**
-   * Sends what is due.
+   * Sends the due reports.
    * @param deliver sends with the token of this host
    * @returns the failure that ends the turn of the link
    */
   send(deliver: Deliver, mayGoOn: () => boolean): Promise<Answer | undefined>
-  /** There may be something to tell. */
+  /** There may be something to report. */
   wake(): void
   /** Milliseconds until something is due; Infinity for nothing. */
   dueIn(): number
 }
 
-// Reading what the packs are costs a read of the whole definition.
+// Reading the packs costs a read of the whole definition.
 const readAgainMs = 10_000
 // The platform takes bodies of 256 KiB.
 const most = {
@@ -77,7 +77,7 @@ const most = {
 
 export function createReports(options: ReportsOptions): Reports {
   const { clock, random, log, agentVersion } = options
-  /** Hashes of what the platform has, or has refused, by path. */
+  /** Hashes of the reports that the platform has, or has refused, by path. */
   const reported = new Map<string, string>()
   let isBeatDue = false
   let isDue = false
@@ -120,7 +120,7 @@ export function createReports(options: ReportsOptions): Reports {
         })),
       ),
     }
-    // When a condition was looked at last is no news.
+    // The time of the last observation of a condition is no news.
     const conditions = (report?.conditions ?? [])
       .slice(0, most.conditions - 1)
       .map(({ type, status: is, reason = '', message = '', lastTransitionTime }) => ({
