@@ -26,6 +26,19 @@ export default tseslint.config(
     },
   },
   {
+    files: ['src/**/*.ts', 'build/**/*.ts', 'bench/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'ObjectExpression > SpreadElement > ObjectExpression',
+          message:
+            'Write the members themselves: the compiler does not check for unknown properties in a literal that is spread.',
+        },
+      ],
+    },
+  },
+  {
     files: ['test/**/*.ts'],
     rules: {
       '@typescript-eslint/no-non-null-assertion': 'off',

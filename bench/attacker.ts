@@ -101,8 +101,13 @@ function ping(): Promise<number | undefined> {
   return new Promise((resolve) => {
     const sent = (isTls ? requestTls : requestHttp)(
       {
-        ...{ host: '127.0.0.1', port, path: pingPath, localAddress: otherAddress },
-        ...{ rejectUnauthorized: false, agent: false, timeout: 10_000 },
+        host: '127.0.0.1',
+        port,
+        path: pingPath,
+        localAddress: otherAddress,
+        rejectUnauthorized: false,
+        agent: false,
+        timeout: 10_000,
       },
       (reply) => {
         reply.resume()

@@ -60,11 +60,14 @@ async function startHost(rig: Rig): Promise<Attacked> {
   })
   const ping = { port: server.port, isTls: true, pingPath: '/v1/ping' }
   return {
-    ...{ server, delayFile },
+    server,
+    delayFile,
     targets: {
       API: { ...ping, attacked: { port: server.port, isTls: true } },
       registry: {
-        ...{ port: registryPort, isTls: false, pingPath: '/v2/' },
+        port: registryPort,
+        isTls: false,
+        pingPath: '/v2/',
         attacked: { port: registryPort, isTls: false },
       },
       'socket of root': { ...ping, attacked: { path, isTls: false } },
@@ -79,9 +82,10 @@ async function startPlatform(rig: Rig): Promise<Attacked> {
   const server = await platform.start(watching(delayFile))
   const { port } = server
   return {
-    ...{ server, delayFile },
+    server,
+    delayFile,
     targets: {
-      platform: { ...{ port, isTls: true, pingPath: '/v1/health/ping' }, attacked: { port, isTls: true } },
+      platform: { port, isTls: true, pingPath: '/v1/health/ping', attacked: { port, isTls: true } },
     },
   }
 }
@@ -129,12 +133,16 @@ function rowsOf(target: string, cost: Cost): Figure[] {
   return [
     {
       name: `${name}, longest stop of the event loop`,
-      ...{ value: spread([longestMs]), unit: 'ms', ...floor('≤ 50 ms') },
+      value: spread([longestMs]),
+      unit: 'ms',
+      ...floor('≤ 50 ms'),
       note: `${attacks[attack]}; most time of a processor between two turns: ${busiestMs.toFixed(0)} ms`,
     },
     {
       name: `${name}, pings of another address, p99`,
-      ...{ value: spread([pingP99Ms]), unit: 'ms', ...floor('≤ 350 ms') },
+      value: spread([pingP99Ms]),
+      unit: 'ms',
+      ...floor('≤ 350 ms'),
       note: `new connections; p50 ${pingP50Ms.toFixed(0)} ms; ${pings} answered, ${failedPings} not`,
     },
     ...(isAttack

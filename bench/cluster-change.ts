@@ -92,12 +92,16 @@ async function measureNothing(
   return [
     {
       name: 'cluster: apply that changes nothing',
-      ...{ value: spread(times), unit: 's', target: '≤ 1 s' },
+      value: spread(times),
+      unit: 's',
+      target: '≤ 1 s',
       note: `PUT of what GET gives, ${rounds} times`,
     },
     {
       name: 'cluster: writes to the API server by these applies',
-      ...{ value: single(requests.filter(({ isWrite }) => isWrite).length), unit: '', target: '0' },
+      value: single(requests.filter(({ isWrite }) => isWrite).length),
+      unit: '',
+      target: '0',
       note: `until ${afterMs / 1_000} s after the last one; requests: ${countVerbs(requests)}`,
     },
   ]
@@ -175,7 +179,8 @@ async function measureChange(
     {
       name: `cluster: ${what}, own time`,
       value: spread(all.map(({ total }) => total / 1_000)),
-      ...{ unit: 's', target: '≤ 1 s' },
+      unit: 's',
+      target: '≤ 1 s',
       note: [
         `${rounds} times; write to Running ${middle(({ whole }) => whole)}`,
         `own: ${middle((own) => own.write)} until the reply, beside ${middle((own) => own.programsInWrite)} of helm and kubeadm`,
@@ -187,7 +192,9 @@ async function measureChange(
       ? [
           {
             name: `cluster: ${what}, writes to the API server`,
-            ...{ value: spread(written), unit: '' as const, target: '0' },
+            value: spread(written),
+            unit: '' as const,
+            target: '0',
           },
         ]
       : []),
@@ -240,7 +247,9 @@ async function measureRestoration(
   return [
     {
       name: 'cluster: from the decision to restore until the API is ready',
-      ...{ value: single((readyAt - decidedAt) / 1_000), unit: 's', target: '≤ 30 s' },
+      value: single((readyAt - decidedAt) / 1_000),
+      unit: 's',
+      target: '≤ 30 s',
       note: `an upgrade to ${to} whose API server does not start; it was silent for ${seconds(silentMs)} s before; ${restoreSeconds} s of it in the step; Running ${seconds(backAt - decidedAt)} s after the decision`,
     },
   ]

@@ -54,12 +54,18 @@ async function measureCreation({ host }: ClusterHost, cluster: ClusterClient): P
   const own = await readOwnTime(host, status.steps, { write, end })
   const name = 'cluster: of it without a program of a step and without a wait for Kubernetes'
   const part = (what: string, ms: number, note: string): Figure => ({
-    ...{ name: `cluster: ${what}`, value: single(ms / 1_000), unit: 's', note },
+    name: `cluster: ${what}`,
+    value: single(ms / 1_000),
+    unit: 's',
+    note,
   })
   return [
     part('POST to Running', end - from, `${status.steps.length} steps, ${own.programs} programs`),
     {
-      ...{ name, value: single(own.total / 1_000), unit: 's', target: '≤ 2 s' },
+      name,
+      value: single(own.total / 1_000),
+      unit: 's',
+      target: '≤ 2 s',
       note: 'the sum of the next four',
     },
     part('own, until the reply to the POST', own.write, 'preparation and pre-flight'),
@@ -116,17 +122,23 @@ async function measureRest(
   return [
     {
       name: 'cluster: idle CPU of a core',
-      ...{ value: single((after - before) / (10 * seconds)), unit: '%', target: '≤ 0.5 %' },
+      value: single((after - before) / (10 * seconds)),
+      unit: '%',
+      target: '≤ 0.5 %',
       note: `${after - before} ms in ${Math.round(seconds)} s, children included`,
     },
     {
       name: 'cluster: idle RSS more than without',
-      ...{ value: single(memory - withoutMiB), unit: 'MiB', target: '≤ 15 MiB' },
+      value: single(memory - withoutMiB),
+      unit: 'MiB',
+      target: '≤ 15 MiB',
       note: `${memory.toFixed(1)} and ${withoutMiB.toFixed(1)} MiB, each ${times.settleMs / 1_000} s after a start`,
     },
     {
       name: 'cluster: requests to the API server a minute',
-      ...{ value: single((requests.length * 60) / seconds), unit: '', target: '≤ 6' },
+      value: single((requests.length * 60) / seconds),
+      unit: '',
+      target: '≤ 6',
       note: countVerbs(requests),
     },
   ]

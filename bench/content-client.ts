@@ -57,7 +57,9 @@ const [kind, text = ''] = process.argv.slice(2)
 const args = JSON.parse(text) as UploadArgs & BlobArgs
 const { port, certificate, token } = args
 const agent = new Agent({
-  ...{ keepAlive: true, maxSockets: 1, servername: 'localhost' },
+  keepAlive: true,
+  maxSockets: 1,
+  servername: 'localhost',
   ca: readFileSync(certificate, 'utf8'),
 })
 let socket: Socket | undefined
@@ -109,7 +111,8 @@ async function sendToDaemon(blobs: readonly Blob[], index: string): Promise<numb
   )
   const begun = await ask(
     {
-      ...{ method: 'POST', path: uploads },
+      method: 'POST',
+      path: uploads,
       headers: { 'content-type': multipart, 'content-length': form.length },
     },
     form,
@@ -125,7 +128,8 @@ async function sendToDaemon(blobs: readonly Blob[], index: string): Promise<numb
       const file = files.get(digest)
       if (file === undefined) throw new Error(`the host asks for ${digest}, which the bundle does not have`)
       const headers = {
-        ...{ 'content-type': 'application/octet-stream', 'content-length': sizeBytes },
+        'content-type': 'application/octet-stream',
+        'content-length': sizeBytes,
         'content-range': `bytes 0-${sizeBytes - 1}/${sizeBytes}`,
       }
       await ask({ method: 'PATCH', path: `${uploads}/${uid}/blobs/${digest}`, headers }, file)

@@ -54,7 +54,8 @@ export async function startContentDaemon(rig: Rig, options: ContentOptions = {})
   const settings = {
     ...options.settings,
     ...administrator(rig.accounts.good),
-    ...{ 'content.reserve.percent': 0, 'content.reserve.leastBytes': 0 },
+    'content.reserve.percent': 0,
+    'content.reserve.leastBytes': 0,
   }
   const daemon = await rig.startDaemon({ ...options, settings })
   const client = rig.client(daemon)
@@ -76,7 +77,11 @@ async function startContentBaseline(
   const unpacked = join(folder, 'baseline')
   const server = await startServer({
     command: [process.execPath, ...flags, program, String(port), key, certificate, unpacked],
-    ...{ port, certificate, path: '/v1/ping', log: join(folder, 'content-server.log'), environment },
+    port,
+    certificate,
+    path: '/v1/ping',
+    log: join(folder, 'content-server.log'),
+    environment,
   })
   return { ...server, folder: unpacked }
 }
@@ -153,15 +158,18 @@ export const measureContentFile: Measure = async (rig): Promise<Figure[]> => {
     const { daemonMiB, treeMiB, treePssMiB, idleMiB, idlePssMiB } = await measureMemory(rig, file)
     return [
       ratioFigure('content-file: time ÷ tee, openssl dgst, zstd, tar, sync', fast.own, fast.base, {
-        ...{ target: '≤ 1.30', note: what },
+        target: '≤ 1.30',
+        note: what,
       }),
       ratioFigure('content-file: the same without SHA instructions', slow.own, slow.base, {
-        ...{ target: '≤ 1.60', note: `${shaVariable}=${withoutSha} for all processes of both sides` },
+        target: '≤ 1.60',
+        note: `${shaVariable}=${withoutSha} for all processes of both sides`,
       }),
       {
         name: 'content-file: memory of daemon and children above idle, peak',
         value: single(treeMiB - idleMiB),
-        ...{ unit: 'MiB', target: '≤ 95 (100 MB)' },
+        unit: 'MiB',
+        target: '≤ 95 (100 MB)',
         note: [
           `RSS, window of 8 MiB; each shared page counted once ${(treePssMiB - idlePssMiB).toFixed(0)} MiB`,
           `the daemon alone ${(daemonMiB - idleMiB).toFixed(0)} MiB`,
@@ -294,11 +302,16 @@ export const measureContentBlobs: Measure = async (rig): Promise<Figure[]> => {
       }),
       {
         name: 'content-blobs: 1 % in other blobs, sent',
-        ...{ value: percent(sentBytes), unit: '%', target: '≤ 3 %', note: what },
+        value: percent(sentBytes),
+        unit: '%',
+        target: '≤ 3 %',
+        note: what,
       },
       {
         name: 'content-blobs: 1 % in other blobs, written',
-        ...{ value: percent(writtenBytes), unit: '%', target: '≤ 3 %' },
+        value: percent(writtenBytes),
+        unit: '%',
+        target: '≤ 3 %',
         note: 'write_bytes of the daemon and its children: content, database, record',
       },
       { name: 'content-blobs: time', value: spread(own), unit: 's' },

@@ -49,7 +49,9 @@ export const measureRegistry: Measure = async (rig): Promise<Figure[]> => {
   rig.say('registry: building a bundle')
   const folder = join(rig.folder, 'registry')
   const layout = writeLayout(join(folder, 'layout'), {
-    ...{ images: 1, layersPerImage: 10, layerBytes: Math.ceil((megabytes * 1e6) / 10) },
+    images: 1,
+    layersPerImage: 10,
+    layerBytes: Math.ceil((megabytes * 1e6) / 10),
   })
   const file = packLayout(layout, join(folder, 'bundle.tar.zst'))
   const nginx = await startRegistry(rig, layout, folder)
@@ -229,7 +231,9 @@ export const measurePlatformDownloads: Measure = async (rig): Promise<Figure[]> 
     { name: 'platform downloads: time', value: spread(used), unit: 's' },
     {
       name: 'platform downloads: memory above idle, peak',
-      ...{ value: single(moreMiB), unit: 'MiB', target: '≤ 130 MiB' },
+      value: single(moreMiB),
+      unit: 'MiB',
+      target: '≤ 130 MiB',
     },
     ratioFigure('platform downloads: CPU of a question without a change ÷ a heartbeat', asked, beaten, {
       target: '≤ 1.5',
@@ -253,9 +257,14 @@ async function createClusters(rig: Rig, platform: PlatformRig, megabytes: number
     spec: {
       version: '1.0.0',
       template: {
-        ...{ type: 'cluster', cloudType: 'edge-native' },
+        type: 'cluster',
+        cloudType: 'edge-native',
         packs: layers.map(([name, layer]) => ({
-          ...{ name, layer, tag: '1.34.4', type: 'spectro', values: 'a: 1\n' },
+          name,
+          layer,
+          tag: '1.34.4',
+          type: 'spectro',
+          values: 'a: 1\n',
         })),
       },
     },
@@ -349,7 +358,11 @@ ${locations}
   )
   const server = await startServer({
     command: ['nginx', '-e', 'stderr', '-c', configuration],
-    ...{ port, certificate, path: '/v1/ping', log: join(folder, 'nginx.log'), core },
+    port,
+    certificate,
+    path: '/v1/ping',
+    log: join(folder, 'nginx.log'),
+    core,
   })
   return { ...server, httpPort }
 }

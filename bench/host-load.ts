@@ -1,8 +1,8 @@
 import { createPrivateKey, sign } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { Agent, request } from 'node:https'
+import { Agent, request, type RequestOptions } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createSecureContext } from 'node:tls'
+import { createSecureContext, type SecureContext } from 'node:tls'
 import { waitAfter } from '../src/uplink/client.ts'
 import {
   addressOf,
@@ -35,7 +35,9 @@ const { certificate, privateKey, count } = JSON.parse(process.argv[2] ?? '') as 
 const key = createPrivateKey(privateKey)
 const secureContext = createSecureContext({ ca: readFileSync(certificate) })
 const hosts: readonly Host[] = Array.from({ length: count }, (_, index) => ({
-  ...{ index, token: '', generation: 1 },
+  index,
+  token: '',
+  generation: 1,
   agent: new Agent({ keepAlive: true, maxSockets: 1, maxCachedSessions: 0 }),
 }))
 
@@ -43,9 +45,16 @@ const hosts: readonly Host[] = Array.from({ length: count }, (_, index) => ({
 function send({ index, token }: Host, { port, method, path, body, agent, etag }: Call): Promise<Reply> {
   const text = body === undefined ? '' : JSON.stringify(body)
   return new Promise((resolve, reject) => {
-    const sent = request({
-      ...{ host: '127.0.0.1', port, method, path, agent, secureContext, servername: 'localhost' },
-      ...{ localAddress: addressOf(index), timeout: timeoutMs },
+    const options: RequestOptions & { secureContext: SecureContext } = {
+      host: '127.0.0.1',
+      port,
+      method,
+      path,
+      agent,
+      secureContext,
+      servername: 'localhost',
+      localAddress: addressOf(index),
+      timeout: timeoutMs,
       headers: {
         ...(text === ''
           ? {}
@@ -53,15 +62,18 @@ function send({ index, token }: Host, { port, method, path, body, agent, etag }:
         ...(etag === undefined ? {} : { 'if-none-match': etag }),
         ...(token === '' ? {} : { authorization: token }),
       },
-    })
+    }
+    const sent = request(options)
     sent.on('response', (reply) => {
       const chunks: Buffer[] = []
       reply.on('data', (chunk: Buffer) => chunks.push(chunk))
       reply.on('error', reject)
       reply.on('end', () =>
         resolve({
-          ...{ status: reply.statusCode ?? 0, text: Buffer.concat(chunks).toString() },
-          ...{ retryAfter: reply.headers['retry-after'], isReused: sent.reusedSocket },
+          status: reply.statusCode ?? 0,
+          text: Buffer.concat(chunks).toString(),
+          retryAfter: reply.headers['retry-after'],
+          isReused: sent.reusedSocket,
         }),
       )
     })
@@ -81,13 +93,19 @@ interface Call {
 
 const beat = (host: Host, port: number, agent: Agent | false) =>
   send(host, {
-    ...{ port, agent, method: 'PATCH', path: `/v1/edgehosts/${uidOf(host.index)}/health` },
+    port,
+    agent,
+    method: 'PATCH',
+    path: `/v1/edgehosts/${uidOf(host.index)}/health`,
     body: { state: 'healthy', message: '', agentVersion: '1.3.0' },
   })
 
 const report = (host: Host, port: number, change: number) =>
   send(host, {
-    ...{ port, agent: false, method: 'PUT', path: `/v1/edgehosts/${uidOf(host.index)}` },
+    port,
+    agent: false,
+    method: 'PUT',
+    path: `/v1/edgehosts/${uidOf(host.index)}`,
     body: factsOf(host.index, change),
   })
 

@@ -14,7 +14,8 @@ export const addressOf = (index: number) =>
 export const factsOf = (index: number, change: number) => ({
   spec: {
     device: {
-      ...{ archType: index % 20 === 0 ? 'arm64' : 'amd64', cpu: { cores: 4 + (index % 8) } },
+      archType: index % 20 === 0 ? 'arm64' : 'amd64',
+      cpu: { cores: 4 + (index % 8) },
       memory: { sizeInMB: 8_192 + change },
       os: { family: 'debian', kernel: 'linux', kernelVersion: '6.12.1', version: String(11 + (index % 3)) },
       nics: ['eth0', 'eth1'].map((nicName) => ({ nicName, macAddr: '00:11:22:33:44:55', ip: '192.0.2.7' })),

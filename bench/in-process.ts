@@ -207,12 +207,16 @@ export const measureClusterPlan: Measure = async (rig) => {
   return [
     {
       name: `plan of a cluster with ${packCount} packs`,
-      ...{ value: spread(times(emptyHost, false)), unit: 'ms', target: '≤ 50 ms' },
+      value: spread(times(emptyHost, false)),
+      unit: 'ms',
+      target: '≤ 50 ms',
       note: `${stepCount} steps, ${rounds} times`,
     },
     {
       name: 'plan of the same cluster while it runs',
-      ...{ value: spread(times(runningHost(wanted), true)), unit: 'ms', target: '≤ 50 ms' },
+      value: spread(times(runningHost(wanted), true)),
+      unit: 'ms',
+      target: '≤ 50 ms',
     },
   ]
 }
@@ -228,14 +232,28 @@ function partsOf({ folder }: Rig): PlanParts {
   const tools = { helm: '/nowhere/helm', kubeconfig: '/nowhere/admin.conf' }
   return {
     host: createClusterHost({
-      ...{ stateDirectory, files: {} as never, runner: {} as never, architecture: 'amd64', cores: 2 },
-      ...{ privileged: {} as never, now: Date.now, monotonic: () => performance.now() },
-      ...{ sshAccount: 'root', stepProgram: '/nowhere/step.cjs' },
+      stateDirectory,
+      files: {} as never,
+      runner: {} as never,
+      architecture: 'amd64',
+      cores: 2,
+      privileged: {} as never,
+      now: Date.now,
+      monotonic: () => performance.now(),
+      sshAccount: 'root',
+      stepProgram: '/nowhere/step.cjs',
     }),
     engine: createKubeadmEngine({
-      ...{ stateDirectory, content: {} as never, architecture: 'amd64', runner: {} as never, log },
+      stateDirectory,
+      content: {} as never,
+      architecture: 'amd64',
+      runner: {} as never,
+      log,
       settings: { programs: { directory: '' } } as never,
-      ...{ registry: isNever, certificate: isNever, client: {} as never, now: Date.now },
+      registry: isNever,
+      certificate: isNever,
+      client: {} as never,
+      now: Date.now,
     }),
     packs: {
       steps: (wanted, pack, observed) => packSteps(tools, wanted, pack, observed),
@@ -262,11 +280,17 @@ function packOf(index: number): DesiredPack {
       { name: 'shared', ...given },
     ],
     charts: ['a', 'b'].map((each) => ({
-      ...{ name: each, version: '1.0.0', release: `${name}-${each}`, namespace: name },
-      ...{ file: `charts/${name}-${each}.tgz`, valuesFile: `values/${name}-${each}.yaml` },
+      name: each,
+      version: '1.0.0',
+      release: `${name}-${each}`,
+      namespace: name,
+      file: `charts/${name}-${each}.tgz`,
+      valuesFile: `values/${name}-${each}.yaml`,
     })),
     manifests: ['a', 'b', 'c'].map((each) => ({
-      ...{ name: each, namespace: name, file: `manifests/${name}-${each}.json` },
+      name: each,
+      namespace: name,
+      file: `manifests/${name}-${each}.json`,
     })),
   }
 }
@@ -289,7 +313,9 @@ export const measureClusterDiff: Measure = ({ isQuick }) => {
   return Promise.resolve([
     {
       name: `diff of a cluster with ${packCount} packs`,
-      ...{ value: spread(times), unit: 'ms', target: '≤ 50 ms' },
+      value: spread(times),
+      unit: 'ms',
+      target: '≤ 50 ms',
       note: `all of them changed, ${rounds} times`,
     },
   ])
@@ -309,21 +335,38 @@ function changedPack(index: number, mark: string): DesiredPack {
   const name = `pack-${index}`
   const pack = wantedPack(name, Math.floor(index / 5))
   return {
-    ...{ ...pack, version: mark, digest: `${pack.digest} ${mark}` },
+    ...pack,
+    version: mark,
+    digest: `${pack.digest} ${mark}`,
     namespaces: [{ name, labels: { pack: name, mark }, annotations: {} }],
     charts: ['a', 'b'].map((each) => ({
-      ...{ name: each, version: '1.0.0', release: `${name}-${each}`, namespace: name, file: each, sum: each },
-      ...{ valuesFile: each, valuesSum: mark },
+      name: each,
+      version: '1.0.0',
+      release: `${name}-${each}`,
+      namespace: name,
+      file: each,
+      sum: each,
+      valuesFile: each,
+      valuesSum: mark,
     })),
     manifests: ['a', 'b', 'c'].map((each) => ({ name: each, namespace: name, file: each, sum: mark })),
   }
 }
 
 const profileOf = (packs: readonly DesiredPack[], mark: string): ClusterProfileDetail => ({
-  ...{ profileUid: 'p1', profileName: 'shop', profileVersion: mark, profileType: 'cluster' },
-  ...{ profileDescription: '', profileTags: '' },
+  profileUid: 'p1',
+  profileName: 'shop',
+  profileVersion: mark,
+  profileType: 'cluster',
+  profileDescription: '',
+  profileTags: '',
   packs: packs.map(({ name, version }) => ({
-    ...{ name, version, layer: 'addon', values: `${'x'.repeat(65_536)}${mark}`, logo: '', images: [] },
+    name,
+    version,
+    layer: 'addon',
+    values: `${'x'.repeat(65_536)}${mark}`,
+    logo: '',
+    images: [],
   })),
   variables: packs.flatMap(({ name }) => [
     { name: `${name}-given`, displayName: name },

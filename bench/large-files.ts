@@ -66,11 +66,14 @@ export function writeLayout(folder: string, plan: LayoutPlan, indexName = 'index
       return put(noise(number < firstChanged ? `layer ${number}` : `other ${number}`, layerBytes))
     })
     const config = putJson({
-      ...{ architecture: 'amd64', os: 'linux', config: {} },
+      architecture: 'amd64',
+      os: 'linux',
+      config: {},
       rootfs: { type: 'layers', diff_ids: layers.map(({ sha256 }) => `sha256:${sha256}`) },
     })
     const manifest = putJson({
-      ...{ schemaVersion: 2, mediaType: mediaTypes.manifest },
+      schemaVersion: 2,
+      mediaType: mediaTypes.manifest,
       config: descriptor(mediaTypes.config, config),
       layers: layers.map((layer) => descriptor(mediaTypes.layerGzip, layer)),
     })
@@ -113,7 +116,9 @@ function writeBlob(folder: string, content: Iterable<Buffer>): Blob {
 }
 
 const descriptor = (mediaType: string, { sha256, sizeBytes }: Blob) => ({
-  ...{ mediaType, digest: `sha256:${sha256}`, size: sizeBytes },
+  mediaType,
+  digest: `sha256:${sha256}`,
+  size: sizeBytes,
 })
 
 const packCount = 20

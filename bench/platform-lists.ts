@@ -86,7 +86,9 @@ export const measurePlatformLists: Measure = async (rig) => {
     ratioFigure('platform lists: AND filter, 2 % match ÷ first page', and, first, { target: '≤ 3' }),
     { name: 'platform lists: first page in a project', value: spread(first), unit: 'ms' },
     ...filtered.map(({ name, found }): Figure => ({
-      ...{ name: `platform lists: filter, ${name}`, value: spread(found), unit: 'ms' },
+      name: `platform lists: filter, ${name}`,
+      value: spread(found),
+      unit: 'ms',
       ...(name === 'and' ? {} : { target: '≤ 25 ms' }),
     })),
     { name: 'platform lists: 20 users filter at once, the last one', value: spread([atOnce]), unit: 'ms' },
@@ -143,7 +145,9 @@ export const measurePlatformMachines: Measure = async (rig) => {
     toMachine(serverOf(index), portsOf(index)),
   )
   const pools = createKeptPools({
-    ...{ clock: systemClock, log, stopping: new AbortController().signal },
+    clock: systemClock,
+    log,
+    stopping: new AbortController().signal,
     // The cloud is not what is measured.
     limits: { everyMs: 3_600_000, keptMs: 3_600_000 },
   })
@@ -193,14 +197,21 @@ const macOf = (index: number) => `fa:16:3e:c9:${String(index).padStart(4, '0').r
 
 // As a real Nova and Neutron describe one; test/platform/clouds/recorded.
 const serverOf = (index: number) => ({
-  ...{ id: uuidOf(index), name: `worker-${index}`, status: 'ACTIVE', 'OS-EXT-STS:task_state': null },
-  ...{ metadata: { line: '4' }, image: { id: uuidOf(0) }, flavor: { original_name: 'm1.large' } },
+  id: uuidOf(index),
+  name: `worker-${index}`,
+  status: 'ACTIVE',
+  'OS-EXT-STS:task_state': null,
+  metadata: { line: '4' },
+  image: { id: uuidOf(0) },
+  flavor: { original_name: 'm1.large' },
   created: new Date(1_700_000_000_000 + index * 1_000).toISOString(),
   updated: '2026-11-25T22:27:14Z',
   addresses: {
     plant: [
       {
-        ...{ version: 4, addr: `10.1.${index >> 8}.${index & 255}`, 'OS-EXT-IPS:type': 'fixed' },
+        version: 4,
+        addr: `10.1.${index >> 8}.${index & 255}`,
+        'OS-EXT-IPS:type': 'fixed',
         'OS-EXT-IPS-MAC:mac_addr': macOf(index),
       },
     ],
@@ -210,7 +221,8 @@ const serverOf = (index: number) => ({
 })
 const portsOf = (index: number) => [
   {
-    ...{ mac: macOf(index), networkId: uuidOf(1) },
+    mac: macOf(index),
+    networkId: uuidOf(1),
     addresses: [{ subnetId: uuidOf(2), address: `10.1.${index >> 8}.${index & 255}` }],
   },
 ]

@@ -85,7 +85,10 @@ export async function createPlatformRig(rig: Rig, name: string, count: number): 
     return rig.start({
       command: [process.execPath, ...flags, ...more, entry, ...settings],
       environment,
-      ...{ port, certificate, path: '/v1/health/ping', log: join(folder, 'platform.log') },
+      port,
+      certificate,
+      path: '/v1/health/ping',
+      log: join(folder, 'platform.log'),
       core: rig.cores?.server,
     })
   }
@@ -117,14 +120,22 @@ export async function createPlatformRig(rig: Rig, name: string, count: number): 
   const hosts = await startHostLoad({ certificate, privateKey, count }, rig.cores?.load)
 
   return {
-    ...{ start, hosts, certificate, state, socketPath, hostKey: privateKey },
+    start,
+    hosts,
+    certificate,
+    state,
+    socketPath,
+    hostKey: privateKey,
     async startBare(keepAliveMs) {
       const port = await findPort()
       const database = join(folder, `bare-${(bares += 1)}.db`)
       const program = join(root, 'bench', 'bare-platform.mjs')
       return rig.start({
         command: [process.execPath, program, String(port), key, certificate, database, String(keepAliveMs)],
-        ...{ port, certificate, path: '/v1/health/ping', log: join(folder, 'bare.log') },
+        port,
+        certificate,
+        path: '/v1/health/ping',
+        log: join(folder, 'bare.log'),
         core: rig.cores?.server,
       })
     },
@@ -320,7 +331,9 @@ export const measurePlatformLogins: Measure = async (rig) => {
   return [
     {
       name: `platform logins: ${count} hosts back at once, the last one`,
-      ...{ value: spread(durations), unit: 's', target: '≤ 120 s' },
+      value: spread(durations),
+      unit: 's',
+      target: '≤ 120 s',
       note: `${rounds} rounds, tries ${[...ends].map(([end, times]) => `${times} × ${end}`).join(', ')}`,
     },
     { name: 'platform logins: peak memory', value: single(Math.max(...peaks)), unit: 'MiB' },
@@ -399,12 +412,16 @@ export const measureConnectedHour: Measure = async (rig) => {
   return [
     {
       name: 'connected host: CPU of an hour, of a core',
-      ...{ value: single((seconds / 3_600) * 100), unit: '%', target: '≤ 0.1 %' },
+      value: single((seconds / 3_600) * 100),
+      unit: '%',
+      target: '≤ 0.1 %',
       note: `${seconds.toFixed(2)} s, ${note}`,
     },
     {
       name: 'connected host: bytes of an hour, both ways, TLS included',
-      ...{ value: single(bytes() / 1_024), unit: 'KiB', target: '≤ 195 KiB (200 KB)' },
+      value: single(bytes() / 1_024),
+      unit: 'KiB',
+      target: '≤ 195 KiB (200 KB)',
       note,
     },
   ]

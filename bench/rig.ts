@@ -100,7 +100,10 @@ export async function createRig({ entry, isQuick, megabytes, say }: RigOptions):
     const fixed = settingsOf(state, accounts.service, pamtester)
 
     const rig: Rig = {
-      ...{ isQuick, megabytes, say, entry },
+      isQuick,
+      megabytes,
+      say,
+      entry,
       accounts,
       pamtester,
       certificate,

@@ -9,13 +9,8 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { preflightCodes } from '../src/cluster/desired/preflight-codes.ts'
-import {
-  categories,
-  conditionTypes,
-  type ConditionType,
-  type Reason,
-  reasons,
-} from '../src/cluster/events/reasons.ts'
+import { categories, conditionTypes, type ConditionType } from '../src/cluster/events/condition-types.ts'
+import { type Reason, reasons } from '../src/cluster/events/reasons.ts'
 import { formatDocument } from '../src/definition/format/format.ts'
 import { definitionCodes } from '../src/definition/rules/codes.ts'
 import { commandTable } from '../src/edgehostctl/nouns.ts'

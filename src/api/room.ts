@@ -81,7 +81,13 @@ export function createApi(ground: Ground<{ readonly api: ApiSettings }>, own: Ap
   )
   const flow = createFlow(() => closed.add('unread'))
   const https = createHttpsServer({
-    ...{ ...settings, flow, material: own.material, clientOf, isProxy, log, anonymousLog },
+    ...settings,
+    flow,
+    material: own.material,
+    clientOf,
+    isProxy,
+    log,
+    anonymousLog,
     connections: { ...settings.connections, kept: own.keptConnections },
   })
   const local = createLocalServer({ path: settings.socket.path, timeouts: settings.timeouts, flow, log })

@@ -241,7 +241,9 @@ export function createServer({
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: createParserErrorReply({
-      ...{ lines: anonymousLog, replies, peerOf: peers.ofSocket },
+      lines: anonymousLog,
+      replies,
+      peerOf: peers.ofSocket,
       replyOn: (socket) => replyOn(socket),
     }),
     // No hook runs for a path that cannot be routed.

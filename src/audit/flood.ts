@@ -74,10 +74,18 @@ const startedEntry = (callers: string): AuditEntry =>
   sumEntry(`an unknown number of more requests ${callers} were refused`)
 
 const sumEntry = (message: string): AuditEntry => ({
-  ...{ actorType: 'user', actor: '', role: '', address: '' },
-  ...{ action: 'activity', kind: 'request', resourceName: '', resourceUid: '' },
+  actorType: 'user',
+  actor: '',
+  role: '',
+  address: '',
+  action: 'activity',
+  kind: 'request',
+  resourceName: '',
+  resourceUid: '',
   message,
-  ...{ outcome: 'refused', status: null, requestId: '' },
+  outcome: 'refused',
+  status: null,
+  requestId: '',
 })
 
 const timeOf = (minutes: number) => (minutes === 1 ? 'a minute' : `${minutes} minutes`)
@@ -143,7 +151,9 @@ export function createFlood({ trail, callers, monotonic, onAdmitted }: FloodOpti
     const minutes = Math.max(1, Math.ceil(sumAllowance.waitMs() / minuteMs))
     sumAllowance.take()
     return {
-      ...{ uid: noted ?? trail.newUid(), isIntent: noted !== undefined, minutes },
+      uid: noted ?? trail.newUid(),
+      isIntent: noted !== undefined,
+      minutes,
       sum: createRefusalSum(callers),
       timer: setTimeout(flush, minutes * minuteMs).unref(),
     }

@@ -7,8 +7,15 @@ export type SystemEntry = Pick<AuditEntry, 'action' | 'kind' | 'message'> & Part
 /** The entry for an action of the daemon itself. */
 export function systemEntry(entry: SystemEntry): AuditEntry {
   return {
-    ...{ actorType: 'system', actor: program.daemon, role: '', address: '', requestId: '' },
-    ...{ resourceName: '', resourceUid: '', outcome: 'success', status: null },
+    actorType: 'system',
+    actor: program.daemon,
+    role: '',
+    address: '',
+    requestId: '',
+    resourceName: '',
+    resourceUid: '',
+    outcome: 'success',
+    status: null,
     ...entry,
   }
 }

@@ -92,7 +92,10 @@ export const hashOf = (record: Omit<AuditRecord, 'hash'>): Uint8Array =>
 export function chainRecord(head: AuditHead, entry: AuditEntry, uid: string, at: number): AuditRecord {
   const record = {
     ...entry,
-    ...{ seq: head.seq + 1, uid, at, previousHash: head.hash },
+    seq: head.seq + 1,
+    uid,
+    at,
+    previousHash: head.hash,
     actor: plainText(entry.actor, longestName),
     address: plainText(entry.address, longestName),
     resourceName: plainText(entry.resourceName, longestName),

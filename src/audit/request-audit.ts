@@ -113,7 +113,19 @@ function toEntry(request: AuditedRequest, status: number | null): AuditEntry {
   const { actorUid, projectUid } = request
   const outcome = status === null ? 'unknown' : status < 400 ? 'success' : status < 500 ? 'refused' : 'failed'
   return {
-    ...{ actorType, actor, role, address, action, kind, resourceName, resourceUid },
-    ...{ message, outcome, status, requestId, actorUid, projectUid },
+    actorType,
+    actor,
+    role,
+    address,
+    action,
+    kind,
+    resourceName,
+    resourceUid,
+    message,
+    outcome,
+    status,
+    requestId,
+    actorUid,
+    projectUid,
   }
 }

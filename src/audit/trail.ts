@@ -37,8 +37,19 @@ const jsonOf = ({ seq, hash }: AuditHead) => ({ seq, hash: hex(hash) })
 function lineOf(record: AuditRecord) {
   const { seq, uid, hash, actorType, actor, role, address, action, kind, outcome, status, requestId } = record
   return {
-    ...{ kind: 'audit', seq, uid, at: new Date(record.at).toISOString(), hash: hex(hash) },
-    ...{ actorType, actor, role, address, action, outcome, status, ref: requestId },
+    kind: 'audit',
+    seq,
+    uid,
+    at: new Date(record.at).toISOString(),
+    hash: hex(hash),
+    actorType,
+    actor,
+    role,
+    address,
+    action,
+    outcome,
+    status,
+    ref: requestId,
     ...(record.actorUid && { actorUid: record.actorUid }),
     ...(record.projectUid && { projectUid: record.projectUid }),
     resource: { kind, name: record.resourceName, uid: record.resourceUid },

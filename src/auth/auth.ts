@@ -89,7 +89,10 @@ export async function createAuth(
   const onSleep = (pid: number, report: () => void) => watchForSleep({ pid, quietMs, onSleep: report })
   const slots = createPamSlots({ cores, onSleep, ...settings.pam })
   const guard = createGuessGuard({
-    ...{ clock, log, store: createGuessStore(database, settings.guard.trackedKeys), userKey: keys.guess },
+    clock,
+    log,
+    store: createGuessStore(database, settings.guard.trackedKeys),
+    userKey: keys.guess,
     isKnown: history.isKnown,
     ...settings.guard,
   })

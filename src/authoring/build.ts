@@ -53,7 +53,10 @@ export async function build(
   }
   const progress = createProgress('packing', context.errors)
   const built = await buildArchive({
-    ...{ plan, file, name, version: release },
+    plan,
+    file,
+    name,
+    version: release,
     onBegin: context.removeOnSignal,
     onProgress: progress.report,
   }).finally(progress.clear)

@@ -101,7 +101,10 @@ export async function inspect(context: CommandContext, file: string): Promise<Ex
     bytes: contentBytes,
   }
   const profiles = definition.profiles.map((profile) => ({
-    ...{ uid: profile.uid, name: profile.name, version: profile.version, type: profile.type },
+    uid: profile.uid,
+    name: profile.name,
+    version: profile.version,
+    type: profile.type,
     description: profile.description,
   }))
   const whole = { archive, formatVersion, name, version, description, profiles, packs, variables, problems }
@@ -151,7 +154,11 @@ function listPacks(definition: Definition): PackRow[] {
       const folder = folders.get(folderKey(name, tag))
       const { images, guessed } = imagesOf(profile, index, folder)
       return {
-        ...{ profile: profile.name, name, displayName: hide(displayName), version: tag, layer },
+        profile: profile.name,
+        name,
+        displayName: hide(displayName),
+        version: tag,
+        layer,
         isIncluded: folder !== undefined,
         images: images.map(hide),
         guessedImages: guessed.map((each) => ({ ...each, image: hide(each.image) })),
@@ -172,7 +179,8 @@ function listImages(row: PackRow): ImageRow[] {
   return [
     ...row.images.map((image) => ({ pack, image, note: '' })),
     ...row.guessedImages.map(({ image, isTagKnown }) => ({
-      ...{ pack, image },
+      pack,
+      image,
       note: isTagKnown ? 'guessed' : 'guessed, tag unknown',
     })),
   ]

@@ -56,7 +56,9 @@ export async function createCertificateRoom(
     onNewKey: () => record({ action: 'create', kind: 'key', message: 'Make a private key' }),
     onRefused: (reason) =>
       record({
-        ...{ action: 'action', kind: 'certificate', outcome: 'failed' },
+        action: 'action',
+        kind: 'certificate',
+        outcome: 'failed',
         message: `Keep the old certificate, the new one cannot be used: ${reason}`,
       }),
   })
@@ -68,7 +70,9 @@ export async function createCertificateRoom(
     if (lastResource('certificate', 'create') === fingerprint) return
     const notAfter = new Date(certificates.notAfter()).toISOString()
     record({
-      ...{ action: 'create', kind: 'certificate', resourceUid: fingerprint },
+      action: 'create',
+      kind: 'certificate',
+      resourceUid: fingerprint,
       message: `Use a new certificate, valid until ${notAfter}`,
     })
   }

@@ -56,7 +56,13 @@ export async function writeCopy(
 ): Promise<void> {
   const { uid, name, generation, folder, summary, posted, sensitive, mark, at } = cluster
   const copy: ClusterCopy = {
-    ...{ uid, name, generation, folder, summary, posted, createdAt: at },
+    uid,
+    name,
+    generation,
+    folder,
+    summary,
+    posted,
+    createdAt: at,
     sealed: sealed.seal(JSON.stringify({ plain, sensitive } satisfies Secrets)).toString('base64'),
     mark: Buffer.from(mark).toString('base64'),
   }
@@ -99,7 +105,13 @@ async function readCopy(folder: string, sealed: Sealed): Promise<FoundCopy | und
   return {
     plain: secrets.plain,
     cluster: {
-      ...{ uid, name, generation, folder: copy.folder, summary, posted, at: createdAt },
+      uid,
+      name,
+      generation,
+      folder: copy.folder,
+      summary,
+      posted,
+      at: createdAt,
       sensitive: secrets.sensitive,
       mark: Buffer.from(copy.mark, 'base64'),
     },
@@ -117,13 +129,19 @@ async function readBare(folder: string): Promise<FoundCopy | undefined> {
   return {
     plain: undefined,
     cluster: {
-      ...{ uid, name, generation, folder: desired.folder },
+      uid,
+      name,
+      generation,
+      folder: desired.folder,
       summary: {
         kubernetes: { pack: kubernetes.pack, version: kubernetes.version },
-        ...{ node, definition: { name: 'unknown', version: 'unknown', sha256: '' } },
+        node,
+        definition: { name: 'unknown', version: 'unknown', sha256: '' },
       },
       posted: { metadata: { name } },
-      ...{ sensitive: [], mark: new Uint8Array(), at: Date.now() },
+      sensitive: [],
+      mark: new Uint8Array(),
+      at: Date.now(),
     },
     losses: [`${join(folder, copyFile)} cannot be read, so what was posted is lost`, lostSecret],
   }
@@ -192,7 +210,12 @@ export async function adopt(options: AdoptionOptions): Promise<boolean> {
   database.transaction(() => {
     store.add(cluster)
     revisions.add({
-      ...{ ...cluster, by: '', origin: 'create', plain, outcome: 'applying', scheduleAt: null },
+      ...cluster,
+      by: '',
+      origin: 'create',
+      plain,
+      outcome: 'applying',
+      scheduleAt: null,
     })
     if (isDeleting) store.requestDeletion(clock.now())
     // Their programs may still run, and no other step may start beside them.

@@ -152,7 +152,11 @@ export function createClusterStore({ sql }: Database, sealed: Sealed): ClusterSt
 function recordOf(row: Row, sealed: Sealed): ClusterRecord {
   const { uid, name, generation, folder, mark } = row
   return {
-    ...{ uid, name, generation, folder, mark },
+    uid,
+    name,
+    generation,
+    folder,
+    mark,
     summary: JSON.parse(row.summary) as ClusterSummary,
     posted: JSON.parse(row.posted) as ClusterConfiguration,
     sensitive: JSON.parse(sealed.open(row.sealed) ?? '[]') as string[],

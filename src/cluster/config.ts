@@ -16,7 +16,8 @@ export const Cluster = Type.Object(
       strict,
     ),
     sshAccount: Type.String({
-      ...{ pattern: '^[A-Za-z_][A-Za-z0-9_.@-]{0,254}$', default: 'root' },
+      pattern: '^[A-Za-z_][A-Za-z0-9_.@-]{0,254}$',
+      default: 'root',
       accepts: 'the name of an account',
       description:
         'Account of this host that gets the SSH keys of the cluster, in a file of their own beside its authorized_keys.',

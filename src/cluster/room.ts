@@ -171,22 +171,44 @@ export async function createCluster(
   const revisions = createRevisionStore(database, sealed)
   const steps = createStepStore(database)
   const events = createEventLog({
-    ...{ database, limits: settings.events, onStored: own.onEvent, clock, log },
+    database,
+    limits: settings.events,
+    onStored: own.onEvent,
+    clock,
+    log,
   })
 
   const addEvent = createAddEvent(events)
   const client = createKubernetesClient({ kubeconfig: readAdminKubeconfig })
   const engine = createKubeadmEngine({
-    ...{ stateDirectory, settings, content, architecture, runner, log, client },
-    ...{ registry: content.registry.state, certificate: own.certificate, now: () => clock.now() },
+    stateDirectory,
+    settings,
+    content,
+    architecture,
+    runner,
+    log,
+    client,
+    registry: content.registry.state,
+    certificate: own.certificate,
+    now: () => clock.now(),
   })
   const clusterHost = createClusterHost({
-    ...{ stateDirectory, files, runner, privileged, architecture },
-    ...{ cores, now: () => clock.now(), monotonic: () => clock.monotonic() },
-    ...{ sshAccount: settings.sshAccount, stepProgram: programs.step },
+    stateDirectory,
+    files,
+    runner,
+    privileged,
+    architecture,
+    cores,
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    sshAccount: settings.sshAccount,
+    stepProgram: programs.step,
   })
   const packs = createPackWork({
-    ...{ database, client, clock, helm: engine.programs.current('helm') },
+    database,
+    client,
+    clock,
+    helm: engine.programs.current('helm'),
     kubeconfig: kubernetesFiles.adminConfig,
     onChange: () => reconcile.wake(),
     isHeld: () => store.current()?.deleteRequestedAt === null,
@@ -208,8 +230,11 @@ export async function createCluster(
 
   const runsFolder = join(paths.folder, 'steps')
   const runs = createLastingRuns({
-    ...{ runner, folder: runsFolder, program: programs.keeper },
-    ...{ asUnits: own.asUnits, unitPrefix: 'edgehostd-step-' },
+    runner,
+    folder: runsFolder,
+    program: programs.keeper,
+    asUnits: own.asUnits,
+    unitPrefix: 'edgehostd-step-',
   })
   const durations = createHistogram(durationBounds)
   const ends = { done: 0, failed: 0, 'cut-off': 0 }
@@ -225,15 +250,28 @@ export async function createCluster(
   /** The active generation at the last file sync. */
   let keptUp: number | undefined
   const reconcile = createReconcile({
-    ...{ database, store, revisions, steps, parts, events, inTurn, stopping, clock, log },
+    database,
+    store,
+    revisions,
+    steps,
+    parts,
+    events,
+    inTurn,
+    stopping,
+    clock,
+    log,
     limits: {
       availableMs: settings.update.timeoutSeconds * 1_000,
       kubernetesMs: settings.update.kubernetesTimeoutSeconds * 1_000,
       silentMs: settings.update.apiSilentSeconds * 1_000,
     },
     runner: createStepRunner({
-      ...{ runs, store: steps, calls: { ...engine.calls, ...packs.calls }, program: programs.step },
-      ...{ now: () => clock.now(), log },
+      runs,
+      store: steps,
+      calls: { ...engine.calls, ...packs.calls },
+      program: programs.step,
+      now: () => clock.now(),
+      log,
     }),
     async observe(desired, signal) {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(longestWatchMs)])
@@ -269,8 +307,14 @@ export async function createCluster(
   })
 
   const prepare = await createPrepare({
-    ...{ folder: paths.folder, definitions: definition, content, runner, stopping, log },
-    ...{ limits: config.definitions.archive, check: config.definitions.check },
+    folder: paths.folder,
+    definitions: definition,
+    content,
+    runner,
+    stopping,
+    log,
+    limits: config.definitions.archive,
+    check: config.definitions.check,
     reserveBytes: config.definitions.upload.reserveBytes,
     program: programs.prepare,
     async helm() {
@@ -281,49 +325,89 @@ export async function createCluster(
   const examine = createExamine({
     prepare,
     preflight: createPreflight({
-      ...{ engine, host: clusterHost, log },
+      engine,
+      host: clusterHost,
+      log,
       content: createContentPreflight({ content, architecture }),
     }),
   })
   const facts = () => ({
-    ...{ id: hostId, hostName: host.hostName(), architecture },
-    ...{ nics: host.nics(), addresses: host.addresses() },
+    id: hostId,
+    hostName: host.hostName(),
+    architecture,
+    nics: host.nics(),
+    addresses: host.addresses(),
   })
   const onAccepted = () => {
     reconcile.wake()
     void host.refresh()
   }
   const creation = createCreation({
-    ...{ database, store, revisions, sealed, inTurn, examine, parts, content, events },
-    ...{ removeFiles, removePrograms },
-    ...{ clock, facts, onAccepted, placeEndpoint: clusterHost.placeEndpoint },
+    database,
+    store,
+    revisions,
+    sealed,
+    inTurn,
+    examine,
+    parts,
+    content,
+    events,
+    removeFiles,
+    removePrograms,
+    clock,
+    facts,
+    onAccepted,
+    placeEndpoint: clusterHost.placeEndpoint,
     writeCopy: (cluster, plain) => writeCopy(cluster, plain, sealed),
     requests: createRequestStore(database),
   })
   const { copies, copyTime } = createCopies(engine, revisions)
   const fileSync = createFileSync({
-    ...{ store, revisions, content, inTurn, log },
+    store,
+    revisions,
+    content,
+    inTurn,
+    log,
     isComplete: () => isComplete && isKnown,
     followCopy: (record) => followCopy(record, revisions.find(record.generation)?.plain, sealed),
     copies,
   })
   const change = createChange({
-    ...{ database, store, revisions, sealed, inTurn, examine, facts, content, parts, clock },
+    database,
+    store,
+    revisions,
+    sealed,
+    inTurn,
+    examine,
+    facts,
+    content,
+    parts,
+    clock,
     add: addEvent,
     observe: async (desired, signal) => ({
       ...(await observeBase(desired, signal)),
       packs: reconcile.observed()?.packs ?? new Map(),
     }),
-    ...{ copies, copyTime },
+    copies,
+    copyTime,
     onAccepted() {
       onAccepted()
       void fileSync.run()
     },
   })
   const reading = createReading({
-    ...{ store, revisions, hostId, clock, status: reconcile.status, kubeconfig: engine.kubeconfig },
+    store,
+    revisions,
+    hostId,
+    clock,
+    status: reconcile.status,
+    kubeconfig: engine.kubeconfig,
     details: createDetails({
-      ...{ hostId, architecture, version, clock, steps: steps.list },
+      hostId,
+      architecture,
+      version,
+      clock,
+      steps: steps.list,
       scheduleAt() {
         const pending = revisions.pending()
         return pending ? scheduleOf(pending) : null
@@ -336,8 +420,13 @@ export async function createCluster(
   })
 
   const certificates = createCertificates({
-    ...{ database, store, engine, steps, clock },
-    ...{ add: addEvent, onAsked: reconcile.wake },
+    database,
+    store,
+    engine,
+    steps,
+    clock,
+    add: addEvent,
+    onAsked: reconcile.wake,
   })
 
   /** Asks for the deletion of the cluster; again while it is under way: nothing. */
@@ -386,17 +475,32 @@ export async function createCluster(
     ])
     const observed = seen && explained && withoutSecrets({ ...seen, packs: explained }, hide())
     return applicationsOf({
-      ...{ profiles, desired, observed, records: packs.records(), steps: steps.list(), hide: hide() },
+      profiles,
+      desired,
+      observed,
+      records: packs.records(),
+      steps: steps.list(),
+      hide: hide(),
       given: givenIn(record.posted.spec ?? {}),
     })
   }
 
   const fromPlatform = createFromPlatform({
-    ...{ store, revisions, creation, change, remove, log },
-    ...{ definitions: definition, problemOf: own.problemOf, record: audit },
+    store,
+    revisions,
+    creation,
+    change,
+    remove,
+    log,
+    definitions: definition,
+    problemOf: own.problemOf,
+    record: audit,
   })
   const platformReport = createPlatformReport({
-    ...{ store, status: reconcile.status, steps: steps.list, kubeconfig: engine.kubeconfig },
+    store,
+    status: reconcile.status,
+    steps: steps.list,
+    kubeconfig: engine.kubeconfig,
     conditions: () => conditionsOf(events, 'cluster'),
     applications: () => applications(false),
   })
@@ -407,12 +511,17 @@ export async function createCluster(
 
   const { hostName } = host
   const eventList = createEventList({
-    ...{ database, events, hide, hostName, listTokens },
+    database,
+    events,
+    hide,
+    hostName,
+    listTokens,
     client: () => ((reconcile.observed()?.engine.api ?? 'absent') === 'absent' ? undefined : client),
   })
   let unwatch: (() => void) | undefined
   return {
-    ...{ fromPlatform, platformReport },
+    fromPlatform,
+    platformReport,
     hasCluster: () => store.current() !== undefined,
     async profiles() {
       const record = store.current()
@@ -433,7 +542,9 @@ export async function createCluster(
       await certificateRoutes(app, { certificates })
       await applicationRoutes(app, { applications: () => applications() })
       await eventRoutes(app, {
-        ...{ events, eventList, hostName },
+        events,
+        eventList,
+        hostName,
         errorLogs: createErrorLogs({ runner, hide, clock, clusterSince }),
       })
     },
@@ -447,7 +558,18 @@ export async function createCluster(
     async prepare() {
       const { folder, hostRecord } = paths
       isKnown = await adopt({
-        ...{ folder, hostRecord, database, store, revisions, steps, runs, parts, sealed, events, clock, log },
+        folder,
+        hostRecord,
+        database,
+        store,
+        revisions,
+        steps,
+        runs,
+        parts,
+        sealed,
+        events,
+        clock,
+        log,
       })
       if (isKnown) await removeLeftovers()
     },
@@ -455,7 +577,8 @@ export async function createCluster(
       const record = store.current()
       if (record)
         events.add({
-          ...{ clusterUid: record.uid, reason: 'DaemonStarted' },
+          clusterUid: record.uid,
+          reason: 'DaemonStarted',
           message: `edgehostd ${version} was started`,
         })
       unwatch = engine.watch(reconcile.wake)

@@ -97,7 +97,9 @@ async function tryRegistration(
   const { metadata, spec } = registration
   const ask = (name: string) =>
     client.call({
-      ...{ method: 'POST', path: '/v1/edgehosts/register?dryRun=true', secrets: [spec.host.hostAuthToken] },
+      method: 'POST',
+      path: '/v1/edgehosts/register?dryRun=true',
+      secrets: [spec.host.hostAuthToken],
       body: { metadata: { ...metadata, name }, spec },
     })
   const asked = await ask(metadata.name)

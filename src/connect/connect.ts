@@ -64,7 +64,9 @@ async function connect(options: ConnectOptions): Promise<PlatformLink> {
   requireEffective(effectiveOf(await load({ file: places.dropIn, text }, false)), settings, places.dropIn)
 
   const record = await checkPlatform({
-    ...{ url, now: options.now, registration: await registrationOf(host, options) },
+    url,
+    now: options.now,
+    registration: await registrationOf(host, options),
     ...(authorities === undefined ? {} : { ca: authorities }),
     ...(fingerprint === undefined ? {} : { fingerprint }),
     ...(proxy === undefined ? {} : { proxy }),

@@ -102,10 +102,8 @@ export async function removeFiles(places: Places): Promise<void> {
 /** Does its work while no other connect or disconnect runs on this host. @throws Failure where one runs */
 export const inTurn = <T>({ lock }: Places, work: () => Promise<T>): Promise<T> =>
   withLock(lock, work, {
-    ...{
-      timeoutMs: 0,
-      held: 'another platform connect or disconnect runs on this host; wait until it has ended',
-    },
+    timeoutMs: 0,
+    held: 'another platform connect or disconnect runs on this host; wait until it has ended',
   })
 
 /** @throws FileRefused where a place has no file of ours but a link or a folder */

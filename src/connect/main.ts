@@ -52,7 +52,9 @@ async function main(): Promise<void> {
   )
   try {
     const client = createClient({
-      ...{ target: { kind: 'socket', path: values.socket }, transport, user: undefined },
+      target: { kind: 'socket', path: values.socket },
+      transport,
+      user: undefined,
       protocol: hostSessions,
     })
     const host = await lookAtHost(client, values.socket, output)
@@ -70,7 +72,8 @@ async function main(): Promise<void> {
       ...host,
       now: () => Date.now(),
       request: {
-        ...{ url: parsePlatformUrl(url), token: tokenFile === undefined ? '' : readToken(tokenFile) },
+        url: parsePlatformUrl(url),
+        token: tokenFile === undefined ? '' : readToken(tokenFile),
         ...(caFile === undefined ? {} : { authorities: readAuthorities(caFile) }),
         ...(fingerprint === undefined ? {} : { fingerprint: parseFingerprint(fingerprint) }),
         ...(proxy === undefined ? {} : { proxy: parseProxy(proxy) }),
@@ -94,7 +97,8 @@ async function lookAtHost(
   const environment = launch?.environment ?? process.env
   const load: ThisHost['load'] = (planned, isWhole) =>
     loadConfig({
-      ...{ commandLine, environment },
+      commandLine,
+      environment,
       ...(planned ? { planned } : {}),
       // Root sees every file.
       ...(isWhole ? { onUnseen: () => undefined } : {}),
@@ -104,7 +108,11 @@ async function lookAtHost(
   requireInstalled(socket, config.api.socket.path, configFile)
   const stateDirectory = config.state.directory
   return {
-    ...{ places: placesOf(configFile, stateDirectory), stateDirectory, client, runner, load },
+    places: placesOf(configFile, stateDirectory),
+    stateDirectory,
+    client,
+    runner,
+    load,
     // With -o json only the reply is on standard output.
     say: (text, mood) => {
       const line = mood === 'warning' ? `warning: ${text}` : text

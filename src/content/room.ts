@@ -147,7 +147,10 @@ export function createContent(
     await requireMount(root)
   }
   const store = createContentStore({
-    ...{ root, requirePlace, reserve: settings.reserve, indexFile: join(stateDirectory, 'content.db') },
+    root,
+    requirePlace,
+    reserve: settings.reserve,
+    indexFile: join(stateDirectory, 'content.db'),
     bootId,
     program,
     verify: program.verify,
@@ -157,31 +160,34 @@ export function createContent(
     log,
   })
   const bundles = createBundles({
-    ...{ store, architecture, holdersOf: own.holdersOf ?? (() => []) },
+    store,
+    architecture,
+    holdersOf: own.holdersOf ?? (() => []),
   })
   const check = createBlobCheck({ store, program, settings: settings.check, clock })
   const uploads = createUploads({
-    ...{
-      store,
-      program,
-      bootId,
-      settings: settings.upload,
-      signingKey: key,
-      listTokens,
-      stopping,
-      clock,
-      log,
-    },
+    store,
+    program,
+    bootId,
+    settings: settings.upload,
+    signingKey: key,
+    listTokens,
+    stopping,
+    clock,
+    log,
   })
   const registry = createRegistry({
-    ...{
-      settings: settings.registry,
-      checkRate: settings.check.bytesPerSecond,
-      stateDirectory,
-      store,
-      program,
-    },
-    ...{ certificate, clientOf, stopping, flow, log, anonymousLog },
+    settings: settings.registry,
+    checkRate: settings.check.bytesPerSecond,
+    stateDirectory,
+    store,
+    program,
+    certificate,
+    clientOf,
+    stopping,
+    flow,
+    log,
+    anonymousLog,
   })
   // The store has logged why it could not be opened.
   const open = () => store.open().catch(() => undefined)
@@ -191,19 +197,25 @@ export function createContent(
     ...createContentAccess(store),
     registry,
     images: createStoredImages({
-      ...{ store, architecture, isServed: settings.registry.enabled },
+      store,
+      architecture,
+      isServed: settings.registry.enabled,
     }),
     async routes(app) {
       await signingKeyRoutes(app, { signing: key && { key, since: since ?? clock.now() } })
       await bundleRoutes(app, { bundles, listTokens })
       await registryRoutes(app, {
-        ...{ registry, store, certificate: () => certificate.material().cert },
+        registry,
+        store,
+        certificate: () => certificate.material().cert,
       })
       await uploads.routes(app)
     },
     jobs: [
       {
-        ...{ name: 'content-recovery', schedule: '*/30 * * * * *', stuckAfterMs: 3_600_000 },
+        name: 'content-recovery',
+        schedule: '*/30 * * * * *',
+        stuckAfterMs: 3_600_000,
         // The store has logged why it still cannot be used.
         run: () => store.recover().catch(() => undefined),
       },

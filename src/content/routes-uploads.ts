@@ -49,7 +49,11 @@ const uploadList: ListResource<MemoryField<RunningUpload>> = {
 function showUpload(upload: RunningUpload): ContentUpload {
   const { uid, kind, name, phase, receivedBytes, totalBytes, missingBytes, remainingSeconds } = upload
   return {
-    ...{ uid, kind, name, phase, receivedBytes },
+    uid,
+    kind,
+    name,
+    phase,
+    receivedBytes,
     ...(totalBytes === undefined ? {} : { totalBytes }),
     ...(missingBytes === undefined ? {} : { missingBytes }),
     startedAt: new Date(upload.startedAt).toISOString(),

@@ -195,7 +195,13 @@ export const registryRoutes: FastifyPluginAsyncTypebox<RegistryRoutesOptions> = 
       const { isEnabled, address, port, isTls, isAnonymous, isListening, problem, username } =
         registry.state()
       return {
-        ...{ isEnabled, address, port, isTls, isAnonymous, isListening, username },
+        isEnabled,
+        address,
+        port,
+        isTls,
+        isAnonymous,
+        isListening,
+        username,
         ...(problem === undefined ? {} : { problem }),
         hosts: await listHosts(store.index().database),
         ...(isTls ? { certificate: certificate() } : {}),

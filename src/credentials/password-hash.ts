@@ -49,7 +49,8 @@ export function createPasswordHashes({
   waiting = 32,
 }: PasswordHashesOptions = {}): PasswordHashes {
   const turns = createFairTurns({
-    ...{ atOnce, waiting },
+    atOnce,
+    waiting,
     refusal: () =>
       new AppError(
         passwordErrors.TooManyPasswords,
@@ -69,8 +70,10 @@ export function createPasswordHashes({
       turns.run(waiter, async () => {
         const parsed = text === '' ? undefined : parseHash(text)
         const known = parsed ?? {
-          ...{ ...cost, parallelism: 1 },
-          ...{ salt: randomBytes(saltBytes), tag: randomBytes(tagBytes) },
+          ...cost,
+          parallelism: 1,
+          salt: randomBytes(saltBytes),
+          tag: randomBytes(tagBytes),
         }
         const tag = await compute(password, known, known.tag.length)
         return timingSafeEqual(tag, known.tag) && parsed !== undefined
@@ -87,7 +90,12 @@ const compute = (
 ): Promise<Buffer> =>
   // Other keyboards write the same letters in other code points (RFC 8265, 4.2.2).
   argon2id('argon2id', {
-    ...{ message: password.normalize('NFC'), nonce: salt, parallelism, tagLength, memory, passes },
+    message: password.normalize('NFC'),
+    nonce: salt,
+    parallelism,
+    tagLength,
+    memory,
+    passes,
   })
 
 const base64 = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
@@ -102,8 +110,11 @@ export function parseHash(text: string): ParsedHash {
       text,
     ) ?? []
   const parsed = {
-    ...{ memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) },
-    ...{ salt: Buffer.from(salt, 'base64'), tag: Buffer.from(tag, 'base64') },
+    memory: Number(memory),
+    passes: Number(passes),
+    parallelism: Number(parallelism),
+    salt: Buffer.from(salt, 'base64'),
+    tag: Buffer.from(tag, 'base64'),
   }
   const isSane =
     tag !== '' &&

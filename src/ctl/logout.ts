@@ -21,7 +21,8 @@ export async function logout({ client, output, protocol, target: anyTarget }: Co
     if (end) {
       const { method, path, body } = end
       const reply = await client.ask({
-        ...{ method, path },
+        method,
+        path,
         ...(body === undefined ? {} : jsonBody(Buffer.from(JSON.stringify(body)))),
       })
       // With 401, the host knows the session no more.

@@ -204,7 +204,10 @@ export function createTransport(target: Target, trust: Omit<TrustOptions, 'targe
       const sizeBytes = Buffer.isBuffer(body) ? body.length : body?.sizeBytes
       const length = sizeBytes === undefined ? {} : { 'content-length': String(sizeBytes) }
       const asked = request({
-        ...{ agent: isKept ? keptAgent : agent, ...where, method, path },
+        agent: isKept ? keptAgent : agent,
+        ...where,
+        method,
+        path,
         headers: { host: name, ...headers, ...length },
       })
       let late: NodeJS.Timeout | undefined

@@ -105,8 +105,14 @@ export async function createDefinitions(
   const shared = { store, examiner, limits: settings.archive, clock }
   const preparations = createPreparations({ ...shared, reserveBytes: settings.upload.reserveBytes })
   const embedded = createEmbedded({
-    ...{ file: settings.embeddedFile, store, preparations, offered: createOfferedUpdates(database) },
-    ...{ hasCluster, version, record, log },
+    file: settings.embeddedFile,
+    store,
+    preparations,
+    offered: createOfferedUpdates(database),
+    hasCluster,
+    version,
+    record,
+    log,
   })
   /** Logs a failure; the next refresh does the work. */
   const logFailure = (error: unknown) => {
@@ -118,11 +124,15 @@ export async function createDefinitions(
     )
   }
   const uploads = createUploads({
-    ...{ ...shared, settings: settings.upload, signingKey },
+    ...shared,
+    settings: settings.upload,
+    signingKey,
     slotOf: () => (hasCluster() ? 'update' : 'overridden'),
   })
   const fromPlatform = createUploads({
-    ...{ ...shared, settings: { ...settings.upload, maximum: 1 }, signingKey: undefined },
+    ...shared,
+    settings: { ...settings.upload, maximum: 1 },
+    signingKey: undefined,
     slotOf: () => 'platform',
   })
   // Uploads end with a refusal. `stop` waits until they have ended, stalled ones too.
@@ -163,7 +173,8 @@ export async function createDefinitions(
       if (held?.sha256 === sha256) return slots.pathOf(held)
       const definition = await fromPlatform.receive({
         parts: () => onePart({ fieldName: uploadField, fileName, content }),
-        ...{ expectedBytes: sizeBytes, uploader: { name: 'platform', signal } },
+        expectedBytes: sizeBytes,
+        uploader: { name: 'platform', signal },
       })
       if (definition.sha256 === sha256) return slots.pathOf(definition)
       throw new AppError(

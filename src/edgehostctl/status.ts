@@ -253,8 +253,12 @@ export async function status({ client, output, target }: Context): Promise<undef
   }
   const prefix = target.kind === 'host' ? `edgehostctl --host ${target.name}` : 'edgehostctl'
   const value = {
-    ...{ host, service: service ?? null, platform: platform ?? null, cluster: cluster ?? null },
-    ...{ sessions: found.sessions, errors: found.errors ?? null },
+    host,
+    service: service ?? null,
+    platform: platform ?? null,
+    cluster: cluster ?? null,
+    sessions: found.sessions,
+    errors: found.errors ?? null,
   }
   await output.show(value, (paper) => renderStatus(found, { paper, command: prefix, now: Date.now() }))
   return undefined

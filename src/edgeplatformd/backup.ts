@@ -70,9 +70,14 @@ async function backup({ file, passphraseFile }: Order, config: Config, configFil
   const passphrase = await choosePassphrase(passphraseFile)
   const { certificateFile, keyFile } = config.api.tls
   const { members, sizeBytes } = await makeBackup({
-    ...{ file, passphrase, configFile, stateDirectory: config.state.directory },
+    file,
+    passphrase,
+    configFile,
+    stateDirectory: config.state.directory,
     namedFiles: [certificateFile, keyFile, config.metrics.tokenFile].filter((path) => path !== undefined),
-    ...{ programVersion: __VERSION__, now: Date.now(), onBegin: removeOnSignal() },
+    programVersion: __VERSION__,
+    now: Date.now(),
+    onBegin: removeOnSignal(),
   })
   writeOutput(`The backup is in ${file}: ${plural(members, 'file')}, ${amount(sizeBytes)}.\n`)
   writeOutput('Keep the passphrase elsewhere: without it the backup cannot be read.\n')
@@ -111,7 +116,11 @@ async function recover({ isConfirmed }: Order, stateDirectory: string): Promise<
       done: 'changed',
     })
   const { formerState, tables, isSecretNew, isPairNew } = await recoverState({
-    ...{ stateDirectory, migrations, now: Date.now(), log: createLog('error'), onBegin: removeOnSignal() },
+    stateDirectory,
+    migrations,
+    now: Date.now(),
+    log: createLog('error'),
+    onBegin: removeOnSignal(),
     isSecretUsable: (folder) => isUsableSecret(join(folder, secretFile), 32),
     makeSecret: createSecret,
     isPairUsable: async (folder) => (await findDamagedPair(folder)) === undefined,
@@ -145,7 +154,10 @@ async function freshStart({ isConfirmed }: Order, stateDirectory: string): Promi
       done: 'changed',
     })
   const former = await beginAnew({
-    ...{ stateDirectory, now: Date.now(), log: createLog('error'), onBegin: removeOnSignal() },
+    stateDirectory,
+    now: Date.now(),
+    log: createLog('error'),
+    onBegin: removeOnSignal(),
   })
   writeOutput(`The former state is in ${former}; remove it when nothing of it is missed.\n`)
   writeOutput(`Next: systemctl start ${program.daemon}.socket ${program.daemon}.service\n`)

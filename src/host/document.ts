@@ -64,7 +64,9 @@ export interface PlatformOfHostInfo {
 export const notApplicable: PlatformOfHostInfo = { registrationStatus: 'not applicable' }
 
 export const outOfCluster: HostInCluster = {
-  ...{ configurationStatus: 'pending', nodeRole: 'unknown', isClusterPhase: false },
+  configurationStatus: 'pending',
+  nodeRole: 'unknown',
+  isClusterPhase: false,
 }
 
 /** A fact, or a part of one, that cannot be read, and why. */

@@ -102,7 +102,8 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
       id: settings.id,
       lastModifiedTimestamp: lastModified.toISOString(),
       name: settings.name,
-      ...{ labels: {}, tags: {} },
+      labels: {},
+      tags: {},
     }
     const body = JSON.stringify({ metadata, ...document })
     reply = { body, etag: `"${sha256(body).slice(0, 32)}"` }

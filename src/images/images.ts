@@ -29,12 +29,14 @@ export const imageList: ListResource<MemoryField<Row>> = {
     'names.name': { type: 'text', isOrdered: false, read: ({ names }) => names.map(({ name }) => name) },
     sizeBytes: { type: 'integer', read: ({ sizeBytes }) => sizeBytes },
     'platforms.architecture': {
-      ...{ type: 'text', isOrdered: false },
+      type: 'text',
+      isOrdered: false,
       read: ({ platforms }) => platforms.map(({ architecture }) => architecture),
     },
     'locations.runtime': { type: 'text', isOrdered: false, read: runtimesOf },
     'locations.namespace': {
-      ...{ type: 'text', isOrdered: false },
+      type: 'text',
+      isOrdered: false,
       read: ({ locations }) => locations.map(({ namespace }) => namespace),
     },
     canBePulledHere: { type: 'boolean', read: ({ isPullable }) => isPullable },
@@ -47,13 +49,19 @@ export const imageList: ListResource<MemoryField<Row>> = {
 function imageView(row: Row): HostImage {
   const { id, digest, imageId, title, names, sizeBytes, platforms, locations, isStored, isPullable } = row
   return {
-    ...{ id, title, digest, names: names.map((name) => ({ ...name })), sizeBytes },
+    id,
+    title,
+    digest,
+    names: names.map((name) => ({ ...name })),
+    sizeBytes,
     ...(imageId === '' ? {} : { imageId }),
     platforms: platforms.map((platform) => ({ ...platform })),
     locations: [
       ...(isStored ? [{ runtime: 'store' as const, endpoint: '', namespace: '' }] : []),
       ...locations.map(({ source: { runtime, endpoint, readAt }, namespace }) => ({
-        ...{ runtime, endpoint, namespace },
+        runtime,
+        endpoint,
+        namespace,
         ...(readAt === undefined ? {} : { readAt: new Date(readAt).toISOString() }),
       })),
     ],
@@ -80,7 +88,9 @@ export function createImages({ readings, stored }: ImagesOptions): Images {
     readonly readings: readonly Reading[]
     readonly rows: readonly Row[]
   } = {
-    ...{ mark: '', readings: [], rows: [] },
+    mark: '',
+    readings: [],
+    rows: [],
   }
   let problem: string | undefined
 
@@ -120,7 +130,9 @@ function sourcesOf(
   problem: string | undefined,
 ): ImageSource[] {
   const store: ImageSource = {
-    ...{ runtime: 'store', endpoint: '', state: problem === undefined ? 'read' : 'failed' },
+    runtime: 'store',
+    endpoint: '',
+    state: problem === undefined ? 'read' : 'failed',
     images: rows.filter(({ isStored }) => isStored).length,
     ...(problem === undefined ? {} : { message: problem }),
   }
@@ -131,7 +143,10 @@ function sourcesOf(
         ? []
         : [
             {
-              ...{ runtime, endpoint, state, images: images.length },
+              runtime,
+              endpoint,
+              state,
+              images: images.length,
               ...(readAt === undefined ? {} : { readAt: new Date(readAt).toISOString() }),
               ...(message === undefined ? {} : { message }),
             },

@@ -123,8 +123,14 @@ export async function joinImages<Source>(
 }
 
 const emptyDraft = <Source>(): Draft<Source> => ({
-  ...{ digest: '', imageId: '', names: new Map(), sizeBytes: 0, platforms: new Map(), locations: new Map() },
-  ...{ isStored: false, isPullable: false },
+  digest: '',
+  imageId: '',
+  names: new Map(),
+  sizeBytes: 0,
+  platforms: new Map(),
+  locations: new Map(),
+  isStored: false,
+  isPullable: false,
 })
 
 function addSeen<Source>(
@@ -152,7 +158,8 @@ function addPlatforms<Source>(draft: Draft<Source>, platforms: readonly Platform
   for (const platform of platforms) {
     const { os, architecture, variant } = platform
     draft.platforms.set(platformKey(platform), {
-      ...{ os, architecture },
+      os,
+      architecture,
       ...(variant === undefined ? {} : { variant }),
     })
   }
@@ -180,7 +187,14 @@ function finish<Source>(
     ? formatImageName({ name: first.name, ...(first.tag === '' ? {} : { tag: first.tag }) })
     : id
   return {
-    ...{ id, digest, imageId, title, names, sizeBytes, isStored, isPullable },
+    id,
+    digest,
+    imageId,
+    title,
+    names,
+    sizeBytes,
+    isStored,
+    isPullable,
     platforms: [...draft.platforms.values()],
     locations: [...draft.locations.values()],
   }

@@ -90,5 +90,9 @@ export function createReadings(options: ReadingsOptions): Readings {
 }
 
 const unread = ({ name, endpoint }: Runtime): Reading => ({
-  ...{ runtime: name, endpoint, state: 'absent', images: [], readAt: undefined },
+  runtime: name,
+  endpoint,
+  state: 'absent',
+  images: [],
+  readAt: undefined,
 })

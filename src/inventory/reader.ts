@@ -59,7 +59,9 @@ export function createReader(options: ReaderOptions): Reader {
     // Before the reading, so that a device that is added meanwhile counts as a change.
     const devices = await listDevices(files)
     const { stdout, stderr } = await runner.run(process.execPath, [program], {
-      ...{ timeoutMs: programTimeoutMs, maxOutputBytes, signal: stopping },
+      timeoutMs: programTimeoutMs,
+      maxOutputBytes,
+      signal: stopping,
     })
     // The exit code is not checked: when a tool that hangs in the kernel outlives the program, systemd reports a failed unit.
     if (stdout === '') throw new Error(/^\w*Error: .*$/m.exec(stderr)?.[0] ?? 'the program was ended')

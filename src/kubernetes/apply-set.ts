@@ -223,7 +223,12 @@ export function createApplySet(options: ApplySetOptions): ApplySet {
     }
 
     const queue = {
-      ...{ before: locate, work: applyEach, onLine, signal, patienceMs, firstPauseMs },
+      before: locate,
+      work: applyEach,
+      onLine,
+      signal,
+      patienceMs,
+      firstPauseMs,
       // Before its kind is known, only the namespace that it names itself.
       nameOf: (each: SetObject) => nameOf(located.get(each)?.entry ?? entryOf(each.object)),
     }

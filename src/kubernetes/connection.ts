@@ -155,7 +155,8 @@ function connect(text: string, access: ApiAccess): Connected {
   const { ca, cert, key, serverName } = access
   const tls = { ca, cert, key, ...(serverName === undefined ? {} : { servername: serverName }) }
   return {
-    ...{ text, access },
+    text,
+    access,
     short: new Agent({ ...tls, keepAlive: true, maxSockets: 2 }),
     long: new Agent(tls),
   }
@@ -172,7 +173,9 @@ function open({ access, short, long }: Connected, ask: Ask): Promise<IncomingMes
   const { method, path, accept = 'application/json', contentType, body, isLong = false, signal } = ask
   const url = new URL(access.server + path)
   const options: RequestOptions = {
-    ...{ method, signal, agent: isLong ? long : short },
+    method,
+    signal,
+    agent: isLong ? long : short,
     headers: {
       accept,
       'user-agent': 'edgehostd',

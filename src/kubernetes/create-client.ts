@@ -55,7 +55,10 @@ function readNamespaced(list: unknown): readonly Resource[] {
         if (!Array.isArray(verbs) || !verbs.includes('list')) return []
         return [
           {
-            ...{ group: textAt(group, ['metadata', 'name']), version, plural: resource, isNamespaced: true },
+            group: textAt(group, ['metadata', 'name']),
+            version,
+            plural: resource,
+            isNamespaced: true,
             kind: textAt(responseKind, ['kind']),
           },
         ]
@@ -74,7 +77,7 @@ export function readResources(apiVersion: string, list: unknown): ReadonlyMap<st
     const { name, kind, namespaced } = each
     // One with a slash is a part of another, for example `pods/log`.
     if (typeof name !== 'string' || typeof kind !== 'string' || name === '' || name.includes('/')) continue
-    resources.set(kind, { ...{ group, version, kind }, plural: name, isNamespaced: namespaced === true })
+    resources.set(kind, { group, version, kind, plural: name, isNamespaced: namespaced === true })
   }
   return resources
 }

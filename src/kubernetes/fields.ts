@@ -43,7 +43,10 @@ export const textAt = (object: unknown, path: readonly string[]): string => text
 /** The conditions in the status of an object. */
 export function conditionsOf(object: KubernetesObject): readonly Condition[] {
   return listAt(object, ['status', 'conditions']).map(({ type, status, reason, message }) => ({
-    ...{ type: text(type), status: text(status), reason: text(reason), message: text(message) },
+    type: text(type),
+    status: text(status),
+    reason: text(reason),
+    message: text(message),
   }))
 }
 

@@ -34,7 +34,9 @@ export const nameOf = ({ kind, namespace, name }: InventoryEntry): string =>
 
 /** The entry of an object. */
 export const entryOf = ({ apiVersion, kind, metadata }: KubernetesObject): InventoryEntry => ({
-  ...{ apiVersion, kind, name: metadata.name },
+  apiVersion,
+  kind,
+  name: metadata.name,
   ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
 })
 

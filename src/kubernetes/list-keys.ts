@@ -27,8 +27,14 @@ const container: Lists = {
 }
 
 const pod: Lists = {
-  ...{ containers: name, initContainers: name, ephemeralContainers: name, volumes: name },
-  ...{ imagePullSecrets: name, resourceClaims: name, schedulingGates: name, hostAliases: ['ip'] },
+  containers: name,
+  initContainers: name,
+  ephemeralContainers: name,
+  volumes: name,
+  imagePullSecrets: name,
+  resourceClaims: name,
+  schedulingGates: name,
+  hostAliases: ['ip'],
   topologySpreadConstraints: ['topologyKey', 'whenUnsatisfiable'],
   'resources.claims': name,
   ...below('volumes[].ephemeral.volumeClaimTemplate', ofMetadata),

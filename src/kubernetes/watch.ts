@@ -90,8 +90,11 @@ export interface WatchTiming {
 }
 
 const watchTiming: WatchTiming = {
-  ...{ firstPauseMs: 800, longestPauseMs: 30_000, wellAfterMs: 5_000 },
-  ...{ watchSeconds: 600, silenceMs: 200_000 },
+  firstPauseMs: 800,
+  longestPauseMs: 30_000,
+  wellAfterMs: 5_000,
+  watchSeconds: 600,
+  silenceMs: 200_000,
 }
 
 interface WatchParts {
@@ -142,14 +145,19 @@ export function watchObjects(
     const watchdog = setTimeout(() => silent.abort(), timing.silenceMs)
     const query = new URLSearchParams({
       ...selectors(options),
-      ...{ watch: '1', allowWatchBookmarks: 'true', resourceVersion: from },
+      watch: '1',
+      allowWatchBookmarks: 'true',
+      resourceVersion: from,
       timeoutSeconds: String(Math.round(watchSeconds * (1 + Math.random() / 2))),
     })
     const path = `${collectionPath(resource, namespace)}?${query.toString()}`
     try {
       const either = AbortSignal.any([silent.signal, signal])
       const reply = await requests.open({
-        ...{ method: 'GET', path, isLong: true, signal: either },
+        method: 'GET',
+        path,
+        isLong: true,
+        signal: either,
         ...metadataType(options, 'watch'),
       })
       problem = undefined

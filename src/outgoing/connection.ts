@@ -57,7 +57,9 @@ export function createAgent(way: Way, trust: Trust, timeoutMs: number, connectio
   }
   // A connection that is idle between two requests is kept.
   const settings: AgentOptions = {
-    ...{ keepAlive: true, maxSockets: most, maxCachedSessions: 0 },
+    keepAlive: true,
+    maxSockets: most,
+    maxCachedSessions: 0,
     ...(idleMs === undefined ? {} : { timeout: idleMs }),
   }
   const agent = new Agent(settings)
@@ -95,7 +97,10 @@ export function openTunnel(
   const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`
   return new Promise((resolve, reject) => {
     const asked = connectRequest(proxy, {
-      ...{ method: 'CONNECT', path: authority, agent: false, signal },
+      method: 'CONNECT',
+      path: authority,
+      agent: false,
+      signal,
       headers: { host: authority },
     })
     asked.once('connect', ({ statusCode = 0 }, socket) => {

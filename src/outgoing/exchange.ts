@@ -64,7 +64,9 @@ export async function exchange(
     // Else there would be a connection for it.
     if (isOver()) throw new NoReply('no reply in time')
     const sent = request(url, {
-      ...{ method, agent, signal },
+      method,
+      agent,
+      signal,
       headers: { ...headers, ...(body ? { 'content-length': body.length } : {}) },
     })
     sent.end(body)

@@ -66,7 +66,8 @@ const pieceBytes = 786_432
 
 export function createExaminations(worker: WorkerOptions): Examinations {
   const turns = createFairTurns({
-    ...{ atOnce: 1, waiting: mostWaiting },
+    atOnce: 1,
+    waiting: mostWaiting,
     refusal: () =>
       new AppError(generalErrors.NotReady, 'too many uploads and clusters are being examined; try again', {
         retryAfterSec: 10,
@@ -86,7 +87,12 @@ export function createExaminations(worker: WorkerOptions): Examinations {
       signal.throwIfAborted()
       onTurn?.()
       const finding = runWorker<Finding>(worker, {
-        ...{ memoryMiB, semiSpaceMiB, timeoutMs, maxOutputBytes, signal, input },
+        memoryMiB,
+        semiSpaceMiB,
+        timeoutMs,
+        maxOutputBytes,
+        signal,
+        input,
         tooMuch: () => refuseCost('MemoryLimit', `needs more than ${memoryMiB} MiB to be checked`),
       }).catch((error: unknown) => {
         if (!(error instanceof CommandFailed)) throw error

@@ -48,7 +48,9 @@ export function nameTaken(
  * A label. Neither keys nor values have quotes, so `"key":"value"` stands in the JSON of the labels if, and only if, the item has the label.
  */
 const label = (key: string): SqlField => ({
-  ...{ type: 'text', column: 'labels', isOrdered: false },
+  type: 'text',
+  column: 'labels',
+  isOrdered: false,
   part: (value) => `${JSON.stringify(key)}:${JSON.stringify(value)}`,
 })
 

@@ -85,7 +85,8 @@ export function createScopeCounts({ sql }: Pick<Database, 'sql'>, table: string)
     in: countIn,
     requireRoom: (projectUid) => requireBelowMost(table, countIn(projectUid)),
     condition: (projectUid) => ({
-      ...{ sql: 'project_uid = ?', values: [projectUid] },
+      sql: 'project_uid = ?',
+      values: [projectUid],
       count: () => countIn(projectUid),
     }),
     usesOf(projectUid, one, many = `${one}s`) {

@@ -45,7 +45,9 @@ export async function writeArchive(
     return
   }
   await placeFile({
-    ...{ path: file, mode: 0o600, onBegin },
+    path: file,
+    mode: 0o600,
+    onBegin,
     write: (handle) => pipeline(...packed(members, madeAt), handle.createWriteStream({ flush: true })),
   }).catch(withFile(file))
 }

@@ -93,9 +93,12 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     if (call.token !== undefined) ownSecrets.add('sessionToken', call.token)
     const signal = AbortSignal.any([closed.signal, AbortSignal.timeout(timeoutMs)])
     const { status, headers, text } = await exchange(agent, {
-      ...{ method: call.method, url: new URL(call.path, url), signal },
+      method: call.method,
+      url: new URL(call.path, url),
+      signal,
       headers: {
-        ...{ accept: 'application/json', 'user-agent': 'edgehostd' },
+        accept: 'application/json',
+        'user-agent': 'edgehostd',
         ...(call.token === undefined ? {} : { authorization: call.token }),
         ...(body ? { 'content-type': 'application/json' } : {}),
       },
@@ -105,7 +108,8 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     const parsed = parse(text, status)
     const cause = causeOfReply(status, parsed, [...ownSecrets.all(), ...(call.secrets ?? [])])
     return {
-      ...{ status, body: parsed },
+      status,
+      body: parsed,
       ...(headers['retry-after'] === undefined ? {} : { retryAfter: headers['retry-after'] }),
       ...(headers.date === undefined ? {} : { date: headers.date }),
       ...(typeof headers[wantedHeader] === 'string' ? { wanted: headers[wantedHeader] } : {}),

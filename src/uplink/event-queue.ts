@@ -93,7 +93,8 @@ export function createEventQueue(options: EventQueueOptions): EventQueue {
         : {}),
       message: message.slice(0, longest.message),
       metadata: { creationTimestamp: formatTime(now), uid: uuidAt(now) },
-      ...{ reason: reason.slice(0, longest.reason), severity },
+      reason: reason.slice(0, longest.reason),
+      severity,
       source: { component: component.slice(0, longest.component) },
     }
     insert.run(now, Number(severity === 'Normal'), JSON.stringify(entity))
@@ -139,7 +140,9 @@ export function createEventQueue(options: EventQueueOptions): EventQueue {
         if (!found) return
         closeGap.run()
         put({
-          ...{ severity: 'Warning', reason: 'EventsDropped', component: 'platform' },
+          severity: 'Warning',
+          reason: 'EventsDropped',
+          component: 'platform',
           message: `${found.count} events of this host from ${formatTime(found.first_at)} to ${formatTime(found.last_at)} gave way to newer ones while the platform was not reached`,
         })
       })
@@ -164,6 +167,8 @@ const lostEvent = (lost: {
   readonly firstAt: number
   readonly lastAt: number
 }): HostEvent => ({
-  ...{ severity: 'Warning', reason: 'EventsDropped', component: 'platform' },
+  severity: 'Warning',
+  reason: 'EventsDropped',
+  component: 'platform',
   message: `${lost.count} events of this host from ${formatTime(lost.firstAt)} to ${formatTime(lost.lastAt)} could not be stored, as on a full disk`,
 })

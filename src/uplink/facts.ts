@@ -24,7 +24,9 @@ export function reportedFacts({ spec, status }: EdgeHostInfo): ReportedFacts {
   const { archType, cpu, memory, os, disks, gpus } = spec.hardwareSpec
   const device: DeviceSpec = {
     ...(archType === 'amd64' || archType === 'arm64' ? { archType } : {}),
-    ...{ cpu, memory, os: shortTexts(os) },
+    cpu,
+    memory,
+    os: shortTexts(os),
     disks: disks.slice(0, most.disks).map(({ partitions, size, ...disk }) => ({
       ...shortTexts(disk),
       size,
@@ -76,9 +78,12 @@ export const toRegistration = (
 ): EdgeHostRegistration => ({
   metadata: { name },
   spec: {
-    ...{ device, service },
+    device,
+    service,
     host: {
-      ...{ ...host, hostUid: hostId, hostAuthToken: token },
+      ...host,
+      hostUid: hostId,
+      hostAuthToken: token,
       hostIdentity: { mode: 'signature', publicKey },
     },
   },
@@ -88,7 +93,9 @@ function inTenths(facts: Pick<ReportedFacts, 'device'>): unknown {
   const disks = (facts.device.disks ?? []).map(({ partitions = [], ...disk }) => ({
     ...disk,
     partitions: partitions.map(({ usedSpace = 0, totalSpace = 0, ...partition }) => ({
-      ...{ ...partition, totalSpace, freeSpace: 0 },
+      ...partition,
+      totalSpace,
+      freeSpace: 0,
       usedTenths: Math.round((10 * usedSpace) / Math.max(1, totalSpace)),
     })),
   }))

@@ -69,9 +69,13 @@ export function createFetch(options: FetchOptions): Fetch {
     try {
       whole.throwIfAborted()
       const sent = request(new URL(path, url), {
-        ...{ method: 'GET', agent, signal: whole },
+        method: 'GET',
+        agent,
+        signal: whole,
         headers: {
-          ...{ 'user-agent': 'edgehostd', 'accept-encoding': 'identity', authorization: token },
+          'user-agent': 'edgehostd',
+          'accept-encoding': 'identity',
+          authorization: token,
           ...headers,
         },
       })
@@ -127,7 +131,8 @@ export function createFetch(options: FetchOptions): Fetch {
     const retryAfter = reply.headers['retry-after']
     return {
       cause: causeOfReply(status, parseJson(Buffer.concat(pieces).toString()), ownSecrets.all()) ?? notWanted,
-      ...{ status, ...(retryAfter === undefined ? {} : { retryAfter }) },
+      status,
+      ...(retryAfter === undefined ? {} : { retryAfter }),
     }
   }
 

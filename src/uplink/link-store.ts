@@ -123,7 +123,10 @@ function parse(text: string): Registration | undefined {
       typeof hostId === 'string' &&
       Number.isSafeInteger(generation)
       ? {
-          ...{ edgeHostUid, projectUid, hostId, generation: generation as number },
+          edgeHostUid,
+          projectUid,
+          hostId,
+          generation: generation as number,
           ...(typeof tenantUid === 'string' ? { tenantUid } : {}),
           isRemoved: isRemoved === true,
           ...(isPinnedKey(pinned) ? { pinned } : {}),

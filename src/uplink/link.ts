@@ -95,8 +95,11 @@ const tokenMissing: Cause = {
 export function createLink(options: LinkOptions): Link {
   const { client, handshake, store, queue, hostId, reports, random, stopping, clock, log } = options
   let state: LinkState = {
-    ...{ isConnected: false, since: clock.now(), lastContactAt: undefined },
-    ...{ nextAttemptAt: undefined, cause: undefined },
+    isConnected: false,
+    since: clock.now(),
+    lastContactAt: undefined,
+    nextAttemptAt: undefined,
+    cause: undefined,
   }
   let session: (Session & { readonly endsAt: number }) | undefined
   let knownChecksum: string | undefined
@@ -281,14 +284,19 @@ export function createLink(options: LinkOptions): Link {
     const before = state
     if (!before.isConnected) {
       state = {
-        ...{ isConnected: true, since: clock.now(), lastContactAt: before.lastContactAt },
-        ...{ nextAttemptAt: undefined, cause: undefined },
+        isConnected: true,
+        since: clock.now(),
+        lastContactAt: before.lastContactAt,
+        nextAttemptAt: undefined,
+        cause: undefined,
       }
       if (logged || !wasConnected) log.info('connected to the platform')
       const silentMs = clock.monotonic() - lost.at
       if (wasConnected && silentMs >= silenceMs)
         queue.add({
-          ...{ severity: 'Warning', reason: 'PlatformUnreachable', component: 'platform' },
+          severity: 'Warning',
+          reason: 'PlatformUnreachable',
+          component: 'platform',
           message: `this host did not reach the platform for ${Math.round(silentMs / 60_000)} minutes, from ${formatTime(lost.since)} by its clock: ${before.cause?.message ?? ''}`,
         })
       logged = undefined
@@ -312,7 +320,9 @@ export function createLink(options: LinkOptions): Link {
         : waitAfter(failures, random(), retryAfter, isPassing(cause) ? undefined : refusedMs)
     const isNew = state.isConnected || state.cause?.message !== cause.message
     state = {
-      ...{ isConnected: false, lastContactAt: state.lastContactAt, cause },
+      isConnected: false,
+      lastContactAt: state.lastContactAt,
+      cause,
       since: state.isConnected ? clock.now() : state.since,
       nextAttemptAt: clock.now() + ms,
     }

@@ -47,8 +47,11 @@ export function createProbe({ url, proxy }: Way, timeoutMs: number): Probe {
     const { promise, resolve: done, reject } = Promise.withResolvers<string>()
     const servername = isIP(platform.host) === 0 ? { servername: platform.host } : {}
     const socket = connectTls({
-      ...{ socket: connection, rejectUnauthorized: false, minVersion: 'TLSv1.2' },
-      ...{ ...servername, ALPNProtocols: ['http/1.1'] },
+      socket: connection,
+      rejectUnauthorized: false,
+      minVersion: 'TLSv1.2',
+      ...servername,
+      ALPNProtocols: ['http/1.1'],
     })
     socket.once('secureConnect', () => done(socket.getPeerX509Certificate()?.fingerprint256 ?? 'none'))
     // Also later ones, while the connection is closed.

@@ -203,18 +203,23 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
     const key = await openHostKey(stateDirectory)
     const onRegistered = ({ edgeHostUid }: Pick<Registration, 'edgeHostUid'>) =>
       ground.record({
-        ...{ action: 'create', kind: 'platformRegistration', resourceUid: edgeHostUid },
+        action: 'create',
+        kind: 'platformRegistration',
+        resourceUid: edgeHostUid,
         message: `Register this host on the platform ${address}`,
       })
     const { readToken, removeToken } = createTokenFile(settings.registrationTokenFile, log)
     const { definitionBytes, reserveBytes } = own.limits
     const followed = createFollow({
-      ...{ store: desiredStore, cluster, limitBytes: definitionBytes },
+      store: desiredStore,
+      cluster,
+      limitBytes: definitionBytes,
       download: createDownload({
         fetch: own.fetch ?? createFetch(way),
         folder: downloads,
         key: ground.secrets.derive('downloads from the platform'),
-        ...{ limitBytes: definitionBytes + largestDescription + tarOverhead, reserveBytes },
+        limitBytes: definitionBytes + largestDescription + tarOverhead,
+        reserveBytes,
       }),
       path() {
         const { edgeHostUid } = store.current() ?? {}
@@ -227,23 +232,33 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
         link?.wake()
         changed()
       },
-      ...{ pause, random: Math.random, stopping, log },
+      pause,
+      random: Math.random,
+      stopping,
+      log,
     })
     follow = followed
     const reports = createReports({
-      ...{
-        read: readReport,
-        desired: followed.status,
-        agentVersion: version,
-        random: Math.random,
-        clock,
-        log,
-      },
+      read: readReport,
+      desired: followed.status,
+      agentVersion: version,
+      random: Math.random,
+      clock,
+      log,
     })
     reportsOf = reports
     link = createLink({
-      ...{ client, store, queue, hostId, agentVersion: version, random: Math.random, stopping, clock, log },
-      ...{ onDesired: followed.announce, reports },
+      client,
+      store,
+      queue,
+      hostId,
+      agentVersion: version,
+      random: Math.random,
+      stopping,
+      clock,
+      log,
+      onDesired: followed.announce,
+      reports,
       handshake: createHandshake({ client, key, store, hostId, onRegistered }),
       name: () => registeredName(config.host.name ?? hostId, host.hostName(), hostId),
       facts: createFactsReader(host),
@@ -269,7 +284,9 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
     if (stopping.aborted) return
     if (!hasStarted)
       queue.add({
-        ...{ severity: 'Normal', reason: 'HostStarted', component: 'edgehostd' },
+        severity: 'Normal',
+        reason: 'HostStarted',
+        component: 'edgehostd',
         message: `edgehostd ${version} has started`,
       })
     hasStarted = true
@@ -296,7 +313,10 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
     const time = (name: 'since' | 'lastContactTimestamp' | 'nextAttemptTimestamp', at: number | undefined) =>
       at === undefined ? {} : { [name]: formatTime(at) }
     return {
-      ...{ mode, registrationStatus, isConnected, events: queue.counts() },
+      mode,
+      registrationStatus,
+      isConnected,
+      events: queue.counts(),
       ...(url === undefined ? {} : { url }),
       ...(settings.proxy === undefined ? {} : { proxy: settings.proxy }),
       ...(registration &&
@@ -447,7 +467,8 @@ async function readTrust(
       ? undefined
       : await readAuthorities('platform.caFile', caFile)
   return {
-    ...{ url, now: () => clock.now() },
+    url,
+    now: () => clock.now(),
     ...(proxy === undefined ? {} : { proxy }),
     ...(fingerprint === undefined
       ? {}

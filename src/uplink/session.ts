@@ -79,7 +79,9 @@ const loginPath = '/v1/auth/services/edge/login'
 export function createHandshake({ client, key, store, hostId, onRegistered }: HandshakeOptions): Handshake {
   const ask = (name: string, token: string, facts: ReportedFacts) =>
     client.call({
-      ...{ method: 'POST', path: '/v1/edgehosts/register', secrets: [token] },
+      method: 'POST',
+      path: '/v1/edgehosts/register',
+      secrets: [token],
       body: toRegistration({ name, hostId, token, publicKey: key.publicKey }, facts),
     })
 
@@ -105,7 +107,9 @@ export function createHandshake({ client, key, store, hostId, onRegistered }: Ha
       const gen = store.current()?.generation ?? 0
       const edgeAuthToken = key.prove({ sub: edgeHostUid, nonce, gen })
       const answer = await client.call({
-        ...{ method: 'POST', path: loginPath, secrets: [edgeAuthToken] },
+        method: 'POST',
+        path: loginPath,
+        secrets: [edgeAuthToken],
         body: { edgeHostUid, edgeAuthToken },
       })
       if (answer.cause) return answer

@@ -83,7 +83,9 @@ export function createRunningUploads(options: RunningUploadsOptions): RunningUpl
     ),
   )
   const turns = createFairTurns({
-    ...{ atOnce: ofAll, ofGroup: ofUser, waiting: ofAll },
+    atOnce: ofAll,
+    ofGroup: ofUser,
+    waiting: ofAll,
     refusal: () => tooMany('TooManyWaiting', `${ofAll} more wait`, {}),
   })
   const places = createPlaces(maximum)
@@ -194,7 +196,10 @@ export function createRunningUploads(options: RunningUploadsOptions): RunningUpl
 
 /** Bounds of uploads each of which needs a process or memory until its end: none gives its place away, and one user has not all of them. */
 export const boundedUploads = (maximum: number) => ({
-  ...{ maximum, ofAll: maximum, ofUser: Math.max(1, maximum - 1), waitSeconds: usualWaitSeconds },
+  maximum,
+  ofAll: maximum,
+  ofUser: Math.max(1, maximum - 1),
+  waitSeconds: usualWaitSeconds,
 })
 
 interface Place {

@@ -189,8 +189,14 @@ export function limitConnections(
       victim.raw.destroy()
     }
     const connection: Connection = {
-      ...{ raw, socket: undefined, client, groups: [], key: tupleOf(raw) },
-      ...{ open: true, caller: undefined, requests: 0 },
+      raw,
+      socket: undefined,
+      client,
+      groups: [],
+      key: tupleOf(raw),
+      open: true,
+      caller: undefined,
+      requests: 0,
     }
     countIn(groupsOf(client), connection)
     count += 1

@@ -157,7 +157,9 @@ async function build(
   const plan = planBundle(parts)
   const progress = createProgress('packing', context.errors)
   const sizeBytes = await writeBundle({
-    ...{ plan, file, onBegin: context.removeOnSignal },
+    plan,
+    file,
+    onBegin: context.removeOnSignal,
     onProgress: (done) => progress.report(done, plan.contentBytes),
   }).finally(progress.clear)
   const built = {
@@ -165,7 +167,8 @@ async function build(
     indexDigest: identityOf(plan),
     entries: plan.entries.length,
     blobCount: plan.blobs.length,
-    ...{ contentBytes: plan.contentBytes, sizeBytes },
+    contentBytes: plan.contentBytes,
+    sizeBytes,
     ...(converted.length === 0 ? {} : { withoutRegistryDigest: converted }),
   }
   await context.output.show(built, (paper) =>

@@ -53,7 +53,8 @@ export function parseChartFile(text: string, place: string): ChartFile {
   textOf('apiVersion')
   const set = fields.filter((field) => isSet(value[field]))
   return {
-    ...{ name, version },
+    name,
+    version,
     metadata: Object.fromEntries(set.map((field) => [field, value[field]])),
     described: describe(value),
   }

@@ -259,7 +259,8 @@ async function openFile(
   { temporary, progress, sizeBytes }: { temporary: string; progress: Progress; sizeBytes: number },
 ): Promise<Opened> {
   const scanned = await scanBundle({
-    ...{ file, temporary },
+    file,
+    temporary,
     onRead: (bytes) => progress.report(bytes, sizeBytes),
   })
   refuseDamaged(file, scanned.damaged)
@@ -312,7 +313,8 @@ async function show({ output }: CommandContext, { path, fileBytes, layout, blobs
   const sharedBytes = sumOf(entries) - sizeBytes
   const unnamed = [...blobs].filter(([digest]) => !held.has(digest))
   const warnings = findWarnings({
-    ...{ entries, architectures },
+    entries,
+    architectures,
     unnamed: { count: unnamed.length, sizeBytes: unnamed.reduce((sum, [, size]) => sum + size, 0) },
   })
   const whole = {
@@ -320,7 +322,9 @@ async function show({ output }: CommandContext, { path, fileBytes, layout, blobs
     ...(fileBytes === undefined ? {} : { fileBytes }),
     indexDigest: digestOf(index),
     blobCount: held.size,
-    ...{ sizeBytes, sharedBytes, architectures },
+    sizeBytes,
+    sharedBytes,
+    architectures,
     ...(definition === undefined ? {} : { definition }),
     entries,
     warnings,

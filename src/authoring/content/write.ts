@@ -126,7 +126,9 @@ export const isBundleName = (file: string): boolean => /\.(?:tar|tgz|tar\.gz|tar
  */
 export async function writeBundle({ plan, file, onBegin, onProgress }: WriteOptions): Promise<number> {
   await placeFile({
-    ...{ path: file, mode: 0o666, onBegin },
+    path: file,
+    mode: 0o666,
+    onBegin,
     async write(handle) {
       const createSink = file.endsWith('.zst')
         ? createFrameSink

@@ -44,7 +44,8 @@ export function certificateDetails(input: DetailsInput): CertificateDetails {
     needsRenewal: isRenewalDue,
     ...(next === undefined ? {} : { earliestAutoRenewalTime: timeOf(next) }),
     certificates: seen.authorities.map((authority) => ({
-      ...{ name: authority.name, ...datesOf(authority) },
+      name: authority.name,
+      ...datesOf(authority),
       childCerts: seen.certificates
         .filter((each) => each.authority === authority.name)
         .map((each) => ({ name: each.name, nodeName: node, ...datesOf(each) })),
@@ -53,7 +54,9 @@ export function certificateDetails(input: DetailsInput): CertificateDetails {
     ...(renewal
       ? {
           renewal: {
-            ...{ uid: renewal.uid, by: renewal.by, creationTimestamp: timeOf(renewal.askedAt) },
+            uid: renewal.uid,
+            by: renewal.by,
+            creationTimestamp: timeOf(renewal.askedAt),
             ...(renewal.endedAt === null ? {} : { endTimestamp: timeOf(renewal.endedAt) }),
             ...(reason === '' ? {} : { reason }),
           },
@@ -65,7 +68,8 @@ export function certificateDetails(input: DetailsInput): CertificateDetails {
 const timeOf = (at: number) => new Date(at).toISOString()
 
 const datesOf = ({ issuedAt, expiresAt }: { readonly issuedAt: number; readonly expiresAt: number }) => ({
-  ...{ issueDate: timeOf(issuedAt), expirationDate: timeOf(expiresAt) },
+  issueDate: timeOf(issuedAt),
+  expirationDate: timeOf(expiresAt),
 })
 
 interface CertificatesOptions {
@@ -116,7 +120,11 @@ export function createCertificates(options: CertificatesOptions): Certificates {
       const seen = await engine.certificates()
       const { summary, renewal, sensitive } = current()
       return certificateDetails({
-        ...{ seen, node: summary.node.name, renewal, steps: steps.list(), now: clock.now() },
+        seen,
+        node: summary.node.name,
+        renewal,
+        steps: steps.list(),
+        now: clock.now(),
         hide: createHideOf(sensitive),
       })
     },
@@ -145,5 +153,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
 }
 
 const underWay = ({ uid, name }: ClusterRecord, renewal: Renewal): RenewalAsked => ({
-  ...{ uid: renewal.uid, cluster: { uid, name }, isRepeated: true },
+  uid: renewal.uid,
+  cluster: { uid, name },
+  isRepeated: true,
 })

@@ -73,7 +73,11 @@ export interface Details {
 }
 
 const ofCore = (kind: string, plural: string, isNamespaced: boolean): Resource => ({
-  ...{ group: '', version: 'v1', kind, plural, isNamespaced },
+  group: '',
+  version: 'v1',
+  kind,
+  plural,
+  isNamespaced,
 })
 const nodeResource = ofCore('Node', 'nodes', false)
 const serviceResource = ofCore('Service', 'services', true)
@@ -97,7 +101,8 @@ export function createDetails(options: DetailsOptions): Details {
     const all = (found ?? []).map((each) => nodeOf(each, clock.now(), hide))
     const isHere = all.some(({ nodeName }) => nodeName === node.name)
     const absent = {
-      ...{ conditionType: 'Ready', status: 'Unknown' },
+      conditionType: 'Ready',
+      status: 'Unknown',
       ...(found
         ? { reason: 'NotRegistered', message: 'the node is not in the cluster yet' }
         : { reason: 'ApiSilent', message: 'the API server does not answer' }),
@@ -107,8 +112,11 @@ export function createDetails(options: DetailsOptions): Details {
         ? []
         : [
             {
-              ...{ nodeName: node.name, ipv4: node.address, architecture },
-              ...{ nodeStatus: absent, nodeHealth: [absent] },
+              nodeName: node.name,
+              ipv4: node.address,
+              architecture,
+              nodeStatus: absent,
+              nodeHealth: [absent],
             },
           ]),
       ...all,
@@ -137,7 +145,10 @@ export function createDetails(options: DetailsOptions): Details {
       const { state, phase, reason, health } = stands
       return {
         metadata: {
-          ...{ id: uid, name, labels: posted.metadata?.labels ?? {}, tags: posted.metadata?.tags ?? {} },
+          id: uid,
+          name,
+          labels: posted.metadata?.labels ?? {},
+          tags: posted.metadata?.tags ?? {},
           creationTimestamp: timeOf(createdAt),
           lastModifiedTimestamp: timeOf(modifiedAt),
         },
@@ -146,20 +157,20 @@ export function createDetails(options: DetailsOptions): Details {
           nodePools: [{ pool, hosts: [host] }],
           ntpServers: clusterConfig.ntpServers ?? [],
           sshKeys: clusterConfig.sshKeys ?? [],
-          ...{ overlayCIDR: '', vip: clusterConfig.controlPlaneEndpoint?.host ?? '' },
+          overlayCIDR: '',
+          vip: clusterConfig.controlPlaneEndpoint?.host ?? '',
           ...(scheduleAt === null ? {} : { scheduleAt: timeOf(scheduleAt) }),
         },
         status: {
-          ...{
-            agentVersion: version,
-            revision: generation,
-            clusterState: state,
-            phase,
-            clusterStateReason: hide(reason),
-          },
+          agentVersion: version,
+          revision: generation,
+          clusterState: state,
+          phase,
+          clusterStateReason: hide(reason),
           health: { ...health, ...(health.reason === undefined ? {} : { reason: hide(health.reason) }) },
           clusterConditions: conditions(),
-          ...{ isRebootPending: false, k8sVersion: kubernetes.version },
+          isRebootPending: false,
+          k8sVersion: kubernetes.version,
           ...(kubeconfig === undefined ? {} : { kubeconfig }),
           nodePools: [{ pool, nodes: found.map((each) => poolNodeOf(each, stands)) }],
           services: (services ?? []).flatMap((each) => serviceOf(each, node.address, hide)),
@@ -187,14 +198,18 @@ function nodeOf(object: KubernetesObject, now: number, hide: Hide): Node {
   const { metadata, status } = object
   const { addresses = [], nodeInfo = {} } = (status ?? {}) as NodeStatus
   const nodeHealth = conditionsOf(object).map(({ type, ...rest }) => ({
-    ...{ conditionType: type, ...rest },
+    conditionType: type,
+    ...rest,
     message: hide(rest.message),
   }))
   const ready = nodeHealth.find(({ conditionType }) => conditionType === 'Ready')
   const internal = addresses.find(({ type }) => type === 'InternalIP')?.address
   const fields = {
-    ...{ ipv4: internal, architecture: nodeInfo.architecture, operatingSystem: nodeInfo.operatingSystem },
-    ...{ osImage: nodeInfo.osImage, kernelVersion: nodeInfo.kernelVersion },
+    ipv4: internal,
+    architecture: nodeInfo.architecture,
+    operatingSystem: nodeInfo.operatingSystem,
+    osImage: nodeInfo.osImage,
+    kernelVersion: nodeInfo.kernelVersion,
     kubeletVersion: nodeInfo.kubeletVersion,
     age: metadata.creationTimestamp && ageOf(now - Date.parse(metadata.creationTimestamp)),
   }
@@ -265,7 +280,10 @@ function serviceOf(
 export function stepOf(step: StepRecord, hide: Hide): ClusterDetails['status']['steps'][number] {
   const { key, title, pack, state, failures, reason, startedAt, endedAt, retryMs } = step
   return {
-    ...{ key: hide(key), title: hide(title), state, failures },
+    key: hide(key),
+    title: hide(title),
+    state,
+    failures,
     ...(pack === '' ? {} : { pack }),
     ...(reason === '' ? {} : { reason }),
     startTimestamp: timeOf(startedAt),

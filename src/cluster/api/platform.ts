@@ -64,19 +64,28 @@ export function createPlatformReport(
       isDeleting(record) ? undefined : options.kubeconfig().catch(() => undefined),
     ])
     return {
-      ...{ uid: record.uid, state, revision: record.generation, message: hide(reason), kubeconfig },
+      uid: record.uid,
+      state,
+      revision: record.generation,
+      message: hide(reason),
+      kubeconfig,
       steps: options.steps().map((each) => stepOf(each, hide)),
       conditions: options.conditions(),
       packs: profiles.flatMap(({ uid: profileUid, packs }) =>
         packs.map(({ name, version, type, startTime, endTime, status, conditions }) => {
           const available = conditions.find((each) => each.type === 'Available')
           return {
-            ...{ profileUid, name, version, type },
+            profileUid,
+            name,
+            version,
+            type,
             ...(startTime === undefined ? {} : { startTime }),
             ...(endTime === undefined ? {} : { endTime }),
             condition: {
-              ...{ type: 'Available', status: available?.status ?? 'False' },
-              ...{ reason: status, message: available?.message ?? '' },
+              type: 'Available',
+              status: available?.status ?? 'False',
+              reason: status,
+              message: available?.message ?? '',
             },
           }
         }),
@@ -166,7 +175,10 @@ export function createFromPlatform(options: FromPlatformOptions): FromPlatform {
 
   function tell(action: SystemEntry['action'], { uid, name, number }: PlatformOrder, what: string): void {
     options.record({
-      ...{ action, kind: 'cluster', resourceName: name, resourceUid: uid },
+      action,
+      kind: 'cluster',
+      resourceName: name,
+      resourceUid: uid,
       message: `${what}, as the platform wants it (number ${number})`,
     })
   }
@@ -259,9 +271,13 @@ export function createFromPlatform(options: FromPlatformOptions): FromPlatform {
       if (!newest || !active) return undefined
       const { generation, platformNumber, outcome, reason } = newest
       return {
-        ...{ uid: record.uid, name: record.name, isDeleting: isDeleting(record) },
+        uid: record.uid,
+        name: record.name,
+        isDeleting: isDeleting(record),
         newest: {
-          ...{ revision: generation, platformNumber, outcome },
+          revision: generation,
+          platformNumber,
+          outcome,
           reason: createHideOf(newest.sensitive)(reason),
         },
         active: { revision: active.generation, outcome: active.outcome },

@@ -99,8 +99,11 @@ export function createReading(options: ReadingOptions): Reading {
         items: [
           {
             ...pool,
-            ...{ name: node.poolName, hosts: [host], size: 1 },
-            ...{ isControlPlane: true, useControlPlaneAsWorker: true },
+            name: node.poolName,
+            hosts: [host],
+            size: 1,
+            isControlPlane: true,
+            useControlPlaneAsWorker: true,
           },
         ],
       }
@@ -113,9 +116,13 @@ function itemOf(revision: Revision, { generation }: ClusterRecord): ClusterRevis
   const { definition, kubernetes } = summary
   const time = (ms: number) => new Date(ms).toISOString()
   return {
-    ...{ revision: revision.generation, creationTimestamp: time(at), by, origin },
+    revision: revision.generation,
+    creationTimestamp: time(at),
+    by,
+    origin,
     definition: { name: definition.name, version: definition.version },
-    ...{ kubernetesVersion: kubernetes.version, outcome },
+    kubernetesVersion: kubernetes.version,
+    outcome,
     ...(reason === '' ? {} : { reason: createHideOf(sensitive)(reason) }),
     ...(scheduleAt === null ? {} : { scheduleAt: time(scheduleAt) }),
     ...(endedAt === null ? {} : { endTimestamp: time(endedAt) }),

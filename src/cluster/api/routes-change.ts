@@ -211,7 +211,8 @@ export const changeRoutes: FastifyPluginAsyncTypebox<ChangeRoutesOptions> = asyn
         request,
         reply,
         verbsOf(change, {
-          ...{ ...writerOf(request), name: request.params.clusterName },
+          ...writerOf(request),
+          name: request.params.clusterName,
           edit: async () => request.body,
         }),
       ),

@@ -78,7 +78,8 @@ export const eventRoutes: FastifyPluginAsyncTypebox<EventRoutesOptions> = async 
         headers: Type.Object({
           'last-event-id': Type.Optional(
             Type.Integer({
-              ...{ minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+              minimum: 0,
+              maximum: Number.MAX_SAFE_INTEGER,
               description: 'Id of the last event that was received.',
             }),
           ),

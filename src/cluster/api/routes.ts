@@ -48,7 +48,9 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
         headers: Type.Object({
           'idempotency-key': Type.Optional(
             Type.String({
-              ...{ minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
+              minLength: 1,
+              maxLength: 255,
+              pattern: '^[\\x21-\\x7e]+$',
               accepts: 'visible characters of ASCII without spaces',
               description:
                 'Chosen by the client for one cluster, for example a UUID: repeats create nothing.',

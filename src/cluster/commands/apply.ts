@@ -50,7 +50,8 @@ export function readRequest(line: CommandLine<RequestOption>, now = Date.now()):
     async orderOf({ path, profiles }, isApplied = false) {
       const given = hasValues ? readGiven(settings, await profiles()) : []
       return {
-        ...{ method: 'PUT', path: '/profiles' },
+        method: 'PUT',
+        path: '/profiles',
         body: {
           spec: {
             archiveUploadPath: path,
@@ -76,7 +77,9 @@ export async function applyChange(
   const order = await orderOf(chosen, true)
   const found = await tryChange(context, order, present.etag)
   return performChange(context, present, {
-    ...{ order, found, hints: chosen.hints },
+    order,
+    found,
+    hints: chosen.hints,
     ...(scheduleAt === undefined ? {} : { scheduleAt }),
     what:
       scheduleAt === undefined
@@ -125,7 +128,9 @@ export async function clusterSettings(context: SettingsContext): Promise<'failed
   const found = await tryChange(context, order, present.etag)
   const { ntpServers, sshKeys } = body
   return performChange(context, present, {
-    ...{ order, found, hints: [] },
+    order,
+    found,
+    hints: [],
     what: `From then on the cluster has ${plural(ntpServers.length, 'NTP server')} and ${plural(sshKeys.length, 'SSH key')} for this host; all others are taken away.`,
   })
 }
@@ -174,7 +179,8 @@ export async function rollBackCluster(
   requireYes(context)
   const present = await readPresent(context)
   const orderOf = (desired: number | undefined, discardChanges: boolean): Order => ({
-    ...{ method: 'POST', path: '/rollback' },
+    method: 'POST',
+    path: '/rollback',
     body: {
       ...(desired === undefined ? {} : { revision: desired }),
       ...(discardChanges ? { discardChanges } : {}),
@@ -198,7 +204,9 @@ export async function rollBackCluster(
   return performChange(context, present, {
     // The one that was shown, also where none was named.
     order: orderOf(target?.revision ?? revision, discarded !== undefined),
-    ...{ found, isBack: true, hints: [...(target ? [`This goes back to ${title}.`] : []), ...loss] },
+    found,
+    isBack: true,
+    hints: [...(target ? [`This goes back to ${title}.`] : []), ...loss],
     what: [`The configuration and the definition of ${title} are applied again.`, ...loss].join('\n'),
   })
 }

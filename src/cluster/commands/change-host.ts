@@ -117,7 +117,10 @@ async function ask(
 ): Promise<Reply> {
   const { body, headers } = jsonBody(Buffer.from(JSON.stringify(content)))
   const reply = await client.ask({
-    ...{ method, path: `${clusterPath}${path}${query}`, body, timeoutMs: checkMs },
+    method,
+    path: `${clusterPath}${path}${query}`,
+    body,
+    timeoutMs: checkMs,
     headers: { ...headers, 'if-match': etag },
   })
   if (reply.status === 401) throw notLoggedIn(target, toFailure(reply))

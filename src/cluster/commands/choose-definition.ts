@@ -72,7 +72,10 @@ async function uploadDefinition(
   try {
     const reply = await readReply(
       await client.open({
-        ...{ method: 'POST', path: uploadPath, headers: { 'content-type': type }, timeoutMs: examineMs },
+        method: 'POST',
+        path: uploadPath,
+        headers: { 'content-type': type },
+        timeoutMs: examineMs,
         body,
       }),
     )
@@ -173,7 +176,8 @@ async function uploaded(context: ChooseContext, present: Present, path: string):
 }
 
 const ofSlot = (slot: ClusterConfigArchiveDetails, hints: readonly string[]): Chosen => ({
-  ...{ path: slot.archiveUploadPath, hints },
+  path: slot.archiveUploadPath,
+  hints,
   profiles: async () => profilesOf(slot),
 })
 

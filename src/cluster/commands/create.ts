@@ -31,8 +31,11 @@ export async function createCluster(context: Context<'dry-run' | 'wait'>): Promi
     Buffer.from(JSON.stringify(await readMapping(file, 'the body of POST /v1/edge-mgmt/cluster'))),
   )
   const reply = await client.ask({
-    ...{ method: 'POST', path: isDryRun ? `${clusterPath}?dryRun=true` : clusterPath },
-    ...{ body, headers: { ...headers, 'idempotency-key': randomUUID() }, timeoutMs: checkMs },
+    method: 'POST',
+    path: isDryRun ? `${clusterPath}?dryRun=true` : clusterPath,
+    body,
+    headers: { ...headers, 'idempotency-key': randomUUID() },
+    timeoutMs: checkMs,
   })
   if (reply.status === 401) throw notLoggedIn(target, toFailure(reply))
   if (isDryRun && reply.status === 200) {

@@ -32,7 +32,8 @@ export async function* readEvents(
     for (;;) {
       try {
         const message = await client.open({
-          ...{ method: 'GET', path: streamPath },
+          method: 'GET',
+          path: streamPath,
           headers: { accept: 'text/event-stream', ...(last === undefined ? {} : { 'last-event-id': last }) },
         })
         if (message.statusCode !== 200) throw refusal(await readReply(message))

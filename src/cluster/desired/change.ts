@@ -109,7 +109,12 @@ async function rollbackOf(
 
   function draft(plain: Draft['plain']): Draft {
     return {
-      ...{ record, shown, origin: 'rollback', plain, scheduleAt: null, copyOf: target },
+      record,
+      shown,
+      origin: 'rollback',
+      plain,
+      scheduleAt: null,
+      copyOf: target,
       hasCopy: copiedAt !== undefined,
     }
   }
@@ -202,15 +207,22 @@ export function createChange(options: ChangeOptions): Change {
     const active = revisions.find(record.generation)
     const kept = await keptKubernetes(record, copyOf)
     const before: DiffSide = {
-      ...{ desired: running, definition: summary.definition, profiles: runningProfiles },
+      desired: running,
+      definition: summary.definition,
+      profiles: runningProfiles,
       given: givenIn((active?.plain ?? record.posted).spec ?? {}),
     }
     // The place of this host in the cluster stays, whatever addresses it has got since.
     const { labels, taints } = read.node
     const problems = read.problems.filter(({ code }) => code !== 'AddressInvalid')
     const request = {
-      ...{ uid, name, generation: nextGeneration(), settings: read.settings, variables: read.variables },
-      ...{ archiveUploadPath: read.archiveUploadPath, node: { ...summary.node, labels, taints } },
+      uid,
+      name,
+      generation: nextGeneration(),
+      settings: read.settings,
+      variables: read.variables,
+      archiveUploadPath: read.archiveUploadPath,
+      node: { ...summary.node, labels, taints },
       ...(copyOf ? { source: sourceOf(copyOf) } : {}),
       ...(kept ? { kubernetes: kept } : {}),
     }
@@ -248,18 +260,16 @@ export function createChange(options: ChangeOptions): Change {
     const outcome = report.isPossible ? 'waiting' : 'held'
     const reason = report.isPossible ? '' : summaryOf('values are missing', report.problems)
     const revision: NewRevision = {
-      ...{
-        generation,
-        at: clock.now(),
-        by,
-        origin,
-        folder,
-        plain,
-        outcome,
-        reason,
-        scheduleAt,
-        platformNumber,
-      },
+      generation,
+      at: clock.now(),
+      by,
+      origin,
+      folder,
+      plain,
+      outcome,
+      reason,
+      scheduleAt,
+      platformNumber,
       posted: maskConfiguration(plain, variables),
       // The configuration of a Kubernetes that stays may contain values of its own definition.
       sensitive: [
@@ -268,7 +278,9 @@ export function createChange(options: ChangeOptions): Change {
       mark: sealed.mark(canonicalText(plain)),
       summary: {
         kubernetes: { pack: kubernetes.pack, version: kubernetes.version },
-        ...{ node, definition, content: report.digests },
+        node,
+        definition,
+        content: report.digests,
         ...(kubernetesOf === undefined ? {} : { kubernetesOf }),
       },
     }
@@ -362,13 +374,21 @@ export function createChange(options: ChangeOptions): Change {
         const isWaiting = !isPossible && isHeld(examined)
         const stages = isPossible
           ? plan(parts, {
-              ...{ desired: prepared.desired, isDeleting: false, hasRun: false, isRenewalAskedFor: false },
-              ...{ isUpdate: isUpdate(record), observed: await options.observe(prepared.desired, signal) },
+              desired: prepared.desired,
+              isDeleting: false,
+              hasRun: false,
+              isRenewalAskedFor: false,
+              isUpdate: isUpdate(record),
+              observed: await options.observe(prepared.desired, signal),
             })
           : []
         return {
-          ...{ isPossible, isChanged, isHeld: isWaiting },
-          ...{ problems: [...problems], plan: plannedSteps(stages, hide), ...target },
+          isPossible,
+          isChanged,
+          isHeld: isWaiting,
+          problems: [...problems],
+          plan: plannedSteps(stages, hide),
+          ...target,
           // A state with errors may be without some of its packs.
           ...(isPossible || isWaiting ? { diff: maskDiff(diffClusters(before, after, hide), hide) } : {}),
         }
@@ -385,7 +405,8 @@ export function createChange(options: ChangeOptions): Change {
 
 /** The copy of a definition that the cluster has of its own. */
 const sourceOf = ({ folder, summary: { definition } }: Revision) => ({
-  ...{ file: join(folder, preparedFiles.definition), details: join(folder, preparedFiles.details) },
+  file: join(folder, preparedFiles.definition),
+  details: join(folder, preparedFiles.details),
   definition,
 })
 

@@ -114,7 +114,9 @@ export function readConfiguration(
   const problems: PreflightProblem[] = []
   const address = addressOf(pool, facts, problems)
   return {
-    ...{ name, archiveUploadPath, problems },
+    name,
+    archiveUploadPath,
+    problems,
     endpoint: endpointOf(clusterConfig.controlPlaneEndpoint ?? {}),
     settings: readHostSettings(clusterConfig, `${clusterPath}.`),
     variables: givenIn(spec),

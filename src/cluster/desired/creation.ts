@@ -128,7 +128,9 @@ export const plannedSteps = (
   hide: (text: string) => string,
 ): ClusterDryRun['plan'] =>
   stages.flat().map(({ key, title, pack, timeoutMs }) => ({
-    ...{ key: hide(key), title: hide(title), timeoutSeconds: timeoutMs / 1_000 },
+    key: hide(key),
+    title: hide(title),
+    timeoutSeconds: timeoutMs / 1_000,
     ...(pack === undefined ? {} : { pack: hide(pack) }),
   }))
 
@@ -259,12 +261,19 @@ export function createCreation(options: CreationOptions): Creation {
     const { uid, name, kubernetes, node } = desired
     const at = clock.now()
     const cluster: NewCluster = {
-      ...{ uid, name, generation: desired.generation, folder: desired.folder, mark, at },
+      uid,
+      name,
+      generation: desired.generation,
+      folder: desired.folder,
+      mark,
+      at,
       posted: maskConfiguration(posted, variables),
       sensitive: sensitiveValues(prepared),
       summary: {
         kubernetes: { pack: kubernetes.pack, version: kubernetes.version },
-        ...{ node, definition, content: report.digests },
+        node,
+        definition,
+        content: report.digests,
       },
     }
     await content.pin(pinHolder, report.digests)
@@ -332,7 +341,11 @@ export function createCreation(options: CreationOptions): Creation {
         return examine(posted, signal, async ({ desired }, { isPossible, problems }, hide) => {
           const stages = isPossible
             ? plan(options.parts, {
-                ...{ desired, isDeleting: false, hasRun: false, isUpdate: false, isRenewalAskedFor: false },
+                desired,
+                isDeleting: false,
+                hasRun: false,
+                isUpdate: false,
+                isRenewalAskedFor: false,
                 observed: {
                   ...emptyHost,
                   isAddressHeld: desired.node.virtualAddress === undefined,
@@ -341,7 +354,8 @@ export function createCreation(options: CreationOptions): Creation {
               })
             : []
           return {
-            ...{ isPossible, problems: [...problems] },
+            isPossible,
+            problems: [...problems],
             plan: plannedSteps(stages, hide),
           }
         })

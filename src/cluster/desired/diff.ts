@@ -139,14 +139,16 @@ function viewsOf({ desired: desired, profiles }: PackSide): ReadonlyMap<string, 
 }
 
 const named = ({ id, name, displayName }: PackView) => ({
-  ...{ id, name },
+  id,
+  name,
   ...(displayName === '' ? {} : { displayName }),
 })
 
 function wholly(change: 'added' | 'removed', view: PackView): PackChange {
   const { version, desired: desired } = view
   return {
-    ...{ ...named(view), change },
+    ...named(view),
+    change,
     ...(change === 'added' ? { toVersion: version } : { fromVersion: version }),
     fields: [],
     ...partsOf(change === 'added' ? undefined : desired, change === 'added' ? desired : undefined),
@@ -173,9 +175,15 @@ function changed(was: PackView, is: PackView, hide: Hide): PackChange[] {
   if (fields.length === 0) return []
   return [
     {
-      ...{ ...named(is), change: 'changed', fromVersion: was.version, toVersion: is.version },
+      ...named(is),
+      change: 'changed',
+      fromVersion: was.version,
+      toVersion: is.version,
       ...(was.values === is.values ? {} : changedValues(was, is, hide)),
-      ...{ fields, ...parts, isApplied, isDrained: isApplied && is.desired?.drain !== undefined },
+      fields,
+      ...parts,
+      isApplied,
+      isDrained: isApplied && is.desired?.drain !== undefined,
     },
   ]
 }
@@ -224,7 +232,11 @@ function chartChange({ before, after }: Pair<DesiredChart>): ChartChange[] {
   if (before && after && isSame && !valuesChanged) return []
   return [
     {
-      ...{ name, namespace, release, change: changeOf(before, after), valuesChanged },
+      name,
+      namespace,
+      release,
+      change: changeOf(before, after),
+      valuesChanged,
       ...(before ? { fromVersion: before.version } : {}),
       ...(after ? { toVersion: after.version } : {}),
     },
@@ -355,13 +367,15 @@ function ofKubernetes({ from, to, configurationChanged }: NonNullable<ClusterDif
   const restarts = ['API server', 'controller manager', 'scheduler', 'kubelet']
   if (from === to)
     return {
-      ...{ target: 'kubernetes', restarts },
+      target: 'kubernetes',
+      restarts,
       message:
         'the configuration of Kubernetes changes: of the control plane, the kubelet and kube-proxy restart those that it concerns; workloads keep running',
     }
   const more = configurationChanged ? ', with another configuration' : ''
   return {
-    ...{ target: 'kubernetes', restarts: ['etcd', ...restarts, 'kube-proxy', 'CoreDNS'] },
+    target: 'kubernetes',
+    restarts: ['etcd', ...restarts, 'kube-proxy', 'CoreDNS'],
     message: `Kubernetes goes from ${from} to ${to}${more}: its API does not answer for about a minute; workloads keep running`,
   }
 }
@@ -382,7 +396,9 @@ const appliedOf = ({ fields, manifests, charts, namespaces }: PackChange): strin
 ]
 
 const ofPack = ({ id }: PackChange, restarts: string[], what: string): Effect => ({
-  ...{ target: 'pack', pack: id, restarts },
+  target: 'pack',
+  pack: id,
+  restarts,
   message: `${shownPack(id)} ${what}`,
 })
 

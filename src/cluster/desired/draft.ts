@@ -279,7 +279,10 @@ export async function draftOf(options: DraftOptions, write: Write): Promise<Draf
   const plain = isSame(desired, shown.posted) ? undefined : storedForm(unmask(desired, shown))
   const path = (configuration: ClusterConfiguration) => configuration.spec?.archiveUploadPath
   return {
-    ...{ record, shown, origin: 'update', scheduleAt },
+    record,
+    shown,
+    origin: 'update',
+    scheduleAt,
     plain: plain && isSame(plain, shown.plain) ? undefined : plain,
     copyOf: path(desired) === path(shown.posted) ? shown : undefined,
     hasCopy: false,

@@ -80,7 +80,8 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
         ...prepared,
         ...posted,
         {
-          ...{ code: 'KubernetesUnknown', severity: 'error' },
+          code: 'KubernetesUnknown',
+          severity: 'error',
           message: unknownPack(pack, engine.packs),
         },
       ])
@@ -168,7 +169,9 @@ export function createContentPreflight({ content, architecture }: ContentPreflig
         const names = [...(kubernetesImages.includes(image) ? ['Kubernetes'] : []), ...wanting.map(shownPack)]
         const [pack] = wanting
         problems.push({
-          ...{ code, severity: 'error', message: `${message} (needed by ${names.join(', ')})` },
+          code,
+          severity: 'error',
+          message: `${message} (needed by ${names.join(', ')})`,
           ...(pack === undefined ? {} : { pack }),
         })
       }

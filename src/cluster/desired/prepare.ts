@@ -62,7 +62,11 @@ export async function createPrepare(options: PrepareOptions): Promise<Prepare> {
     return runWorker<PrepareFinding>(
       { runner, program, log },
       {
-        ...{ memoryMiB, semiSpaceMiB, maxOutputBytes, timeoutMs: seconds * 1_000, signal },
+        memoryMiB,
+        semiSpaceMiB,
+        maxOutputBytes,
+        timeoutMs: seconds * 1_000,
+        signal,
         input: `${JSON.stringify(order)}\n`,
         tooMuch: () => refuse('MemoryLimit', undefined, `needs more than ${memoryMiB} MiB to be prepared`),
       },
@@ -112,13 +116,19 @@ export async function createPrepare(options: PrepareOptions): Promise<Prepare> {
       const { sha256, name, version } = definition
       const found = await prepareContent(
         {
-          ...{ folder: staged.folder, target, sha256, request: rest, helm: await options.helm() },
-          ...{ limits, reserveBytes },
+          folder: staged.folder,
+          target,
+          sha256,
+          request: rest,
+          helm: await options.helm(),
+          limits,
+          reserveBytes,
         },
         signal,
       )
       return {
-        ...{ ...found, definition: { name, version, sha256 } },
+        ...found,
+        definition: { name, version, sha256 },
         profiles: JSON.parse(await readFile(shown, 'utf8')) as ClusterProfileDetail[],
         async keep() {
           await syncTree(staged.folder)

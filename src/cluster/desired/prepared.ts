@@ -118,7 +118,12 @@ export async function readDesired(
     // A deletion needs no more than this.
     if (deleteRequestedAt !== null)
       return {
-        ...{ uid, name, generation, folder, node: summary.node, packs: [] },
+        uid,
+        name,
+        generation,
+        folder,
+        node: summary.node,
+        packs: [],
         kubernetes: { ...summary.kubernetes, config: '', stages: [] },
         settings: noSettings,
       }

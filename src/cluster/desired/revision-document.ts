@@ -21,7 +21,9 @@ export function documentOf(
     ...posted,
     metadata: {
       ...posted.metadata,
-      ...{ name, id: uid, creationTimestamp: new Date(createdAt).toISOString() },
+      name,
+      id: uid,
+      creationTimestamp: new Date(createdAt).toISOString(),
       lastModifiedTimestamp: new Date(at).toISOString(),
     },
     spec: {

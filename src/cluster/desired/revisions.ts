@@ -148,7 +148,15 @@ function revisionOf(row: Row, sealed: Sealed): Revision {
   // A cluster of a version without revisions has only the values sealed.
   const secrets: SecretsOfRevision = 'sensitive' in opened ? opened : { sensitive: opened }
   return {
-    ...{ generation, at, by, origin, folder, mark, outcome, reason, ...secrets },
+    generation,
+    at,
+    by,
+    origin,
+    folder,
+    mark,
+    outcome,
+    reason,
+    ...secrets,
     plain: secrets.plain,
     summary: JSON.parse(row.summary) as ClusterSummary,
     posted: JSON.parse(row.posted) as ClusterConfiguration,

@@ -110,7 +110,10 @@ export const knownCertificates = (
 ): readonly KnownCertificate[] => [
   ...kubeconfigs.map((name) => ({ name, authority: 'ca' as const, file: join(configs, name) })),
   ...ofPki.map(([name, authority, file]) => ({
-    ...{ name, authority, file: join(folder, `${file}.crt`), key: join(folder, `${file}.key`) },
+    name,
+    authority,
+    file: join(folder, `${file}.crt`),
+    key: join(folder, `${file}.key`),
   })),
 ]
 
@@ -336,7 +339,10 @@ export function createCertificateReader({
       certificates.push(
         ...keep(await read(file, key === undefined ? embedded : first), (validity, writtenAt) => [
           {
-            ...{ name, authority, ...validity, writtenAt },
+            name,
+            authority,
+            ...validity,
+            writtenAt,
             renewedBy: signing.has(authority) ? ('kubeadm' as const) : ('external' as const),
           },
         ]),

@@ -26,10 +26,14 @@ export const renderingPhases = [['etcd', 'local'], ['control-plane', 'all'], ['k
 /** The files; instance-config.yaml is made since 1.34 or so. */
 export const renderedFiles: readonly RenderedFile[] = [
   ...staticPods.map((name) => ({
-    ...{ name: `${name}.yaml`, path: join(kubernetesFiles.manifests, `${name}.yaml`), of: name },
+    name: `${name}.yaml`,
+    path: join(kubernetesFiles.manifests, `${name}.yaml`),
+    of: name,
   })),
   ...['config.yaml', 'instance-config.yaml', 'kubeadm-flags.env'].map((name) => ({
-    ...{ name, path: join('/var/lib/kubelet', name), of: 'kubelet' as const },
+    name,
+    path: join('/var/lib/kubelet', name),
+    of: 'kubelet' as const,
   })),
 ]
 
@@ -75,7 +79,10 @@ export async function noteConfigured(
   { labels, taints }: { readonly labels: DesiredState['node']['labels']; readonly taints: readonly Taint[] },
 ): Promise<void> {
   await writeConfigured(paths, {
-    ...{ digest, files: await digestsOfFiles(), labels: Object.keys(labels), unproved: [] },
+    digest,
+    files: await digestsOfFiles(),
+    labels: Object.keys(labels),
+    unproved: [],
     taints: taints.map(({ key, effect }) => ({ key, effect })),
   })
 }

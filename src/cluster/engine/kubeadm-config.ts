@@ -30,7 +30,8 @@ export function configToMigrate(desired: DesiredKubeadm, config: PackConfig): st
       localAPIEndpoint: endpointOf(desired, config.initConfiguration),
       nodeRegistration: {
         ...mapAt(config.initConfiguration, 'nodeRegistration'),
-        ...{ name: desired.node.name, criSocket },
+        name: desired.node.name,
+        criSocket,
       },
     },
     {
@@ -65,7 +66,9 @@ export function kubeadmConfig(desired: DesiredKubeadm, config: PackConfig, migra
       localAPIEndpoint: endpointOf(desired, init),
       nodeRegistration: {
         ...registration,
-        ...{ name: node.name, criSocket, taints: taintsOf(desired) },
+        name: node.name,
+        criSocket,
+        taints: taintsOf(desired),
         kubeletExtraArgs: [
           ...argumentsWithout(registration.kubeletExtraArgs, [
             'hostname-override',

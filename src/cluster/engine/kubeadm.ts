@@ -182,13 +182,23 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
   const { stateDirectory, settings, content, architecture, runner, client, log } = options
   const paths = clusterPaths(stateDirectory)
   const programs = createPrograms({
-    ...{ folder: paths.programs, hostFolder: settings.programs.directory, content, architecture, runner },
+    folder: paths.programs,
+    hostFolder: settings.programs.directory,
+    content,
+    architecture,
+    runner,
   })
   const files = createKubeadmFiles({ folder: paths.folder, runner })
   const registryFiles = () => registryFilesOf(paths, options.registry(), options.certificate())
   const certificates = createCertificateReader(paths)
   const observer = createObserver({
-    ...{ paths, runner, client, registryFiles, programs, digestOf, certificates },
+    paths,
+    runner,
+    client,
+    registryFiles,
+    programs,
+    digestOf,
+    certificates,
     now: options.now,
   })
 
@@ -199,11 +209,15 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
     )
 
   const action = (key: string, title: string, minutes: number, order: StepOrder = {}): Step => ({
-    ...{ key, title, timeoutMs: minutes * minute },
+    key,
+    title,
+    timeoutMs: minutes * minute,
     work: { kind: 'action', action: key, order: { stateDirectory, ...order } },
   })
   const call = (key: string, title: string, minutes: number, order: DesiredKubeadm): Step => ({
-    ...{ key, title, timeoutMs: minutes * minute },
+    key,
+    title,
+    timeoutMs: minutes * minute,
     work: { kind: 'call', call: key, order: { ...order } },
   })
 
@@ -221,7 +235,9 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
   const reconfigure = (desired: DesiredState) =>
     action('reconfigure', 'Apply the configuration of Kubernetes', 15, configurationOf(desired))
   const stepMaker: StepMaker = {
-    ...{ action, reconfigure, prepare: prepareSteps },
+    action,
+    reconfigure,
+    prepare: prepareSteps,
     call: (key, title, minutes, desired) => call(key, title, minutes, desiredOf(desired)),
   }
 
@@ -253,7 +269,9 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
     init(desired, observed) {
       if (isToBeChanged(desired, observed)) return []
       const initialise = action('kubeadm-init', 'Set up the control plane', 15, {
-        ...{ uid: desired.uid, version: desired.kubernetes.version, ...configurationOf(desired) },
+        uid: desired.uid,
+        version: desired.kubernetes.version,
+        ...configurationOf(desired),
       })
       switch (observed.controlPlane) {
         case 'absent':
@@ -312,7 +330,9 @@ const isToBeChanged = ({ kubernetes }: DesiredState, observed: EngineObserved): 
 
 /** Input of the noted digest of the configuration of node and control plane. */
 const configurationOf = (desired: DesiredState) => ({
-  ...{ node: desired.node.name, labels: desired.node.labels, taints: desired.node.taints },
+  node: desired.node.name,
+  labels: desired.node.labels,
+  taints: desired.node.taints,
   digest: configurationDigest(desired),
 })
 

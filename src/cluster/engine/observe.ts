@@ -28,11 +28,15 @@ const pods: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', 
 const addons = [
   {
     resource: { ...apps, plural: 'deployments', kind: 'Deployment' },
-    ...{ name: 'coredns', label: 'kube-dns', setting: 'hasCoreDns' as const },
+    name: 'coredns',
+    label: 'kube-dns',
+    setting: 'hasCoreDns' as const,
   },
   {
     resource: { ...apps, plural: 'daemonsets', kind: 'DaemonSet' },
-    ...{ name: 'kube-proxy', label: 'kube-proxy', setting: 'hasKubeProxy' as const },
+    name: 'kube-proxy',
+    label: 'kube-proxy',
+    setting: 'hasKubeProxy' as const,
   },
 ] as const
 
@@ -185,7 +189,8 @@ export function createObserver(options: ObserverOptions) {
       // A short silence of the API server is no fault of them.
       const trouble = await observeAddons(client, kubernetes, limited).catch(() => '')
       return {
-        ...{ api: 'answers', ...(object ? { node: nodeOf(object) } : {}) },
+        api: 'answers',
+        ...(object ? { node: nodeOf(object) } : {}),
         ...(trouble === '' ? {} : { addonTrouble: trouble }),
       }
     } catch {

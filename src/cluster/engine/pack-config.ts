@@ -62,7 +62,8 @@ export function toPackConfig(value: unknown): PackConfig {
   for (const name of parts) part(name)
   const [initConfiguration, clusterConfiguration] = [part('initConfiguration'), part('clusterConfiguration')]
   return {
-    ...{ initConfiguration, clusterConfiguration },
+    initConfiguration,
+    clusterConfiguration,
     kubeletConfiguration: part('kubeletConfiguration'),
     kubeProxyConfiguration: part('kubeProxyConfiguration'),
     isV1beta3: [initConfiguration, clusterConfiguration].some(isV1beta3),

@@ -94,7 +94,9 @@ export const reconfigure: StepAction = async (given, print) => {
   const paths = clusterPaths(order.stateDirectory)
   const before = await readConfigured(paths)
   const started: Configured = {
-    ...{ digest: '', files: {}, unproved: before.unproved },
+    digest: '',
+    files: {},
+    unproved: before.unproved,
     labels: [...new Set([...before.labels, ...Object.keys(order.labels)])],
     taints: allTaints(before.taints, order.taints),
   }

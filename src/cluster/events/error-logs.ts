@@ -24,7 +24,9 @@ function eventOf(entry: Fields, hide: (text: string) => string): Event {
   const cursor = field('__CURSOR')
   return {
     metadata: {
-      ...{ uid: cursor, name: cursor, number: 0 },
+      uid: cursor,
+      name: cursor,
+      number: 0,
       creationTimestamp: new Date(Number(field('__REALTIME_TIMESTAMP')) / 1_000).toISOString(),
     },
     // Lines of systemd about a unit name it in UNIT.

@@ -1,5 +1,6 @@
 import { type ClusterEvent, type StoredEventLog, eventColumns, eventOf, type EventRow } from './event-log.ts'
-import { isReason, reasonOf, conditionTypes } from './reasons.ts'
+import { conditionTypes } from './condition-types.ts'
+import { isReason, reasonOf } from './reasons.ts'
 import { Event, type EventSource } from './schemas.ts'
 import { parseTime } from '../../base/time.ts'
 import {
@@ -25,8 +26,10 @@ export function viewOf(event: ClusterEvent, hostName: string): Event {
   const pack = object?.kind === 'pack' ? object.name : undefined
   return {
     metadata: {
-      ...{ uid: `edgehostd-${id}`, name: `edgehostd-${id}` },
-      ...{ creationTimestamp: new Date(at).toISOString(), number: id },
+      uid: `edgehostd-${id}`,
+      name: `edgehostd-${id}`,
+      creationTimestamp: new Date(at).toISOString(),
+      number: id,
     },
     involvedObject: object && pack === undefined ? object : { kind: 'Cluster', uid: clusterUid },
     relatedObject:
@@ -35,7 +38,11 @@ export function viewOf(event: ClusterEvent, hostName: string): Event {
         : type && conditionTypes[type].of === 'host'
           ? { kind: 'machine', name: hostName }
           : { kind: 'spectrocluster', uid: clusterUid },
-    ...{ reason, message, severity, source: { component: 'edgehostd', host: hostName }, clusterUid },
+    reason,
+    message,
+    severity,
+    source: { component: 'edgehostd', host: hostName },
+    clusterUid,
     ...(type && { type }),
     ...(step !== undefined && { step }),
   }
@@ -93,14 +100,26 @@ function withoutUnused(object: KubernetesObject): KubernetesObject {
   const { name, namespace, uid, creationTimestamp } = metadata
   const { firstTimestamp, lastTimestamp, eventTime, series, reportingComponent, reportingInstance } = object
   return {
-    ...{ apiVersion, kind, involvedObject, reason, message, type, count, source },
+    apiVersion,
+    kind,
+    involvedObject,
+    reason,
+    message,
+    type,
+    count,
+    source,
     metadata: {
       name,
       ...(namespace !== undefined && { namespace }),
       ...(uid !== undefined && { uid }),
       ...(creationTimestamp !== undefined && { creationTimestamp }),
     },
-    ...{ firstTimestamp, lastTimestamp, eventTime, series, reportingComponent, reportingInstance },
+    firstTimestamp,
+    lastTimestamp,
+    eventTime,
+    series,
+    reportingComponent,
+    reportingInstance,
   }
 }
 
@@ -160,7 +179,8 @@ export const eventList: ListResource<EventField> = {
     'metadata.uid': { type: 'text', column: 'uid', read: ({ metadata }) => metadata.uid },
     'metadata.number': { type: 'integer', column: 'id', read: ({ metadata }) => metadata.number },
     'metadata.creationTimestamp': {
-      ...{ type: 'time', column: 'at' },
+      type: 'time',
+      column: 'at',
       read: ({ metadata }) => Date.parse(metadata.creationTimestamp),
     },
     reason: { type: 'text', column: 'reason', read: ({ reason }) => reason },
@@ -168,19 +188,27 @@ export const eventList: ListResource<EventField> = {
     clusterUid: { type: 'text', column: 'cluster_uid', read: ({ clusterUid = '' }) => clusterUid },
     step: { type: 'text', isOrdered: false, column: 'step', read: ({ step = '' }) => step },
     'source.component': {
-      ...{ type: 'text', isOrdered: false, column: 'component' },
+      type: 'text',
+      isOrdered: false,
+      column: 'component',
       read: ({ source }) => source.component,
     },
     'involvedObject.kind': {
-      ...{ type: 'text', isOrdered: false, column: 'involved_kind' },
+      type: 'text',
+      isOrdered: false,
+      column: 'involved_kind',
       read: ({ involvedObject }) => involvedObject.kind,
     },
     'involvedObject.name': {
-      ...{ type: 'text', isOrdered: false, column: 'involved_name' },
+      type: 'text',
+      isOrdered: false,
+      column: 'involved_name',
       read: ({ involvedObject: { name = '' } }) => name,
     },
     'relatedObject.name': {
-      ...{ type: 'text', isOrdered: false, column: 'pack' },
+      type: 'text',
+      isOrdered: false,
+      column: 'pack',
       read: () => '',
     },
   },
@@ -229,7 +257,11 @@ export function createEventList({
   listTokens,
 }: EventListOptions): EventList {
   const own = createSqlList<Event>({
-    ...{ resource: eventList, table, columns: `${eventColumns}, uid`, count: events.count, sql },
+    resource: eventList,
+    table,
+    columns: `${eventColumns}, uid`,
+    count: events.count,
+    sql,
     toItem: (row) => viewOf(eventOf(row as unknown as EventRow), hostName()),
     // The retention bounds the table: no query of it takes longer than some milliseconds.
     read: (statements) =>

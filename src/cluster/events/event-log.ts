@@ -6,7 +6,8 @@
 // request: within 5 s, at most 5,000. `error-logs.ts` runs journalctl within the sandbox of the unit, where root may read the journal;
 // kubelet and containerd write to standard error, so their errors are found by their text.
 
-import { type ReasonName, conditionTypes, reasonOf, type ConditionType, expectedOrder } from './reasons.ts'
+import { conditionTypes, type ConditionType } from './condition-types.ts'
+import { type ReasonName, reasonOf, expectedOrder } from './reasons.ts'
 import { createHideOf } from '../../definition/slots/secrets.ts'
 import type { Database } from '../../store/database.ts'
 import { isDatabaseError } from '../../store/unwritable.ts'
@@ -64,7 +65,9 @@ export const createAddEvent =
   ({ uid, sensitive }, { step, message, ...event }) => {
     const hide = createHideOf(sensitive)
     events.add({
-      ...{ ...event, clusterUid: uid, message: hide(message) },
+      ...event,
+      clusterUid: uid,
+      message: hide(message),
       ...(step === undefined ? {} : { step: hide(step) }),
     })
   }
@@ -180,7 +183,8 @@ export const eventOf = (row: EventRow): ClusterEvent => ({
   message: row.message,
   ...(row.object_kind && {
     object: {
-      ...{ kind: row.object_kind, name: row.object_name },
+      kind: row.object_kind,
+      name: row.object_name,
       ...(row.object_namespace && { namespace: row.object_namespace }),
     },
   }),
@@ -343,7 +347,10 @@ const toCondition = ({
   transitionAt,
   probeAt,
 }: StoredCondition): Condition => ({
-  ...{ type, status, reason, message },
+  type,
+  status,
+  reason,
+  message,
   lastTransitionTime: new Date(transitionAt).toISOString(),
   lastProbeTime: new Date(probeAt).toISOString(),
 })

@@ -1,67 +1,4 @@
-/** A type of condition: something about a cluster, or about this host for it, that is true or not. */
-export interface ConditionType {
-  readonly category: CategoryName
-  readonly label: string
-  /** Its subject: decides between `clusterEvents` and `edgeHostEvents`. */
-  readonly of: 'cluster' | 'host'
-}
-
-/** Categories of conditions, in the order in which a cluster goes through them. */
-export const categories = {
-  Request: 'The request, and whether this host can do it.',
-  Host: 'Needs of this host before Kubernetes.',
-  ControlPlane: 'The control plane and the node.',
-  Packs: 'The packs of the definition.',
-  Operation: 'The cluster as a whole.',
-  Deletion: 'The way back to a host without a cluster.',
-  Steps: 'The work of edgehostd, step by step.',
-} as const
-type CategoryName = keyof typeof categories
-
-/**
- * Every type of condition. Where the platform publishes a type of the same meaning, its name is used: ImageResolutionDone,
- * BootstrappingDone, ControlPlaneNodeAdditionDone, AddOnDeploymentDone.
- */
-export const conditionTypes = {
-  ClusterAccepted: { category: 'Request', label: 'Cluster accepted', of: 'cluster' },
-  PreflightPassed: { category: 'Request', label: 'Pre-flight checks', of: 'cluster' },
-  HostRecorded: { category: 'Host', label: 'State of the host recorded', of: 'host' },
-  AddressHeld: { category: 'Host', label: 'Virtual address', of: 'host' },
-  NtpServersApplied: { category: 'Host', label: 'NTP servers of the cluster', of: 'host' },
-  SshKeysApplied: { category: 'Host', label: 'SSH keys of the cluster', of: 'host' },
-  ProgramsPlaced: { category: 'Host', label: 'Programs of Kubernetes', of: 'host' },
-  ContainerRuntimeReady: { category: 'Host', label: 'Container runtime', of: 'host' },
-  ImageResolutionDone: { category: 'Host', label: 'Images of Kubernetes', of: 'host' },
-  BootstrapChecks: { category: 'ControlPlane', label: 'Checks of kubeadm', of: 'cluster' },
-  BootstrapCertificates: { category: 'ControlPlane', label: 'Certificates', of: 'cluster' },
-  BootstrapKubeconfigs: { category: 'ControlPlane', label: 'Kubeconfigs', of: 'cluster' },
-  BootstrapEtcd: { category: 'ControlPlane', label: 'etcd', of: 'cluster' },
-  BootstrapStaticPods: { category: 'ControlPlane', label: 'Static pods', of: 'cluster' },
-  BootstrapKubelet: { category: 'ControlPlane', label: 'Kubelet', of: 'cluster' },
-  BootstrapHealth: { category: 'ControlPlane', label: 'Health of the control plane', of: 'cluster' },
-  BootstrapUpload: { category: 'ControlPlane', label: 'Configuration in the cluster', of: 'cluster' },
-  BootstrapMark: { category: 'ControlPlane', label: 'Labels and taints of the node', of: 'cluster' },
-  BootstrapToken: { category: 'ControlPlane', label: 'Bootstrap token', of: 'cluster' },
-  BootstrapAddons: { category: 'ControlPlane', label: 'CoreDNS and kube-proxy', of: 'cluster' },
-  BootstrappingDone: { category: 'ControlPlane', label: 'Control plane set up', of: 'cluster' },
-  ApiAnswers: { category: 'ControlPlane', label: 'API server', of: 'cluster' },
-  KubeletRunning: { category: 'Host', label: 'Kubelet running', of: 'host' },
-  ControlPlaneNodeAdditionDone: { category: 'ControlPlane', label: 'Node', of: 'cluster' },
-  AddOnDeploymentDone: { category: 'Packs', label: 'Packs', of: 'cluster' },
-  ClusterRunning: { category: 'Operation', label: 'Cluster', of: 'cluster' },
-  ClusterHealthy: { category: 'Operation', label: 'Health', of: 'cluster' },
-  ClusterUpdateAccepted: { category: 'Operation', label: 'Change accepted', of: 'cluster' },
-  KubernetesUpgraded: { category: 'Operation', label: 'Version of Kubernetes', of: 'cluster' },
-  ClusterUpdated: { category: 'Operation', label: 'Last change', of: 'cluster' },
-  CertificatesValid: { category: 'Operation', label: 'Certificates of the control plane', of: 'cluster' },
-  AuthoritiesValid: { category: 'Operation', label: 'Certificate authorities', of: 'cluster' },
-  ClusterDeleted: { category: 'Deletion', label: 'Deletion', of: 'cluster' },
-  HostRestored: { category: 'Deletion', label: 'State of the host restored', of: 'host' },
-  StepsSucceed: { category: 'Steps', label: 'Last step', of: 'cluster' },
-} as const satisfies Readonly<Record<string, ConditionType>>
-
-/** Name of a type of condition. */
-type ConditionTypeName = keyof typeof conditionTypes
+import { conditionTypes, type ConditionTypeName } from './condition-types.ts'
 
 /** A reason of an event. */
 export interface Reason {
@@ -80,30 +17,43 @@ export interface Reason {
 /** Reasons of events about the certificates of Kubernetes; see `reasons.ts`. */
 const certificateReasons = {
   RenewalRequested: {
-    ...{ type: 'CertificatesValid', label: 'Renewal requested' },
+    type: 'CertificatesValid',
+    label: 'Renewal requested',
     meaning: 'An administrator asked for a renewal of the certificates of the control plane.',
   },
   CertificatesRenewed: {
-    ...{ type: 'CertificatesValid', label: 'Renewed', status: 'True' },
+    type: 'CertificatesValid',
+    label: 'Renewed',
+    status: 'True',
     meaning:
       'The certificates of the control plane are renewed, by themselves or as an administrator asked for, and its parts run with them.',
   },
   CertificateEnding: {
-    ...{ type: 'CertificatesValid', label: 'Ending', status: 'False', severity: 'Warning' },
+    type: 'CertificatesValid',
+    label: 'Ending',
+    status: 'False',
+    severity: 'Warning',
     meaning:
       'A certificate of Kubernetes ends soon and cannot be renewed by edgehostd, or its file cannot be read; the message names it.',
   },
   CertificatesValid: {
-    ...{ type: 'CertificatesValid', label: 'Valid', status: 'True' },
+    type: 'CertificatesValid',
+    label: 'Valid',
+    status: 'True',
     meaning: 'No certificate ends soon any more that edgehostd cannot renew, and all files can be read.',
   },
   AuthorityEnding: {
-    ...{ type: 'AuthoritiesValid', label: 'Ending', status: 'False', severity: 'Warning' },
+    type: 'AuthoritiesValid',
+    label: 'Ending',
+    status: 'False',
+    severity: 'Warning',
     meaning:
       'A certificate authority of Kubernetes ends within a year, or has less than a third of a shorter life left. Authorities are not renewed.',
   },
   AuthoritiesValid: {
-    ...{ type: 'AuthoritiesValid', label: 'Valid', status: 'True' },
+    type: 'AuthoritiesValid',
+    label: 'Valid',
+    status: 'True',
     meaning: 'No certificate authority ends within a year any more.',
   },
 } as const satisfies Readonly<Record<string, Reason>>
@@ -111,83 +61,119 @@ const certificateReasons = {
 /** Reasons of events about changes of a running cluster, upgrades of Kubernetes among them; see `reasons.ts`. */
 const updateReasons = {
   UpdateAccepted: {
-    ...{ type: 'ClusterUpdateAccepted', label: 'Accepted', status: 'True' },
+    type: 'ClusterUpdateAccepted',
+    label: 'Accepted',
+    status: 'True',
     meaning:
       'A change of the cluster was accepted as a revision; it is started when nothing else is under way.',
   },
   UpdateScheduled: {
-    ...{ type: 'ClusterUpdateAccepted', label: 'Scheduled', status: 'True' },
+    type: 'ClusterUpdateAccepted',
+    label: 'Scheduled',
+    status: 'True',
     meaning:
       'A change of the cluster was accepted, and is started at its time; a later write takes its place.',
   },
   UpdateHeld: {
-    ...{ type: 'ClusterUpdateAccepted', label: 'Held', status: 'False', severity: 'Warning' },
+    type: 'ClusterUpdateAccepted',
+    label: 'Held',
+    status: 'False',
+    severity: 'Warning',
     meaning:
       'A change of the cluster was accepted and is not started, since required variables have no value; the message names them. The cluster runs on, and the next write that has the values continues it.',
   },
   UpdateStarted: {
-    ...{ type: 'ClusterUpdated', label: 'Started' },
+    type: 'ClusterUpdated',
+    label: 'Started',
     meaning: 'A revision of the cluster is being applied.',
   },
   KubernetesChecked: {
-    ...{ type: 'KubernetesUpgraded', label: 'Checked' },
+    type: 'KubernetesUpgraded',
+    label: 'Checked',
     meaning: 'kubeadm of the new version can upgrade the cluster; a line for each component that it changes.',
   },
   KubernetesCopying: {
-    ...{ type: 'KubernetesUpgraded', label: 'Copying' },
+    type: 'KubernetesUpgraded',
+    label: 'Copying',
     meaning:
       'The kubelet and etcd are stopped for some seconds, so that etcd can be copied; workloads keep running.',
   },
   KubernetesCopied: {
-    ...{ type: 'KubernetesUpgraded', label: 'Copied' },
+    type: 'KubernetesUpgraded',
+    label: 'Copied',
     meaning: 'A copy of Kubernetes to go back to is whole and on the disk.',
   },
   KubernetesUpgrading: {
-    ...{ type: 'KubernetesUpgraded', label: 'Upgrading', status: 'False' },
+    type: 'KubernetesUpgraded',
+    label: 'Upgrading',
+    status: 'False',
     meaning: 'kubeadm upgrades a component; meanwhile the API may not answer for about a minute.',
   },
   KubernetesUpgraded: {
-    ...{ type: 'KubernetesUpgraded', label: 'Upgraded' },
+    type: 'KubernetesUpgraded',
+    label: 'Upgraded',
     meaning: 'The new version runs, and is watched until it is good. Until then it is taken back by itself.',
   },
   KubernetesGood: {
-    ...{ type: 'KubernetesUpgraded', label: 'Good', status: 'True' },
+    type: 'KubernetesUpgraded',
+    label: 'Good',
+    status: 'True',
     meaning:
       'The new version has been available for a minute. From now on it is taken back only by a rollback that discards changes.',
   },
   KubernetesRestoring: {
-    ...{ type: 'KubernetesUpgraded', label: 'Restoring', status: 'False', severity: 'Warning' },
+    type: 'KubernetesUpgraded',
+    label: 'Restoring',
+    status: 'False',
+    severity: 'Warning',
     meaning: 'The copy of the version before is put in the place of Kubernetes.',
   },
   KubernetesRestored: {
-    ...{ type: 'KubernetesUpgraded', label: 'Restored', status: 'True', severity: 'Warning' },
+    type: 'KubernetesUpgraded',
+    label: 'Restored',
+    status: 'True',
+    severity: 'Warning',
     meaning:
       'The version before runs again. Writes to its API between the two times of the message are lost; every container of the host was started again.',
   },
   KubernetesUnchanged: {
-    ...{ type: 'KubernetesUpgraded', label: 'Unchanged', status: 'True' },
+    type: 'KubernetesUpgraded',
+    label: 'Unchanged',
+    status: 'True',
     meaning: 'A change of the version was given up before anything of Kubernetes was changed.',
   },
   Updated: {
-    ...{ type: 'ClusterUpdated', label: 'Updated', status: 'True' },
+    type: 'ClusterUpdated',
+    label: 'Updated',
+    status: 'True',
     meaning: 'The cluster is Running with the revision.',
   },
   UpdateFailed: {
-    ...{ type: 'ClusterUpdated', label: 'Failed', status: 'False', severity: 'Warning' },
+    type: 'ClusterUpdated',
+    label: 'Failed',
+    status: 'False',
+    severity: 'Warning',
     meaning: 'A revision was not available in time, or failed; the message names the problem.',
   },
   RollbackStarted: {
-    ...{ type: 'ClusterUpdated', label: 'Rolling back' },
+    type: 'ClusterUpdated',
+    label: 'Rolling back',
     meaning:
       'The last good revision is applied again; where Kubernetes was upgraded and is good, all of it but Kubernetes.',
   },
   RolledBack: {
-    ...{ type: 'ClusterUpdated', label: 'Rolled back', status: 'True', severity: 'Warning' },
+    type: 'ClusterUpdated',
+    label: 'Rolled back',
+    status: 'True',
+    severity: 'Warning',
     meaning:
       'The cluster is Running with the last good revision again, or with its packs on a newer Kubernetes.',
   },
   RollbackFailed: {
-    ...{ type: 'ClusterUpdated', label: 'Rollback failed', status: 'False', severity: 'Warning' },
+    type: 'ClusterUpdated',
+    label: 'Rollback failed',
+    status: 'False',
+    severity: 'Warning',
     meaning: 'The last good revision does not run either; the message has advice for the operator.',
   },
 } as const satisfies Readonly<Record<string, Reason>>
@@ -198,236 +184,368 @@ const updateReasons = {
  */
 export const reasons = {
   Accepted: {
-    ...{ type: 'ClusterAccepted', label: 'Accepted', status: 'True', isExpected: true },
+    type: 'ClusterAccepted',
+    label: 'Accepted',
+    status: 'True',
+    isExpected: true,
     meaning: 'The cluster was posted, and is stored. Nothing was started yet.',
   },
   Adopted: {
-    ...{ type: 'ClusterAccepted', label: 'Adopted', status: 'True', severity: 'Warning' },
+    type: 'ClusterAccepted',
+    label: 'Adopted',
+    status: 'True',
+    severity: 'Warning',
     meaning:
       'The database was lost, and the cluster that is on this host was taken over from its folder in the state folder; the message says what is lost.',
   },
   PreflightPassed: {
-    ...{ type: 'PreflightPassed', label: 'Passed', status: 'True', isExpected: true },
+    type: 'PreflightPassed',
+    label: 'Passed',
+    status: 'True',
+    isExpected: true,
     meaning:
       'The pre-flight checks found no error. A failed pre-flight is a refusal of the request, not an event.',
   },
   PreflightWarning: {
-    ...{ type: 'PreflightPassed', label: 'Warning', severity: 'Warning' },
+    type: 'PreflightPassed',
+    label: 'Warning',
+    severity: 'Warning',
     meaning: 'A finding of the pre-flight checks that does not stop the cluster.',
   },
 
   HostRecorded: {
-    ...{ type: 'HostRecorded', label: 'Recorded', status: 'True', isExpected: true },
+    type: 'HostRecorded',
+    label: 'Recorded',
+    status: 'True',
+    isExpected: true,
     meaning:
       'Links, routes, rules, sysctls and files of the host were recorded, so that a deletion can restore them.',
   },
   NoteDamaged: {
-    ...{ type: 'HostRecorded', label: 'Note damaged', severity: 'Warning' },
+    type: 'HostRecorded',
+    label: 'Note damaged',
+    severity: 'Warning',
     meaning:
       'A file in which edgehostd notes what it has done on this host cannot be read any more; the message says what follows.',
   },
   AddressHeld: {
-    ...{ type: 'AddressHeld', label: 'Held', status: 'True' },
+    type: 'AddressHeld',
+    label: 'Held',
+    status: 'True',
     meaning: 'This host holds the virtual address of the control plane.',
   },
   AddressLost: {
-    ...{ type: 'AddressHeld', label: 'Lost', status: 'False', severity: 'Warning' },
+    type: 'AddressHeld',
+    label: 'Lost',
+    status: 'False',
+    severity: 'Warning',
     meaning: 'This host does not hold the virtual address any more; it is set again.',
   },
   NtpServersApplied: {
-    ...{ type: 'NtpServersApplied', label: 'Applied', status: 'True' },
+    type: 'NtpServersApplied',
+    label: 'Applied',
+    status: 'True',
     meaning: 'The host takes its time from the servers of the cluster, or from its own again.',
   },
   NtpServersNotApplied: {
-    ...{ type: 'NtpServersApplied', label: 'Not applied', status: 'False', severity: 'Warning' },
+    type: 'NtpServersApplied',
+    label: 'Not applied',
+    status: 'False',
+    severity: 'Warning',
     meaning:
       'The host cannot take its time from the servers of the cluster; the message says why and what to do. It gets them by itself then.',
   },
   SshKeysApplied: {
-    ...{ type: 'SshKeysApplied', label: 'Applied', status: 'True' },
+    type: 'SshKeysApplied',
+    label: 'Applied',
+    status: 'True',
     meaning: 'The SSH keys of the cluster are in a file of their own, or were taken away again.',
   },
   SshKeysNotApplied: {
-    ...{ type: 'SshKeysApplied', label: 'Not applied', status: 'False', severity: 'Warning' },
+    type: 'SshKeysApplied',
+    label: 'Not applied',
+    status: 'False',
+    severity: 'Warning',
     meaning:
       'The account cannot get the SSH keys of the cluster; the message says why and what to do. It gets them by itself then.',
   },
   ProgramsPlaced: {
-    ...{ type: 'ProgramsPlaced', label: 'Placed', status: 'True', isExpected: true },
+    type: 'ProgramsPlaced',
+    label: 'Placed',
+    status: 'True',
+    isExpected: true,
     meaning: 'The programs of the Kubernetes version were taken from the content.',
   },
   ContainerRuntimeStarted: {
-    ...{ type: 'ContainerRuntimeReady', label: 'Started', status: 'True', isExpected: true },
+    type: 'ContainerRuntimeReady',
+    label: 'Started',
+    status: 'True',
+    isExpected: true,
     meaning: 'The containerd of the cluster runs.',
   },
   ContainerRuntimeStopped: {
-    ...{ type: 'ContainerRuntimeReady', label: 'Stopped', status: 'False', severity: 'Warning' },
+    type: 'ContainerRuntimeReady',
+    label: 'Stopped',
+    status: 'False',
+    severity: 'Warning',
     meaning:
       'The containerd of the cluster does not run; systemd starts it again, or edgehostd where an administrator has stopped it.',
   },
   ImagePulled: {
-    ...{ type: 'ImageResolutionDone', label: 'Image pulled' },
+    type: 'ImageResolutionDone',
+    label: 'Image pulled',
     meaning: 'An image was pulled from the registry of this host.',
   },
   ImagesPulled: {
-    ...{ type: 'ImageResolutionDone', label: 'Pulled', status: 'True', isExpected: true },
+    type: 'ImageResolutionDone',
+    label: 'Pulled',
+    status: 'True',
+    isExpected: true,
     meaning: 'All images that Kubernetes itself needs are in containerd.',
   },
 
   CheckingHost: {
-    ...{ type: 'BootstrapChecks', label: 'Checking the host', status: 'True', isExpected: true },
+    type: 'BootstrapChecks',
+    label: 'Checking the host',
+    status: 'True',
+    isExpected: true,
     meaning: 'kubeadm checks the host. This and the next reasons are phases of kubeadm, each when it begins.',
   },
   MakingCertificates: {
-    ...{ type: 'BootstrapCertificates', label: 'Making certificates', status: 'True', isExpected: true },
+    type: 'BootstrapCertificates',
+    label: 'Making certificates',
+    status: 'True',
+    isExpected: true,
     meaning: 'kubeadm makes the certificates of the control plane.',
   },
   WritingKubeconfigs: {
-    ...{ type: 'BootstrapKubeconfigs', label: 'Writing kubeconfigs', status: 'True', isExpected: true },
+    type: 'BootstrapKubeconfigs',
+    label: 'Writing kubeconfigs',
+    status: 'True',
+    isExpected: true,
     meaning: 'kubeadm writes the kubeconfigs of the components and of the administrator.',
   },
   WritingEtcdPod: {
-    ...{ type: 'BootstrapEtcd', label: 'Writing the pod of etcd', status: 'True', isExpected: true },
+    type: 'BootstrapEtcd',
+    label: 'Writing the pod of etcd',
+    status: 'True',
+    isExpected: true,
     meaning: 'kubeadm writes the static pod of etcd.',
   },
   WritingStaticPods: {
-    ...{ type: 'BootstrapStaticPods', label: 'Writing static pods', status: 'True', isExpected: true },
+    type: 'BootstrapStaticPods',
+    label: 'Writing static pods',
+    status: 'True',
+    isExpected: true,
     meaning: 'kubeadm writes the static pods of API server, controller manager and scheduler.',
   },
   StartingKubelet: {
-    ...{ type: 'BootstrapKubelet', label: 'Starting the kubelet', status: 'True', isExpected: true },
+    type: 'BootstrapKubelet',
+    label: 'Starting the kubelet',
+    status: 'True',
+    isExpected: true,
     meaning: 'kubeadm configures and starts the kubelet.',
   },
   WaitingForControlPlane: {
-    ...{ type: 'BootstrapHealth', label: 'Waiting for the control plane', status: 'True', isExpected: true },
+    type: 'BootstrapHealth',
+    label: 'Waiting for the control plane',
+    status: 'True',
+    isExpected: true,
     meaning: 'kubeadm waits until kubelet, API server, controller manager and scheduler are healthy.',
   },
   StoringConfiguration: {
-    ...{ type: 'BootstrapUpload', label: 'Storing the configuration', status: 'True', isExpected: true },
+    type: 'BootstrapUpload',
+    label: 'Storing the configuration',
+    status: 'True',
+    isExpected: true,
     meaning: 'kubeadm stores its configuration in the cluster.',
   },
   MarkingNode: {
-    ...{ type: 'BootstrapMark', label: 'Marking the node', status: 'True', isExpected: true },
+    type: 'BootstrapMark',
+    label: 'Marking the node',
+    status: 'True',
+    isExpected: true,
     meaning: 'kubeadm sets labels and taints of the node.',
   },
   MakingBootstrapToken: {
-    ...{ type: 'BootstrapToken', label: 'Making the bootstrap token', status: 'True', isExpected: true },
+    type: 'BootstrapToken',
+    label: 'Making the bootstrap token',
+    status: 'True',
+    isExpected: true,
     meaning: 'kubeadm makes the token and the rules with which nodes may join.',
   },
   ApplyingAddons: {
-    ...{
-      type: 'BootstrapAddons',
-      label: 'Applying CoreDNS and kube-proxy',
-      status: 'True',
-      isExpected: true,
-    },
+    type: 'BootstrapAddons',
+    label: 'Applying CoreDNS and kube-proxy',
+    status: 'True',
+    isExpected: true,
     meaning: 'kubeadm applies CoreDNS and kube-proxy.',
   },
   BootstrapReset: {
-    ...{ type: 'BootstrappingDone', label: 'Reset', status: 'False', severity: 'Warning' },
+    type: 'BootstrappingDone',
+    label: 'Reset',
+    status: 'False',
+    severity: 'Warning',
     meaning: 'A set-up of the control plane that did not end is cleared away before the next try.',
   },
   ControlPlaneStarted: {
-    ...{ type: 'BootstrappingDone', label: 'Started', status: 'True', isExpected: true },
+    type: 'BootstrappingDone',
+    label: 'Started',
+    status: 'True',
+    isExpected: true,
     meaning: 'The control plane is set up.',
   },
   ApiAnswers: {
-    ...{ type: 'ApiAnswers', label: 'Answers', status: 'True', isExpected: true },
+    type: 'ApiAnswers',
+    label: 'Answers',
+    status: 'True',
+    isExpected: true,
     meaning: 'The API server of the cluster answers, for the first time or again.',
   },
   ApiSilent: {
-    ...{ type: 'ApiAnswers', label: 'Silent', status: 'Unknown', severity: 'Warning' },
+    type: 'ApiAnswers',
+    label: 'Silent',
+    status: 'Unknown',
+    severity: 'Warning',
     meaning: 'The API server of the cluster does not answer.',
   },
   KubeletStarted: {
-    ...{ type: 'KubeletRunning', label: 'Started', status: 'True' },
+    type: 'KubeletRunning',
+    label: 'Started',
+    status: 'True',
     meaning: 'The kubelet runs again.',
   },
   KubeletStopped: {
-    ...{ type: 'KubeletRunning', label: 'Stopped', status: 'False', severity: 'Warning' },
+    type: 'KubeletRunning',
+    label: 'Stopped',
+    status: 'False',
+    severity: 'Warning',
     meaning:
       'The kubelet does not run; systemd starts it again, or edgehostd where an administrator has stopped it.',
   },
   NodeReady: {
-    ...{ type: 'ControlPlaneNodeAdditionDone', label: 'Ready', status: 'True', isExpected: true },
+    type: 'ControlPlaneNodeAdditionDone',
+    label: 'Ready',
+    status: 'True',
+    isExpected: true,
     meaning: 'The node of this host is Ready.',
   },
   NodeNotReady: {
-    ...{ type: 'ControlPlaneNodeAdditionDone', label: 'Not ready', status: 'False', severity: 'Warning' },
+    type: 'ControlPlaneNodeAdditionDone',
+    label: 'Not ready',
+    status: 'False',
+    severity: 'Warning',
     meaning: 'The node of this host is not Ready; the message comes from Kubernetes.',
   },
 
   PackApplying: {
-    ...{ type: 'AddOnDeploymentDone', label: 'Applying', status: 'False' },
+    type: 'AddOnDeploymentDone',
+    label: 'Applying',
+    status: 'False',
     meaning: 'A pack is being applied.',
   },
   ObjectCorrected: {
-    ...{ type: 'AddOnDeploymentDone', label: 'Corrected', severity: 'Warning' },
+    type: 'AddOnDeploymentDone',
+    label: 'Corrected',
+    severity: 'Warning',
     meaning:
       'An object of a pack was changed or deleted, by hand or by another program, and was put right; the message names the object and its fields.',
   },
   ObjectContested: {
-    ...{ type: 'AddOnDeploymentDone', label: 'Contested', severity: 'Warning' },
+    type: 'AddOnDeploymentDone',
+    label: 'Contested',
+    severity: 'Warning',
     meaning:
       'An object of a pack is changed again each time that it was put right, as by another controller. It is put right less and less often, and that is not reported any more; change the pack or the controller.',
   },
   ObjectRefused: {
-    ...{ type: 'AddOnDeploymentDone', label: 'Refused', severity: 'Warning' },
+    type: 'AddOnDeploymentDone',
+    label: 'Refused',
+    severity: 'Warning',
     meaning:
       'An object of a pack was changed or deleted, and the API server refuses to have it put right, as by a policy; the message says why. It is tried again every 10 minutes, and reported again when the reason changes.',
   },
   PackRemoving: {
-    ...{ type: 'AddOnDeploymentDone', label: 'Taking away' },
+    type: 'AddOnDeploymentDone',
+    label: 'Taking away',
     meaning: 'A pack that is not desired any more is being removed.',
   },
   PackApplied: {
-    ...{ type: 'AddOnDeploymentDone', label: 'Applied' },
+    type: 'AddOnDeploymentDone',
+    label: 'Applied',
     meaning: 'Everything of a pack is applied; its workloads may still be coming up.',
   },
   PackAvailable: {
-    ...{ type: 'AddOnDeploymentDone', label: 'Available' },
+    type: 'AddOnDeploymentDone',
+    label: 'Available',
     meaning: 'The workloads of a pack are available.',
   },
   PackFailed: {
-    ...{ type: 'AddOnDeploymentDone', label: 'Failed', status: 'False', severity: 'Warning' },
+    type: 'AddOnDeploymentDone',
+    label: 'Failed',
+    status: 'False',
+    severity: 'Warning',
     meaning: 'A pack could not be applied, or its workloads did not become available in time.',
   },
   ReleaseCured: {
-    ...{ type: 'AddOnDeploymentDone', label: 'Release cured', severity: 'Warning' },
+    type: 'AddOnDeploymentDone',
+    label: 'Release cured',
+    severity: 'Warning',
     meaning:
       'A Helm release that an interrupted run had left pending was uninstalled, or rolled back to its last deployed revision.',
   },
   PacksAvailable: {
-    ...{ type: 'AddOnDeploymentDone', label: 'All available', status: 'True', isExpected: true },
+    type: 'AddOnDeploymentDone',
+    label: 'All available',
+    status: 'True',
+    isExpected: true,
     meaning: 'Every pack is applied and its workloads are available.',
   },
 
   Provisioning: {
-    ...{ type: 'ClusterRunning', label: 'Provisioning', status: 'False' },
+    type: 'ClusterRunning',
+    label: 'Provisioning',
+    status: 'False',
     meaning: 'The phase of the cluster: steps run.',
   },
   Provisioned: {
-    ...{ type: 'ClusterRunning', label: 'Provisioned', status: 'False' },
+    type: 'ClusterRunning',
+    label: 'Provisioned',
+    status: 'False',
     meaning: 'The phase of the cluster: the node is Ready, packs still move.',
   },
   Running: {
-    ...{ type: 'ClusterRunning', label: 'Running', status: 'True', isExpected: true },
+    type: 'ClusterRunning',
+    label: 'Running',
+    status: 'True',
+    isExpected: true,
     meaning: 'The phase of the cluster: the node is Ready, every pack is applied and available.',
   },
   Failed: {
-    ...{ type: 'ClusterRunning', label: 'Failed', status: 'False', severity: 'Warning' },
+    type: 'ClusterRunning',
+    label: 'Failed',
+    status: 'False',
+    severity: 'Warning',
     meaning: 'The phase of the cluster: a step gave up; it is tried again, later each time.',
   },
   Unknown: {
-    ...{ type: 'ClusterRunning', label: 'Unknown', status: 'Unknown', severity: 'Warning' },
+    type: 'ClusterRunning',
+    label: 'Unknown',
+    status: 'Unknown',
+    severity: 'Warning',
     meaning: 'The phase of the cluster: its API server has been silent for 60 seconds.',
   },
   Healthy: {
-    ...{ type: 'ClusterHealthy', label: 'Healthy', status: 'True' },
+    type: 'ClusterHealthy',
+    label: 'Healthy',
+    status: 'True',
     meaning: 'All workloads of the packs are available, for the first time or again.',
   },
   Unhealthy: {
-    ...{ type: 'ClusterHealthy', label: 'Unhealthy', status: 'False', severity: 'Warning' },
+    type: 'ClusterHealthy',
+    label: 'Unhealthy',
+    status: 'False',
+    severity: 'Warning',
     meaning: 'A workload of a running cluster went down; the message names it.',
   },
 
@@ -435,62 +553,84 @@ export const reasons = {
   ...certificateReasons,
 
   Deleting: {
-    ...{ type: 'ClusterDeleted', label: 'Deleting', status: 'False' },
+    type: 'ClusterDeleted',
+    label: 'Deleting',
+    status: 'False',
     meaning: 'The cluster is being deleted.',
   },
   KubernetesRemoved: {
-    ...{ type: 'ClusterDeleted', label: 'Kubernetes removed' },
+    type: 'ClusterDeleted',
+    label: 'Kubernetes removed',
     meaning: 'Kubernetes and its files were taken from this host.',
   },
   HostRestored: {
-    ...{ type: 'HostRestored', label: 'Restored', status: 'True' },
+    type: 'HostRestored',
+    label: 'Restored',
+    status: 'True',
     meaning: 'Changes of this host by Kubernetes and its network were taken back.',
   },
   LeftoversFound: {
-    ...{ type: 'HostRestored', label: 'Leftovers', severity: 'Warning' },
+    type: 'HostRestored',
+    label: 'Leftovers',
+    severity: 'Warning',
     meaning:
       'Changes of this host since the cluster was accepted that are not of Kubernetes or its network, so they were left; the message names them.',
   },
   Deleted: {
-    ...{ type: 'ClusterDeleted', label: 'Deleted', status: 'True' },
+    type: 'ClusterDeleted',
+    label: 'Deleted',
+    status: 'True',
     meaning: 'The cluster is deleted. The last event of a cluster.',
   },
 
   DaemonStarted: {
-    ...{ type: 'StepsSucceed', label: 'Daemon started' },
+    type: 'StepsSucceed',
+    label: 'Daemon started',
     meaning: 'edgehostd was started and found this cluster.',
   },
   StepStarted: {
-    ...{ type: 'StepsSucceed', label: 'Started' },
+    type: 'StepsSucceed',
+    label: 'Started',
     meaning: 'A step begins; the message is its title.',
   },
   StepProgress: {
-    ...{ type: 'StepsSucceed', label: 'Progress' },
+    type: 'StepsSucceed',
+    label: 'Progress',
     meaning: 'A step reports what it does.',
   },
   StepDone: {
-    ...{ type: 'StepsSucceed', label: 'Done', status: 'True' },
+    type: 'StepsSucceed',
+    label: 'Done',
+    status: 'True',
     meaning: 'A step has done its work; the message is its title.',
   },
   StepFailed: {
-    ...{ type: 'StepsSucceed', label: 'Failed', status: 'False', severity: 'Warning' },
+    type: 'StepsSucceed',
+    label: 'Failed',
+    status: 'False',
+    severity: 'Warning',
     meaning: 'A step failed or took too long; the message says why, and when it is tried again.',
   },
   StepRetried: {
-    ...{ type: 'StepsSucceed', label: 'Retried' },
+    type: 'StepsSucceed',
+    label: 'Retried',
     meaning: 'A step that failed is tried again.',
   },
   StepStopped: {
-    ...{ type: 'StepsSucceed', label: 'Stopped' },
+    type: 'StepsSucceed',
+    label: 'Stopped',
     meaning:
       'A running step was ended, since the cluster is being deleted, or the change that it belongs to is taken back.',
   },
   StepFoundAgain: {
-    ...{ type: 'StepsSucceed', label: 'Found again' },
+    type: 'StepsSucceed',
+    label: 'Found again',
     meaning: 'After a restart of edgehostd a step was found, still running or ended in the meantime.',
   },
   StepCutOff: {
-    ...{ type: 'StepsSucceed', label: 'Cut off', severity: 'Warning' },
+    type: 'StepsSucceed',
+    label: 'Cut off',
+    severity: 'Warning',
     meaning:
       'A step was cut off before its end, as by a power cut; the host is observed, and the steps are planned anew.',
   },
@@ -515,8 +655,11 @@ export function expectedOrder() {
     conditionsOrder: expected
       .filter(([, { type }]) => conditionTypes[type].category === category)
       .map(([reason, { type, label }], place) => ({
-        ...{ order: place + 1, type, typeLabel: conditionTypes[type].label },
-        ...{ reason, reasonLabel: label },
+        order: place + 1,
+        type,
+        typeLabel: conditionTypes[type].label,
+        reason,
+        reasonLabel: label,
       })),
   }))
 }

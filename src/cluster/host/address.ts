@@ -198,12 +198,16 @@ export function placeEndpoint(host: string, { addresses, routes }: HostNetworks)
   const refuse = (reason: string): EndpointPlace => ({
     kind: 'refused',
     problem: {
-      ...{ code: 'EndpointInvalid', severity: 'error', path: endpointPath },
+      code: 'EndpointInvalid',
+      severity: 'error',
+      path: endpointPath,
       message: saidOfEndpoint(text, reason),
     },
   })
   const judged = judgeEndpoint(text, {
-    ...{ called: 'this host', addresses, networks: routes.filter(({ isConnected }) => isConnected) },
+    called: 'this host',
+    addresses,
+    networks: routes.filter(({ isConnected }) => isConnected),
   })
   if (judged.kind === 'own') return judged
   if (judged.kind !== 'within') return refuse(judged.reason)

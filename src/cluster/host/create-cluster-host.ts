@@ -32,8 +32,12 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
   const { files } = options
   const { hostRecord: record, ...notes } = clusterPaths(stateDirectory)
   const settings = createHostSettings({
-    ...{ files, privileged: options.privileged, program: options.stepProgram, monotonic: options.monotonic },
-    ...{ notes, account: options.sshAccount },
+    files,
+    privileged: options.privileged,
+    program: options.stepProgram,
+    monotonic: options.monotonic,
+    notes,
+    account: options.sshAccount,
   })
 
   async function isHeld({ virtualAddress }: DesiredNode): Promise<boolean> {
@@ -82,7 +86,8 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
       const missing = missingAddress(node, await readHostNetworks(files))
       const isHostRecorded = (await files.names(dirname(record))).includes(basename(record))
       return {
-        ...{ isHostRecorded, isAddressHeld: await isHeld(node) },
+        isHostRecorded,
+        isAddressHeld: await isHeld(node),
         ...(missing === undefined ? {} : { missingAddress: missing }),
         settings: await settings.observe(desired),
       }

@@ -331,7 +331,14 @@ export async function readHostFacts(options: HostFactsOptions): Promise<HostFact
   const namesOf = async (...paths: readonly string[]) =>
     new Set((await Promise.all(paths.map((path) => files.names(path)))).flat())
   return {
-    ...{ architecture, cores, cgroups, ports, memoryBytes, networks, kubernetes, droppingChains },
+    architecture,
+    cores,
+    cgroups,
+    ports,
+    memoryBytes,
+    networks,
+    kubernetes,
+    droppingChains,
     kernel: ((await files.text('/proc/sys/kernel/osrelease')) ?? '').trim(),
     spaces: onePerFileSystem((await Promise.all(folders.map(readSpace))).flat()),
     clock: { now: now(), isSynchronized },

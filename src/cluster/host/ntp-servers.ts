@@ -72,11 +72,15 @@ const otherUnits = ['ntpsec.service', 'ntp.service', 'ntpd.service', 'openntpd.s
 /** Paths on hosts as Debian makes them. */
 const usualPlaces: readonly TimePlace[] = [
   {
-    ...{ unit: timesyncd, form: 'timesyncd', reading: 'restart' },
+    unit: timesyncd,
+    form: 'timesyncd',
+    reading: 'restart',
     path: `/etc/systemd/timesyncd.conf.d/${fileName}.conf`,
   },
   {
-    ...{ unit: 'chrony.service', form: 'chrony', reading: 'sources' },
+    unit: 'chrony.service',
+    form: 'chrony',
+    reading: 'sources',
     path: `/etc/chrony/sources.d/${fileName}.sources`,
   },
 ]
@@ -86,7 +90,9 @@ export async function findTimePlace(files: HostFiles): Promise<FoundTimePlace> {
   const isRunning = (unit: string) => isServiceRunning(files, unit)
   if (await isRunning(timesyncd))
     return {
-      ...{ unit: timesyncd, form: 'timesyncd', reading: 'restart' },
+      unit: timesyncd,
+      form: 'timesyncd',
+      reading: 'restart',
       path: `/etc/systemd/timesyncd.conf.d/${fileName}.conf`,
     }
   for (const unit of chronyUnits) if (await isRunning(unit)) return chronyPlace(files, unit)
@@ -212,7 +218,9 @@ export async function placeNtpServers(work: NtpWork, servers: readonly string[])
   const isFolderMade =
     folder !== undefined && (await mkdir(folder, { recursive: true, mode: 0o755 })) !== undefined
   const now = place && {
-    ...{ path: place.path, unit: place.unit, reading: place.reading },
+    path: place.path,
+    unit: place.unit,
+    reading: place.reading,
     ...(isFolderMade
       ? { madeFolder: folder }
       : before?.madeFolder === undefined

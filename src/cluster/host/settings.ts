@@ -93,7 +93,9 @@ function createKeysObserver(options: KeysObserverOptions) {
 }
 
 const unknown = (reason: string): SettingObserved => ({
-  ...{ isApplied: false, isDue: false, isPlaced: false },
+  isApplied: false,
+  isDue: false,
+  isPlaced: false,
   problem: `the keys file cannot be looked at (${reason}); see: journalctl -u edgehostd`,
 })
 
@@ -119,7 +121,9 @@ export function createHostSettings(options: HostSettingsOptions) {
   }
 
   const ntpStep = (key: string, title: string, servers: readonly string[]): Step => ({
-    ...{ key, title, timeoutMs },
+    key,
+    title,
+    timeoutMs,
     work: {
       kind: 'action',
       action: 'ntp-servers',
@@ -127,7 +131,9 @@ export function createHostSettings(options: HostSettingsOptions) {
     },
   })
   const keysStep = (key: string, title: string, keys: readonly string[]): Step => ({
-    ...{ key, title, timeoutMs },
+    key,
+    title,
+    timeoutMs,
     work: {
       kind: 'action',
       action: 'ssh-keys',
@@ -145,7 +151,9 @@ export function createHostSettings(options: HostSettingsOptions) {
           ? []
           : [
               {
-                ...{ code: 'SettingNotApplied', severity: 'warning', path: `${clusterPath}.${name}` },
+                code: 'SettingNotApplied',
+                severity: 'warning',
+                path: `${clusterPath}.${name}`,
                 message: `${name} would be stored, but not applied: ${seen[name].problem}`,
               },
             ],

@@ -168,7 +168,8 @@ export async function placeSshKeys(work: KeysWork, print: (line: string) => void
         uid === found?.account.uid && made !== undefined && made === dirname(found.path),
     )?.madeFolder
   const now: PlacedKeys | undefined = found && {
-    ...{ ...found.account, path: found.path },
+    ...found.account,
+    path: found.path,
     ...(madeFolder === undefined ? {} : { madeFolder }),
   }
   // Noted before it is placed: whatever cuts this off, the file is known.

@@ -85,13 +85,22 @@ export async function makeWayBack(
   await rename(staging, folder)
   await syncFolder(dirname(folder))
   return {
-    ...{ generation, at, by: '', origin: 'goingBack', folder, outcome: 'applying', scheduleAt: null },
-    ...{ posted: good.posted, plain: good.plain, mark: good.mark },
+    generation,
+    at,
+    by: '',
+    origin: 'goingBack',
+    folder,
+    outcome: 'applying',
+    scheduleAt: null,
+    posted: good.posted,
+    plain: good.plain,
+    mark: good.mark,
     // The configuration of Kubernetes may contain values of the other one.
     sensitive: [...new Set([...good.sensitive, ...kept.sensitive])],
     summary: {
       ...good.summary,
-      ...{ kubernetes: kept.summary.kubernetes, kubernetesOf: kept.summary.kubernetesOf ?? kept.generation },
+      kubernetes: kept.summary.kubernetes,
+      kubernetesOf: kept.summary.kubernetesOf ?? kept.generation,
       // Which of them Kubernetes needs is not known: the next write releases the others.
       content: [...new Set([...(good.summary.content ?? []), ...(kept.summary.content ?? [])])],
     },

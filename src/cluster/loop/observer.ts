@@ -121,9 +121,14 @@ export function createObserver(options: ObserverOptions): Observer {
     const seen = last(record.uid)
     const said = seen
       ? statusOf({
-          ...{ desired: seen.desired, observed: seen.observed, silentMs: seen.silentMs },
-          ...{ isDeleting: isDeleting(record), hasRun: hasRun(record), isUpdate: isUpdate(record) },
-          ...{ steps: steps.list(), stuck: stuckOf(record, seen.verdict) },
+          desired: seen.desired,
+          observed: seen.observed,
+          silentMs: seen.silentMs,
+          isDeleting: isDeleting(record),
+          hasRun: hasRun(record),
+          isUpdate: isUpdate(record),
+          steps: steps.list(),
+          stuck: stuckOf(record, seen.verdict),
           planned: new Set(seen.stages.flat().map(({ key }) => key)),
         })
       : record.status
@@ -143,13 +148,20 @@ export function createObserver(options: ObserverOptions): Observer {
     answeredAt = isSilent ? (answeredAt ?? now) : now
     const silentMs = now - answeredAt
     const stages = plan(parts, {
-      ...{ desired, observed, isDeleting: isDeleting(record), hasRun: hasRun(record) },
-      ...{ isUpdate: isUpdate(record), isRenewalAskedFor: isUnderWay(record.renewal) },
+      desired,
+      observed,
+      isDeleting: isDeleting(record),
+      hasRun: hasRun(record),
+      isUpdate: isUpdate(record),
+      isRenewalAskedFor: isUnderWay(record.renewal),
     })
     const planned = new Set(stages.flat().map(({ key }) => key))
     const verdict = verdictOf(
       {
-        ...{ record, observed, silentMs, trouble: blockerOf(desired, observed) },
+        record,
+        observed,
+        silentMs,
+        trouble: blockerOf(desired, observed),
         isGoingBack: options.isGoingBack(record),
         ...progress.observe(record.generation, observed.engine.change !== undefined),
         steps: steps.list().filter(({ key }) => planned.has(key)),
@@ -161,7 +173,10 @@ export function createObserver(options: ObserverOptions): Observer {
     trouble = undefined
     const stands = status(record)
     const emitted = tell(record.seen, {
-      ...{ desired, observed, status: stands, isDeleting: isDeleting(record) },
+      desired,
+      observed,
+      status: stands,
+      isDeleting: isDeleting(record),
       stuck: stuckOf(record, verdict),
     })
     const isFirstRun = stands.state === 'Running' && !hasRun(record)
@@ -206,7 +221,10 @@ export function createObserver(options: ObserverOptions): Observer {
       progress.reset()
       answeredAt = record.status.phase === 'Unknown' ? -Infinity : undefined
     },
-    ...{ observe, during, last, status },
+    observe,
+    during,
+    last,
+    status,
     fail: (reason) => void (trouble = reason),
     forget: () => void (newest = undefined),
   }

@@ -75,14 +75,21 @@ export function everyStep(parts: PlanParts, desired: DesiredState): readonly Ste
   ]
   const making = engines.flatMap((each) =>
     plan(parts, {
-      ...{ desired, observed: { ...emptyHost, isAddressHeld: false, engine: each, settings } },
-      ...{ isDeleting: false, hasRun: false, isUpdate: false, isRenewalAskedFor: true },
+      desired,
+      observed: { ...emptyHost, isAddressHeld: false, engine: each, settings },
+      isDeleting: false,
+      hasRun: false,
+      isUpdate: false,
+      isRenewalAskedFor: true,
     }),
   )
   const deleting = plan(parts, {
     desired,
     observed: { ...emptyHost, isHostRecorded: true, engine: { ...engine, isPresent: true }, settings },
-    ...{ isDeleting: true, hasRun: false, isUpdate: false, isRenewalAskedFor: false },
+    isDeleting: true,
+    hasRun: false,
+    isUpdate: false,
+    isRenewalAskedFor: false,
   })
   return [...new Map([...making, ...deleting].flat().map((step) => [step.key, step])).values()]
 }

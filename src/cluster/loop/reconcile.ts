@@ -94,11 +94,29 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
   const add = createAddEvent(options.events)
   const memory = createStepMemory(clock)
   const activation = createActivation({
-    ...{ database, store, revisions, steps, runner, add, clock, inTurn: options.inTurn },
+    database,
+    store,
+    revisions,
+    steps,
+    runner,
+    add,
+    clock,
+    inTurn: options.inTurn,
   })
   const observer = createObserver({
-    ...{ database, store, steps, parts, add, onStatus: onStatus, limits, stopping, clock, log },
-    ...{ observe: options.observe, pauseMs: pauses.moving, noteGood: activation.noteGood },
+    database,
+    store,
+    steps,
+    parts,
+    add,
+    onStatus: onStatus,
+    limits,
+    stopping,
+    clock,
+    log,
+    observe: options.observe,
+    pauseMs: pauses.moving,
+    noteGood: activation.noteGood,
     isGoingBack: activation.isGoingBack,
     // The step that runs is one of a revision that has failed.
     onObservation({ verdict }) {
@@ -106,8 +124,21 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     },
   })
   const work = createStepWork({
-    ...{ database, store, steps, runner, observer, memory, add, onEnd, random, stopping, clock, log },
-    ...{ packs: parts.packs, eventOf: options.eventOf, readDesired: options.readDesired },
+    database,
+    store,
+    steps,
+    runner,
+    observer,
+    memory,
+    add,
+    onEnd,
+    random,
+    stopping,
+    clock,
+    log,
+    packs: parts.packs,
+    eventOf: options.eventOf,
+    readDesired: options.readDesired,
   })
   let knownUid = ''
 
@@ -160,7 +191,10 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
   ): Promise<string> {
     const planned = new Set(stages.flat().map(({ key }) => key))
     const why = await whyLate({
-      ...{ reason, desired: desired, observed, whyNot: parts.packs.whyNot },
+      reason,
+      desired: desired,
+      observed,
+      whyNot: parts.packs.whyNot,
       steps: steps.list().filter(({ key }) => planned.has(key)),
       signal: AbortSignal.any([stopping, AbortSignal.timeout(longestWhyMs)]),
     })

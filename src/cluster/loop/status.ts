@@ -14,13 +14,17 @@ export interface ClusterStatus {
 
 /** Accepted; nothing was started. */
 export const pending: ClusterStatus = {
-  ...{ state: 'Provisioning', phase: 'Pending', reason: 'accepted; nothing was started yet' },
+  state: 'Provisioning',
+  phase: 'Pending',
+  reason: 'accepted; nothing was started yet',
   health: { status: 'Unhealthy', reason: 'the cluster is being set up' },
 }
 
 /** Another revision is started. */
 export const started: ClusterStatus = {
-  ...{ state: 'Provisioning', phase: 'Pending', reason: 'a revision is begun' },
+  state: 'Provisioning',
+  phase: 'Pending',
+  reason: 'a revision is begun',
   health: { status: 'Unhealthy', reason: 'the cluster is being changed' },
 }
 

@@ -58,7 +58,13 @@ function packInfo(input: ApplicationsInput, profile: ClusterProfileDetail, detai
   const isApplied = status === 'Applied' || status === 'Available' || status === 'Unavailable'
   const isAvailable = status === 'Available'
   return {
-    ...{ name, version, layer, type: packTypes?.[id] ?? '', values, logo, ...progress },
+    name,
+    version,
+    layer,
+    type: packTypes?.[id] ?? '',
+    values,
+    logo,
+    ...progress,
     ...(displayName === undefined ? {} : { displayName }),
     conditions: [
       condition('Applied', isApplied, status, isApplied ? '' : input.hide(message)),

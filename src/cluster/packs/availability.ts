@@ -240,7 +240,9 @@ function keepReadiness({ apiVersion, kind, metadata, spec, status }: KubernetesO
   const { name, namespace, generation, deletionTimestamp, creationTimestamp } = metadata
   const { replicas, updateStrategy, progressDeadlineSeconds } = (spec ?? {}) as Record<string, unknown>
   return {
-    ...{ apiVersion, kind, status },
+    apiVersion,
+    kind,
+    status,
     metadata: {
       name,
       ...(namespace === undefined ? {} : { namespace }),

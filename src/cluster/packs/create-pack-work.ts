@@ -160,14 +160,18 @@ const isLeaving = ({ kind, metadata }: KubernetesObject) =>
   kind === 'Endpoints' || metadata.deletionTimestamp !== undefined || metadata.ownerReferences !== undefined
 
 const keepMetadata = ({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject => ({
-  ...{ apiVersion, kind, metadata },
+  apiVersion,
+  kind,
+  metadata,
 })
 
 const placeOf = (
   { kind, group, version }: Resource,
   { metadata: { name, namespace } }: KubernetesObject,
 ) => ({
-  ...{ apiVersion: group === '' ? version : `${group}/${version}`, kind, name },
+  apiVersion: group === '' ? version : `${group}/${version}`,
+  kind,
+  name,
   ...(namespace === undefined ? {} : { namespace }),
 })
 
@@ -214,7 +218,10 @@ export function createPackWork(options: PackWorkOptions): PackWork {
   ): Promise<void> {
     const { inventory = [] } = store.find(id) ?? {}
     const work = applySet.remove({
-      ...{ owner: id, inventory: inventory.filter(isGoing), signal, onLine },
+      owner: id,
+      inventory: inventory.filter(isGoing),
+      signal,
+      onLine,
       isKept: desiredElsewhere(others),
       onInventory: () =>
         store.putInventory(
@@ -277,7 +284,10 @@ export function createPackWork(options: PackWorkOptions): PackWork {
       )
       const isElsewhere = desiredElsewhere(others)
       const work = applySet[definitions === undefined ? 'apply' : 'add']({
-        ...{ owner: id, objects, signal, inventory: store.find(id)?.inventory ?? [] },
+        owner: id,
+        objects,
+        signal,
+        inventory: store.find(id)?.inventory ?? [],
         // A namespace goes only when nothing is in it.
         isKept: async (entry) => isNamespace(entry) || isElsewhere(entry),
         onInventory: (inventory) => store.putInventory(id, inventory),
@@ -434,7 +444,9 @@ export function doneOf(record: PackRecord, pack: DesiredPack, key: string, now: 
   const isApplied = apply.every((each) => doneSteps.includes(each))
   return {
     ...record,
-    ...{ partDigest: digest, doneSteps, appliedDigest: isApplied ? digest : '' },
+    partDigest: digest,
+    doneSteps,
+    appliedDigest: isApplied ? digest : '',
     // The others were uninstalled before, or belong to another pack now.
     charts: key === available ? pack.charts.map(releaseOf) : record.charts,
     availableDigest: key === available ? digest : isSame ? record.availableDigest : '',
@@ -455,7 +467,12 @@ function observedOf(
   const isAvailable = wasAvailable && first === undefined
   const trouble = first ?? 'its workloads are waited for'
   return {
-    ...{ appliedDigest, partDigest, doneSteps, charts, isAvailable, wasAvailable },
+    appliedDigest,
+    partDigest,
+    doneSteps,
+    charts,
+    isAvailable,
+    wasAvailable,
     message: isAvailable ? '' : trouble + (more.length > 0 ? `, and ${more.length} more` : ''),
   }
 }

@@ -56,7 +56,12 @@ export async function drainPods(
     throw new KubernetesError(409, 'Conflict', 'it has not ended yet')
   }
   await workOff({
-    ...{ items: [...found.values()], work, onLine, signal, patienceMs, firstPauseMs: 500 },
+    items: [...found.values()],
+    work,
+    onLine,
+    signal,
+    patienceMs,
+    firstPauseMs: 500,
     nameOf: (pod) => nameOf(entryOf(pod)),
   })
   onLine(`${found.size} pod${found.size === 1 ? '' : 's'} evicted`)

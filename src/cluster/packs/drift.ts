@@ -113,7 +113,11 @@ function createMetadataWatch({ client, onChange }: MetadataWatchOptions): Metada
         const end = new AbortController()
         const objects = client.watch(resource, {
           ...(labelSelector === '' ? {} : { labelSelector }),
-          ...{ isMetadataOnly: true, watchSeconds, pick: keepMark, onChange, signal: end.signal },
+          isMetadataOnly: true,
+          watchSeconds,
+          pick: keepMark,
+          onChange,
+          signal: end.signal,
         })
         all.set(name, { objects, end })
       }
@@ -151,7 +155,9 @@ function keepMark({ apiVersion, kind, metadata }: KubernetesObject): KubernetesO
   const mark =
     generation === undefined ? resourceVersion : createHash('sha256').update(about).digest('base64')
   return {
-    ...{ apiVersion, kind, mark },
+    apiVersion,
+    kind,
+    mark,
     metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
   }
 }

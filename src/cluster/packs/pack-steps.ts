@@ -75,11 +75,9 @@ export function removeSteps(
     ...(hasObjects
       ? [
           {
-            ...{
-              key: `pack ${id} objects gone`,
-              title: `Delete the objects of the pack ${shownPack(id)}`,
-              pack: id,
-            },
+            key: `pack ${id} objects gone`,
+            title: `Delete the objects of the pack ${shownPack(id)}`,
+            pack: id,
             timeoutMs: objectsMs,
             work: { kind: 'call', call: 'pack-objects-gone', order: { ...objects } },
           } satisfies Step,
@@ -87,7 +85,9 @@ export function removeSteps(
       : []),
     ...uninstallSteps(tools, desired, id, charts),
     {
-      ...{ key: `pack ${id} gone`, title: `Delete what is left of the pack ${shownPack(id)}`, pack: id },
+      key: `pack ${id} gone`,
+      title: `Delete what is left of the pack ${shownPack(id)}`,
+      pack: id,
       timeoutMs: objectsMs,
       work: { kind: 'call', call: 'pack-gone', order: { ...rest } },
     },
@@ -108,12 +108,18 @@ function uninstallSteps(
     .map((each) => {
       const [namespace = '', release = ''] = each.split('/')
       const order: UninstallOrder = {
-        ...{ program: helm, kubeconfig, release, namespace, timeoutMs: uninstallMs },
+        program: helm,
+        kubeconfig,
+        release,
+        namespace,
+        timeoutMs: uninstallMs,
         home: join(desired.folder, 'helm', `${namespace}.${release}`),
         files: Object.values(releaseFiles(desired.folder, { namespace, release })),
       }
       return {
-        ...{ key: `pack ${id} release ${each} gone`, title: `Uninstall the Helm release ${each}`, pack: id },
+        key: `pack ${id} release ${each} gone`,
+        title: `Uninstall the Helm release ${each}`,
+        pack: id,
         timeoutMs: uninstallMs + aroundHelmMs,
         work: { kind: 'action', action: 'helm-uninstall', order: { ...order } },
       }
@@ -196,12 +202,10 @@ function drainSteps(
   const order: DrainOrder = { id, drain }
   return [
     {
-      ...{
-        key: `pack ${id} drain`,
-        title: `Evict the pods of the pack ${name}`,
-        pack: id,
-        timeoutMs: drainMs,
-      },
+      key: `pack ${id} drain`,
+      title: `Evict the pods of the pack ${name}`,
+      pack: id,
+      timeoutMs: drainMs,
       work: { kind: 'call', call: 'pack-drain', order: { ...order } },
     },
   ]
@@ -238,10 +242,16 @@ function allSteps(
   const { id, name, version } = pack
   const keys = keysOf(pack)
   const step = (key: string, title: string, timeoutMs: number, work: StepWork): Step => ({
-    ...{ key, title, timeoutMs, work, pack: id },
+    key,
+    title,
+    timeoutMs,
+    work,
+    pack: id,
   })
   const call = (name: string, order: NamespacesOrder | ManifestsOrder | AvailableOrder): StepWork => ({
-    ...{ kind: 'call', call: name, order: { ...order } },
+    kind: 'call',
+    call: name,
+    order: { ...order },
   })
   const { manifests: others, namespaces: needed } = contentOf(desired)
   const manifests: ManifestsOrder = {
@@ -266,9 +276,14 @@ function allSteps(
     ...pack.charts.map((chart) => {
       const { release, namespace } = chart
       const order: ReleaseOrder = {
-        ...{ program: helm, kubeconfig, release, namespace, timeoutMs: chartMs },
+        program: helm,
+        kubeconfig,
+        release,
+        namespace,
+        timeoutMs: chartMs,
         digest: chartDigest(chart),
-        ...{ chart: join(folder, chart.file), values: join(folder, chart.valuesFile) },
+        chart: join(folder, chart.file),
+        values: join(folder, chart.valuesFile),
         home: join(folder, 'helm', `${namespace}.${release}`),
         ...releaseFiles(folder, chart),
       }
@@ -291,7 +306,9 @@ function allSteps(
       availableMs,
       call('pack-available', {
         releases: pack.charts.map((chart) => releaseFiles(folder, chart).objects),
-        ...{ id, needed, others },
+        id,
+        needed,
+        others,
       }),
     ),
   ]

@@ -41,8 +41,16 @@ export interface PackStore {
 
 /** The record of a pack of which nothing is stored. */
 export const newPack = (id: string): PackRecord => ({
-  ...{ id, appliedDigest: '', partDigest: '', doneSteps: [], availableDigest: '' },
-  ...{ inventory: [], charts: [], releases: [], startedAt: null, endedAt: null },
+  id,
+  appliedDigest: '',
+  partDigest: '',
+  doneSteps: [],
+  availableDigest: '',
+  inventory: [],
+  charts: [],
+  releases: [],
+  startedAt: null,
+  endedAt: null,
 })
 
 interface Row {
@@ -105,8 +113,12 @@ export function createPackStore({ sql, transaction, transactionBeforeNext }: Dat
 }
 
 const recordOf = (row: Row): PackRecord => ({
-  ...{ id: row.id, appliedDigest: row.applied_digest, partDigest: row.part_digest },
-  ...{ availableDigest: row.available_digest, startedAt: row.started_at, endedAt: row.ended_at },
+  id: row.id,
+  appliedDigest: row.applied_digest,
+  partDigest: row.part_digest,
+  availableDigest: row.available_digest,
+  startedAt: row.started_at,
+  endedAt: row.ended_at,
   doneSteps: JSON.parse(row.done_steps) as readonly string[],
   inventory: JSON.parse(row.inventory) as readonly InventoryEntry[],
   charts: JSON.parse(row.charts) as readonly string[],

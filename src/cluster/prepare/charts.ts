@@ -315,8 +315,11 @@ async function renderChart(
   const archive = join(workspace.folder, chart.file)
   const valuesFile = join(workspace.folder, chart.valuesFile)
   const result = await helm.render({
-    ...{ release, namespace, apiVersions: [...apiVersions] },
-    ...{ chart: archive, valuesFile },
+    release,
+    namespace,
+    apiVersions: [...apiVersions],
+    chart: archive,
+    valuesFile,
   })
   if ('refusal' in result) {
     report(result.code ?? 'ChartInvalid', `chart ${shown} ${result.refusal}`)

@@ -98,7 +98,10 @@ export function createHelm(options: HelmOptions): Helm {
   async function run(args: readonly string[]): Promise<{ readonly text: string } | Refusal> {
     try {
       const { exitCode, stdout, stderr } = await runner.run('timeout', [...timeout, program, ...args], {
-        ...{ timeoutMs, maxOutputBytes, environment, signal },
+        timeoutMs,
+        maxOutputBytes,
+        environment,
+        signal,
       })
       if (exitCode === 0) return { text: stdout }
       return { refusal: reasonIn(hide(stderr), exitCode) }

@@ -42,13 +42,11 @@ export function installedObject(value: unknown, from: InstalledObject['from']): 
   const annotations = mappingAt(metadata, 'annotations')
   const release = textOf(annotations['meta.helm.sh/release-name'])
   return {
-    ...{
-      apiVersion,
-      kind,
-      from,
-      name: textOf(metadata.name) ?? '',
-      namespace: textOf(metadata.namespace) ?? '',
-    },
+    apiVersion,
+    kind,
+    from,
+    name: textOf(metadata.name) ?? '',
+    namespace: textOf(metadata.namespace) ?? '',
     sum: from === 'manifest' ? hashOf(JSON.stringify(value)) : '',
     adopter:
       release === undefined
@@ -143,8 +141,15 @@ export function placesOf(packs: readonly InstalledPack[]): readonly Place[] {
 const settings = { index: -1, installation: { namespace: '', release: '', objects: [] } }
 
 const namespaceObject = (name: string): InstalledObject => ({
-  ...{ apiVersion: 'v1', kind: 'Namespace', name, namespace: '', sum: '', from: 'settings', adopter: '' },
-  ...{ defines: [], grants: [] },
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  name,
+  namespace: '',
+  sum: '',
+  from: 'settings',
+  adopter: '',
+  defines: [],
+  grants: [],
 })
 
 /** Namespaces that are there before any pack. */

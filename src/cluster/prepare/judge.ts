@@ -65,13 +65,17 @@ function judgeTwice(places: readonly Place[], { isNamespaced, report }: TwiceOpt
           ? 'turn it off in the values of the chart'
           : 'leave it out of one of them'
       report(place, {
-        ...{ code: 'ObjectTwice', severity: 'error', cause: `${whose} ${release}` },
+        code: 'ObjectTwice',
+        severity: 'error',
+        cause: `${whose} ${release}`,
         message: `${where}, and helm takes over nothing that it did not make; ${advice}`,
       })
     } else if (object.from === 'manifest' && first.object.from !== 'settings') {
       if (!first.pack || first.pack === pack || first.object.sum === object.sum) continue
       report(place, {
-        ...{ code: 'ObjectTwice', severity: 'warning', cause: whose },
+        code: 'ObjectTwice',
+        severity: 'warning',
+        cause: whose,
         message: `${nameOf(entry)} is in ${whose} too, and replaces that one`,
       })
     }
@@ -82,7 +86,9 @@ const entryOf = (
   { apiVersion, kind, name }: InstalledObject,
   namespace: string | undefined,
 ): InventoryEntry => ({
-  ...{ apiVersion, kind, name },
+  apiVersion,
+  kind,
+  name,
   ...(namespace === undefined ? {} : { namespace }),
 })
 
@@ -226,10 +232,16 @@ const shown = ({ object: { kind, name, namespace } }: Place) =>
 
 type Severity = Finding['severity']
 const unknown = (severity: Severity, cause: string, message: string): Finding => ({
-  ...{ code: 'KindUnknown', severity, cause, message },
+  code: 'KindUnknown',
+  severity,
+  cause,
+  message,
 })
 const missing = (severity: Severity, cause: string, message: string): Finding => ({
-  ...{ code: 'NamespaceMissing', severity, cause, message },
+  code: 'NamespaceMissing',
+  severity,
+  cause,
+  message,
 })
 /** @param may action of a program of the packs on it later; false where none does */
 const judgeMissing = (
@@ -242,5 +254,8 @@ const judgeMissing = (
     ? make('error', cause, what)
     : make('warning', cause, `${what}; it is waited for, since a program of the packs may ${may} it`)
 const misnamed = (cause: string, message: string): Finding => ({
-  ...{ code: 'ObjectNameInvalid', severity: 'error', cause, message },
+  code: 'ObjectNameInvalid',
+  severity: 'error',
+  cause,
+  message,
 })

@@ -88,14 +88,24 @@ async function installPacks(
     before = each
     const { namespaces } = settings
     installed.push({
-      ...{ id, order, namespaces },
+      id,
+      order,
+      namespaces,
       installations: [...charts.installations, ...manifests.installations],
     })
     desired.push({
-      ...{ id, profileUid: each.profile.uid, name: pack.name, displayName: pack.displayName },
-      ...{ version: pack.tag, layer: pack.layer, order, images: ofPack },
+      id,
+      profileUid: each.profile.uid,
+      name: pack.name,
+      displayName: pack.displayName,
+      version: pack.tag,
+      layer: pack.layer,
+      order,
+      images: ofPack,
       digest: hashOf(JSON.stringify([namespaces, manifests.sums, charts.sums])),
-      ...{ namespaces, manifests: manifests.desired, charts: charts.desired },
+      namespaces,
+      manifests: manifests.desired,
+      charts: charts.desired,
       ...(settings.drain ? { drain: settings.drain } : {}),
       ...(charts.desired.length > 0 ? { definitions: definitionsBefore(manifests, charts) } : {}),
     })
@@ -138,7 +148,14 @@ async function prepareDefinition(order: PrepareOrder, signal: AbortSignal): Prom
     const { uid, name, generation, node, settings } = request
     const { kubernetes } = resolved
     const desired = {
-      ...{ uid, name, generation, folder: target, kubernetes, node, packs, settings },
+      uid,
+      name,
+      generation,
+      folder: target,
+      kubernetes,
+      node,
+      packs,
+      settings,
       packTypes: Object.fromEntries(resolved.packs.map(({ id, pack }) => [id, pack.type])),
     }
     await workspace.write(preparedFiles.desired, JSON.stringify(desired))
@@ -160,7 +177,9 @@ function judge(packs: readonly InstalledPack[], { kubernetes, add, problems }: R
   // A pack of no version is a problem of its own.
   const minor = Number(kubernetes.version.split('.')[1] ?? lastKnownMinor)
   judgeObjects({
-    ...{ packs, minor, add },
+    packs,
+    minor,
+    add,
     hasMoreApis: /runtime-?config|feature-?gates/i.test(kubernetes.config),
     isWhole: !problems().some(({ code, severity }) => severity === 'error' && leavesOut.has(code)),
   })
@@ -174,7 +193,11 @@ function openHelm(
 ) {
   if (program === undefined) return undefined
   return createHelm({
-    ...{ runner: createRunner(), program, folder, signal, hide },
+    runner: createRunner(),
+    program,
+    folder,
+    signal,
+    hide,
     kubernetesVersion: kubernetes.version,
   })
 }
@@ -189,7 +212,10 @@ async function unpack(
   const file = createReadStream(join(folder, preparedFiles.definition), { highWaterMark: 262_144 })
   const source = Readable.from(hashed(file, hash), { objectMode: false })
   const extracted = await extractDefinition({
-    ...{ source, folder: join(folder, contentFolder), limits, room },
+    source,
+    folder: join(folder, contentFolder),
+    limits,
+    room,
     isKept: isReadWhole,
     isData: (path) => /(?:^|\/)packs\/[^/]+\/.*\.(?:tgz|tar\.gz)$/.test(path),
   })

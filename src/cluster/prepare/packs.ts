@@ -207,7 +207,11 @@ export function readClusterPacks(
       const values = isRecord(plain) ? plain : {}
       return {
         id: packId(profile, pack),
-        ...{ profile, pack, folder, values, settings: readPackSettings(values) },
+        profile,
+        pack,
+        folder,
+        values,
+        settings: readPackSettings(values),
         manifests: manifests.flatMap(({ place }) => {
           const text = rendered.get(place)
           const isStray =

@@ -113,7 +113,10 @@ export function resolveDefinition(
   const ownVersion = /^v?(\d+\.\d+\.\d+)/.exec(kubernetesPack?.tag ?? '')?.[1] ?? ''
   const version = kept?.version ?? ownVersion
   const facts = {
-    ...{ clusterName: name, clusterUid: uid, clusterKubevip: node.endpoint, kubernetesVersion: version },
+    clusterName: name,
+    clusterUid: uid,
+    clusterKubevip: node.endpoint,
+    kubernetesVersion: version,
   }
   const edges = { given, facts, variables: rules }
   const derived = derivedSecrets(definition, edges)
@@ -134,7 +137,9 @@ export function resolveDefinition(
     })
   else if (kept)
     add({
-      ...{ code: 'KubernetesKept', severity: 'warning', pack: kubernetes.id },
+      code: 'KubernetesKept',
+      severity: 'warning',
+      pack: kubernetes.id,
       message: `Kubernetes ${version} stays as it is configured: the pack ${shownPack(kubernetes.id)} of this definition has ${ownVersion}, and its values are not applied; take a definition with Kubernetes ${version} to change them`,
     })
   else if (version === '')
@@ -153,7 +158,12 @@ export function resolveDefinition(
         pack.layer === 'os' || pack.layer === 'k8s' ? stagesIn(values) : [],
       ),
     },
-    ...{ packs, variables, derived, add, hide, problems },
+    packs,
+    variables,
+    derived,
+    add,
+    hide,
+    problems,
   }
 }
 

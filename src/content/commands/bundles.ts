@@ -67,7 +67,8 @@ export async function showBundle({ client, line, output }: Context<'limit' | 'fi
 function factsOfBundle(bundle: Bundle): Fact[] {
   const { fileName, fileSizeBytes, sizeBytes, blobCount, architectures, definition } = bundle
   const fact = (label: string, text: string, mood?: Fact['mood']): Fact => ({
-    ...{ label, lines: [text] },
+    label,
+    lines: [text],
     ...(mood === undefined ? {} : { mood }),
   })
   return [

@@ -138,12 +138,15 @@ function checkVersion(fields: Fields): void {
 }
 
 const openIndex = (fields: Fields, limits: BundleLimits): OpenedIndex => ({
-  ...{ kind: 'index', ...commonFields(fields) },
+  kind: 'index',
+  ...commonFields(fields),
   children: readAll(fields.objects('manifests', limits.descriptors), parseChild),
 })
 
 const openManifest = (fields: Fields, limits: BundleLimits): OpenedManifest => ({
-  ...{ kind: 'manifest', ...commonFields(fields), config: parseDescriptor(fields.object('config')) },
+  kind: 'manifest',
+  ...commonFields(fields),
+  config: parseDescriptor(fields.object('config')),
   layers: readAll(fields.objects('layers', limits.descriptors), parseDescriptor),
 })
 

@@ -156,7 +156,10 @@ export function createContentProgram(worker: WorkerOptions): ContentProgram {
   function run(order: Order, { input, signal }: Pick<RunOptions, 'input' | 'signal'>) {
     const { memoryMiB, timeoutMs } = limits[order.verb]
     return runWorker<Finding>(worker, {
-      ...{ memoryMiB, semiSpaceMiB, timeoutMs, maxOutputBytes },
+      memoryMiB,
+      semiSpaceMiB,
+      timeoutMs,
+      maxOutputBytes,
       ...(input === undefined ? {} : { input }),
       signal: AbortSignal.any([stopping.signal, ...(signal ? [signal] : [])]),
       tooMuch: () => refuse('MemoryLimit', undefined, `needs more than ${memoryMiB} MiB to be processed`),

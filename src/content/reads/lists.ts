@@ -63,8 +63,16 @@ export function createBundleStates({ store, architecture, holdersOf }: BundleSta
 export function bundleView(bundle: BundleState): Bundle {
   const { uid, name, indexDigest, fileName, fileSizeBytes, sizeBytes, blobCount, definition, images } = bundle
   return {
-    ...{ uid, name, indexDigest, publishedAt: new Date(bundle.publishedAt).toISOString() },
-    ...{ fileName, fileSizeBytes, sizeBytes, blobCount, images, architectures: [...bundle.architectures] },
+    uid,
+    name,
+    indexDigest,
+    publishedAt: new Date(bundle.publishedAt).toISOString(),
+    fileName,
+    fileSizeBytes,
+    sizeBytes,
+    blobCount,
+    images,
+    architectures: [...bundle.architectures],
     isForeign: bundle.isForeign,
     ...(definition === undefined ? {} : { definition }),
     damagedBlobs: bundle.damagedBlobs,
@@ -132,7 +140,10 @@ function viewOf(row: SqlRow): BundleEntry {
     version: text('version'),
     sizeBytes: Number(row.size_bytes),
     platforms: platforms.map(({ os, architecture, variant, digest, isCarried }) => ({
-      ...{ os, architecture, digest, isCarried },
+      os,
+      architecture,
+      digest,
+      isCarried,
       ...(variant === undefined ? {} : { variant }),
     })),
     ...(createdAt === undefined ? {} : { createdAt: new Date(createdAt).toISOString() }),

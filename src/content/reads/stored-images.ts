@@ -114,7 +114,12 @@ export function createStoredImages({ store, architecture, isServed }: StoredImag
             wanted !== undefined &&
             (!damaged.has(row.bundle) || (await isWhole(wanted).catch(() => false)))
           images.push({
-            ...{ digest, name, tag, hasTag: row.hasTag === 1, sizeBytes, isPullable },
+            digest,
+            name,
+            tag,
+            hasTag: row.hasTag === 1,
+            sizeBytes,
+            isPullable,
             platforms: platforms.filter(({ isCarried }) => isCarried),
           })
           last = row.id

@@ -99,7 +99,9 @@ function createLists(store: OpenStore) {
 }
 
 const descriptorOf = ({ hex, sizeBytes, mediaType, artifactType, annotations }: ReferringBlob) => ({
-  ...{ mediaType, digest: `sha256:${hex}`, size: sizeBytes },
+  mediaType,
+  digest: `sha256:${hex}`,
+  size: sizeBytes,
   ...(artifactType === undefined ? {} : { artifactType }),
   ...(annotations === undefined ? {} : { annotations: JSON.parse(annotations) as object }),
 })
@@ -225,7 +227,8 @@ function createPull({ store, sender, suspects }: PullOptions) {
     const begin = () =>
       reply.code(range ? 206 : 200).headers({
         ...headers,
-        ...{ 'accept-ranges': 'bytes', 'content-length': end + 1 - start },
+        'accept-ranges': 'bytes',
+        'content-length': end + 1 - start,
         'content-type': what === 'manifest' ? mediaType : 'application/octet-stream',
         ...(range ? { 'content-range': `bytes ${start}-${end}/${sizeBytes}` } : {}),
       })
@@ -233,7 +236,9 @@ function createPull({ store, sender, suspects }: PullOptions) {
     try {
       if (isRead)
         await sender.send({
-          ...{ file, start, sizeBytes: end + 1 - start },
+          file,
+          start,
+          sizeBytes: end + 1 - start,
           begin: () => begin().hijack(),
         })
       else void begin().send()
@@ -303,7 +308,9 @@ export function addRegistryRoutes(app: FastifyInstance, options: RegistryRoutesO
     ['/v2/:name/manifests/:reference', 'GET, HEAD'],
   ] as const)
     app.route({
-      ...{ method: ['POST', 'PUT', 'PATCH', 'DELETE'], url, config: { access: 'open', audit: false } },
+      method: ['POST', 'PUT', 'PATCH', 'DELETE'],
+      url,
+      config: { access: 'open', audit: false },
       async onRequest(_request, reply) {
         void reply.header('allow', allow)
         throw new AppError(
@@ -329,7 +336,8 @@ export function addRegistryRoutes(app: FastifyInstance, options: RegistryRoutesO
   const pull = { ...open, method: ['GET', 'HEAD'] }
 
   app.route<Named<'reference'>>({
-    ...{ ...pull, url: '/v2/:name/manifests/:reference' },
+    ...pull,
+    url: '/v2/:name/manifests/:reference',
     async handler(request, reply) {
       const repository = repositoryOf(request)
       const { reference } = request.params
@@ -341,7 +349,8 @@ export function addRegistryRoutes(app: FastifyInstance, options: RegistryRoutesO
   })
 
   app.route<Named<'digest'>>({
-    ...{ ...pull, url: '/v2/:name/blobs/:digest' },
+    ...pull,
+    url: '/v2/:name/blobs/:digest',
     async handler(request, reply) {
       repositoryOf(request)
       requireDigest(request.params.digest)

@@ -83,7 +83,9 @@ export function findBlob({ sql }: IndexDatabase, hex: string): PulledBlob | unde
 }
 
 const blobOf = ({ isDamaged, mediaType, ...row }: BlobRow): PulledBlob => ({
-  ...{ hex: row.hex, sizeBytes: row.sizeBytes, isDamaged: isDamaged === 1 },
+  hex: row.hex,
+  sizeBytes: row.sizeBytes,
+  isDamaged: isDamaged === 1,
   mediaType: mediaType ?? undefined,
 })
 

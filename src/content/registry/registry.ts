@@ -306,12 +306,25 @@ export function createRegistry(options: RegistryOptions): Registry {
   const password = createRegistryPassword(stateDirectory, log)
   let passwordProblem: string | undefined
   const https = createHttpsServer({
-    ...{ material: isTls ? certificate.material() : undefined, timeouts, connections, body },
-    ...{ clientOf, flow: options.flow, replies: registryReplies, log, anonymousLog },
+    material: isTls ? certificate.material() : undefined,
+    timeouts,
+    connections,
+    body,
+    clientOf,
+    flow: options.flow,
+    replies: registryReplies,
+    log,
+    anonymousLog,
   })
   const { app, requests } = createServer({
-    ...{ log, anonymousLog, bodyLimitBytes: 1_024, mode: 'airgap', clientOf, stopping },
-    ...{ replies: registryReplies, slashParameter: 'name' },
+    log,
+    anonymousLog,
+    bodyLimitBytes: 1_024,
+    mode: 'airgap',
+    clientOf,
+    stopping,
+    replies: registryReplies,
+    slashParameter: 'name',
     serverFactory: (handler, options) => https.serverFactory(oneAtATime(handler), options),
     // It has no sessions.
     identify: () => undefined,
@@ -319,10 +332,16 @@ export function createRegistry(options: RegistryOptions): Registry {
   })
   const sender = createFileSender()
   const suspects = createSuspectBlobs({
-    ...{ store, program: options.program, bytesPerSecond: options.checkRate, stopping, log },
+    store,
+    program: options.program,
+    bytesPerSecond: options.checkRate,
+    stopping,
+    log,
   })
   addRegistryRoutes(app, {
-    ...{ store, sender, suspects },
+    store,
+    sender,
+    suspects,
     isAllowed: ({ headers }) => settings.anonymous || password.isRight(headers.authorization),
   })
   const listener = createListener({ app, address, port: settings.port, retryMs, log })
@@ -358,10 +377,15 @@ export function createRegistry(options: RegistryOptions): Registry {
     state() {
       const problem = settings.enabled ? (passwordProblem ?? listener.problem()) : undefined
       return {
-        ...{ isEnabled: settings.enabled, address, port: listener.port(), isTls },
-        ...{ isAnonymous: settings.anonymous, isListening: listener.isListening() },
+        isEnabled: settings.enabled,
+        address,
+        port: listener.port(),
+        isTls,
+        isAnonymous: settings.anonymous,
+        isListening: listener.isListening(),
         ...(problem === undefined ? {} : { problem }),
-        ...{ username: registryUser, password: password.current() },
+        username: registryUser,
+        password: password.current(),
       }
     },
     async start() {

@@ -83,7 +83,9 @@ export function createAnnouncement({ folder, bundles, definitions, log }: Announ
         known.flatMap(({ definition, uid, name, publication }) =>
           definition
             ? {
-                ...{ bundleUid: uid, name, publishedAt: publication },
+                bundleUid: uid,
+                name,
+                publishedAt: publication,
                 file: join(folder.blobs, hexOf(definition.digest)),
                 sizeBytes: definition.sizeBytes,
               }

@@ -82,7 +82,10 @@ function findProgram(store: OpenStore, reference: ProgramReference): FoundProgra
     files: files
       .filter((file) => file.manifest === manifest.digest)
       .map(({ title, digest, sizeBytes, isExecutable = false }) => ({
-        ...{ title, digest, sizeBytes, path: join(store.blobs, hexOf(digest)) },
+        title,
+        digest,
+        sizeBytes,
+        path: join(store.blobs, hexOf(digest)),
         mode: isExecutable ? 0o755 : 0o644,
       })),
   }

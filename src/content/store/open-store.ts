@@ -199,7 +199,10 @@ export function createContentStore(options: StoreOptions): OpenStore {
   let isClosed = false
   const announcement = createAnnouncement({ folder, bundles: () => index?.list(), definitions, log })
   const publication = createPublication({
-    ...{ ...options, folder, index: current, undo },
+    ...options,
+    folder,
+    index: current,
+    undo,
     async onPublished(indexDigest) {
       await resolveAside(indexDigest)
       await tell()

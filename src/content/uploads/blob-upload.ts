@@ -371,12 +371,18 @@ export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUp
   }
 
   return {
-    ...{ uid, folder, note, indexDigest },
+    uid,
+    folder,
+    note,
+    indexDigest,
     lastActivityAt: () => lastActivityAt,
     progress() {
       const { heldBytes, totalBytes, missingBytes, missingCount } = wanted
       return {
-        ...{ receivedBytes: heldBytes, totalBytes, missingBytes, missingBlobs: missingCount },
+        receivedBytes: heldBytes,
+        totalBytes,
+        missingBytes,
+        missingBlobs: missingCount,
         remainingSeconds: missingBytes === 0 ? 0 : pace.secondsFor(missingBytes),
       }
     },

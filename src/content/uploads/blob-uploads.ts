@@ -167,8 +167,14 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
   async function openEntry(entry: Entry): Promise<void> {
     const { staged, note } = entry
     const upload = await openBlobUpload({
-      ...{ upload: staged, note, indexDigest: note.indexDigest, store, now, monotonic },
-      ...{ documents, otherBlobs: blobsBeside(staged.uid) },
+      upload: staged,
+      note,
+      indexDigest: note.indexDigest,
+      store,
+      now,
+      monotonic,
+      documents,
+      otherBlobs: blobsBeside(staged.uid),
       lastActivityAt: await newestChange(staged),
     })
     // If it does not fit any more, the next blob is refused.
@@ -228,8 +234,15 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
       const createdAt = now()
       const note = { kind: 'blobs' as const, name, fileName: '', indexDigest, createdAt, bootId, signedBy }
       const upload = await openBlobUpload({
-        ...{ upload: staged, note, indexDigest, store, now, monotonic, lastActivityAt: createdAt },
-        ...{ documents, otherBlobs: blobsBeside(staged.uid) },
+        upload: staged,
+        note,
+        indexDigest,
+        store,
+        now,
+        monotonic,
+        lastActivityAt: createdAt,
+        documents,
+        otherBlobs: blobsBeside(staged.uid),
       })
       await writeNote(staged.folder, note)
       entries.set(staged.uid, { staged, note, upload, phase: 'receiving', publishing: undefined })
@@ -262,7 +275,9 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
       const file = { fileName: '', fileSizeBytes: 0, fileSha256: '' }
       const bundle = { uid, name, publishedAt, via: 'blobs' as const, ...file }
       const published = await store.publish(staged, {
-        ...{ indexDigest, bundle, signal },
+        indexDigest,
+        bundle,
+        signal,
         async examine(facts) {
           const examined = await program.examine({ upload: folder, bundle: facts }, { signal })
           entry.phase = 'publishing'
@@ -389,7 +404,11 @@ function viewOf({ staged, note, upload, phase }: Entry): RunningUpload {
   }
   const { receivedBytes, totalBytes, missingBytes, remainingSeconds } = upload.progress()
   return {
-    ...{ ...same, receivedBytes, totalBytes, missingBytes, remainingSeconds },
+    ...same,
+    receivedBytes,
+    totalBytes,
+    missingBytes,
+    remainingSeconds,
     lastActivityAt: upload.lastActivityAt(),
   }
 }

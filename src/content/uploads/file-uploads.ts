@@ -82,8 +82,13 @@ export function createFileUploads(options: FileUploadsOptions): FileUploads {
     let unpacking: Unpacking | undefined
     try {
       await writeNote(staged.folder, {
-        ...{ kind: 'file', name: '', fileName: '', indexDigest: '', createdAt: entry.startedAt },
-        ...{ bootId: '', signedBy: '' },
+        kind: 'file',
+        name: '',
+        fileName: '',
+        indexDigest: '',
+        createdAt: entry.startedAt,
+        bootId: '',
+        signedBy: '',
       })
       unpacking = program.unpack({
         upload: staged.folder,
@@ -113,7 +118,9 @@ export function createFileUploads(options: FileUploadsOptions): FileUploads {
     entry.phase = 'checking'
     const bundle = { uid, name: bundleNameOf(name), publishedAt, via: 'file' as const, ...file }
     return store.publish(staged, {
-      ...{ indexDigest, bundle, signal },
+      indexDigest,
+      bundle,
+      signal,
       async examine(facts) {
         const examined = await program.examine({ upload: folder, bundle: facts }, { signal })
         entry.phase = 'publishing'
@@ -179,8 +186,14 @@ export function createFileUploads(options: FileUploadsOptions): FileUploads {
         const staged = await store.stage()
         const at = now()
         const entry: Entry = {
-          ...{ staged, startedAt: at, totalBytes: form.expectedBytes, pace: createPace(monotonic) },
-          ...{ name: '', receivedBytes: 0, lastActivityAt: at, phase: 'receiving' },
+          staged,
+          startedAt: at,
+          totalBytes: form.expectedBytes,
+          pace: createPace(monotonic),
+          name: '',
+          receivedBytes: 0,
+          lastActivityAt: at,
+          phase: 'receiving',
         }
         entries.add(entry)
         return receiveInto(form, entry, refused).finally(() => entries.delete(entry))
@@ -190,16 +203,15 @@ export function createFileUploads(options: FileUploadsOptions): FileUploads {
         const { staged, name, phase, receivedBytes, totalBytes, startedAt, lastActivityAt, pace } = entry
         const leftBytes = totalBytes === undefined ? undefined : Math.max(0, totalBytes - receivedBytes)
         return {
-          ...{
-            uid: staged.uid,
-            kind: 'file',
-            name,
-            phase,
-            receivedBytes,
-            totalBytes,
-            missingBytes: leftBytes,
-          },
-          ...{ startedAt, lastActivityAt },
+          uid: staged.uid,
+          kind: 'file',
+          name,
+          phase,
+          receivedBytes,
+          totalBytes,
+          missingBytes: leftBytes,
+          startedAt,
+          lastActivityAt,
           remainingSeconds: leftBytes === undefined ? undefined : pace.secondsFor(leftBytes),
         }
       }),

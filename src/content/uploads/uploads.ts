@@ -37,23 +37,26 @@ export function createUploads(
   const { store, program, bootId, settings, signingKey, listTokens, stopping, clock, log } = options
   const times = { now: () => clock.now(), monotonic: () => clock.monotonic() }
   const blobUploads = createBlobUploads({
-    ...{
-      store,
-      program,
-      bootId,
-      signingKey,
-      maximum: settings.unfinished,
-      keptMs: settings.keptDays * dayMs,
-      log,
-    },
+    store,
+    program,
+    bootId,
+    signingKey,
+    maximum: settings.unfinished,
+    keptMs: settings.keptDays * dayMs,
+    log,
     ...times,
   })
   const fileUploads = createFileUploads({
-    ...{ store, program, signingKey, ready: blobUploads.ready, maximum: settings.maximum },
+    store,
+    program,
+    signingKey,
+    ready: blobUploads.ready,
+    maximum: settings.maximum,
     ...times,
   })
   const beginning = createRunningUploads({
-    ...{ what: 'indexes of bundles', field: indexField },
+    what: 'indexes of bundles',
+    field: indexField,
     ...boundedUploads(mostBeginning),
   })
   const stop = async () => {
@@ -65,7 +68,12 @@ export function createUploads(
   return {
     async routes(app: FastifyInstance) {
       await uploadsRoutes(app, {
-        ...{ blobUploads, fileUploads, beginning, store, signingKey, listTokens },
+        blobUploads,
+        fileUploads,
+        beginning,
+        store,
+        signingKey,
+        listTokens,
       })
       await uploadContentRoutes(app, { fileUploads, store })
     },

@@ -77,7 +77,9 @@ export async function buildArchive({
   }
   await placeFile({
     // Readable as the umask allows: the daemon that reads it may run as another user.
-    ...{ path: file, mode: 0o666, onBegin },
+    path: file,
+    mode: 0o666,
+    onBegin,
     async write(handle) {
       const writer = createBlockWriter(
         file.endsWith('.zst') ? createFrameSink(handle) : createGzipSink(handle),

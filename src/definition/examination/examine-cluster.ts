@@ -92,7 +92,9 @@ export async function examineCluster({ cluster: order }: ClusterOrder): Promise<
       const spec = { ...configuration.spec, profileVariables: values }
       return JSON.stringify({
         ...rest,
-        ...{ isDeleted: false, definitionSha256, configuration: { ...configuration, spec } },
+        isDeleted: false,
+        definitionSha256,
+        configuration: { ...configuration, spec },
       })
     }
     const headBytes = Buffer.byteLength(headFor('0'.repeat(64)))
@@ -282,7 +284,8 @@ function createPlaces({ members }: BuildPlan, profiles: readonly ReadProfile[]) 
       .find((each) => folder?.startsWith(`${each.name}-`) === true)?.name
     const found = pack ?? inFolder
     return {
-      ...{ ...problem, place },
+      ...problem,
+      place,
       ...(profileUid === undefined ? {} : { profileUid }),
       ...(found === undefined ? {} : { pack: found }),
     }
@@ -312,7 +315,9 @@ function showMasked(definition: Definition, { given, facts }: ClusterOrder['clus
   const secret = new Set(shown.map(({ name, profileUid }) => `${profileUid}\0${name}`))
   const values = given.filter(({ name, profileUid = '' }) => !secret.has(`${profileUid}\0${name}`))
   const { texts } = renderDefinition(definition, {
-    ...{ given: [...values, ...shown], facts: factsOf(definition, facts), variables: rules },
+    given: [...values, ...shown],
+    facts: factsOf(definition, facts),
+    variables: rules,
   })
   const hide = createHideOf([...secretsIn(definition.profiles), ...sensitiveOf(rules, given)])
   const contents = new Map(texts.map(({ place, content }) => [place, content]))
@@ -342,8 +347,11 @@ function kubernetesIn({ definition: { profiles, packs }, contents }: Shown): Exa
 function showResolved({ definition, contents, hide }: Shown): readonly object[] {
   const folders = foldersByKey(definition.packs)
   return definition.profiles.map((profile) => ({
-    ...{ cloudType: 'edge-native', name: profile.name, profileVersion: profile.version },
-    ...{ type: profile.type, uid: profile.uid },
+    cloudType: 'edge-native',
+    name: profile.name,
+    profileVersion: profile.version,
+    type: profile.type,
+    uid: profile.uid,
     packs: profile.packs.map((pack, index) => {
       const folder = folders.get(folderKey(pack.name, pack.tag))
       const { values: ofValues, manifests } = textsOfPack(profile, index, folder)
@@ -354,7 +362,10 @@ function showResolved({ definition, contents, hide }: Shown): readonly object[] 
           kind: 'manifest',
           name: hide(place.split('/').at(-1) ?? ''),
         })),
-        ...{ name: pack.name, tag: pack.tag, type: pack.type || 'spectro', version: pack.tag },
+        name: pack.name,
+        tag: pack.tag,
+        type: pack.type || 'spectro',
+        version: pack.tag,
         values: hide((ofValues && contents.get(ofValues.place)) ?? ''),
       }
     }),

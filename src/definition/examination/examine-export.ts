@@ -76,8 +76,11 @@ export async function examineExport(
     await replaceFile(join(folder, name), content, 0o600)
   }
   return {
-    ...{ name: profile.name, version: profile.version, type: profile.type },
-    ...{ cloudType: exported.spec.template.cloudType ?? '', description: profile.description },
+    name: profile.name,
+    version: profile.version,
+    type: profile.type,
+    cloudType: exported.spec.template.cloudType ?? '',
+    description: profile.description,
     metadata: parts.metadata,
     ...(parts.variables === undefined ? {} : { variables: parts.variables }),
     shownVariables: profile.variables.map(variableDetails),
@@ -105,7 +108,11 @@ async function readBytes(lines: AsyncIterable<string>): Promise<Buffer> {
 function checkProfile(profile: ReadProfile): Problem[] {
   const { uid, name, version, description } = profile
   const head = {
-    ...{ formatVersion, name, version, description, sha256: '' },
+    formatVersion,
+    name,
+    version,
+    description,
+    sha256: '',
     profiles: [{ uid, name, version }],
   }
   // Its version has a stricter rule.
@@ -113,7 +120,11 @@ function checkProfile(profile: ReadProfile): Problem[] {
     .filter((each) => each.place !== `${place}#version`)
     .map((each) => ({ ...each, place: each.place.replace(/#(name|description)/, '#metadata.$1') }))
   const definition = {
-    ...{ formatVersion, name, version, description, packs: [] },
+    formatVersion,
+    name,
+    version,
+    description,
+    packs: [],
     profiles: resolvePacks([profile], []),
   }
   checkComposition(definition, (code, at, message) => {
@@ -186,7 +197,10 @@ function packLines(profile: ReadProfile, { spec: { template } }: ExportedProfile
     const { registryUid } = template.packs[index] ?? {}
     const { name, tag, version, layer, type } = pack
     const shown = JSON.stringify({
-      ...{ name, tag, layer: layer || 'addon', type: type || 'spectro' },
+      name,
+      tag,
+      layer: layer || 'addon',
+      type: type || 'spectro',
       ...(version === '' ? {} : { version }),
       ...(registryUid ? { registryUid } : {}),
       ...(pack.displayName === '' ? {} : { annotations: { [displayNameKey]: hide(pack.displayName) } }),
@@ -195,7 +209,11 @@ function packLines(profile: ReadProfile, { spec: { template } }: ExportedProfile
     const values = JSON.stringify(hide(pack.values))
     lines.push(shown, values)
     return {
-      ...{ name, tag, version, layer, type },
+      name,
+      tag,
+      version,
+      layer,
+      type,
       lineBytes: [Buffer.byteLength(shown), Buffer.byteLength(values)],
     }
   })
@@ -203,7 +221,10 @@ function packLines(profile: ReadProfile, { spec: { template } }: ExportedProfile
 }
 
 const errorAt = (field: string, message: string): Problem => ({
-  ...{ code: 'FieldInvalid', severity: 'error', place: `${place}#${field}`, message },
+  code: 'FieldInvalid',
+  severity: 'error',
+  place: `${place}#${field}`,
+  message,
 })
 
 const refuseOne = (code: string, message: string) =>

@@ -31,7 +31,10 @@ export async function examinePack({ pack: order }: PackOrder): Promise<ExaminedP
   const room = createDiskRoom({ folder, reserveBytes })
   const unpacked = join(folder, 'unpacked')
   const extracted = await extractArchive({
-    ...{ source: createReadStream(file), folder: unpacked, limits, room },
+    source: createReadStream(file),
+    folder: unpacked,
+    limits,
+    room,
     // Charts are not read here, and are needed whole.
     isData: (path) => !isReadWhole(path),
   })
@@ -61,9 +64,14 @@ export async function examinePack({ pack: order }: PackOrder): Promise<ExaminedP
   await replaceFile(join(folder, packReply), reply, 0o600)
   await syncTree(content)
   return {
-    ...{ name: pack.name, version: pack.version, displayName: pack.displayName, layer: pack.layer },
-    ...{ addonType: textOf(described.addonType), addonSubType: textOf(described.addonSubType) },
-    ...{ group: textOf(described.group), eol: textOf(described.eol) },
+    name: pack.name,
+    version: pack.version,
+    displayName: pack.displayName,
+    layer: pack.layer,
+    addonType: textOf(described.addonType),
+    addonSubType: textOf(described.addonSubType),
+    group: textOf(described.group),
+    eol: textOf(described.eol),
     cloudTypes: textsOf(described.cloudTypes),
     annotations: annotationsOf(described.annotations),
     manifests: pack.manifests.map(({ place }) => place.split('/').at(-1) ?? ''),
@@ -123,7 +131,12 @@ async function readForm(
 ): Promise<Pack> {
   const place = 'packs/pack/'
   const head: DefinitionHead = {
-    ...{ formatVersion, name: '', version: '', description: '', profiles: [], sums: new Map() },
+    formatVersion,
+    name: '',
+    version: '',
+    description: '',
+    profiles: [],
+    sums: new Map(),
   }
   const { definition, problems } = await readDefinition(
     {
@@ -186,8 +199,11 @@ function replyOf(
 ) {
   const group = textOf(described.group)
   return {
-    ...{ name: pack.name, displayName: pack.displayName, layer: pack.layer },
-    ...{ addonType: textOf(described.addonType), addonSubType: textOf(described.addonSubType) },
+    name: pack.name,
+    displayName: pack.displayName,
+    layer: pack.layer,
+    addonType: textOf(described.addonType),
+    addonSubType: textOf(described.addonSubType),
     cloudTypes: textsOf(described.cloudTypes),
     logoUrl: described.logoUrl,
     registryUid: '',
@@ -216,5 +232,8 @@ function digestOf(files: ReadonlyMap<string, Member>): string {
 }
 
 const problem = (code: string, place: string, message: string): Problem => ({
-  ...{ code, severity: 'error', place, message },
+  code,
+  severity: 'error',
+  place,
+  message,
 })

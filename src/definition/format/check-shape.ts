@@ -120,7 +120,9 @@ export function checkSpelling(file: string, value: unknown, shape: object): Prob
       const meant = known.length === 0 || name.includes('.') ? undefined : nearestName(name, absent)
       if (meant === undefined || problems.length >= problemLimit) continue
       problems.push({
-        ...{ code: 'FieldMisspelt', severity: 'warning', place: `${file}#${printable(place)}` },
+        code: 'FieldMisspelt',
+        severity: 'warning',
+        place: `${file}#${printable(place)}`,
         message: `is not known, so it has no effect; did you mean ${meant}?`,
       })
     }

@@ -81,7 +81,8 @@ export function createMacroValues(edges: MacroEdges) {
   const platformOnly = ({ layer }: SourceText, message: string): MacroValue => ({
     ...unknown,
     problem: {
-      ...{ code: 'MacroPlatformOnly', message },
+      code: 'MacroPlatformOnly',
+      message,
       ...(requiredLayers.includes(layer) ? { severity: 'error' } : {}),
     },
   })

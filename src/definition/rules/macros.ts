@@ -298,7 +298,12 @@ export function renderDefinition(
       ? content
       : replaceMacros(content, macros, (macro) => written(textIn(macro)))
     return [...displayNames].map((displayName) => ({
-      ...{ place, profileUid: profile.uid, packName, displayName, role, isTemplate },
+      place,
+      profileUid: profile.uid,
+      packName,
+      displayName,
+      role,
+      isTemplate,
       content: rendered,
     }))
   })

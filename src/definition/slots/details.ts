@@ -129,7 +129,11 @@ export function detailsOf(
 }
 
 const showPreset = ({ name, displayName, group, remove, add }: Preset, hide: (text: string) => string) => ({
-  ...{ name, displayName, group, remove: [...remove], add: hide(add) },
+  name,
+  displayName,
+  group,
+  remove: [...remove],
+  add: hide(add),
 })
 
 type Option = NonNullable<DefinitionVariable['options']>[number]

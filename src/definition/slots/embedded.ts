@@ -76,7 +76,8 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     const { problems } = details as { problems?: readonly Problem[] }
     const before = refusals.get(kind)
     refusals.set(kind, {
-      ...{ source, code },
+      source,
+      code,
       problems: problems ?? [{ code, severity: 'error', place, message }],
     })
     if (source === before?.source && code === before.code) return
@@ -214,5 +215,9 @@ const entryOf = (
   action: 'create' | 'delete',
   message: string,
 ): SystemEntry => ({
-  ...{ action, kind: 'definition', resourceName: `${name} ${version}`, resourceUid: uid, message },
+  action,
+  kind: 'definition',
+  resourceName: `${name} ${version}`,
+  resourceUid: uid,
+  message,
 })

@@ -69,7 +69,11 @@ export function createExaminer({ settings, ...worker }: ExaminerOptions): Examin
   async function judgeNow(order: JudgementOrder): Promise<Judgement> {
     const { memoryMiB, timeoutMs, maxOutputBytes: most } = judgement
     const finding = await runWorker<Finding>(worker, {
-      ...{ memoryMiB, semiSpaceMiB, timeoutMs, maxOutputBytes: most, signal: judging.signal },
+      memoryMiB,
+      semiSpaceMiB,
+      timeoutMs,
+      maxOutputBytes: most,
+      signal: judging.signal,
       input: `${JSON.stringify(order)}\n`,
       tooMuch: () => tooCostly(`take more than ${memoryMiB} MiB`),
     }).catch((error: unknown) => {
@@ -106,8 +110,12 @@ export function createExaminer({ settings, ...worker }: ExaminerOptions): Examin
       let timer: NodeJS.Timeout | undefined
       const { memoryMiB } = settings
       const result = runWorker<Finding>(worker, {
-        ...{ memoryMiB, semiSpaceMiB, timeoutMs: longestMs, maxOutputBytes },
-        ...{ input: progress.lines, signal: stop.signal },
+        memoryMiB,
+        semiSpaceMiB,
+        timeoutMs: longestMs,
+        maxOutputBytes,
+        input: progress.lines,
+        signal: stop.signal,
         tooMuch: () => refuse('MemoryLimit', undefined, `needs more than ${memoryMiB} MiB to be checked`),
       })
         .then((finding) => {

@@ -141,7 +141,11 @@ export function createPreparations(options: PreparationsOptions): Preparations {
       prepared.delete(source)
       const { staged, examined } = known ?? (await examine(delivered))
       const definition: SlotDefinition = {
-        ...{ ...examined, uid: staged.uid, slot, fileName, source },
+        ...examined,
+        uid: staged.uid,
+        slot,
+        fileName,
+        source,
         addedAt: clock.now(),
       }
       try {

@@ -308,7 +308,11 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
     const { uid, sha256, sizeBytes, fileName, problems, addedAt } = definition
     return {
       archiveUploadPath: pathOf(definition),
-      ...{ uid, sha256, sizeBytes, fileName, problems },
+      uid,
+      sha256,
+      sizeBytes,
+      fileName,
+      problems,
       uploadedAt: new Date(addedAt).toISOString(),
     }
   }
@@ -345,7 +349,9 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
       if (!definition) return { etag, reply: textReply(`${before}[]}`) }
       const { uid } = definition
       const reply = await replies.reply({
-        ...{ name: uid, before, after: '}' },
+        name: uid,
+        before,
+        after: '}',
         open: () => store.open(uid, detailsFile),
       })
       if (reply) return { etag, reply }

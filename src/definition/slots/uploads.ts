@@ -66,12 +66,17 @@ export function createUploads(options: UploadsOptions): Uploads {
   const { store, examiner, settings, limits, signingKey, slotOf, clock } = options
   const { maximum } = settings
   const running = createRunningUploads({
-    ...{ what: 'definitions', field: uploadField, maximum, ofUser: mostOfUser, ofAll: mostUnfinished },
+    what: 'definitions',
+    field: uploadField,
+    maximum,
+    ofUser: mostOfUser,
+    ofAll: mostUnfinished,
     waitSeconds: usualWaitSeconds,
   })
   // A body that arrives slowly keeps its process, so at least one is there for those that are whole.
   const whole = createFairTurns({
-    ...{ atOnce: 1, waiting: mostUnfinished },
+    atOnce: 1,
+    waiting: mostUnfinished,
     refusal: () =>
       new AppError(generalErrors.NotReady, 'too many definitions are being checked; try again', {
         retryAfterSec,
@@ -90,8 +95,11 @@ export function createUploads(options: UploadsOptions): Uploads {
     refused.signal.addEventListener('abort', () => void examination?.cancel())
     const begin = () => {
       const order = {
-        ...{ file: join(staged.folder, receivedFile), folder: staged.folder, isHashed: false },
-        ...{ limits, reserveBytes: settings.reserveBytes },
+        file: join(staged.folder, receivedFile),
+        folder: staged.folder,
+        isHashed: false,
+        limits,
+        reserveBytes: settings.reserveBytes,
       }
       const started = examiner.begin(order)
       started.result.catch((reason: unknown) => refused.abort(reason))
@@ -99,7 +107,11 @@ export function createUploads(options: UploadsOptions): Uploads {
     }
     try {
       const { sizeBytes, sha256, fileName } = await receiveUpload({
-        ...{ parts: parts(refused.signal), expectedBytes, signingKey, place, signal: refused.signal },
+        parts: parts(refused.signal),
+        expectedBytes,
+        signingKey,
+        place,
+        signal: refused.signal,
         folder: staged.folder,
         limitBytes: settings.limitBytes,
         reserveBytes: settings.reserveBytes,
@@ -116,7 +128,14 @@ export function createUploads(options: UploadsOptions): Uploads {
       const { name, version, problems } = await (isEarly ? finish() : whole.run(turn, finish, refused.signal))
       refused.signal.throwIfAborted()
       const definition: SlotDefinition = {
-        ...{ uid: staged.uid, slot: slotOf(), name, version, sha256, sizeBytes, fileName, problems },
+        uid: staged.uid,
+        slot: slotOf(),
+        name,
+        version,
+        sha256,
+        sizeBytes,
+        fileName,
+        problems,
         addedAt: clock.now(),
         source: '',
       }

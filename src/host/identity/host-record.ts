@@ -78,7 +78,9 @@ export async function openHostRecord(options: HostRecordOptions): Promise<HostRe
     auditEntries: isNew
       ? [
           {
-            ...{ action: 'create', kind: 'edgehost', resourceUid: id },
+            action: 'create',
+            kind: 'edgehost',
+            resourceUid: id,
             message: `Choose the id of this host, from ${identity?.source ?? 'random'}`,
           },
         ]

@@ -64,7 +64,10 @@ export function createContainerd({ socket, unit }: ContainerdOptions): Runtime {
       }
       await descriptions.update(wanted, until, signal)
       return found.map(({ namespace, digest, names, key }) => ({
-        ...{ namespace, digests: [digest], names, description: descriptions.of(key) },
+        namespace,
+        digests: [digest],
+        names,
+        description: descriptions.of(key),
       }))
     } finally {
       connection.close()
@@ -72,7 +75,9 @@ export function createContainerd({ socket, unit }: ContainerdOptions): Runtime {
   }
 
   return {
-    ...{ name: 'containerd', endpoint: socket, unit },
+    name: 'containerd',
+    endpoint: socket,
+    unit,
     read: (signal) => read(signal).catch(absent),
   }
 }
@@ -81,7 +86,9 @@ const mostNamespaces = 1_000
 
 async function listNamespaces(connection: GrpcConnection): Promise<string[]> {
   const [reply = nothing] = await connection.call({
-    ...{ path: `${services}.namespaces.v1.Namespaces/List`, message: nothing, metadata: {} },
+    path: `${services}.namespaces.v1.Namespaces/List`,
+    message: nothing,
+    metadata: {},
     maximumBytes: documentBytes,
   })
   const names: string[] = []
@@ -102,7 +109,9 @@ async function listImages(
   bounds: ReturnType<typeof createListBounds>,
 ) {
   const [reply = nothing] = await connection.call({
-    ...{ path: `${services}.images.v1.Images/List`, message: nothing, maximumBytes },
+    path: `${services}.images.v1.Images/List`,
+    message: nothing,
+    maximumBytes,
     metadata: { 'containerd-namespace': namespace },
   })
   const images = new Map<string, NamedImage[]>()

@@ -68,13 +68,16 @@ export function createDocker({ socket, runner }: DockerOptions): Runtime {
     const wanted = images.map(({ id }) => ({ key: id, describe: () => inspect(get, id) }))
     await descriptions.update(wanted, until, signal)
     return images.map(({ id, sizeBytes, digests, names }) => ({
-      ...{ digests, names },
+      digests,
+      names,
       description: { sizeBytes, ...(digests.includes(id) ? {} : { imageId: id }), ...descriptions.of(id) },
     }))
   }
 
   return {
-    ...{ name: 'docker', endpoint: socket, unit: 'docker' },
+    name: 'docker',
+    endpoint: socket,
+    unit: 'docker',
     read: (signal) => read(signal).catch(absent),
   }
 }

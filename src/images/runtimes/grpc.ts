@@ -112,7 +112,10 @@ async function call(
   let answer: Answer
   try {
     const stream = session.request({
-      ...{ ':method': 'POST', ':path': request.path, te: 'trailers', 'content-type': 'application/grpc' },
+      ':method': 'POST',
+      ':path': request.path,
+      te: 'trailers',
+      'content-type': 'application/grpc',
       ...request.metadata,
     })
     stream.end(frame(message))

@@ -34,7 +34,8 @@ export function createPodman({ root }: PodmanOptions): Runtime {
   const descriptions = createDescriptions()
   let folder = usualFolder
   return {
-    ...{ name: 'podman', unit: 'podman' },
+    name: 'podman',
+    unit: 'podman',
     get endpoint() {
       return folder
     },
@@ -55,7 +56,8 @@ export function createPodman({ root }: PodmanOptions): Runtime {
       }))
       await descriptions.update(wanted, until, signal)
       return images.map(({ id, digests, names }) => ({
-        ...{ digests, names },
+        digests,
+        names,
         description: { imageId: `sha256:${id}`, ...descriptions.of(id) },
       }))
     },
@@ -108,7 +110,10 @@ function readImage(image: Readonly<Record<string, unknown>>, folder: string): St
   // The index that it was pulled by is kept beside its manifest.
   const named = textsOf(parts).flatMap((part) => /^manifest-(sha256:[0-9a-f]{64})$/.exec(part)?.[1] ?? [])
   return {
-    ...{ id, digest: own, folder: join(folder, id), names: textsOf(names) },
+    id,
+    digest: own,
+    folder: join(folder, id),
+    names: textsOf(names),
     digests: [...named.filter((each) => each !== own), ...named.filter((each) => each === own)],
   }
 }

@@ -26,12 +26,16 @@ export const cannotBeReadReason = 'CannotBeRead'
 
 /** The condition for a part, or a source of it, that cannot be read. */
 export const cannotBeRead = (type: string, message: string): Condition => ({
-  ...{ type, status: 'False', reason: cannotBeReadReason },
+  type,
+  status: 'False',
+  reason: cannotBeReadReason,
   message,
 })
 
 /** The condition for more devices of a kind than are read. */
 export const tooMany = (type: string, most: number, count: number): Condition => ({
-  ...{ type, status: 'False', reason: 'TooMany' },
+  type,
+  status: 'False',
+  reason: 'TooMany',
   message: `only the first ${most} of ${count} are read`,
 })

@@ -75,7 +75,12 @@ export function createAudits(ground: Ground, own: AuditsOptions): Audits {
   const { database, read } = ground
   const { count, tenantUid, findUser, findProject } = own
   const list = createSqlList<Audit>({
-    ...{ resource: auditList, table: 'audit', columns: listColumns, count, sql: database.sql, read },
+    resource: auditList,
+    table: 'audit',
+    columns: listColumns,
+    count,
+    sql: database.sql,
+    read,
     toItem: (row) => toAudit(row as unknown as AuditRecord),
   })
 

@@ -101,9 +101,13 @@ export const cloudAccountList: ListResource<SqlField> = {
 
 /** A cloud account in the API. Pure. */
 export const toVendorAccount = (account: CloudAccountHead): VendorAccount => ({
-  ...{ apiVersion: 'v1', kind: 'VendorAccount' },
+  apiVersion: 'v1',
+  kind: 'VendorAccount',
   metadata: {
-    ...{ annotations: account.annotations, labels: account.labels, name: account.name, uid: account.uid },
+    annotations: account.annotations,
+    labels: account.labels,
+    name: account.name,
+    uid: account.uid,
     creationTimestamp: formatTime(account.createdAt),
     lastModifiedTimestamp: formatTime(account.createdAt),
   },
@@ -189,8 +193,14 @@ export function createCloudAccounts(options: CloudAccountsOptions): CloudAccount
       await validate(spec, signal)
       const now = clock.now()
       const account: CloudAccountRecord = {
-        ...{ uid: uuidAt(now), projectUid, name, labels, annotations, secretId: spec.secretId },
-        ...{ secretKey: seal.seal(spec.secretKey), createdAt: now },
+        uid: uuidAt(now),
+        projectUid,
+        name,
+        labels,
+        annotations,
+        secretId: spec.secretId,
+        secretKey: seal.seal(spec.secretKey),
+        createdAt: now,
       }
       database.transaction(() => {
         requireProject(projectUid)
@@ -200,8 +210,12 @@ export function createCloudAccounts(options: CloudAccountsOptions): CloudAccount
       return account.uid
     },
     list: createSqlList({
-      ...{ resource: cloudAccountList, table: 'cloud_account', columns: accountColumns },
-      ...{ count: store.counts.all, sql: database.sql, read },
+      resource: cloudAccountList,
+      table: 'cloud_account',
+      columns: accountColumns,
+      count: store.counts.all,
+      sql: database.sql,
+      read,
       toItem: (row) => toVendorAccount(toAccountHead(row)),
     }),
     inScope: store.counts.condition,

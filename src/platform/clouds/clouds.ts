@@ -68,15 +68,13 @@ export async function createCloudParts(
   }
   const store = createCloudConfigStore(database)
   const accounts = createCloudAccounts({
-    ...{
-      store: createCloudAccountStore(database),
-      database,
-      read,
-      requireProject,
-      provider,
-      stopping,
-      clock,
-    },
+    store: createCloudAccountStore(database),
+    database,
+    read,
+    requireProject,
+    provider,
+    stopping,
+    clock,
     seal: sealOf(secrets, sealedColumns.cloudSecrets),
     usesOf: (uid) => store.namesWith(uid).map((name) => `the cloud configuration ${name}`),
   })
@@ -92,7 +90,8 @@ export async function createCloudParts(
     clock,
   })
   return {
-    ...{ accounts, configs },
+    accounts,
+    configs,
     usesOf: (uid) => [...configs.usesOfProject(uid), ...accounts.usesOfProject(uid)],
     stop: () => openStack?.close(),
   }

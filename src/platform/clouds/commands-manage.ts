@@ -20,10 +20,14 @@ import {
 } from '../commands/find.ts'
 
 const accountKind = {
-  ...{ noun: 'cloud account', list: 'cloudaccount list', path: '/v1/cloudaccounts/vendor' },
+  noun: 'cloud account',
+  list: 'cloudaccount list',
+  path: '/v1/cloudaccounts/vendor',
 }
 const configKind = {
-  ...{ noun: 'cloud configuration', list: 'cloudconfig list', path: '/v1/cloudconfigs/vendorke' },
+  noun: 'cloud configuration',
+  list: 'cloudconfig list',
+  path: '/v1/cloudconfigs/vendorke',
 }
 
 const accountLayout: readonly Column<ScopeRow<VendorAccount>>[] = [

@@ -102,9 +102,13 @@ export const cloudConfigList: ListResource<SqlField> = {
 
 /** A cloud configuration in the API. Pure. */
 const toVendorCloudConfig = (config: CloudConfigRecord, accountName: string): VendorCloudConfig => ({
-  ...{ apiVersion: 'v1', kind: 'VendorCloudConfig' },
+  apiVersion: 'v1',
+  kind: 'VendorCloudConfig',
   metadata: {
-    ...{ annotations: config.annotations, labels: config.labels, name: config.name, uid: config.uid },
+    annotations: config.annotations,
+    labels: config.labels,
+    name: config.name,
+    uid: config.uid,
     creationTimestamp: formatTime(config.createdAt),
     lastModifiedTimestamp: formatTime(config.createdAt),
   },
@@ -185,15 +189,25 @@ export function createCloudConfigs(options: CloudConfigsOptions): CloudConfigs {
           )
         store.counts.requireRoom(projectUid)
         store.add({
-          ...{ uid, projectUid, name, labels, annotations, createdAt: now },
-          ...{ accountUid: cloudAccountRef.uid, pools: machinePoolConfig },
+          uid,
+          projectUid,
+          name,
+          labels,
+          annotations,
+          createdAt: now,
+          accountUid: cloudAccountRef.uid,
+          pools: machinePoolConfig,
         })
       })
       return uid
     },
     list: createSqlList({
-      ...{ resource: cloudConfigList, table: 'cloud_config', columns: configColumns },
-      ...{ count: store.counts.all, sql: database.sql, read },
+      resource: cloudConfigList,
+      table: 'cloud_config',
+      columns: configColumns,
+      count: store.counts.all,
+      sql: database.sql,
+      read,
       toItem: (row) => show(toConfigRecord(row)),
     }),
     inScope: store.counts.condition,

@@ -116,8 +116,11 @@ export function createKeptPools({ clock, log, stopping, limits }: KeptPoolsOptio
     const known = pools.get(key)
     if (known) return known
     const fresh: Kept = {
-      ...{ startedAt: -Infinity, reading: undefined, readingBytes: 0 },
-      ...{ failure: undefined, last: undefined },
+      startedAt: -Infinity,
+      reading: undefined,
+      readingBytes: 0,
+      failure: undefined,
+      last: undefined,
     }
     pools.set(key, fresh, now)
     return fresh

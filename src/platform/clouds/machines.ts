@@ -107,7 +107,9 @@ function toMachine(
   // The last reported state is not the current one.
   const isSilent = isHostSilent && state === 'Running'
   return {
-    ...{ apiVersion: 'v1', kind: 'Machine', metadata },
+    apiVersion: 'v1',
+    kind: 'Machine',
+    metadata,
     spec: {
       ...(hostName === undefined ? {} : { dnsName: hostName }),
       edgeHostUid: metadata.uid,
@@ -126,7 +128,10 @@ function toMachine(
         .flatMap(({ ip = '' }) => (ip === '' ? [] : [{ address: ip, type: 'InternalIP' }])),
       health: {
         conditions: conditions.map(({ message = '', reason = '', status: is, type }) => ({
-          ...{ message, reason, status: is, type },
+          message,
+          reason,
+          status: is,
+          type,
         })),
         ...(health ? { lastHeartBeatTimestamp: health.lastHeartbeatTimestamp } : {}),
         state: health?.state ?? '',

@@ -137,7 +137,8 @@ export const cloudRoutes: FastifyPluginAsyncTypebox<CloudRoutesOptions> = async 
     {
       config: {
         writable,
-        ...{ access: 'admin', scope: 'both' },
+        access: 'admin',
+        scope: 'both',
         audit: {
           action: 'delete',
           kind,
@@ -296,7 +297,8 @@ export const cloudConfigRoutes: FastifyPluginAsyncTypebox<CloudConfigRoutesOptio
     {
       config: {
         writable,
-        ...{ access: 'admin', scope: 'both' },
+        access: 'admin',
+        scope: 'both',
         audit: {
           action: 'delete',
           kind: 'cloudConfig',

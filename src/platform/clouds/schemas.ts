@@ -86,7 +86,9 @@ const VendorMachinePool = Type.Object(
         accepts: 'at most 60 characters, without commas, slashes and control characters',
       }),
       {
-        ...{ minItems: 1, maxItems: 50, uniqueItems: true },
+        minItems: 1,
+        maxItems: 50,
+        uniqueItems: true,
         description: 'A server that has all of these tags is a machine of the pool.',
       },
     ),

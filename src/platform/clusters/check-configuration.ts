@@ -135,7 +135,9 @@ const withSpec = (
 function problemsOf(part: ClusterConfiguration, facts: HostFacts): ClusterProblem[] {
   try {
     return readConfiguration(part, facts).problems.map(({ code, severity, message, path }) => ({
-      ...{ code, severity, message: asSent(message) },
+      code,
+      severity,
+      message: asSent(message),
       ...(path === undefined ? {} : { path: asSent(path) }),
     }))
   } catch (error) {
@@ -143,7 +145,8 @@ function problemsOf(part: ClusterConfiguration, facts: HostFacts): ClusterProble
     const path = error.details?.field
     return [
       {
-        ...{ code: error.kind === generalErrors.BadRequest ? 'FieldInvalid' : error.code, severity: 'error' },
+        code: error.kind === generalErrors.BadRequest ? 'FieldInvalid' : error.code,
+        severity: 'error',
         message: asSent(error.message),
         ...(typeof path === 'string' ? { path: asSent(path) } : {}),
       },
@@ -159,17 +162,16 @@ function endpointProblems(
 ): ClusterProblem[] {
   const networks = host ? networksOf(host) : []
   const judged = judgeEndpoint(given.trim(), {
-    ...{
-      called: host ? `the host ${host.name}` : 'its host',
-      addresses: new Set(addresses.map(canonicalAddress)),
-      networks,
-    },
+    called: host ? `the host ${host.name}` : 'its host',
+    addresses: new Set(addresses.map(canonicalAddress)),
+    networks,
   })
   if (judged.kind === 'own' || judged.kind === 'within') return []
   if (judged.kind === 'elsewhere' && networks.length === 0) return []
   return [
     {
-      ...{ code: 'EndpointInvalid', severity: judged.kind === 'unusable' ? 'error' : 'warning' },
+      code: 'EndpointInvalid',
+      severity: judged.kind === 'unusable' ? 'error' : 'warning',
       message: saidOfEndpoint(given.trim(), judged.reason),
       path: 'spec.cloudConfig.controlPlaneEndpoint.host',
     },
@@ -213,13 +215,17 @@ const asSent = (text: string) =>
 function factsOf({ hostUid, name, reported }: HostRecord): HostFacts {
   const { archType = '', nics: known = [] } = reported.device
   const nics = known.map(({ nicName = '', ip, isDefault = false, ...rest }) => ({
-    ...{ ...rest, nicName, isDefault },
+    ...rest,
+    nicName,
+    isDefault,
     // As hosts report it, with the length of the prefix or without.
     ...(ip === undefined || ip === '' ? {} : { ip: ip.replace(/\/\d+$/, '') }),
   }))
   const own = { nicName: '', ip: reported.hostAddress, isDefault: true }
   return {
-    ...{ id: hostUid, hostName: name, architecture: archType },
+    id: hostUid,
+    hostName: name,
+    architecture: archType,
     // A host that has not reported its interfaces has at least the address that it registered with.
     nics: nics.some(({ ip }) => ip !== undefined) ? nics : [...nics, own],
     addresses: [reported.hostAddress, ...nics.flatMap(({ ip }) => ip ?? [])],
@@ -228,7 +234,10 @@ function factsOf({ hostUid, name, reported }: HostRecord): HostFacts {
 
 /** Facts that pass every rule that depends on the host. */
 const factsOfNone = ({ hostUid, nicName = '' }: Pool['hosts'][0]): HostFacts => ({
-  ...{ id: hostUid, hostName: 'any', architecture: '', addresses: [] },
+  id: hostUid,
+  hostName: 'any',
+  architecture: '',
+  addresses: [],
   nics: [{ nicName, ip: '192.0.2.1', isDefault: true }],
 })
 

@@ -50,7 +50,10 @@ export function fixedSettingProblems(
   return fixedSettingsBetween(configOf(running.config), configOf(next.config))
     .filter(({ before, after }) => ![before, after].some((text) => text.includes(masked)))
     .map((setting) => ({
-      ...{ code: 'CannotChange', severity: 'error', path: 'spec.profiles', pack: next.pack },
+      code: 'CannotChange',
+      severity: 'error',
+      path: 'spec.profiles',
+      pack: next.pack,
       message: saidOfFixed(setting, next.pack),
     }))
 }
@@ -93,7 +96,9 @@ function spaceProblems(host: HostRecord): readonly ClusterProblem[] {
   if (mountPoint === undefined || freeSpace === undefined || freeSpace >= neededGibibytes) return []
   return [
     {
-      ...{ code: 'DiskSpaceLow', severity: 'warning', path: hostPath },
+      code: 'DiskSpaceLow',
+      severity: 'warning',
+      path: hostPath,
       message: `the host ${host.name} has reported ${freeSpace} GiB free at ${mountPoint}; a cluster needs ${neededGibibytes} GiB there, free some space`,
     },
   ]

@@ -258,12 +258,15 @@ export function createClusters(options: ClustersOptions): Clusters {
       if (!built) throw new Error('a cluster without a problem was not built')
       const { configuration, given, number } = request
       const made = {
-        ...{ number, configuration, templates, filesUid: staged.uid, digest: built.digest },
-        ...{ definitionBytes: built.sizeBytes, shownValues: shownValues(given, request.profiles) },
-        ...{
-          given: valueSeal.seal(JSON.stringify(markedValues(given, request.profiles))),
-          head: headSeal.seal(built.head),
-        },
+        number,
+        configuration,
+        templates,
+        filesUid: staged.uid,
+        digest: built.digest,
+        definitionBytes: built.sizeBytes,
+        shownValues: shownValues(given, request.profiles),
+        given: valueSeal.seal(JSON.stringify(markedValues(given, request.profiles))),
+        head: headSeal.seal(built.head),
         modifiedAt: clock.now(),
       }
       await folders.keep(staged, () => {
@@ -291,9 +294,17 @@ export function createClusters(options: ClustersOptions): Clusters {
     const present = templates.flatMap((template) => profiles.findUsable(template.uid, projectUid) ?? [])
     const { profiles: used = present, given = givenOf(before), problems = [] } = changes
     const request: ClusterRequest = {
-      ...{ uid, projectUid, name, configuration, host: findHost(hostUid), number: number + 1 },
-      ...{ ...changes, running: await readRunning(before, folders) },
-      ...{ profiles: used, given, problems: [...problems, ...exposedProblems(given, used)] },
+      uid,
+      projectUid,
+      name,
+      configuration,
+      host: findHost(hostUid),
+      number: number + 1,
+      ...changes,
+      running: await readRunning(before, folders),
+      profiles: used,
+      given,
+      problems: [...problems, ...exposedProblems(given, used)],
     }
     await make(request, 'the cluster cannot be changed', caller, (made) => {
       const now = store.find(uid)
@@ -316,7 +327,11 @@ export function createClusters(options: ClustersOptions): Clusters {
     const { before } = deliveryFrame(Buffer.from(head), undefined)
     return {
       ...cluster,
-      ...{ number, state: 'Deleting', filesUid: '', definitionBytes: 0, head: headSeal.seal(head) },
+      number,
+      state: 'Deleting',
+      filesUid: '',
+      definitionBytes: 0,
+      head: headSeal.seal(head),
       digest: createHash('sha256').update(before).digest('hex'),
       modifiedAt: clock.now(),
       deleteRequestedAt: cluster.deleteRequestedAt ?? clock.now(),
@@ -369,16 +384,31 @@ export function createClusters(options: ClustersOptions): Clusters {
         if (present)
           throw new AppError(platformErrors.HostInUse, `${host.name} has the cluster ${present.name}`)
         store.add({
-          ...{ ...made, uid, projectUid, name, hostUid: host.uid, state: 'Pending', createdAt: at },
-          ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} },
-          ...{ deleteRequestedAt: undefined, heartbeat: undefined, conditions: [], packs: [], steps: [] },
+          ...made,
+          uid,
+          projectUid,
+          name,
+          hostUid: host.uid,
+          state: 'Pending',
+          createdAt: at,
+          labels: metadata.labels ?? {},
+          annotations: metadata.annotations ?? {},
+          deleteRequestedAt: undefined,
+          heartbeat: undefined,
+          conditions: [],
+          packs: [],
+          steps: [],
         })
       })
       return get(request.uid, projectUid)
     },
     list: createSqlList({
-      ...{ resource: clusterList, table: 'cluster', columns: headColumns, count: store.counts.all },
-      ...{ sql: database.sql, read: options.read },
+      resource: clusterList,
+      table: 'cluster',
+      columns: headColumns,
+      count: store.counts.all,
+      sql: database.sql,
+      read: options.read,
       toItem(row) {
         const cluster = toClusterHead(row)
         return toCluster(cluster, contextOf(cluster))
@@ -391,7 +421,8 @@ export function createClusters(options: ClustersOptions): Clusters {
       const { state, lastHeartbeatTimestamp } = status
       return {
         status: {
-          ...{ state, conditions: [silenceCondition(contextOf(cluster))] },
+          state,
+          conditions: [silenceCondition(contextOf(cluster))],
           ...(lastHeartbeatTimestamp === undefined ? {} : { lastHeartbeatTimestamp }),
         },
       }
@@ -412,7 +443,8 @@ export function createClusters(options: ClustersOptions): Clusters {
       const before = getFor(target)
       requireKept(before)
       const replacements = entities.map(({ uid = '', replaceWithProfile = '', ...rest }) => ({
-        ...{ ...rest, uid: replaceWithProfile || uid },
+        ...rest,
+        uid: replaceWithProfile || uid,
       }))
       const { found, problems } = findProfiles(replacements, target.projectUid)
       const replacedBy = new Map(
@@ -523,19 +555,38 @@ export async function createClusterParts(
   })
   const headSeal = sealOf(secrets, sealedColumns.clusterDescriptions)
   const { takeHeartbeat, ...reports } = createClusterReports({
-    ...{ store, hasSpace, clock, seal: sealOf(secrets, sealedColumns.kubeconfigs) },
+    store,
+    hasSpace,
+    clock,
+    seal: sealOf(secrets, sealedColumns.kubeconfigs),
   })
   const { profiles } = packs
   const clusters = createClusters({
-    ...{ store, index, folders, profiles, tenantUid, headSeal, database, read, clock },
+    store,
+    index,
+    folders,
+    profiles,
+    tenantUid,
+    headSeal,
+    database,
+    read,
+    clock,
     valueSeal: sealOf(secrets, sealedColumns.clusterValues),
-    ...{ findHost: hosts.find, findHostByOwnId: hosts.findByOwnId, lastSeenAt: reports.lastSeenAt },
+    findHost: hosts.find,
+    findHostByOwnId: hosts.findByOwnId,
+    lastSeenAt: reports.lastSeenAt,
     examine: createExamineRequest({
-      ...{ profiles, packs: packs.packs, examinations: packs.examinations, settings, tenantUid },
+      profiles,
+      packs: packs.packs,
+      examinations: packs.examinations,
+      settings,
+      tenantUid,
     }),
   })
   return {
-    ...{ clusters, index, downloads: createDownloads({ store, folders, profiles, seal: headSeal }) },
+    clusters,
+    index,
+    downloads: createDownloads({ store, folders, profiles, seal: headSeal }),
     reports: {
       ...reports,
       async heartbeat(cluster, heartbeat) {

@@ -136,7 +136,8 @@ async function readOrder(context: EntityContext): Promise<Order> {
     spec: {
       machinepoolconfig: [{ cloudConfig: { edgeHosts: [{ hostUid: item.metadata.uid }] } }],
       profiles: (await valuesForProfiles(client, line, profiles)).map(({ uid, variables }) => ({
-        ...{ uid, variables: [...variables] },
+        uid,
+        variables: [...variables],
       })),
     },
   }
@@ -186,7 +187,8 @@ export async function clusterValues(context: Context<'project'>): Promise<undefi
   const profiles = item.spec.clusterProfileTemplates
   const known = understand(() =>
     present.map(({ profileUid: uid, variables }) => ({
-      ...{ uid, variables },
+      uid,
+      variables,
       name: profiles.find((profile) => profile.uid === uid)?.name ?? uid,
     })),
   )

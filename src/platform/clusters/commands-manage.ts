@@ -160,7 +160,8 @@ export async function applyCluster(
   if (line.options.yes === undefined)
     confirm(terminal, {
       what: `The cluster ${name} ${cancelled ?? 'is applied once more'}. ${when}`,
-      ...{ ask: 'Go on?', done: 'changed' },
+      ask: 'Go on?',
+      done: 'changed',
     })
   const reply = await sendChecked(
     context,

@@ -23,7 +23,10 @@ export function newsBetween(
   now: string,
 ): readonly ShownEvent[] {
   const event = (reason: string, message: string, severity: ShownEvent['severity'] = 'Normal') => ({
-    ...{ reason, message, severity, metadata: { creationTimestamp: now } },
+    reason,
+    message,
+    severity,
+    metadata: { creationTimestamp: now },
   })
   const known = new Map((before?.status.steps ?? []).map((step) => [step.key, step]))
   const steps = (after.status.steps ?? []).flatMap((step) => stepNews(known.get(step.key), step, now))
@@ -66,7 +69,11 @@ function stepNews(before: Step | undefined, step: Step, now: string): ShownEvent
   const isOther = before?.startTimestamp !== step.startTimestamp
   if (!isOther && before?.state === state && before.failures === failures) return []
   const event = (name: string, message: string, at: string, severity: ShownEvent['severity'] = 'Normal') => ({
-    ...{ reason: name, message, severity, step: key, metadata: { creationTimestamp: at } },
+    reason: name,
+    message,
+    severity,
+    step: key,
+    metadata: { creationTimestamp: at },
   })
   const started = isOther || !before
   return [

@@ -31,7 +31,8 @@ const tagOf = ({ number, digest }: Pick<ClusterHead, 'number' | 'digest'>): stri
 export function createDesiredIndex(store: Pick<ClusterStore, 'all' | 'findOn'>): DesiredIndex {
   const byHost = new Map<string, { uid: string; name: string; header: string | undefined }>()
   const toEntry = (cluster: ClusterHead) => ({
-    ...{ uid: cluster.uid, name: cluster.name },
+    uid: cluster.uid,
+    name: cluster.name,
     header:
       cluster.digest === ''
         ? undefined

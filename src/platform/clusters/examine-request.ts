@@ -102,16 +102,15 @@ export function createExamineRequest(options: ExamineRequestOptions): ExamineReq
         : await examinations
             .cluster(
               {
-                ...{
-                  folder,
-                  given: plainValues(given),
-                  limits,
-                  reserveBytes: settings.reserveBytes,
-                  packs: folders,
-                },
+                folder,
+                given: plainValues(given),
+                limits,
+                reserveBytes: settings.reserveBytes,
+                packs: folders,
                 profiles: request.profiles.map((profile) => profiles.sourceOf(profile)),
                 facts: {
-                  ...{ clusterName: name, clusterUid: uid },
+                  clusterName: name,
+                  clusterUid: uid,
                   clusterKubevip: endpoint || (host?.reported.hostAddress ?? ''),
                 },
                 ...(isBuilt && isPossible
@@ -146,7 +145,9 @@ export function createExamineRequest(options: ExamineRequestOptions): ExamineReq
     return {
       problems: [...errors, ...others].slice(0, mostProblems),
       isPossible: errors.length === 0,
-      ...{ templates, built: found.built, requireSame },
+      templates,
+      built: found.built,
+      requireSame,
     }
   }
 }

@@ -56,7 +56,8 @@ export function silenceCondition({
   const at = lastSeen === undefined ? undefined : formatTime(lastSeen)
   const since = at === undefined ? 'has never been seen' : `was last seen at ${at}`
   return {
-    ...{ type: hostSilent, status: isSilent ? 'True' : 'False' },
+    type: hostSilent,
+    status: isSilent ? 'True' : 'False',
     reason: isSilent ? 'NoHeartbeat' : at === undefined ? 'NotSeenYet' : 'Seen',
     message: isSilent
       ? `the host ${hostName} does not answer and ${since}; what is shown of it is that old, and a change waits until it is seen again`
@@ -88,7 +89,10 @@ export function toCluster(
     apiVersion: 'v1',
     kind: 'SpectroCluster',
     metadata: {
-      ...{ annotations: cluster.annotations, labels: cluster.labels, name, uid },
+      annotations: cluster.annotations,
+      labels: cluster.labels,
+      name,
+      uid,
       creationTimestamp: formatTime(cluster.createdAt),
       lastModifiedTimestamp: formatTime(cluster.modifiedAt),
     },
@@ -157,10 +161,16 @@ export const toTemplate = (
   profile: ProfileRecord,
   packs: readonly (PackRecord | undefined)[],
 ): ClusterTemplate => ({
-  ...{ cloudType: profile.cloudType, name: profile.name, profileVersion: profile.version },
-  ...{ type: profile.type, uid: profile.uid },
+  cloudType: profile.cloudType,
+  name: profile.name,
+  profileVersion: profile.version,
+  type: profile.type,
+  uid: profile.uid,
   packs: profile.packs.map(({ name, tag, layer, type, version }, index) => ({
-    ...{ name, tag, layer: layer || 'addon', type: type || 'spectro' },
+    name,
+    tag,
+    layer: layer || 'addon',
+    type: type || 'spectro',
     version: packs[index]?.version ?? (version || tag),
     packUid: packs[index]?.uid ?? '',
   })),
@@ -171,7 +181,9 @@ export const toProfileList = ({ templates, modifiedAt }: ClusterHead): ClusterPr
   profiles: templates.map(({ uid, name, cloudType, type, profileVersion, packs }) => ({
     metadata: { name, uid, lastModifiedTimestamp: formatTime(modifiedAt) },
     spec: {
-      ...{ cloudType, type, profileVersion },
+      cloudType,
+      type,
+      profileVersion,
       packs: packs.map((pack) => ({
         metadata: { name: pack.name, uid: pack.packUid ?? '' },
         spec: { layer: pack.layer, name: pack.name, type: pack.type, version: pack.version ?? pack.tag },
@@ -194,7 +206,10 @@ export function toCloudConfig(cluster: ClusterRecord, host: HostRecord | undefin
   const [{ hostName, nicName }] = hosts
   return {
     metadata: {
-      ...{ annotations: { ...annotations }, labels: { ...labels }, name, uid },
+      annotations: { ...annotations },
+      labels: { ...labels },
+      name,
+      uid,
       creationTimestamp: formatTime(cluster.createdAt),
       lastModifiedTimestamp: formatTime(cluster.modifiedAt),
     },
@@ -206,7 +221,8 @@ export function toCloudConfig(cluster: ClusterRecord, host: HostRecord | undefin
           name: poolNameOf(cluster),
           hosts: [
             {
-              ...{ hostAddress: host?.reported.hostAddress ?? '', hostUid },
+              hostAddress: host?.reported.hostAddress ?? '',
+              hostUid,
               ...(hostName === undefined ? {} : { hostName }),
               ...(nicName === undefined ? {} : { nicName }),
             },

@@ -30,7 +30,9 @@ function namedHost({ machinepoolconfig: pools = [] }: Spec): string | ClusterPro
   const found =
     hosts.length === 0 ? 'no host is named' : `${hosts.length} hosts in ${pools.length} pools are named`
   return {
-    ...{ code: 'NeedsOneHost', severity: 'error', path: hostsPath },
+    code: 'NeedsOneHost',
+    severity: 'error',
+    path: hostsPath,
     message: `a cluster has exactly one host, in one pool; ${found}`,
   }
 }
@@ -132,11 +134,19 @@ export function createClusterRequests({
     else problems.push(...hostProblems(host))
     if (store.hasName(projectUid, metadata.name))
       problems.push({
-        ...{ code: 'ClusterExists', severity: 'error', path: 'metadata.name' },
+        code: 'ClusterExists',
+        severity: 'error',
+        path: 'metadata.name',
         message: `there is a cluster named ${metadata.name} in this scope`,
       })
     return {
-      ...{ uid, projectUid, name: metadata.name, number: 1, host, problems, profiles: found },
+      uid,
+      projectUid,
+      name: metadata.name,
+      number: 1,
+      host,
+      problems,
+      profiles: found,
       configuration: toConfiguration(entity, host?.hostUid ?? ''),
       given: givenIn(entities),
     }
@@ -145,7 +155,10 @@ export function createClusterRequests({
   function hostProblems(host: HostRecord | undefined): ClusterProblem[] {
     const path = 'spec.machinepoolconfig[0].cloudConfig.edgeHosts[0].hostUid'
     const problem = (code: string, severity: 'error' | 'warning', message: string): ClusterProblem => ({
-      ...{ code, severity, path, message },
+      code,
+      severity,
+      path,
+      message,
     })
     if (!host) return [problem('HostNotFound', 'error', 'there is no host with this uid in this scope')]
     const cluster = index.clusterOn(host.uid)
@@ -198,14 +211,16 @@ export function toValidation(
   { problems, isPossible, templates }: ExaminedRequest,
 ): ClusterValidatorResponse {
   const resultsOf = (found: readonly ClusterProblem[], name: string, displayName: string) => ({
-    ...{ name, displayName },
+    name,
+    displayName,
     errors: found.map(({ code, message }) => ({ code, message })),
   })
   const errors = problems.filter(({ severity }) => severity === 'error')
   const ofPools = errors.filter(({ path = '' }) => path.startsWith('spec.machinepoolconfig'))
   const pool = request.configuration.spec.cloudConfig.spec.machinePoolConfig[0].name ?? ''
   return {
-    ...{ isPossible, problems: [...problems] },
+    isPossible,
+    problems: [...problems],
     machinePools: { results: ofPools.length > 0 ? [resultsOf(ofPools, pool, pool)] : [] },
     profiles: templates.map(({ uid }) => {
       const own = Map.groupBy(

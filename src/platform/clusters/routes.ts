@@ -78,7 +78,9 @@ const DeleteQuery = onlyOf({
 })
 
 const targetOf = (request: FastifyRequest, uid: string): Target => ({
-  ...{ uid, projectUid: scopeOf(request), ifMatch: request.headers['if-match'] },
+  uid,
+  projectUid: scopeOf(request),
+  ifMatch: request.headers['if-match'],
 })
 
 /** Waits for a check that may last. */

@@ -264,7 +264,9 @@ export function createClusterStore(database: Database): ClusterStore {
 }
 
 const toUsingCluster = (row: Readonly<Record<string, unknown>>): UsingCluster => ({
-  ...{ uid: String(row.uid), name: String(row.name), projectUid: String(row.project_uid) },
+  uid: String(row.uid),
+  name: String(row.name),
+  projectUid: String(row.project_uid),
 })
 const bytesIn = (value: unknown) => (value instanceof Uint8Array ? value : undefined)
 const parse = (text: unknown): unknown => JSON.parse(String(text))

@@ -83,12 +83,10 @@ export const exposedProblems = (given: Given, profiles: readonly Profile[]): Clu
   given
     .filter((each) => each.wasSensitive && each.value !== '' && !isSensitive(profiles, each))
     .map(({ name, profileUid }) => ({
-      ...{
-        code: 'VariableInvalid',
-        severity: 'error',
-        profileUid,
-        path: `profiles.${profileUid}.variables.${name}`,
-      },
+      code: 'VariableInvalid',
+      severity: 'error',
+      profileUid,
+      path: `profiles.${profileUid}.variables.${name}`,
       message: `the variable ${name} was sensitive when its value was given, and is not any more: give the value again`,
     }))
 

@@ -24,13 +24,22 @@ export interface Kind {
 
 export const users: Kind = { noun: 'user', list: 'user list', path: '/v1/users', field: 'spec.emailId' }
 export const projects: Kind = {
-  ...{ noun: 'project', list: 'project list', path: '/v1/projects', field: 'metadata.name' },
+  noun: 'project',
+  list: 'project list',
+  path: '/v1/projects',
+  field: 'metadata.name',
 }
 export const apiKeys: Kind = {
-  ...{ noun: 'API key', list: 'apikey list', path: '/v1/apiKeys', field: 'metadata.name' },
+  noun: 'API key',
+  list: 'apikey list',
+  path: '/v1/apiKeys',
+  field: 'metadata.name',
 }
 export const tokens: Kind = {
-  ...{ noun: 'token', list: 'token list', path: '/v1/edgehosts/tokens', field: 'metadata.name' },
+  noun: 'token',
+  list: 'token list',
+  path: '/v1/edgehosts/tokens',
+  field: 'metadata.name',
 }
 
 interface WithUid {
@@ -152,7 +161,9 @@ export const showScopes =
   async ({ client, line, output }) => {
     const limit = parseLimit(line, 0)
     const found = await listScopes<Item>(client, await scopesOf(client, line.options.project), {
-      ...{ path, query: { ...filterOf(line) }, limit },
+      path,
+      query: { ...filterOf(line) },
+      limit,
     })
     const rows = limit === 0 ? found.items : found.items.slice(0, limit)
     const items = rows.map(({ item }) => item)
@@ -170,10 +181,16 @@ export interface VersionedKind extends Pick<Kind, 'noun' | 'list' | 'path'> {
 }
 
 export const packKind: VersionedKind = {
-  ...{ noun: 'pack', list: 'pack list', path: '/v1/packs', version: 'spec.version' },
+  noun: 'pack',
+  list: 'pack list',
+  path: '/v1/packs',
+  version: 'spec.version',
 }
 export const profileKind: VersionedKind = {
-  ...{ noun: 'cluster profile', list: 'profile list', path: '/v1/clusterprofiles', version: 'spec.version' },
+  noun: 'cluster profile',
+  list: 'profile list',
+  path: '/v1/clusterprofiles',
+  version: 'spec.version',
 }
 
 interface Named {
@@ -202,7 +219,9 @@ export async function findItem<Item extends Named>(
 ): Promise<Found<Item>> {
   const filters = [equals('metadata.uid', word), equals('metadata.name', word), ...more].join('OR')
   const { items } = await listScopes<Item>(client, scopes, {
-    ...{ path: kind.path, query: { filters }, limit: 0 },
+    path: kind.path,
+    query: { filters },
+    limit: 0,
   })
   // Others may have it as their name.
   const isNamed = items.some(({ item }) => item.metadata.uid === word)

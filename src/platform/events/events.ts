@@ -177,7 +177,12 @@ export function createEvents({
       return entities.map(({ metadata }) => metadata.uid)
     },
     list: createSqlList({
-      ...{ resource: eventList, table: 'event', columns, toItem: toEvent, sql, read },
+      resource: eventList,
+      table: 'event',
+      columns,
+      toItem: toEvent,
+      sql,
+      read,
       count: counts.all,
     }),
     inScope: counts.condition,
@@ -214,11 +219,13 @@ function toEvent(columnsOfRow: SqlRow): Event {
     involvedObject: { kind: row.object_kind, name: row.object_name, uid: row.object_uid },
     message: row.message,
     metadata: {
-      ...{ number: row.seq, uid: row.uid },
+      number: row.seq,
+      uid: row.uid,
       creationTimestamp: formatTime(row.at),
       receivedTimestamp: formatTime(row.received_at),
     },
-    ...{ reason: row.reason, severity: row.severity },
+    reason: row.reason,
+    severity: row.severity,
     source: { component: row.component, host: row.edge_host_name, hostUid: row.edge_host_uid },
   }
 }

@@ -16,7 +16,9 @@ import { ownUid } from '../requests/identify.ts'
 
 /** The headers of every reply that has the desired state, or says that it is the same. */
 const desiredHeaders = (etag: string) => ({
-  ...{ etag, 'cache-control': 'no-store', 'accept-ranges': 'bytes' },
+  etag,
+  'cache-control': 'no-store',
+  'accept-ranges': 'bytes',
 })
 
 /**
@@ -41,7 +43,8 @@ async function sendDesired(
   const begin = () =>
     reply.code(range ? 206 : 200).headers({
       ...headers,
-      ...{ 'content-type': 'application/x-tar', 'content-length': end + 1 - start },
+      'content-type': 'application/x-tar',
+      'content-length': end + 1 - start,
       'repr-digest': reprDigest,
       ...(range ? { 'content-range': `bytes ${start}-${end}/${sizeBytes}` } : {}),
     })
@@ -56,7 +59,8 @@ async function sendDesired(
   try {
     await sender.send({
       ...(file ? { file } : {}),
-      ...{ start: from, sizeBytes: to - from },
+      start: from,
+      sizeBytes: to - from,
       before: before.subarray(start, end + 1),
       after: after.subarray(
         within(start - afterStart, after.length),

@@ -12,7 +12,8 @@ const text = (maxLength = 256, about: FieldStance | object = {}) =>
 const count = (description?: string) =>
   Type.Optional(
     Type.Integer({
-      ...{ minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
       ...(description === undefined ? {} : { description }),
     }),
   )

@@ -260,7 +260,9 @@ export function toHostRecord(columns: Readonly<Record<string, unknown>>): HostRe
       ? {}
       : {
           health: {
-            ...{ at: row.seen_at, state: row.health_state, message: row.health_message },
+            at: row.seen_at,
+            state: row.health_state,
+            message: row.health_message,
             agentVersion: row.agent_version,
           },
         }),

@@ -109,7 +109,10 @@ export function createKeys(ground: Ground, { findUser, changes }: KeysOptions): 
     const user = findUser(key.userUid)
     return {
       metadata: {
-        ...{ annotations: key.annotations, labels: key.labels, name: key.name, uid: key.uid },
+        annotations: key.annotations,
+        labels: key.labels,
+        name: key.name,
+        uid: key.uid,
         creationTimestamp: formatTime(key.createdAt),
         lastModifiedTimestamp: formatTime(key.modifiedAt),
       },
@@ -149,9 +152,18 @@ export function createKeys(ground: Ground, { findUser, changes }: KeysOptions): 
           })
         store.requireRoom()
         store.put({
-          ...{ uid, name: metadata.name, userUid, hash: hashOf(apiKey), shown: apiKey.slice(0, 8) },
-          ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} },
-          ...{ expiresAt, isActive: true, lastUsedAt: 0, createdAt: now, modifiedAt: now },
+          uid,
+          name: metadata.name,
+          userUid,
+          hash: hashOf(apiKey),
+          shown: apiKey.slice(0, 8),
+          labels: metadata.labels ?? {},
+          annotations: metadata.annotations ?? {},
+          expiresAt,
+          isActive: true,
+          lastUsedAt: 0,
+          createdAt: now,
+          modifiedAt: now,
         })
       })
       return { uid, apiKey }

@@ -112,7 +112,10 @@ export async function uploadPack({ client, line, output, target }: Context<'proj
   try {
     const reply = await readReply(
       await client.open({
-        ...{ method: 'POST', path: `${packKind.path}${scope}`, body, timeoutMs: examineMs },
+        method: 'POST',
+        path: `${packKind.path}${scope}`,
+        body,
+        timeoutMs: examineMs,
         headers: { 'content-type': type },
       }),
     )
@@ -134,7 +137,8 @@ async function openArchive(path: string): Promise<PackArchive> {
   if (info.isDirectory()) return openFolder(path, fileName)
   if (!info.isFile()) throw refuse(path, 'is neither a folder nor a file')
   return {
-    ...{ fileName, sizeBytes: info.size },
+    fileName,
+    sizeBytes: info.size,
     content: () => createReadStream(path, { highWaterMark: readBytes }) as AsyncIterable<Buffer>,
   }
 }

@@ -117,8 +117,15 @@ function createPacks(options: PacksOptions): Packs {
   ): Promise<PackRecord> {
     const { uid, folder } = staged
     const { file } = await receiveUpload({
-      ...{ parts: parts(signal), folder, limitBytes, reserveBytes, expectedBytes, place, signal },
-      ...{ signingKey: undefined, freeBytes: () => freeBytesOf(folder) },
+      parts: parts(signal),
+      folder,
+      limitBytes,
+      reserveBytes,
+      expectedBytes,
+      place,
+      signal,
+      signingKey: undefined,
+      freeBytes: () => freeBytesOf(folder),
     })
     const order = { file, folder, uid, limits: packArchiveLimits, reserveBytes }
     const found = await examinations.pack(order, { ...caller, signal })
@@ -151,8 +158,13 @@ function createPacks(options: PacksOptions): Packs {
         }
       }),
     list: createSqlList({
-      ...{ resource: packList, table: 'pack', columns: packColumns, count: store.counts.all },
-      ...{ sql: database.sql, read, toItem: (row) => toPackSummary(toPackRecord(row)) },
+      resource: packList,
+      table: 'pack',
+      columns: packColumns,
+      count: store.counts.all,
+      sql: database.sql,
+      read,
+      toItem: (row) => toPackSummary(toPackRecord(row)),
     }),
     inScope: store.counts.condition,
     async open(uid, projectUid) {
@@ -208,8 +220,13 @@ export async function createPackParts(
   const examinations = createExaminations({ runner, program, log })
   const { maximum, maximumPerUser: ofUser, waitSeconds } = settings
   const uploads = createRunningUploads({
-    ...{ what: 'packs and cluster profiles', field: uploadField, maximum, ofUser, ofAll: mostUploads },
-    ...{ waitSeconds, log },
+    what: 'packs and cluster profiles',
+    field: uploadField,
+    maximum,
+    ofUser,
+    ofAll: mostUploads,
+    waitSeconds,
+    log,
   })
   const packStore = createPackStore(database)
   const profileStore = createProfileStore(database)
@@ -237,28 +254,29 @@ export async function createPackParts(
     },
   })
   const profiles = createProfiles({
-    ...{ store: profileStore, folders: profileFolders, packs: packStore, database, read, examinations },
-    ...{
-      uploads,
-      requireProject,
-      settings,
-      usesOf,
-      clock,
-      seal: sealOf(secrets, sealedColumns.profileVariables),
-    },
+    store: profileStore,
+    folders: profileFolders,
+    packs: packStore,
+    database,
+    read,
+    examinations,
+    uploads,
+    requireProject,
+    settings,
+    usesOf,
+    clock,
+    seal: sealOf(secrets, sealedColumns.profileVariables),
   })
   const packs = createPacks({
-    ...{
-      store: packStore,
-      folders: packFolders,
-      database,
-      read,
-      requireProject,
-      examinations,
-      uploads,
-      settings,
-      clock,
-    },
+    store: packStore,
+    folders: packFolders,
+    database,
+    read,
+    requireProject,
+    examinations,
+    uploads,
+    settings,
+    clock,
     usesOf: (pack) => [
       ...profiles.usesOfPack(pack),
       ...madeOf(pack.uid).map(({ name }) => `the cluster ${name}`),
@@ -269,7 +287,10 @@ export async function createPackParts(
   }
   stopping.addEventListener('abort', () => void stop(), { once: true })
   return {
-    ...{ packs, profiles, examinations, stop },
+    packs,
+    profiles,
+    examinations,
+    stop,
     usesOf: (projectUid) => [...packs.usesOfProject(projectUid), ...profiles.usesOfProject(projectUid)],
   }
 }

@@ -152,7 +152,9 @@ export async function importProfile({
   })
   const isJson = /^\s*[{[]/.test(body.subarray(0, 1_024).toString('latin1'))
   const reply = await client.ask({
-    ...{ method: 'POST', path: `${profileKind.path}/import?${query.toString()}`, body },
+    method: 'POST',
+    path: `${profileKind.path}/import?${query.toString()}`,
+    body,
     headers: { 'content-type': isJson ? 'application/json' : 'application/yaml' },
     timeoutMs: examineMs,
   })

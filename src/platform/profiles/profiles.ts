@@ -235,10 +235,24 @@ export function createProfiles(options: ProfilesOptions): Profiles {
     const now = clock.now()
     const metadata = JSON.parse(found.metadata) as { labels?: unknown; annotations?: unknown }
     const profile: ProfileRecord = {
-      ...{ uid: staged.uid, filesUid: staged.uid, projectUid, name, version, type, cloudType },
-      ...{ description, isPublished, hasUserMacros, shownVariables, packs: found.packs },
-      ...{ labels: textsOf(metadata.labels), annotations: textsOf(metadata.annotations) },
-      ...{ metadata: found.metadata, variables: sealed(found), createdAt: now, modifiedAt: now },
+      uid: staged.uid,
+      filesUid: staged.uid,
+      projectUid,
+      name,
+      version,
+      type,
+      cloudType,
+      description,
+      isPublished,
+      hasUserMacros,
+      shownVariables,
+      packs: found.packs,
+      labels: textsOf(metadata.labels),
+      annotations: textsOf(metadata.annotations),
+      metadata: found.metadata,
+      variables: sealed(found),
+      createdAt: now,
+      modifiedAt: now,
     }
     await folders.keep(staged, () => {
       database.transaction(() => {
@@ -319,8 +333,13 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         const receiveIn = async (folder: string) => {
           const file = await receiveBody(
             {
-              ...{ folder, limitBytes: largestProfile, expectedBytes: body.expectedBytes, reserveBytes },
-              ...{ freeBytes: () => freeBytesOf(folder), place, signal },
+              folder,
+              limitBytes: largestProfile,
+              expectedBytes: body.expectedBytes,
+              reserveBytes,
+              freeBytes: () => freeBytesOf(folder),
+              place,
+              signal,
             },
             (onChunk) => body.read(onChunk, signal),
           )
@@ -332,8 +351,12 @@ export function createProfiles(options: ProfilesOptions): Profiles {
         })
       }),
     list: createSqlList({
-      ...{ resource: profileList, table: 'cluster_profile', columns: headColumns },
-      ...{ count: store.counts.all, sql: database.sql, read },
+      resource: profileList,
+      table: 'cluster_profile',
+      columns: headColumns,
+      count: store.counts.all,
+      sql: database.sql,
+      read,
       toItem(row) {
         const profile = toProfileHead(row)
         return toClusterProfile(profile, usesNow(profile))

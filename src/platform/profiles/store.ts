@@ -147,7 +147,8 @@ export function createProfileStore(database: Database): ProfileStore {
     findTaken: createFindTaken(database, 'cluster_profile'),
     versions: (projectUid, name) =>
       versions.all(projectUid, name).map(({ uid, version }) => ({
-        ...{ uid: String(uid), version: String(version) },
+        uid: String(uid),
+        version: String(version),
       })),
     withPack: (name) => withPack.all(name).map(toProfileHead),
     bytesIn: (projectUid) =>
@@ -232,10 +233,16 @@ interface ProfileUses {
 /** A profile in lists: its packs without values. */
 export function toClusterProfile(profile: ProfileHead, { clusters, packUids }: ProfileUses): ClusterProfile {
   const template = {
-    ...{ cloudType: profile.cloudType, name: profile.name, profileVersion: profile.version },
-    ...{ type: profile.type, uid: profile.uid },
+    cloudType: profile.cloudType,
+    name: profile.name,
+    profileVersion: profile.version,
+    type: profile.type,
+    uid: profile.uid,
     packs: profile.packs.map(({ name, tag, layer, type, version }, index) => ({
-      ...{ name, tag, layer: layer || 'addon', type: type || 'spectro' },
+      name,
+      tag,
+      layer: layer || 'addon',
+      type: type || 'spectro',
       ...(version === '' ? {} : { version }),
       packUid: packUids[index] ?? '',
     })),
@@ -251,7 +258,8 @@ export function toClusterProfile(profile: ProfileHead, { clusters, packUids }: P
       creationTimestamp: formatTime(profile.createdAt),
       labels: profile.labels,
       lastModifiedTimestamp: formatTime(profile.modifiedAt),
-      ...{ name: profile.name, uid: profile.uid },
+      name: profile.name,
+      uid: profile.uid,
     },
     spec: {
       ...(profile.isPublished ? { published: template } : { draft: template }),

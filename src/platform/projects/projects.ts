@@ -96,8 +96,13 @@ export function createProjects(ground: Ground, own: ProjectsOptions): Projects {
           })
         requireBelowMost('project', store.all().length)
         store.put({
-          ...{ uid, name: metadata.name, createdAt: now, modifiedAt: now, users: spec?.users ?? [] },
-          ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} },
+          uid,
+          name: metadata.name,
+          createdAt: now,
+          modifiedAt: now,
+          users: spec?.users ?? [],
+          labels: metadata.labels ?? {},
+          annotations: metadata.annotations ?? {},
         })
       })
       return uid

@@ -61,7 +61,10 @@ export function ownUid(request: FastifyRequest): string {
 }
 
 const toCaller = ({ email, uid, role }: SignedIn, kind: 'user' | 'key', sessionUid: string): Caller => ({
-  ...{ userName: email, uid, kind, sessionUid },
+  userName: email,
+  uid,
+  kind,
+  sessionUid,
   // The role for the tenant; `createAuthorize` refuses a user who has none.
   role: role ?? 'viewer',
 })

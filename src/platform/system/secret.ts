@@ -129,7 +129,8 @@ export async function recordChange(
   const changed = join(stateDirectory, changedFile)
   if (!(await isThere(changed))) return
   record({
-    ...{ action: 'update', kind: 'secret' },
+    action: 'update',
+    kind: 'secret',
     message: `Change the secret that all tokens depend on, with ${program.ctl} secret change`,
   })
   await rm(changed, { force: true })

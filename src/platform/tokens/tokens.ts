@@ -92,7 +92,10 @@ export function createRegistrationTokens(options: RegistrationTokensOptions): Re
     const project = findProject(token.projectUid)
     return {
       metadata: {
-        ...{ annotations: token.annotations, labels: token.labels, name: token.name, uid: token.uid },
+        annotations: token.annotations,
+        labels: token.labels,
+        name: token.name,
+        uid: token.uid,
         creationTimestamp: formatTime(token.createdAt),
         lastModifiedTimestamp: formatTime(token.modifiedAt),
       },
@@ -129,10 +132,16 @@ export function createRegistrationTokens(options: RegistrationTokensOptions): Re
           uid,
           name: metadata.name,
           projectUid: projectFor(spec, ''),
-          ...{ hash: hashOf(token), shown: token.slice(0, shownCharacters) },
-          ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} },
-          ...{ expiresAt, isActive: true, maximumHosts: spec.maximumHosts ?? 0, hosts: 0 },
-          ...{ createdAt: now, modifiedAt: now },
+          hash: hashOf(token),
+          shown: token.slice(0, shownCharacters),
+          labels: metadata.labels ?? {},
+          annotations: metadata.annotations ?? {},
+          expiresAt,
+          isActive: true,
+          maximumHosts: spec.maximumHosts ?? 0,
+          hosts: 0,
+          createdAt: now,
+          modifiedAt: now,
         })
       })
       return { uid, token }

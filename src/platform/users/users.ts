@@ -80,8 +80,14 @@ function createUsers({ store, links, transaction, changes, clock }: UsersOptions
             },
           )
         store.create({
-          ...{ uid, email: emailId, firstName, lastName, roles, createdAt: now },
-          ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} },
+          uid,
+          email: emailId,
+          firstName,
+          lastName,
+          roles,
+          createdAt: now,
+          labels: metadata.labels ?? {},
+          annotations: metadata.annotations ?? {},
         })
         links.make(uid)
       })
@@ -190,15 +196,15 @@ export async function createUserParts(
     users: createUsers({ store, links, transaction: database.transaction, changes, clock }),
     links,
     signIn: createSignIn({
-      ...{
-        store,
-        links,
-        hashes: createPasswordHashes(passwordCost && { cost: passwordCost }),
-        guard,
-        tokens,
-        changes,
-      },
-      ...{ clientOf: clientOfAddress, clock, anonymousLog },
+      store,
+      links,
+      hashes: createPasswordHashes(passwordCost && { cost: passwordCost }),
+      guard,
+      tokens,
+      changes,
+      clientOf: clientOfAddress,
+      clock,
+      anonymousLog,
     }),
     authenticate(token) {
       const claims = tokens.read(token)

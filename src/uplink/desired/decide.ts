@@ -129,7 +129,8 @@ function judge(kept: KeptOrder, cluster: ClusterNow | undefined, isDeletion: boo
     case 'newerOnHost':
       return own && !own.isDeleting
         ? {
-            ...{ status: 'False', reason: 'NewerOnHost' },
+            status: 'False',
+            reason: 'NewerOnHost',
             message: `the cluster was changed on this host, revision ${own.newest.revision}; ${isDeletion ? deletionAgain : 'apply what is wanted again on the platform to take it back'}`,
           }
         : deletedHere
@@ -154,14 +155,16 @@ function appliedOf({ revision, outcome, reason }: Applied): Judgement {
   if (outcome === 'good') return { status: 'True', reason: 'Applied', message: `revision ${revision}` }
   if (outcome === 'held' || hasFailed({ outcome }))
     return {
-      ...{ status: 'False', reason: 'Refused' },
+      status: 'False',
+      reason: 'Refused',
       message: `revision ${revision} ${outcome === 'held' ? 'is held' : 'has failed, and the host has gone back'}: ${reason}`,
     }
   return { status: 'Unknown', reason: 'Applying', message: `revision ${revision}` }
 }
 
 const deletedHere: Judgement = {
-  ...{ status: 'False', reason: 'DeletedOnHost' },
+  status: 'False',
+  reason: 'DeletedOnHost',
   message: 'the cluster was deleted on this host; apply it again on the platform to make it again',
 }
 
@@ -170,12 +173,16 @@ const deletionAgain =
   'the platform wants it deleted, and this host waits: delete it there once more, or take the deletion back there'
 
 const newer = ({ number, isDeletion }: Announcement, kept: KeptOrder): DesiredCondition => ({
-  ...{ status: 'False', reason: 'NewerOnHost', number },
+  status: 'False',
+  reason: 'NewerOnHost',
+  number,
   message: `the platform wants number ${number}, and this host has dealt with ${kept.number}, as where the platform was restored from an older backup; ${isDeletion === true ? deletionAgain : 'apply what is wanted again there'}`,
 })
 
 const exists = (number: number, { name }: Pick<ClusterNow, 'name'>): DesiredCondition => ({
-  ...{ status: 'False', reason: 'ClusterExists', number },
+  status: 'False',
+  reason: 'ClusterExists',
+  number,
   message: `this host has the cluster ${name}, which is not the one that the platform wants; delete it on this host first`,
 })
 

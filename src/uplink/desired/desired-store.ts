@@ -40,7 +40,9 @@ export function parseAnnouncement(header: string | undefined): Announcement | un
   if (typeof number !== 'number' || number < 1 || typeof etag !== 'string') return undefined
   if (Number(etagForm.exec(etag)?.[1]) !== number) return undefined
   return {
-    ...{ number, etag, uid: typeof uid === 'string' && uidForm.test(uid) ? uid : undefined },
+    number,
+    etag,
+    uid: typeof uid === 'string' && uidForm.test(uid) ? uid : undefined,
     ...(found.get('deletion') === 1 ? { isDeletion: true } : {}),
   }
 }

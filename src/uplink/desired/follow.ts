@@ -211,7 +211,11 @@ export function createFollow(options: FollowOptions): Follow {
     const isAccepted = ['applied', 'deleting', 'deleted'].includes(outcome.kind)
     const before = isSame ? base : { ...base, accepted: 0, revision: 0 }
     await end({
-      ...{ ...before, tenantUid, uid, name, outcome: outcome.kind },
+      ...before,
+      tenantUid,
+      uid,
+      name,
+      outcome: outcome.kind,
       message: 'message' in outcome ? outcome.message : '',
       ...(isAccepted ? { accepted: number } : {}),
       ...(outcome.kind === 'applied' ? { revision: outcome.revision } : {}),
@@ -264,7 +268,10 @@ export function createFollow(options: FollowOptions): Follow {
       const name = subject?.name ?? (isKept ? kept.name || undefined : undefined)
       const progress = isDownloading ? download.progress() : undefined
       return {
-        ...{ uid, name, number: announced?.number, download: progress },
+        uid,
+        name,
+        number: announced?.number,
+        download: progress,
         // The outcome of an earlier cluster says nothing about the announced one.
         condition: uid === conditionUid ? condition : undefined,
         ...(isKept ? { accepted: kept.accepted, seen: kept.number } : { accepted: 0, seen: 0 }),

@@ -69,9 +69,13 @@ export async function readDelivery(file: EncryptedFile, limitBytes: number): Pro
       throw new DeliveryRefused('has no definition')
     const [fileName, archive] = definition
     return {
-      ...{ ...said, isDeleted, configuration },
+      ...said,
+      isDeleted,
+      configuration,
       definition: {
-        ...{ sha256: definitionSha256, sizeBytes: archive.sizeBytes, fileName },
+        sha256: definitionSha256,
+        sizeBytes: archive.sizeBytes,
+        fileName,
         open: () => readEncrypted(file, { start: archive.start, end: archive.start + archive.sizeBytes - 1 }),
       },
     }
@@ -100,14 +104,14 @@ function parseHead(bytes: Buffer) {
   if (typeof isDeleted !== 'boolean') throw new DeliveryRefused(`has no isDeleted in ${deliveredCluster}`)
   return {
     said: {
-      ...{ number, uid: text(uid, uidForm, 'uid of a cluster') },
+      number,
+      uid: text(uid, uidForm, 'uid of a cluster'),
       // The name becomes a part of messages before anything else reads it.
-      ...{
-        name: text(name, nameForm, 'name of a cluster'),
-        tenantUid: text(tenantUid, tenantForm, 'tenant'),
-      },
+      name: text(name, nameForm, 'name of a cluster'),
+      tenantUid: text(tenantUid, tenantForm, 'tenant'),
     },
-    ...{ isDeleted, configuration },
+    isDeleted,
+    configuration,
     definitionSha256: isDeleted ? '' : text(definitionSha256, sumForm, 'sum of the definition'),
   }
 }

@@ -71,8 +71,13 @@ export interface Reports {
 const readAgainMs = 10_000
 // The platform takes bodies of 256 KiB.
 const most = {
-  ...{ conditions: 64, packs: 1_000, steps: 1_000, text: 2_048, name: 256 },
-  ...{ kubeconfigBytes: 262_144, listBytes: 240_000 },
+  conditions: 64,
+  packs: 1_000,
+  steps: 1_000,
+  text: 2_048,
+  name: 256,
+  kubeconfigBytes: 262_144,
+  listBytes: 240_000,
 }
 
 export function createReports(options: ReportsOptions): Reports {
@@ -106,16 +111,16 @@ export function createReports(options: ReportsOptions): Reports {
     const isGone = status.condition?.reason === 'Deleted' || status.condition?.reason === 'DeletedOnHost'
     const path = `/v1/spectroclusters/${uid}`
     const heartbeat = {
-      ...{
-        agentVersion,
-        message: short(report?.message ?? ''),
-        number: status.accepted,
-        seenNumber: status.seen,
-      },
+      agentVersion,
+      message: short(report?.message ?? ''),
+      number: status.accepted,
+      seenNumber: status.seen,
       ...(report ? { state: report.state, revision: report.revision } : isGone ? { state: 'Deleted' } : {}),
       steps: fitting(
         (report?.steps ?? []).slice(0, most.steps).map(({ key, title, reason, ...step }) => ({
-          ...{ ...step, key: short(key, most.name), title: short(title, most.name) },
+          ...step,
+          key: short(key, most.name),
+          title: short(title, most.name),
           ...(reason === undefined ? {} : { reason: short(reason) }),
         })),
       ),
@@ -124,7 +129,10 @@ export function createReports(options: ReportsOptions): Reports {
     const conditions = (report?.conditions ?? [])
       .slice(0, most.conditions - 1)
       .map(({ type, status: is, reason = '', message = '', lastTransitionTime }) => ({
-        ...{ type, status: is, reason, message: short(message) },
+        type,
+        status: is,
+        reason,
+        message: short(message),
         ...(lastTransitionTime === undefined ? {} : { lastTransitionTime }),
       }))
     const packs =

@@ -123,12 +123,10 @@ export function upgradeConfiguration(version: string, { patches }: Pick<InitFile
       apiVersion: 'kubeadm.k8s.io/v1beta4',
       kind: 'UpgradeConfiguration',
       apply: {
-        ...{
-          kubernetesVersion,
-          certificateRenewal: true,
-          etcdUpgrade: true,
-          imagePullPolicy: 'IfNotPresent',
-        },
+        kubernetesVersion,
+        certificateRenewal: true,
+        etcdUpgrade: true,
+        imagePullPolicy: 'IfNotPresent',
         ...(patches === undefined ? {} : { patches: { directory: patches } }),
       },
       plan: { kubernetesVersion, etcdUpgrade: true },

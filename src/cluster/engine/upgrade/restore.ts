@@ -70,8 +70,11 @@ export const restoreKubernetes: StepAction = async (given, print) => {
   const copy = await findCopy(paths, noted, version)
   const startedAt = Date.now()
   await writeChange(paths, {
-    ...{ from: copy.from, to: noted?.to ?? (await readVersion(paths)) ?? copy.to },
-    ...{ generation: copy.generation, phase: 'restoring', at: noted?.at ?? startedAt },
+    from: copy.from,
+    to: noted?.to ?? (await readVersion(paths)) ?? copy.to,
+    generation: copy.generation,
+    phase: 'restoring',
+    at: noted?.at ?? startedAt,
   })
   const copiedAt = new Date(copy.at).toISOString()
   print(`[restoring] Kubernetes ${copy.from} of ${copiedAt} is restored`)

@@ -82,7 +82,9 @@ export async function placeFiles(
     try {
       await mkdir(dirname(path), { recursive: true })
       await placeFile({
-        ...{ path, mode: Number.parseInt(mode, 8), onBegin },
+        path,
+        mode: Number.parseInt(mode, 8),
+        onBegin,
         write: async (file) => {
           await file.writeFile(content)
           await file.sync()

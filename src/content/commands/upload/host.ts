@@ -112,7 +112,9 @@ export function createUploadHost(client: Client): UploadHost {
       // Another request has sent the last byte, and the host checks the digest now.
       if (heldBytes >= sizeBytes) return 'wrong'
       const reply = await ask({
-        ...{ method: 'PATCH', path: `${uploadsPath}/${uid}/blobs/${digest}`, body },
+        method: 'PATCH',
+        path: `${uploadsPath}/${uid}/blobs/${digest}`,
+        body,
         headers: {
           'content-type': 'application/octet-stream',
           'content-range': `bytes ${heldBytes}-${sizeBytes - 1}/${sizeBytes}`,
@@ -126,7 +128,9 @@ export function createUploadHost(client: Client): UploadHost {
     },
     async publish(uid) {
       const reply = await ask({
-        ...{ method: 'POST', path: `${uploadsPath}/${uid}/actions/publish`, timeoutMs: publishMs },
+        method: 'POST',
+        path: `${uploadsPath}/${uid}/actions/publish`,
+        timeoutMs: publishMs,
         // Not a kept connection: the host works for long without a byte.
         isKept: false,
       })

@@ -108,11 +108,17 @@ export function define<const T extends readonly Kind[]>(
 
 /** A function with any number of arguments, at least `least`. */
 export const defineMany = (least: number, run: (values: readonly Value[]) => Value): TemplateFunction => ({
-  ...{ least, most: Infinity, call: run },
+  least,
+  most: Infinity,
+  call: run,
 })
 
 const names: Record<Kind, string> = {
-  ...{ text: 'text', integer: 'an integer', number: 'a number', boolean: 'a boolean', list: 'a list' },
+  text: 'text',
+  integer: 'an integer',
+  number: 'a number',
+  boolean: 'a boolean',
+  list: 'a list',
   any: 'a value',
 }
 

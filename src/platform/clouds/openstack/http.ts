@@ -103,9 +103,13 @@ export function createCloudHttp(trust: Trust): CloudHttp {
       const count = createCount()
       try {
         const { text, ...reply } = await exchange(agentOf(url), {
-          ...{ method, url, signal, onPart: count.add },
+          method,
+          url,
+          signal,
+          onPart: count.add,
           headers: {
-            ...{ accept: 'application/json', 'user-agent': program.daemon },
+            accept: 'application/json',
+            'user-agent': program.daemon,
             ...headers,
             ...(sent ? { 'content-type': 'application/json' } : {}),
           },

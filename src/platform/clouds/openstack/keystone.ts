@@ -102,7 +102,11 @@ export function createKeystone({ settings, http, clock }: KeystoneOptions): Keys
 
   async function logIn({ secretId, secretKey }: CloudCredentials, signal: AbortSignal) {
     const reply = await http.ask({
-      ...{ service: 'Keystone', method: 'POST', url, longest: longestReply, signal },
+      service: 'Keystone',
+      method: 'POST',
+      url,
+      longest: longestReply,
+      signal,
       body: {
         auth: {
           identity: {
@@ -131,7 +135,10 @@ export function createKeystone({ settings, http, clock }: KeystoneOptions): Keys
     const projectId = isRecord(granted.project) ? textOf(granted.project.id) : ''
     if (projectId.length > longestId) throw unavailable('Keystone answers with an id that is too long')
     const session: Kept = {
-      ...{ token, compute, network: chooseEndpoint(granted.catalog, 'network', settings), projectId },
+      token,
+      compute,
+      network: chooseEndpoint(granted.catalog, 'network', settings),
+      projectId,
       usableUntil: started + lifetimeOf(granted) - marginMs,
     }
     sessions.set(key, session, started)

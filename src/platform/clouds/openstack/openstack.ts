@@ -48,7 +48,11 @@ async function readPorts(
   for (const field of fields) url.searchParams.append('fields', field)
   const list: PagedList = {
     member: 'ports',
-    ...{ service: 'Neutron', url, pageSize: portsOfPage, most: mostPorts, longest: longestPortPage },
+    service: 'Neutron',
+    url,
+    pageSize: portsOfPage,
+    most: mostPorts,
+    longest: longestPortPage,
     headers: { 'x-auth-token': token },
   }
   return readPages(http, list, signal, () => {
@@ -59,7 +63,8 @@ async function readPorts(
         for (const { device_id: server, mac_address: mac, network_id: networkId, fixed_ips: ips } of page) {
           if (typeof server !== 'string' || server === '' || typeof mac !== 'string') continue
           const addresses = objectsIn(ips).map(({ subnet_id: subnet, ip_address: address }) => ({
-            ...{ subnetId: shortTextOf(subnet), address: shortTextOf(address) },
+            subnetId: shortTextOf(subnet),
+            address: shortTextOf(address),
           }))
           const port = { mac: shortTextOf(mac), networkId: shortTextOf(networkId), addresses }
           bytes += heapBytes(server) + heapBytes(port)
@@ -150,23 +155,27 @@ export function toMachine(server: JsonObject, ports: readonly Port[]): Machine {
   const zone = shortTextOf(server['OS-EXT-AZ:availability_zone'])
   const groups = objectsIn(server.security_groups).map(({ name }) => shortTextOf(name))
   const { conditions, ...state } = toMachineState({
-    ...{ status: shortTextOf(server.status), task: shortTextOf(server['OS-EXT-STS:task_state']) },
+    status: shortTextOf(server.status),
+    task: shortTextOf(server['OS-EXT-STS:task_state']),
     fault: isRecord(fault) ? shortTextOf(fault.message) : '',
   })
   return {
-    ...{ apiVersion: 'v1', kind: 'Machine' },
+    apiVersion: 'v1',
+    kind: 'Machine',
     metadata: {
       annotations: toAnnotations(server.metadata),
       creationTimestamp: timeOf(server.created),
       labels: {},
       lastModifiedTimestamp: timeOf(server.updated ?? server.created),
-      ...{ name: shortTextOf(server.name), uid: shortTextOf(server.id) },
+      name: shortTextOf(server.name),
+      uid: shortTextOf(server.id),
     },
     spec: {
       imageId: isRecord(image) ? shortTextOf(image.id) : '',
       instanceType: isRecord(flavor) ? shortTextOf(flavor.original_name) : '',
       nics: [...cards.values()].slice(0, mostNics).map(({ privateIPs, publicIp }, index) => ({
-        ...{ index, privateIPs: [...privateIPs].slice(0, mostAddresses) },
+        index,
+        privateIPs: [...privateIPs].slice(0, mostAddresses),
         ...(publicIp === undefined ? {} : { publicIp }),
       })),
       ...(groups.length === 0 ? {} : { securityGroups: [...new Set(groups)].slice(0, mostGroups) }),
@@ -242,7 +251,11 @@ async function readMachines(
   url.searchParams.set('tags', tags.join(','))
   const list: PagedList = {
     member: 'servers',
-    ...{ service: 'Nova', url, pageSize: serversOfPage, most: mostServers, longest: longestServerPage },
+    service: 'Nova',
+    url,
+    pageSize: serversOfPage,
+    most: mostServers,
+    longest: longestServerPage,
     headers: { 'x-auth-token': session.token, 'x-openstack-nova-api-version': microversion },
   }
   return readPages(http, list, signal, () => {
