@@ -61,4 +61,18 @@ export const conditionTypes = {
 } as const satisfies Readonly<Record<string, ConditionType>>
 
 /** Name of a type of condition. */
-export type ConditionTypeName = keyof typeof conditionTypes
+type ConditionTypeName = keyof typeof conditionTypes
+
+/** A reason of an event. */
+export interface Reason {
+  /** Type of its condition. */
+  readonly type: ConditionTypeName
+  readonly label: string
+  /** New status of the condition; absent where it leaves the condition as it is. */
+  readonly status?: 'True' | 'False' | 'Unknown'
+  /** By default Normal. */
+  readonly severity?: 'Warning'
+  /** Whether every cluster that comes up has it. */
+  readonly isExpected?: true
+  readonly meaning: string
+}

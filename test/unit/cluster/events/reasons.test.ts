@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { categories, conditionTypes } from '../../../../src/cluster/events/condition-types.ts'
-import { type Reason, expectedOrder, reasons } from '../../../../src/cluster/events/reasons.ts'
+import { categories, conditionTypes, type Reason } from '../../../../src/cluster/events/condition-types.ts'
+import { expectedOrder, reasons } from '../../../../src/cluster/events/reasons.ts'
 
 const all = Object.entries<Reason>(reasons)
 
