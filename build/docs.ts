@@ -9,7 +9,12 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { preflightCodes } from '../src/cluster/desired/preflight-codes.ts'
-import { categories, conditionTypes, type ConditionType } from '../src/cluster/events/condition-types.ts'
+import {
+  categories,
+  conditionTypes,
+  type ConditionType,
+  type Reason,
+} from '../src/cluster/events/condition-types.ts'
 import { reasons } from '../src/cluster/events/reasons.ts'
 import { formatDocument } from '../src/definition/format/format.ts'
 import { definitionCodes } from '../src/definition/rules/codes.ts'
