@@ -23,7 +23,8 @@ const law = {
   secrets: ['base', 'errors', 'system'],
   program: ['base', 'errors', 'system', 'store', 'secrets'],
   api: ['base', 'errors', 'system', 'lists', 'store/unwritable.ts'],
-  audit: [...ground, 'archive'],
+  // The trail is what the stages of a request ask for.
+  audit: [...ground, 'archive', 'api/audit-hook.ts'],
   certificate: [...ground, 'audit'],
   host: ground,
   credentials: ground,

@@ -69,17 +69,20 @@ export interface AuditedRequest {
 
 /** Records requests; the room `audit` implements it. */
 export interface RequestAudit {
-  /** Whether one more refusal gets a record of its own; to be called once for each refusal. */
+  /**
+   * Whether one more refusal gets a record of its own. Call it once for each refusal; a positive answer is used up.
+   * @param hasSession callers with a session have their own limit, so that a flood of others cannot hide them
+   */
   admit(hasSession: boolean): boolean
   /**
-   * Writes to the disk that a request will change something.
-   * @returns a value for `end`; `undefined` if the disk cannot be written
+   * Writes the intent of a request to the disk, before the request changes something.
+   * @returns the uid for `end`; undefined when the disk cannot be written
    */
   begin(request: AuditedRequest): string | undefined
   /**
-   * Records how a request ended.
-   * @param started return value of `begin`
-   * @returns uid of the record, for the header `AuditUid`, as soon as the record is on the disk
+   * Records the outcome: in a record of its own, or in the sum of counted refusals, whose intents are then removed.
+   * @param started the return value of `begin`, if it was called
+   * @returns uid of the record, for the header `AuditUid`, as soon as the record is on the disk; for a sum, as soon as its intent is
    */
   end(request: AuditedRequest, status: number, started: string | undefined): Promise<string>
 }

@@ -42,6 +42,12 @@ export function requestEnd({ sessionEnd, socket }: FastifyRequest, { raw }: Fast
   return AbortSignal.any([sessionEnd, closed.signal])
 }
 
+/** `requestEnd`, for a request that waits long for a place or a check: its connection stays open meanwhile, see `keepOpen`. */
+export function waitingEnd(request: FastifyRequest, reply: FastifyReply): AbortSignal {
+  keepOpen(reply)
+  return requestEnd(request, reply)
+}
+
 const clientGone = () => new AppError(generalErrors.BadRequest, 'the connection ended before the reply')
 
 /**

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers'
+import type { AuditedRequest, RequestAudit } from '../api/audit-hook.ts'
 import type { Pending, Trail } from './trail.ts'
 import { addressGroup } from '../base/address.ts'
 import type { Flood } from './flood.ts'
@@ -51,33 +52,6 @@ export function createBatch({ writeAll }: Pick<Trail, 'writeAll'>): Batch {
       }),
     flush,
   }
-}
-
-/** The facts of a request before it is answered. */
-export interface AuditedRequest extends Omit<AuditEntry, 'outcome' | 'status'> {
-  readonly hasSession: boolean
-  /** Whether this is a refusal without a record of its own, as returned by `admit`. */
-  readonly isCounted: boolean
-}
-
-/** Records requests. */
-export interface RequestAudit {
-  /**
-   * Whether one more refusal gets a record of its own. Call it once for each refusal; a positive answer is used up.
-   * @param hasSession callers with a session have their own limit, so that a flood of others cannot hide them
-   */
-  admit(hasSession: boolean): boolean
-  /**
-   * Writes the intent of a request to the disk, before the request changes something.
-   * @returns the uid for `end`; undefined when the disk cannot be written
-   */
-  begin(request: AuditedRequest): string | undefined
-  /**
-   * Records the outcome: in a record of its own, or in the sum of counted refusals, whose intents are then removed.
-   * @param started the return value of `begin`, if it was called
-   * @returns uid of the record, as soon as the record is on the disk; for a sum, as soon as its intent is
-   */
-  end(request: AuditedRequest, status: number, started: string | undefined): Promise<string>
 }
 
 interface RequestAuditOptions {

@@ -1,7 +1,7 @@
 // Refuses requests of one address as fast as it can and prints the uid of each; for a test that kills it.
 import { writeSync } from 'node:fs'
 import { createAudit } from '../../src/audit/audit.ts'
-import type { AuditedRequest } from '../../src/audit/request-audit.ts'
+import type { AuditedRequest } from '../../src/api/audit-hook.ts'
 import { createContinueTokens } from '../../src/lists/continue-token.ts'
 import { openDatabase } from './open-database.ts'
 import { systemClock } from '../../src/system/clock.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { keepOpen, requestEnd } from '../../api/request-end.ts'
+import { waitingEnd } from '../../api/request-end.ts'
 import { createValidatorCompiler, describeProblem, createDocumentCheck } from '../../api/compilers.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { callerOf } from '../../api/guard.ts'
@@ -34,15 +34,6 @@ export const DryRunQuery = Type.Object(
   },
   { additionalProperties: false },
 )
-
-/**
- * Lets the client of a request wait for checks that take long.
- * @returns aborted when the session of the request ends, or its connection
- */
-export function waitFor(request: FastifyRequest, reply: FastifyReply): AbortSignal {
-  keepOpen(reply)
-  return requestEnd(request, reply)
-}
 
 /** Settings of the route of every write. */
 const changeConfigOf = (reading: Pick<Reading, 'compared'>) =>
@@ -148,7 +139,7 @@ async function answerChange(
   reply: FastifyReply,
   { perform, tryOut }: Verbs,
 ): Promise<ClusterChangeDryRun | null> {
-  const signal = waitFor(request, reply)
+  const signal = waitingEnd(request, reply)
   if ((request.query as { dryRun?: boolean }).dryRun === true) {
     request.auditNote = 'dry run, nothing is changed'
     return tryOut(signal)

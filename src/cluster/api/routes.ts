@@ -6,7 +6,8 @@ import { errorReplies, NoContent, notModified } from '../../api/schemas.ts'
 import { requireTag } from '../../errors/refused-field.ts'
 import type { Creation } from '../desired/creation.ts'
 import type { Reading } from './reading.ts'
-import { DryRunQuery, waitFor } from './routes-change.ts'
+import { waitingEnd } from '../../api/request-end.ts'
+import { DryRunQuery } from './routes-change.ts'
 import {
   ClusterConfiguration,
   ClusterCreated,
@@ -67,7 +68,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
       },
     },
     async (request, reply) => {
-      const signal = waitFor(request, reply)
+      const signal = waitingEnd(request, reply)
       if (request.query.dryRun === true) {
         request.auditNote = 'dry run, nothing is created'
         return reply.code(200).send(await creation.tryOut(request.body, signal))

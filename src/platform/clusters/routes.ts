@@ -2,7 +2,6 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../api/guard.ts'
-import { keepOpen } from '../../api/request-end.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { isAtLeast } from '../../base/role.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
@@ -14,7 +13,6 @@ import { listParameters, parseListQuery } from '../../lists/query.ts'
 import { clusterList, toProfileList } from './list.ts'
 import type { ClusterHead } from './store.ts'
 import { etagOf, type Clusters, type Target } from './clusters.ts'
-import type { ExaminationCaller } from '../examinations.ts'
 import {
   ClusterProfileList,
   ClusterProfilesEntity,
@@ -83,12 +81,6 @@ const targetOf = (request: FastifyRequest, uid: string): Target => ({
   ifMatch: request.headers['if-match'],
 })
 
-/** Waits for a check that may last. */
-function waitFor(request: FastifyRequest, reply: FastifyReply): ExaminationCaller {
-  keepOpen(reply)
-  return examinationCallerOf(request, reply)
-}
-
 /** Clusters on edge hosts: `/v1/spectroclusters…`. */
 export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = async (
   app,
@@ -125,7 +117,8 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
         response: { 200: ClusterValidatorResponse, ...errorReplies(400, 401, 403, 404, 409, 503, 507) },
       },
     },
-    (request, reply) => clusters.validate(request.body, scopeOf(request), waitFor(request, reply)),
+    (request, reply) =>
+      clusters.validate(request.body, scopeOf(request), examinationCallerOf(request, reply)),
   )
 
   app.post(
@@ -148,7 +141,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
       },
     },
     async (request, reply) => {
-      const caller = waitFor(request, reply)
+      const caller = examinationCallerOf(request, reply)
       const cluster = await clusters.create(request.body, scopeOf(request), caller)
       request.auditResource = cluster
       return reply.code(201).header('etag', etagOf(cluster)).send({ uid: cluster.uid })
@@ -242,7 +235,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
     },
     (request, reply) => {
       const target = targetOf(request, request.params.uid)
-      const change = clusters.setProfiles(target, request.body, waitFor(request, reply))
+      const change = clusters.setProfiles(target, request.body, examinationCallerOf(request, reply))
       return answerChange(request, reply, change)
     },
   )
@@ -281,7 +274,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
     },
     (request, reply) => {
       const target = targetOf(request, request.params.uid)
-      const change = clusters.setVariables(target, request.body, waitFor(request, reply))
+      const change = clusters.setVariables(target, request.body, examinationCallerOf(request, reply))
       return answerChange(request, reply, change)
     },
   )
@@ -306,7 +299,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
       if (isCancelling && !isAtLeast(callerOf(request).role, 'admin'))
         throw new AppError(generalErrors.Forbidden, 'only an administrator takes a deletion back')
       const { deleteRequestedAt } = clusters.get(target.uid, target.projectUid)
-      const change = clusters.applyAgain(target, isCancelling, waitFor(request, reply))
+      const change = clusters.applyAgain(target, isCancelling, examinationCallerOf(request, reply))
       const note = deleteRequestedAt === undefined ? '' : 'the deletion is cancelled'
       return answerChange(request, reply, change, note)
     },
@@ -357,7 +350,11 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
     },
     (request, reply) => {
       const target = targetOf(request, request.params.configUid)
-      const change = clusters.setSettings(target, request.body.clusterConfig, waitFor(request, reply))
+      const change = clusters.setSettings(
+        target,
+        request.body.clusterConfig,
+        examinationCallerOf(request, reply),
+      )
       return answerChange(request, reply, change)
     },
   )

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { keepOpen } from '../../api/request-end.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
@@ -56,7 +55,6 @@ export const packRoutes: FastifyPluginAsyncTypebox<PackRoutesOptions> = async (
         },
       },
       async (request, reply) => {
-        keepOpen(reply)
         const length = request.headers['content-length']
         const form = {
           parts: (signal: AbortSignal) => formParts(request, 'uploadFile', signal),

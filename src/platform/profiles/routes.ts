@@ -2,7 +2,6 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../api/guard.ts'
-import { keepOpen } from '../../api/request-end.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { isAtLeast } from '../../base/role.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
@@ -100,7 +99,6 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
         async (request, reply) => {
           const isPublished = (request.query as { readonly publish?: boolean }).publish === true
           const caller = examinationCallerOf(request, reply)
-          keepOpen(reply)
           const length = request.headers['content-length']
           const body = {
             expectedBytes: length === undefined ? undefined : Number(length),

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { callerOf, authorizeByRole, identifyByToken } from '../../api/guard.ts'
-import { requestEnd } from '../../api/request-end.ts'
+import { waitingEnd } from '../../api/request-end.ts'
 import type { ExaminationCaller } from '../examinations.ts'
 import { scopeOf, namedProject } from './scope.ts'
 import type { Authorize, Caller, Decision, Identify } from '../../api/access.ts'
@@ -17,7 +17,7 @@ import { highest, type SignedIn, type UserParts } from '../users/users.ts'
 export const examinationCallerOf = (request: FastifyRequest, reply: FastifyReply): ExaminationCaller => ({
   projectUid: scopeOf(request),
   name: callerOf(request).userName,
-  signal: requestEnd(request, reply),
+  signal: waitingEnd(request, reply),
 })
 
 /** Identifies users and hosts by their tokens, and users by API keys where there is no token. */

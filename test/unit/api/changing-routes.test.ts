@@ -48,7 +48,7 @@ function operations(isPlatform: boolean): Map<string, boolean> {
       for (const [, operation = ''] of route.matchAll(/operationId: '(\w+)'/g))
         found.set(
           operation,
-          /\b(sessionEnd|requestEnd|waitFor|examinationCallerOf|answerChange)\b/.test(route),
+          /\b(sessionEnd|requestEnd|waitingEnd|examinationCallerOf|answerChange)\b/.test(route),
         )
     }
   }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createAudit, type Audit } from '../../../src/audit/audit.ts'
-import type { AuditedRequest } from '../../../src/audit/request-audit.ts'
+import type { AuditedRequest } from '../../../src/api/audit-hook.ts'
 import { createTrailStore } from '../../../src/audit/trail-store.ts'
 import { createContinueTokens } from '../../../src/lists/continue-token.ts'
 import { createTestTrail, entry, type TestTrail } from '../../support/test-trail.ts'
