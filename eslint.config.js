@@ -22,6 +22,8 @@ export default tseslint.config(
       // Objects here are closures, never `this`; their methods may be handed on.
       '@typescript-eslint/unbound-method': 'off',
       'no-console': 'error',
+      'no-useless-rename': 'error',
+      'object-shorthand': ['error', 'properties'],
       'max-lines': ['error', { max: 600, skipBlankLines: true, skipComments: true }],
     },
   },

@@ -1,3 +1,4 @@
+import { linkGround } from '../test/support/linked-host.ts'
 import { generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -9,7 +10,6 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import { migrations } from '../src/edgehostd/migrations.ts'
-import { createSecrets } from '../src/secrets/secrets.ts'
 import { openDatabase } from '../src/store/database.ts'
 import { createUplink } from '../src/uplink/room.ts'
 import { hostBody } from '../test/support/host-body.ts'
@@ -360,23 +360,18 @@ export const measureConnectedHour: Measure = async (rig) => {
   const body = await hostBody()
   const over = Promise.withResolvers<undefined>()
   let turns = 0
-  const ground = {
-    config: {
-      platform: {
-        url: `https://127.0.0.1:${counted.port}`,
-        fingerprint: new X509Certificate(readFileSync(platform.certificate)).fingerprint256,
-      },
-      host: { mode: 'connected', name: 'edge-0' },
+  const ground = linkGround({
+    name: 'edge-0',
+    platform: {
+      url: `https://127.0.0.1:${counted.port}`,
+      fingerprint: new X509Certificate(readFileSync(platform.certificate)).fingerprint256,
     },
-    version: '1.2.3',
     stateDirectory,
-    secrets: createSecrets(Buffer.alloc(32)),
     database,
-    record: () => undefined,
     stopping: stop.signal,
     clock,
     log,
-  } as const
+  })
   const uplink = await createUplink(ground, {
     hostId: 'edge-0',
     host: {

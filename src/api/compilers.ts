@@ -132,19 +132,21 @@ function textParser({
  */
 export function createSerializerCompiler(): FastifySerializerCompiler<TSchema> {
   return ({ schema }) => {
-    const compiled = once(() => {
-      const known = serializers.get(schema)
-      if (known) return known
-      const made = fastJsonStringify(schema as fastJsonStringify.Schema)
-      serializers.set(schema, made)
-      return made
-    })
+    const compiled = once(() => serializerOf(schema))
     return (value) => compiled()(value)
   }
 }
 
-// Several apps of the process share routes.
 const serializers = new WeakMap<TSchema, (value: unknown) => string>()
+
+/** One for the process, as the validators are. */
+function serializerOf(schema: TSchema): (value: unknown) => string {
+  const known = serializers.get(schema)
+  if (known) return known
+  const made = fastJsonStringify(schema as fastJsonStringify.Schema)
+  serializers.set(schema, made)
+  return made
+}
 
 function once<T>(make: () => T): () => T {
   let made: { value: T } | undefined

@@ -47,7 +47,7 @@ export const connectHost = (options: ConnectOptions): Promise<PlatformLink> =>
   inTurn(options.places, () => connect(options))
 
 async function connect(options: ConnectOptions): Promise<PlatformLink> {
-  const { request: request, places, client, load, say } = options
+  const { request, places, client, load, say } = options
   const { url, authorities, fingerprint, proxy } = request
   await requireReplaceable(places)
   const host = await readHost(client)
@@ -110,7 +110,7 @@ interface Connectable {
 
 /** Requires that nothing prevents a connection. @throws Failure */
 async function requireConnectable({
-  request: request,
+  request,
   client,
   load,
   stateDirectory,

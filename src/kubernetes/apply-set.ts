@@ -107,7 +107,7 @@ export function createApplySet(options: ApplySetOptions): ApplySet {
     }
   }
 
-  async function applyOne({ resource, desired: desired }: Located, signal: AbortSignal): Promise<void> {
+  async function applyOne({ resource, desired }: Located, signal: AbortSignal): Promise<void> {
     const stored = await client.apply(resource, desired, signal)
     // It would be gone a moment later.
     if (stored.metadata.deletionTimestamp !== undefined)

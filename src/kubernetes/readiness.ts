@@ -36,7 +36,7 @@ const tooMany = (is: number, desired: number) =>
 const statefulSet: Rule = (object) => {
   // The operator of the cluster deletes its pods.
   if (textAt(object, ['spec', 'updateStrategy', 'type']) === 'OnDelete') return current()
-  const { status, desired: desired } = counter(object)
+  const { status, desired } = counter(object)
   const early =
     firstTooFew([
       [status('replicas'), desired, 'pods exist'],
@@ -64,7 +64,7 @@ const deployment: Rule = (object) => {
   const progressing = conditionOf(object, 'Progressing')
   if (progressing?.reason === 'ProgressDeadlineExceeded')
     return failed(progressing.message || 'its progress deadline is exceeded')
-  const { status, desired: desired } = counter(object)
+  const { status, desired } = counter(object)
   const early =
     firstTooFew([
       [status('replicas'), desired, 'pods exist'],
@@ -87,7 +87,7 @@ const deployment: Rule = (object) => {
 const replicaSet: Rule = (object) => {
   const failure = conditionOf(object, 'ReplicaFailure')
   if (failure && isTrue(failure.status)) return inProgress(failure.message || 'its pods cannot be made')
-  const { status, desired: desired } = counter(object)
+  const { status, desired } = counter(object)
   return (
     firstTooFew([
       [status('fullyLabeledReplicas'), desired, 'pods are labelled'],

@@ -8,7 +8,7 @@ import { createSecrets } from '../../src/secrets/secrets.ts'
 import { causeOfError, causeOfReply } from '../../src/uplink/cause.ts'
 import type { Answer, Call } from '../../src/uplink/client.ts'
 import type { FetchOrder, Fetched } from '../../src/uplink/fetch.ts'
-import { createUplink, type LinkedCluster } from '../../src/uplink/room.ts'
+import { createUplink, type LinkedCluster, type UplinkGround } from '../../src/uplink/room.ts'
 import { captureLog } from './https-server.ts'
 import { hostBody } from './host-body.ts'
 import { openDatabase } from './open-database.ts'
@@ -38,6 +38,24 @@ export interface SeenCall {
   readonly path: string
   readonly status?: number
 }
+
+interface LinkGroundOptions extends Pick<
+  UplinkGround,
+  'stateDirectory' | 'database' | 'stopping' | 'clock' | 'log'
+> {
+  readonly name: string
+  readonly platform: UplinkGround['config']['platform']
+  readonly record?: UplinkGround['record']
+}
+
+/** The ground of a link whose secret is known. */
+export const linkGround = ({ name, platform, ...rest }: LinkGroundOptions): UplinkGround => ({
+  config: { platform, host: { mode: 'connected', name } },
+  version: '1.2.3',
+  secrets: createSecrets(Buffer.alloc(32)),
+  record: () => undefined,
+  ...rest,
+})
 
 /**
  * The link of a host to a test platform, as the daemon builds it: its files and database are real, its time passes only while a test lets it, and
@@ -104,20 +122,16 @@ export async function startLinkedHost(platform: TestPlatform, options: LinkedHos
     await mkdir(join(stateDirectory, 'platform'), { recursive: true, mode: 0o700 })
     await writeFile(tokenFile, `${options.token}\n`, { mode: 0o600 })
   }
-  const ground = {
-    config: {
-      platform: { url: 'https://platform.example', registrationTokenFile: tokenFile },
-      host: { mode: 'connected', name: options.name ?? 'press-1' },
-    },
-    version: '1.2.3',
+  const ground = linkGround({
+    name: options.name ?? 'press-1',
+    platform: { url: 'https://platform.example', registrationTokenFile: tokenFile },
     stateDirectory,
-    secrets: createSecrets(Buffer.alloc(32)),
     database,
-    record: (entry: SystemEntry) => entries.push(entry),
+    record: (entry) => entries.push(entry),
     stopping: stop.signal,
     clock,
     log,
-  } as const
+  })
   const uplink = await createUplink(ground, {
     hostId: options.hostId ?? 'edge-1',
     pause,

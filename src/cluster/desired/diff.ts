@@ -121,7 +121,7 @@ function diffPacks(before: PackSide, after: PackSide, hide: Hide): PackChange[] 
 }
 
 /** The installed packs in their order, then packs without installed parts. */
-function viewsOf({ desired: desired, profiles }: PackSide): ReadonlyMap<string, PackView> {
+function viewsOf({ desired, profiles }: PackSide): ReadonlyMap<string, PackView> {
   const shown = new Map(
     profiles.flatMap(({ profileUid, packs }) =>
       packs.map(({ name, displayName = '', version, values }): [string, PackView] => {
@@ -145,7 +145,7 @@ const named = ({ id, name, displayName }: PackView) => ({
 })
 
 function wholly(change: 'added' | 'removed', view: PackView): PackChange {
-  const { version, desired: desired } = view
+  const { version, desired } = view
   return {
     ...named(view),
     change,

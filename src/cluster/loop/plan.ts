@@ -34,7 +34,7 @@ export interface PlanInput {
 /** Remaining steps, in order; empty if the desired state is reached. Pure. */
 export function plan(
   parts: PlanParts,
-  { desired: desired, observed, isDeleting, isRenewalAskedFor, hasRun, isUpdate }: PlanInput,
+  { desired, observed, isDeleting, isRenewalAskedFor, hasRun, isUpdate }: PlanInput,
 ): readonly Stage[] {
   const { host, engine, packs } = parts
   if (isDeleting)

@@ -89,7 +89,7 @@ const pausesByDefault: Pauses = { healthy: 30_000, moving: 5_000, failed: 15_000
 
 export function createReconcile(options: ReconcileOptions): Reconcile {
   const { database, store, revisions, limits, steps, runner, parts, stopping, clock, log } = options
-  const { random = Math.random, onEnd = () => undefined, onStatus: onStatus = () => undefined } = options
+  const { random = Math.random, onEnd = () => undefined, onStatus = () => undefined } = options
   const pauses = { ...pausesByDefault, ...options.pauses }
   const add = createAddEvent(options.events)
   const memory = createStepMemory(clock)
@@ -109,7 +109,7 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     steps,
     parts,
     add,
-    onStatus: onStatus,
+    onStatus,
     limits,
     stopping,
     clock,
@@ -187,12 +187,12 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
   async function whyBack(
     { sensitive }: ClusterRecord,
     reason: string,
-    { desired: desired, observed, stages }: Observation,
+    { desired, observed, stages }: Observation,
   ): Promise<string> {
     const planned = new Set(stages.flat().map(({ key }) => key))
     const why = await whyLate({
       reason,
-      desired: desired,
+      desired,
       observed,
       whyNot: parts.packs.whyNot,
       steps: steps.list().filter(({ key }) => planned.has(key)),

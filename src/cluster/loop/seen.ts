@@ -38,7 +38,7 @@ export function tell(
   {
     desired,
     observed,
-    status: status,
+    status,
     isDeleting,
     stuck,
   }: {

@@ -49,7 +49,7 @@ const silentTooLongMs = 60_000
 
 /** The state of the cluster by the table of docs/operations.md, "The cluster". Pure. */
 export function statusOf(input: StatusInput): ClusterStatus {
-  const { desired: desired, observed, isDeleting, hasRun, isUpdate, stuck, steps, planned, silentMs } = input
+  const { desired, observed, isDeleting, hasRun, isUpdate, stuck, steps, planned, silentMs } = input
   const failed = steps.filter(
     ({ state, failures, key }) => state !== 'done' && failures > 0 && planned.has(key),
   )

@@ -151,20 +151,8 @@ type StepName = Pick<Step, 'key' | 'title' | 'pack'>
 type StepUnderWay = StepName & { readonly isDeletion: boolean }
 
 export function createStepWork(options: StepWorkOptions): StepWork {
-  const {
-    database,
-    store,
-    steps,
-    runner,
-    packs,
-    observer: observer,
-    memory,
-    add,
-    onEnd,
-    stopping,
-    clock,
-    log,
-  } = options
+  const { database, store, steps, runner, packs, observer, memory, add, onEnd, stopping, clock, log } =
+    options
   /** Ends the running step, unless it belongs to a deletion. */
   let current: AbortController | undefined
 

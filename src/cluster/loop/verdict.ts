@@ -93,7 +93,7 @@ interface LateInput {
  */
 export async function whyLate({
   reason,
-  desired: desired,
+  desired,
   observed,
   steps,
   whyNot,

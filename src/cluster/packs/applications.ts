@@ -124,7 +124,7 @@ function packProgress(input: ApplicationsInput, pack: DesiredPack): Progress {
 
 /** Wait of a pack that is not started: Kubernetes, or packs that come before it. */
 function whatWaitsFor(input: ApplicationsInput, pack: DesiredPack): string {
-  const { desired: desired, observed, records, steps } = input
+  const { desired, observed, records, steps } = input
   if (observed?.engine.controlPlane !== 'complete') {
     const failed = steps.find((step) => step.pack === '' && step.state === 'failed')
     const why = failed ? `: ${failed.title}: ${failed.reason}` : ''
@@ -145,7 +145,7 @@ function whatWaitsFor(input: ApplicationsInput, pack: DesiredPack): string {
 }
 
 /** State of the packs of the layers os and k8s, from the engine. */
-function infrastructureProgress({ observed, desired: desired }: ApplicationsInput, layer: string): Progress {
+function infrastructureProgress({ observed, desired }: ApplicationsInput, layer: string): Progress {
   if (layer === 'os')
     return { status: 'Available', message: 'the operating system of this host is used as it is' }
   const { engine } = observed ?? {}

@@ -160,7 +160,7 @@ async function prepareDefinition(order: PrepareOrder, signal: AbortSignal): Prom
     }
     await workspace.write(preparedFiles.desired, JSON.stringify(desired))
     const { variables, derived, problems } = resolved
-    return { prepared: { desired: desired, variables, derived, images, problems: problems() } }
+    return { prepared: { desired, variables, derived, images, problems: problems() } }
   } finally {
     await rm(content, { recursive: true, force: true })
     await rm(helmPlace, { recursive: true, force: true })

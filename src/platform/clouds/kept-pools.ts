@@ -82,7 +82,7 @@ export function createKeptPools({ clock, log, stopping, limits }: KeptPoolsOptio
   const pools = createBoundedMap<Kept>({
     maximum: mostPools,
     // A failure is only kept so that the next read is not before its time.
-    worth: ({ reading, startedAt: startedAt, last }, now) =>
+    worth: ({ reading, startedAt, last }, now) =>
       reading ? Infinity : Math.max(0, last ? last.at + keptMs - now : startedAt + everyMs - now),
   })
 

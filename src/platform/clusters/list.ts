@@ -69,7 +69,7 @@ export function silenceCondition({
 /** Time of the last report of the cluster, milliseconds since 1970; before the start the host's, which is at least as old. */
 const lastSeenOf = (
   { heartbeat }: Pick<ClusterHead, 'heartbeat'>,
-  { lastSeenAt: lastSeenAt, silence }: ClusterContext,
+  { lastSeenAt, silence }: ClusterContext,
 ): number | undefined => lastSeenAt ?? (heartbeat && silence.lastSeen)
 
 /** Conditions of a cluster: from its host, and whether that answers. */

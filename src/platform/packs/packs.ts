@@ -110,7 +110,7 @@ function createPacks(options: PacksOptions): Packs {
   }
 
   async function receiveInto(
-    { parts, expectedBytes, caller: caller }: PackForm,
+    { parts, expectedBytes, caller }: PackForm,
     projectUid: string,
     staged: Staged,
     { signal, place }: RunningUpload,

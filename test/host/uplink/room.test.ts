@@ -1,3 +1,4 @@
+import { linkGround } from '../../support/linked-host.ts'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -5,7 +6,6 @@ import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
-import { createSecrets } from '../../../src/secrets/secrets.ts'
 import { createUplink } from '../../../src/uplink/room.ts'
 import { hostBody } from '../../support/host-body.ts'
 import { captureLog } from '../../support/https-server.ts'
@@ -56,20 +56,15 @@ async function start() {
   const stop = new AbortController()
   const facts = await hostBody()
   const clock = createTurningClock()
-  const ground = {
-    config: {
-      platform: { url: platform.url, caFile, registrationTokenFile: tokenFile },
-      host: { mode: 'connected', name: 'press-1' },
-    },
-    version: '1.2.3',
+  const ground = linkGround({
+    name: 'press-1',
+    platform: { url: platform.url, caFile, registrationTokenFile: tokenFile },
     stateDirectory,
-    secrets: createSecrets(Buffer.alloc(32)),
     database,
-    record: () => undefined,
     stopping: stop.signal,
     clock,
     log,
-  } as const
+  })
   const uplink = await createUplink(ground, {
     hostId: 'edge-1',
     host: {
