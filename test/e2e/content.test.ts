@@ -151,13 +151,14 @@ describe('an upload over the network', () => {
   it('an upload shows its progress on a terminal, and Ctrl-C ends it with what to do', async () => {
     const pane = await openPane(other, 120)
     await pane.type(`edgehostctl --host ${bridge.addresses[0]!} content upload /srv/bundle.tar`, 'Enter')
-    await pane.until(/ MB of 19\d(\.\d)? MB, [1-9]\d %, .+\/s, .+ left/)
+    // Of 60 MB that are sent, the buffers of four connections may still hold a part.
+    await pane.until(/ MB of 19\d(\.\d)? MB, [3-9]\d %, .+\/s, .+ left/)
     await pane.type('', 'C-c')
     await pane.until(/same command continues the upload/)
     await pane.type('echo ended with $?', 'Enter')
     await pane.until(/^ended with 130$/m)
     await pane.close()
-    expect(await heldBytes()).toBeGreaterThan(10 * MB)
+    await eventually(async () => expect(await heldBytes()).toBeGreaterThan(10 * MB))
   })
 
   it('the same command continues where the upload was, also after a kill -9 of the daemon', async () => {
