@@ -75,7 +75,7 @@ const law = {
     ...['cluster/desired/configuration.ts', 'cluster/schemas.ts'],
     ...['cluster/host/subnet.ts', 'cluster/desired/version.ts'],
     ...['cluster/host/kubernetes-settings.ts', 'cluster/host/judge-host.ts'],
-    ...['cluster/engine/pack-config.ts', 'cluster/engine/fixed-settings.ts'],
+    'cluster/engine/pack-config.ts',
   ],
   support: [...ground, 'archive', 'config', 'program'],
   // A program of the command line: the face of ctl, the archives of definition, the format of bundles.

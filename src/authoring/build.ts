@@ -3,8 +3,7 @@ import { planBuild } from '../definition/build/build-plan.ts'
 import { readPlanned } from '../definition/build/check-plan.ts'
 import { defaultLimits } from '../archive/limits.ts'
 import { Failure, type ExitName } from '../ctl/exit-codes.ts'
-import { renderFacts } from '../ctl/table.ts'
-import { plural } from '../ctl/text.ts'
+import { renderFacts, plural } from '../ctl/layout.ts'
 import {
   describeContents,
   megabytes,

@@ -1,8 +1,7 @@
 import type { Output } from '../ctl/output.ts'
 import { type MaybeTerminal, createStatusLine } from '../program/status-line.ts'
-import { plural, oneLine, wrap } from '../ctl/text.ts'
+import { plural, oneLine, wrap, type Paper } from '../ctl/layout.ts'
 import type { Problem } from '../definition/definition.ts'
-import type { Paper } from '../ctl/table.ts'
 
 /** Output and cleanup that the commands of `edgehostctl definition` share. */
 export interface CommandContext {

@@ -15,7 +15,7 @@ import { systemReason } from '../errors/system-reason.ts'
 import { type CommandContext, createProgress, renderProblems, sortProblems } from './context.ts'
 import { checkDefinition } from '../definition/rules/check.ts'
 import type { Problem } from '../definition/definition.ts'
-import { plural } from '../ctl/text.ts'
+import { plural } from '../ctl/layout.ts'
 import { AppError } from '../errors/app-error.ts'
 
 /** An archive that was read. */

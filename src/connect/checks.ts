@@ -1,6 +1,6 @@
 import { program } from '../base/program.ts'
 import { Failure } from '../ctl/exit-codes.ts'
-import { oneLine, span } from '../ctl/text.ts'
+import { oneLine, span } from '../ctl/layout.ts'
 import type { EdgeHostRegistration } from '../platform/hosts/schemas.ts'
 import type { Trust, Way } from '../outgoing/connection.ts'
 import { causeOfError, type Cause } from '../uplink/cause.ts'

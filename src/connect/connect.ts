@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Failure } from '../ctl/exit-codes.ts'
-import { oneLine } from '../ctl/text.ts'
+import { oneLine } from '../ctl/layout.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
 import type { EdgeHostRegistration } from '../platform/hosts/schemas.ts'
 import { reportedFacts, toRegistration } from '../uplink/facts.ts'

@@ -1,6 +1,6 @@
 import { printable } from '../base/printable.ts'
 import { Failure } from '../ctl/exit-codes.ts'
-import { readBody } from '../ctl/read-body.ts'
+import { readBody } from '../ctl/request-body.ts'
 import { certificatesIn, pemBlocks } from '../outgoing/authorities.ts'
 
 // As the platform accepts it.

@@ -1,10 +1,9 @@
 import { isatty } from 'node:tty'
 import { escapeInvisible, printable } from '../base/printable.ts'
-import { jsonBody } from './client.ts'
+import { jsonBody, type Context, type HostProgram } from './client.ts'
 import { Failure, type ExitName } from './exit-codes.ts'
-import { readBody } from './read-body.ts'
+import { readBody } from './request-body.ts'
 import { errorOf, toFailure } from './reply.ts'
-import type { Context, HostProgram } from './context.ts'
 
 /** Requests a path and prints the reply unchanged; the body of an error is printed to standard error. */
 export const getApi: HostProgram = (context) => askApi(context, 'GET', undefined)

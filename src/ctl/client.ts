@@ -3,12 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Static } from 'typebox'
 import { program } from '../base/program.ts'
 import type { ListMeta } from '../lists/page.ts'
-import { Failure } from './exit-codes.ts'
+import { Failure, type ExitName } from './exit-codes.ts'
 import { foreignReply, parseBody, readReply, toFailure, understand, type Reply } from './reply.ts'
 import { createSessions, type Session, type SessionProtocol, type Sessions } from './session.ts'
-import type { Target } from './target.ts'
-import { oneLine } from './text.ts'
+import { oneLine } from './layout.ts'
 import type { Ask, Transport } from './transport.ts'
+import type { CommandLine } from './command.ts'
+import type { Output } from './output.ts'
+import type { Target } from './target.ts'
+import type { Terminal } from './terminal.ts'
 
 /** Items of a list, of all its pages. */
 export interface Items<Item> {
@@ -186,3 +189,20 @@ export function keepSession(client: Pick<Client, 'ask'>, ms = everyMs): () => vo
   const timer = setInterval(ask, ms)
   return () => clearInterval(timer)
 }
+
+/** The objects that the program of a command on a host uses. `Name`: the options that it reads beside the global ones. */
+export interface Context<Name extends string = never> {
+  readonly line: CommandLine<Name>
+  readonly client: Client
+  readonly output: Output
+  readonly target: Target
+  readonly terminal: Terminal
+  readonly protocol: SessionProtocol
+  /** The folder of the keys of hosts and of the tokens. */
+  readonly folder: () => string
+}
+
+/** Runs a command on a host. Returns its exit status; `undefined` means `ok`. */
+export type HostProgram<Name extends string = never> = (
+  context: Context<Name>,
+) => Promise<ExitName | undefined>

@@ -1,11 +1,11 @@
 import type { ClusterDetails } from '../cluster/schemas.ts'
-import type { Context } from './context.ts'
+import type { Context } from './client.ts'
 import { Failure } from './exit-codes.ts'
 import { parseBody, toFailure } from './reply.ts'
 import { removeOnSignal } from '../program/remove-on-signal.ts'
 import { placeFile } from '../system/place-file.ts'
 import type { Output } from './output.ts'
-import { displayWidth, moment, oneLine, span, wrapBelow } from './text.ts'
+import { displayWidth, moment, oneLine, span, wrapBelow } from './layout.ts'
 import { createStatusLine, type MaybeTerminal } from '../program/status-line.ts'
 import type { Event } from '../cluster/events/schemas.ts'
 

@@ -6,7 +6,7 @@ import { type Command, type CommandLine, type CommandTable, optionOf, optionsOf 
 import { Failure, exitCodes } from './exit-codes.ts'
 import { OutputFailed, writeError } from '../program/standard-output.ts'
 import { outputFailure } from './output.ts'
-import { eachLine } from './text.ts'
+import { eachLine } from './layout.ts'
 
 // A value of --output with such an ending is a file, any other is a format.
 const archiveName = /\.(?:tgz|tar|tar\.gz|tar\.zst)$/

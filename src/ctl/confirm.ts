@@ -2,8 +2,8 @@ import { Failure } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 import { readFileSync } from 'node:fs'
 import type { CommandLine } from './command.ts'
-import type { Context } from './context.ts'
-import { oneLine } from './text.ts'
+import type { Context } from './client.ts'
+import { oneLine } from './layout.ts'
 
 /** A question before something is done. */
 interface Question {

@@ -1,7 +1,7 @@
 import { printable } from '../base/printable.ts'
 import { Failure } from './exit-codes.ts'
 import { nearestName } from '../base/nearest-name.ts'
-import { readBody } from './read-body.ts'
+import { readBody } from './request-body.ts'
 
 const days: Readonly<Record<string, number>> = { yesterday: -1, today: 0, tomorrow: 1 }
 

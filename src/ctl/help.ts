@@ -5,7 +5,7 @@ import { findCommand, groupOf, nextWords, pluralsOf } from './command-line.ts'
 import { exitCodes } from './exit-codes.ts'
 import { globalOptions, versionOption, type Option, type Options } from './options.ts'
 import { readPaper } from './terminal.ts'
-import { wrap } from './text.ts'
+import { wrap } from './layout.ts'
 import { environmentNames } from './target.ts'
 
 // Baked in by the build.

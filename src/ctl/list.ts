@@ -1,10 +1,9 @@
 import { printable } from '../base/printable.ts'
 import type { CommandLine } from './command.ts'
 import { Failure } from './exit-codes.ts'
-import type { HostProgram } from './context.ts'
+import type { HostProgram } from './client.ts'
 import type { Output } from './output.ts'
-import { renderTable, type Column } from './table.ts'
-import { count } from './text.ts'
+import { renderTable, type Column, count } from './layout.ts'
 
 /** The number of `--limit`; 0 is no limit. */
 export function parseLimit({ options: { limit } }: CommandLine<'limit'>, preset: number): number {

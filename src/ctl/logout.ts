@@ -1,6 +1,5 @@
 import { program } from '../base/program.ts'
-import { jsonBody } from './client.ts'
-import type { Context } from './context.ts'
+import { jsonBody, type Context } from './client.ts'
 import { Failure } from './exit-codes.ts'
 import { removePrivate } from './folder.ts'
 import { toFailure } from './reply.ts'

@@ -1,5 +1,5 @@
 import type { Program } from './command.ts'
-import type { HostProgram, Context } from './context.ts'
+import type { HostProgram, Context } from './client.ts'
 import { isRecord } from '../base/json.ts'
 import { findCommand } from './command-line.ts'
 

@@ -1,8 +1,7 @@
 import { jsonForYaml } from '../base/json.ts'
 import { type OutputFailed, writeError, writeOutput } from '../program/standard-output.ts'
 import { Failure } from './exit-codes.ts'
-import type { Paper } from './table.ts'
-import { eachLine, wrap, span, amount } from './text.ts'
+import { type Paper, eachLine, wrap, span, amount } from './layout.ts'
 import { createStatusLine, type MaybeTerminal } from '../program/status-line.ts'
 
 export type Format = 'table' | 'json' | 'yaml'

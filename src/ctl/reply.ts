@@ -4,8 +4,7 @@ import type { ErrorBody } from '../api/schemas.ts'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { program } from '../base/program.ts'
 import { Failure } from './exit-codes.ts'
-import { oneLine } from './text.ts'
-import { type Paper, renderTable, type Column } from './table.ts'
+import { oneLine, type Paper, renderTable, type Column } from './layout.ts'
 
 /** A whole reply. */
 export interface Reply {

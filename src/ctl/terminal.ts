@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs'
 import { isatty, ReadStream } from 'node:tty'
 import { Failure } from './exit-codes.ts'
-import type { Paper } from './table.ts'
+import type { Paper } from './layout.ts'
 
 /** Questions to the user. */
 export interface Terminal {

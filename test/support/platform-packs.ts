@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { formOf } from '../../src/ctl/form.ts'
+import { formOf } from '../../src/ctl/request-body.ts'
 import type { createTestPlatform } from './test-platform.ts'
 import { rawTar, type RawMember } from './tar-bytes.ts'
 

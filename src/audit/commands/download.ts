@@ -5,10 +5,9 @@ import { isFull } from '../../errors/system-reason.ts'
 import { placeFile } from '../../system/place-file.ts'
 import { removeOnSignal } from '../../program/remove-on-signal.ts'
 import { OutputFailed } from '../../program/standard-output.ts'
-import { notLoggedIn } from '../../ctl/client.ts'
+import { notLoggedIn, type HostProgram } from '../../ctl/client.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { readReply, toFailure } from '../../ctl/reply.ts'
-import type { HostProgram } from '../../ctl/context.ts'
 
 /**
  * The download of the trail into a file of this user alone, which is there when it is complete.

@@ -1,9 +1,8 @@
-import type { Context, HostProgram } from '../../ctl/context.ts'
+import type { Context, HostProgram } from '../../ctl/client.ts'
 import { parseLimit, filterOf, noteRest } from '../../ctl/list.ts'
 import { parsePointInTime } from '../../ctl/given-values.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
+import { renderTable, type Column, moment } from '../../ctl/layout.ts'
 import type { RecordOption } from './trail-commands.ts'
-import { moment } from '../../ctl/text.ts'
 import type { AuditView } from '../schemas.ts'
 
 export interface RecordList<Item> {

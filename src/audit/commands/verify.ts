@@ -1,8 +1,7 @@
 import type { Static } from 'typebox'
 import { program } from '../../base/program.ts'
-import type { HostProgram } from '../../ctl/context.ts'
-import { renderFacts } from '../../ctl/table.ts'
-import { count, plural } from '../../ctl/text.ts'
+import type { HostProgram } from '../../ctl/client.ts'
+import { renderFacts, count, plural } from '../../ctl/layout.ts'
 import type { VerifyReply } from '../schemas.ts'
 
 // Every record is read.

@@ -1,8 +1,7 @@
 import type { SessionItem } from '../schemas.ts'
 import { showList } from '../../ctl/list.ts'
-import type { Context } from '../../ctl/context.ts'
-import type { Column } from '../../ctl/table.ts'
-import { moment } from '../../ctl/text.ts'
+import type { Context } from '../../ctl/client.ts'
+import { type Column, moment } from '../../ctl/layout.ts'
 import { become, requireLocalRoot } from '../../ctl/become.ts'
 import type { Program } from '../../ctl/command.ts'
 

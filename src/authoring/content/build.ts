@@ -1,6 +1,6 @@
 import { AppError } from '../../errors/app-error.ts'
 import { Failure, type ExitName } from '../../ctl/exit-codes.ts'
-import { plural, oneLine } from '../../ctl/text.ts'
+import { plural, oneLine, renderFacts } from '../../ctl/layout.ts'
 import { type CommandContext, renderProblems, sortProblems, createProgress, megabytes } from '../context.ts'
 import { readChartPart } from './chart-part.ts'
 import { readDefinitionPart, readFilePart } from './file-part.ts'
@@ -13,7 +13,6 @@ import { statSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { shellWord } from '../../base/printable.ts'
-import { renderFacts } from '../../ctl/table.ts'
 import { planBundle, identityOf, isBundleName, unwritable, writeBundle } from './write.ts'
 
 /** The options of `edgehostctl content build`. */

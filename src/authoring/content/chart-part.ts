@@ -5,7 +5,7 @@ import { readPlain, readValues } from '../../definition/rules/plain-values.ts'
 import { scalarOf } from '../../definition/rules/yaml-text.ts'
 import { annotations, mediaTypes } from '../../content/format/media-types.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { oneLine } from '../../ctl/text.ts'
+import { oneLine } from '../../ctl/layout.ts'
 import { readChartFile } from '../../archive/chart-archive.ts'
 import { makeArtifact, makeBlob, canonicalJson, readFileBlob, referenceOf, type Part } from './part.ts'
 

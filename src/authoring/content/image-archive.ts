@@ -10,7 +10,7 @@ import { parseFields } from '../../content/format/json-fields.ts'
 import { bundleLimits } from '../../content/format/refusal.ts'
 import { annotations, mediaTypes } from '../../content/format/media-types.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { oneLine } from '../../ctl/text.ts'
+import { oneLine } from '../../ctl/layout.ts'
 import {
   descriptorOf,
   makeBlob,

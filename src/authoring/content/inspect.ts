@@ -30,11 +30,10 @@ import {
   type ReadLayout,
 } from './layout.ts'
 import type { Entry, EntryPlatform } from '../../content/format/entry.ts'
-import { plural } from '../../ctl/text.ts'
+import { plural, renderFacts, renderTable, type Column } from '../../ctl/layout.ts'
 import { megabytes, type CommandContext, createProgress, type Progress } from '../context.ts'
 import { tmpdir } from 'node:os'
 import { digestOf } from '../../content/format/descriptor.ts'
-import { renderFacts, renderTable, type Column } from '../../ctl/table.ts'
 import { readFileBlob, unreadable } from './part.ts'
 
 /** A bundle file that was read whole, with every blob compared with its digest. */

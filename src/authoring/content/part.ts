@@ -1,6 +1,6 @@
 import type { IndexedMember } from '../../archive/tar-index.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { oneLine } from '../../ctl/text.ts'
+import { oneLine } from '../../ctl/layout.ts'
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { systemReason } from '../../errors/system-reason.ts'

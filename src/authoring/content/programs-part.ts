@@ -2,7 +2,7 @@ import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { annotations, artifactTypes, mediaTypes } from '../../content/format/media-types.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { oneLine } from '../../ctl/text.ts'
+import { oneLine } from '../../ctl/layout.ts'
 import {
   descriptorOf,
   makeArtifact,

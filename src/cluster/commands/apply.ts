@@ -15,11 +15,20 @@ import {
   type Revision,
 } from './change-host.ts'
 import { type Chosen, chooseDefinition } from './choose-definition.ts'
-import type { Context } from '../../ctl/context.ts'
-import { moment, plural, oneLine, wrap } from '../../ctl/text.ts'
+import type { Context } from '../../ctl/client.ts'
+import {
+  moment,
+  plural,
+  oneLine,
+  wrap,
+  renderFacts,
+  type Fact,
+  type Paper,
+  renderTable,
+  type Column,
+} from '../../ctl/layout.ts'
 import { performChange, requireYes, placeHints, renderChange, titleOfRevision } from './perform-change.ts'
-import { renderFacts, type Fact, type Paper, renderTable, type Column } from '../../ctl/table.ts'
-import { readKeys, shortKey } from '../../ctl/read-body.ts'
+import { readKeys, shortKey } from '../../ctl/request-body.ts'
 import type { ClusterDetails } from '../schemas.ts'
 import { requireDetails } from '../../ctl/cluster.ts'
 import { printable } from '../../base/printable.ts'

@@ -1,9 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Context } from '../../ctl/context.ts'
+import type { Context } from '../../ctl/client.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { renderFacts, type Fact, type Paper, renderTable, type Column } from '../../ctl/table.ts'
+import {
+  renderFacts,
+  type Fact,
+  type Paper,
+  renderTable,
+  type Column,
+  moment,
+  oneLine,
+} from '../../ctl/layout.ts'
 import { parseBody } from '../../ctl/reply.ts'
-import { moment, oneLine } from '../../ctl/text.ts'
 import type { CertificateDetails, RenewalAccepted } from '../schemas.ts'
 import { clusterPath } from '../../ctl/cluster.ts'
 import { showUntil } from './watch.ts'

@@ -1,5 +1,4 @@
-import { jsonBody, notLoggedIn } from '../../ctl/client.ts'
-import type { Context } from '../../ctl/context.ts'
+import { jsonBody, notLoggedIn, type Context } from '../../ctl/client.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { onInterrupt } from '../../ctl/terminal.ts'
 import {
@@ -12,7 +11,7 @@ import {
   problemsOf,
   renderProblems,
 } from '../../ctl/reply.ts'
-import { moment } from '../../ctl/text.ts'
+import { moment } from '../../ctl/layout.ts'
 import type { ClusterChangeDryRun, ClusterRevisions } from '../desired/schemas.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 import { clusterPath, noCluster } from '../../ctl/cluster.ts'

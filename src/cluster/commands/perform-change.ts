@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { notLoggedIn } from '../../ctl/client.ts'
+import { notLoggedIn, type Context } from '../../ctl/client.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { parseBody, toFailure, renderProblems } from '../../ctl/reply.ts'
 import type { ClusterRevisions, ClusterChangeDryRun } from '../desired/schemas.ts'
@@ -16,11 +16,19 @@ import {
 import { showUntil } from './watch.ts'
 import { escapeInvisible } from '../../base/printable.ts'
 import { masked } from '../../base/mask.ts'
-import { renderFacts, type Fact, type Paper, renderTable, type Column } from '../../ctl/table.ts'
-import { shortKey } from '../../ctl/read-body.ts'
-import type { Context } from '../../ctl/context.ts'
+import {
+  renderFacts,
+  type Fact,
+  type Paper,
+  renderTable,
+  type Column,
+  moment,
+  oneLine,
+  plural,
+  wrapLines,
+} from '../../ctl/layout.ts'
+import { shortKey } from '../../ctl/request-body.ts'
 import { confirm } from '../../ctl/confirm.ts'
-import { moment, oneLine, plural, wrapLines } from '../../ctl/text.ts'
 
 const acceptedReasons = ['UpdateAccepted', 'UpdateScheduled', 'UpdateHeld']
 // Reasons after which a revision may have ended.

@@ -2,7 +2,7 @@ import { renewalStep, type StepAction, type StepActions } from '../loop/step.ts'
 import { initialise, clearInitialisation, pullImages } from './initialise.ts'
 import { removeKubernetes } from './remove-kubernetes.ts'
 import { fixNodeName, nodeNameStep } from './node-name.ts'
-import { startContainerd } from './start-containerd.ts'
+import { startContainerd } from './containerd.ts'
 import { startUnits } from './units.ts'
 import { reconfigure } from './reconfigure.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseExactJson } from '../../base/json.ts'
 import { StepFailed } from '../loop/step.ts'
-import { kubernetesCommands } from './step-commands.ts'
+import { kubernetesCommands } from './step-lines.ts'
 import { kubernetesFiles, type ClusterPaths } from './paths.ts'
 import { currentProgram } from './programs.ts'
 

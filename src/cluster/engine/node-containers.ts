@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { kubectl } from './kubectl.ts'
 import { type ClusterPaths, units, containerdSocket } from './paths.ts'
 import { StepFailed } from '../loop/step.ts'
-import { commands } from './step-commands.ts'
+import { commands } from './step-lines.ts'
 
 /** Components of which one at a time works, by the lease that it renews every two seconds. */
 const names = ['kube-controller-manager', 'kube-scheduler']

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { replaceFile } from '../../system/files.ts'
 import { StepFailed, type StepAction } from '../loop/step.ts'
 import { parseClient } from './certificates.ts'
-import { commands } from './step-commands.ts'
+import { commands } from './step-lines.ts'
 import { clusterPaths, kubernetesFiles, unitFolder, units, type ClusterPaths } from './paths.ts'
 import { kubeletUnit, nodeNameArgument } from './units.ts'
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { kubernetesCommands } from './step-commands.ts'
+import { kubernetesCommands } from './step-lines.ts'
 import { getByKubectl, kubectl } from './kubectl.ts'
 import { documentsOf } from './pack-config.ts'
 import type { ClusterPaths } from './paths.ts'

@@ -169,7 +169,7 @@ async function place({ rendered }: ClusterPaths, files: readonly RenderedFile[])
 
 /** Makes those certificates anew that lack a name of the configuration; kubeadm keeps a certificate that is there, whatever its names. */
 async function renewNames(paths: ClusterPaths, print: Print): Promise<void> {
-  const { staleCertificates } = await import('./certificate-names.ts')
+  const { staleCertificates } = await import('./certificates.ts')
   for (const { phase, files, name } of await staleCertificates(paths.kubeadmConfig)) {
     for (const file of files) await rm(file, { force: true })
     const args = ['init', 'phase', 'certs', phase, '--config', paths.kubeadmConfig]

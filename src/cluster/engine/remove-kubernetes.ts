@@ -11,11 +11,10 @@ import {
   unitFolder,
   type ClusterPaths,
 } from './paths.ts'
-import { commands } from './step-commands.ts'
+import { commands } from './step-lines.ts'
 import { existsSync } from 'node:fs'
 import type { StepAction } from '../loop/step.ts'
-import { restoreCniFolder } from './containerd.ts'
-import { kernelFiles } from './start-containerd.ts'
+import { restoreCniFolder, kernelFiles } from './containerd.ts'
 import { isOwnUnit } from './units.ts'
 import { currentProgram } from './programs.ts'
 import { resetKubeadm } from './initialise.ts'

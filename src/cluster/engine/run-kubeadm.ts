@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { kubernetesCommands } from './step-commands.ts'
+import { kubernetesCommands } from './step-lines.ts'
 import type { ClusterPaths } from './paths.ts'
 import { kubernetesPrograms } from './programs.ts'
 

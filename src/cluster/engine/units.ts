@@ -2,7 +2,7 @@ import { type ClusterPaths, units, unitFolder } from './paths.ts'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StepFailed, type StepAction } from '../loop/step.ts'
-import { commands } from './step-commands.ts'
+import { commands } from './step-lines.ts'
 
 /** The first line of our units. */
 const unitHeading = '# Written by edgehostd.\n'

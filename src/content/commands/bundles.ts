@@ -1,8 +1,17 @@
 import type { Bundle, BundleEntry, BundleDeletion, ContentUpload, ContentUsage } from '../schemas.ts'
-import type { Context } from '../../ctl/context.ts'
-import { renderFacts, type Fact, renderTable, type Column } from '../../ctl/table.ts'
+import type { Context } from '../../ctl/client.ts'
+import {
+  renderFacts,
+  type Fact,
+  renderTable,
+  type Column,
+  moment,
+  plural,
+  oneLine,
+  span,
+  amount,
+} from '../../ctl/layout.ts'
 import { parseLimit, filterOf, showList } from '../../ctl/list.ts'
-import { moment, plural, oneLine, span, amount } from '../../ctl/text.ts'
 import { confirmDeletion } from '../../ctl/confirm.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { parseBody, understand } from '../../ctl/reply.ts'

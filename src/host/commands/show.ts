@@ -1,8 +1,7 @@
 import type { EdgeHostInfo } from '../schemas.ts'
 import { hostPath } from '../../ctl/cluster.ts'
-import { renderFacts, type Fact, type Paper, renderTable, type Column } from '../../ctl/table.ts'
-import type { Context } from '../../ctl/context.ts'
-import { plural } from '../../ctl/text.ts'
+import { renderFacts, type Fact, type Paper, renderTable, type Column, plural } from '../../ctl/layout.ts'
+import type { Context } from '../../ctl/client.ts'
 
 type Disk = EdgeHostInfo['spec']['hardwareSpec']['disks'][number]
 type Nic = EdgeHostInfo['spec']['networkInfo'][number]

@@ -1,7 +1,6 @@
-import { amount, moment } from '../../ctl/text.ts'
-import type { Context } from '../../ctl/context.ts'
+import { amount, moment, renderTable, type Column } from '../../ctl/layout.ts'
+import type { Context } from '../../ctl/client.ts'
 import { parseLimit, filterOf } from '../../ctl/list.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
 import type { HostImage, ImageSource } from '../schemas.ts'
 
 const path = '/v1/edge-mgmt/content/images'

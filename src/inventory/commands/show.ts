@@ -1,6 +1,5 @@
-import type { Context } from '../../ctl/context.ts'
-import { renderFacts, type Fact, type Paper, renderTable, type Column } from '../../ctl/table.ts'
-import { moment } from '../../ctl/text.ts'
+import type { Context } from '../../ctl/client.ts'
+import { renderFacts, type Fact, type Paper, renderTable, type Column, moment } from '../../ctl/layout.ts'
 import type { Inventory } from '../schemas.ts'
 
 const path = '/v1/edge-mgmt/edgehosts/current/inventory'

@@ -1,8 +1,7 @@
 import { showRecords } from '../../audit/commands/show-records.ts'
 import type { RecordOption } from '../../audit/commands/trail-commands.ts'
-import type { HostProgram } from '../../ctl/context.ts'
-import type { Column } from '../../ctl/table.ts'
-import { moment } from '../../ctl/text.ts'
+import type { HostProgram } from '../../ctl/client.ts'
+import { type Column, moment } from '../../ctl/layout.ts'
 import type { Audit } from './schemas.ts'
 import { findUid, projects, users } from '../commands/find.ts'
 

@@ -1,12 +1,11 @@
 import { printable } from '../../base/printable.ts'
 import { confirmDeletion } from '../../ctl/confirm.ts'
-import type { Context } from '../../ctl/context.ts'
+import type { Context } from '../../ctl/client.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { parseLimit, filterOf, noteRest } from '../../ctl/list.ts'
-import { readBody } from '../../ctl/read-body.ts'
+import { readBody } from '../../ctl/request-body.ts'
 import { parseBody } from '../../ctl/reply.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
-import { moment, oneLine } from '../../ctl/text.ts'
+import { renderTable, type Column, moment, oneLine } from '../../ctl/layout.ts'
 import type { VendorAccount, VendorCloudConfig, Machine } from './schemas.ts'
 import {
   findUid,

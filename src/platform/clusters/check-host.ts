@@ -1,7 +1,11 @@
 import { masked } from '../../base/mask.ts'
 import { kubernetesPacks, unknownPack, unsupportedIn } from '../../cluster/desired/version.ts'
-import { toPackConfig, type PackConfig } from '../../cluster/engine/pack-config.ts'
-import { fixedSettingsBetween, saidOfFixed } from '../../cluster/engine/fixed-settings.ts'
+import {
+  toPackConfig,
+  type PackConfig,
+  fixedSettingsBetween,
+  saidOfFixed,
+} from '../../cluster/engine/pack-config.ts'
 import { settingsIn } from '../../cluster/host/kubernetes-settings.ts'
 import { judgeReported, varLib, type ReportedFacts } from '../../cluster/host/judge-host.ts'
 import { isInSubnet } from '../../cluster/host/subnet.ts'

@@ -1,4 +1,4 @@
-import type { Client } from '../../ctl/client.ts'
+import type { Client, Context } from '../../ctl/client.ts'
 import type { CommandLine } from '../../ctl/command.ts'
 import { readGiven, type Given } from '../../ctl/given-values.ts'
 import type { ClusterProfile, Variable } from '../profiles/schemas.ts'
@@ -18,12 +18,10 @@ import {
   desiredOf,
   whenHostActs,
 } from '../commands/find.ts'
-import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { renderFacts, type Paper, renderTable, type Column } from '../../ctl/table.ts'
+import { renderFacts, type Paper, renderTable, type Column, oneLine } from '../../ctl/layout.ts'
 import { renderProblems, parseBody, understand } from '../../ctl/reply.ts'
-import { readMapping, readKeys, shortKey } from '../../ctl/read-body.ts'
-import { oneLine } from '../../ctl/text.ts'
+import { readMapping, readKeys, shortKey } from '../../ctl/request-body.ts'
 import type {
   ClusterValidatorResponse,
   EdgeNativeClusterEntity,

@@ -1,10 +1,8 @@
-import { notLoggedIn } from '../../ctl/client.ts'
+import { notLoggedIn, type Context } from '../../ctl/client.ts'
 import { confirm, confirmDeletion } from '../../ctl/confirm.ts'
-import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { renderFacts, type Fact, renderTable, type Column } from '../../ctl/table.ts'
+import { renderFacts, type Fact, renderTable, type Column, moment, oneLine } from '../../ctl/layout.ts'
 import { toFailure, understand } from '../../ctl/reply.ts'
-import { moment, oneLine } from '../../ctl/text.ts'
 import { writeKubeconfigTo } from '../../ctl/cluster.ts'
 import type { SpectroCluster } from './schemas.ts'
 import {

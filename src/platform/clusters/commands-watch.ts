@@ -3,12 +3,11 @@ import type { SpectroCluster } from './schemas.ts'
 import { silenceOf, desiredNow, desiredOf, findCluster } from '../commands/find.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatTime } from '../../base/time.ts'
-import { notLoggedIn } from '../../ctl/client.ts'
-import type { Context } from '../../ctl/context.ts'
+import { notLoggedIn, type Context } from '../../ctl/client.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { onInterrupt } from '../../ctl/terminal.ts'
 import { parseBody, toFailure, understand } from '../../ctl/reply.ts'
-import { oneLine } from '../../ctl/text.ts'
+import { oneLine } from '../../ctl/layout.ts'
 
 type Step = NonNullable<SpectroCluster['status']['steps']>[number]
 

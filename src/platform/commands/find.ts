@@ -1,12 +1,10 @@
 import { program } from '../../base/program.ts'
 import { printable } from '../../base/printable.ts'
-import type { Client } from '../../ctl/client.ts'
+import type { Client, HostProgram } from '../../ctl/client.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import type { HostProgram } from '../../ctl/context.ts'
 import { parseLimit, filterOf, noteRest } from '../../ctl/list.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
+import { renderTable, type Column, oneLine, moment } from '../../ctl/layout.ts'
 import type { Project } from '../projects/schemas.ts'
-import { oneLine, moment } from '../../ctl/text.ts'
 import type { SpectroCluster } from '../clusters/schemas.ts'
 
 const uidSyntax = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/

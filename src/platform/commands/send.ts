@@ -1,7 +1,6 @@
-import { jsonBody, notLoggedIn } from '../../ctl/client.ts'
-import type { Context, HostProgram } from '../../ctl/context.ts'
+import { jsonBody, notLoggedIn, type Context, type HostProgram } from '../../ctl/client.ts'
 import { problemsOf, renderProblems, toFailure, type Reply } from '../../ctl/reply.ts'
-import { oneLine } from '../../ctl/text.ts'
+import { oneLine } from '../../ctl/layout.ts'
 import { findUid, type Kind } from './find.ts'
 
 // The definition of a cluster is examined on a slow machine, after those before it.

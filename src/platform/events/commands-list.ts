@@ -1,7 +1,6 @@
-import type { Context } from '../../ctl/context.ts'
+import type { Context } from '../../ctl/client.ts'
 import { parseLimit, filterOf, noteRest } from '../../ctl/list.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
-import { moment } from '../../ctl/text.ts'
+import { renderTable, type Column, moment } from '../../ctl/layout.ts'
 import type { Event } from './schemas.ts'
 import { findScopes, listScopes } from '../commands/find.ts'
 

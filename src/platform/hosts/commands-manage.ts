@@ -1,9 +1,7 @@
-import type { Client } from '../../ctl/client.ts'
+import type { Client, Context } from '../../ctl/client.ts'
 import { confirm, confirmDeletion } from '../../ctl/confirm.ts'
-import type { Context } from '../../ctl/context.ts'
-import { type Fact, renderFacts, type Column } from '../../ctl/table.ts'
+import { type Fact, renderFacts, type Column, count, moment, oneLine } from '../../ctl/layout.ts'
 import { understand } from '../../ctl/reply.ts'
-import { count, moment, oneLine } from '../../ctl/text.ts'
 import type { EdgeHostDevice } from './schemas.ts'
 import { findItem, findScopes, showScopes, type Scope, type ScopeRow } from '../commands/find.ts'
 

@@ -1,10 +1,9 @@
 import { confirmDeletion } from '../../ctl/confirm.ts'
-import type { Context } from '../../ctl/context.ts'
+import { type Context, notLoggedIn } from '../../ctl/client.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { renderFacts, type Fact, renderTable, type Column } from '../../ctl/table.ts'
-import { readBody } from '../../ctl/read-body.ts'
+import { renderFacts, type Fact, renderTable, type Column, moment, oneLine } from '../../ctl/layout.ts'
+import { readBody } from '../../ctl/request-body.ts'
 import { understand, parseBody, readReply, toFailure } from '../../ctl/reply.ts'
-import { moment, oneLine } from '../../ctl/text.ts'
 import type { ClusterProfile, Variable } from './schemas.ts'
 import {
   findReadVersion,
@@ -16,7 +15,6 @@ import {
   findUid,
   projects,
 } from '../commands/find.ts'
-import { notLoggedIn } from '../../ctl/client.ts'
 
 const layout: readonly Column<ScopeRow<ClusterProfile>>[] = [
   { title: 'NAME', read: ({ item }) => item.metadata.name, isFlexible: true },

@@ -1,7 +1,6 @@
 import { program } from '../../base/program.ts'
-import type { Context } from '../../ctl/context.ts'
-import { renderFacts, type Fact } from '../../ctl/table.ts'
-import { amount, moment, plural, span } from '../../ctl/text.ts'
+import type { Context } from '../../ctl/client.ts'
+import { renderFacts, type Fact, amount, moment, plural, span } from '../../ctl/layout.ts'
 import type { PlatformStatus } from './schemas.ts'
 
 /** `status`; fails while a check of the platform fails. */

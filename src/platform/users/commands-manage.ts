@@ -3,11 +3,10 @@ import { Failure } from '../../ctl/exit-codes.ts'
 import type { User } from './schemas.ts'
 import { program } from '../../base/program.ts'
 import { confirmDeletion } from '../../ctl/confirm.ts'
-import type { Context } from '../../ctl/context.ts'
+import type { Context } from '../../ctl/client.ts'
 import { showList } from '../../ctl/list.ts'
 import { parseBody, requireFields } from '../../ctl/reply.ts'
-import type { Column } from '../../ctl/table.ts'
-import { moment, oneLine } from '../../ctl/text.ts'
+import { type Column, moment, oneLine } from '../../ctl/layout.ts'
 import { findUid, users } from '../commands/find.ts'
 
 type Role = User['spec']['roles'][number]

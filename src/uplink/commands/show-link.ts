@@ -1,9 +1,8 @@
 import { become, requireLocalRoot } from '../../ctl/become.ts'
 import type { CommandLine, Program } from '../../ctl/command.ts'
 import { Failure, type ExitName } from '../../ctl/exit-codes.ts'
-import type { Context } from '../../ctl/context.ts'
-import { renderFacts, type Fact, type Paper } from '../../ctl/table.ts'
-import { count, moment, oneLine, plural } from '../../ctl/text.ts'
+import type { Context } from '../../ctl/client.ts'
+import { renderFacts, type Fact, type Paper, count, moment, oneLine, plural } from '../../ctl/layout.ts'
 import type { PlatformLink } from '../schemas.ts'
 
 /** `platform connect URL`. */

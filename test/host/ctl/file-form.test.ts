@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, expect, it } from 'vitest'
-import { fileForm } from '../../../src/ctl/form.ts'
+import { fileForm } from '../../../src/ctl/request-body.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'edgehostctl-form-'))
 afterAll(() => rmSync(folder, { recursive: true }))

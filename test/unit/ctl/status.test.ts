@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { AuditView } from '../../../src/audit/schemas.ts'
-import { displayWidth } from '../../../src/ctl/text.ts'
+import { displayWidth } from '../../../src/ctl/layout.ts'
 import { renderStatus, type HostStatus } from '../../../src/edgehostctl/status.ts'
 import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
 import type { PlatformLink } from '../../../src/uplink/schemas.ts'

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { renderFacts, renderTable, type Column } from '../../../src/ctl/table.ts'
+import { renderFacts, renderTable, type Column, displayWidth, span, wrap } from '../../../src/ctl/layout.ts'
 import { createOutput } from '../../../src/ctl/output.ts'
-import { displayWidth, span, wrap } from '../../../src/ctl/text.ts'
 
 describe('a width', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { Context } from '../../../src/ctl/context.ts'
-import type { Paper } from '../../../src/ctl/table.ts'
+import type { Context } from '../../../src/ctl/client.ts'
+import type { Paper } from '../../../src/ctl/layout.ts'
 import { showLink } from '../../../src/uplink/commands/show-link.ts'
 import type { PlatformLink } from '../../../src/uplink/schemas.ts'
 import { platformLink } from '../../support/link-example.ts'

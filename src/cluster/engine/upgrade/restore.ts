@@ -14,7 +14,7 @@ import {
 import { dirname, join } from 'node:path'
 import { isThere, replaceFile, syncFolder, syncTree } from '../../../system/files.ts'
 import { StepFailed, type StepAction } from '../../loop/step.ts'
-import { commands } from '../step-commands.ts'
+import { commands } from '../step-lines.ts'
 import { expectReady } from '../kubectl.ts'
 import { ctr, endAll, killAll, runningWorkloads, runningContainers } from '../node-containers.ts'
 import { clusterPaths, kubernetesFiles, units, type ClusterPaths } from '../paths.ts'

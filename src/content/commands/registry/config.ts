@@ -1,5 +1,5 @@
-import { renderFacts, type Fact } from '../../../ctl/table.ts'
-import type { Context } from '../../../ctl/context.ts'
+import { renderFacts, type Fact, eachLine, oneLine } from '../../../ctl/layout.ts'
+import type { Context } from '../../../ctl/client.ts'
 import type { ContentRegistry, ContentRegistryPassword } from '../../schemas.ts'
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -16,7 +16,6 @@ import {
   type RuntimeConfiguration,
 } from './runtimes.ts'
 import { understand } from '../../../ctl/reply.ts'
-import { eachLine, oneLine } from '../../../ctl/text.ts'
 
 export const registryPath = '/v1/edge-mgmt/content/registry'
 /** Fields of every reply; the others are of some registries only. */

@@ -10,7 +10,7 @@ import {
   putBackDamaged,
   readRenewal,
   removeRenewal,
-} from '../../../../src/cluster/engine/renewal-copy.ts'
+} from '../../../../src/cluster/engine/renew.ts'
 
 let home: string
 let files: readonly KnownCertificate[]

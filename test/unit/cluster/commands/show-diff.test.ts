@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ClusterChangeDryRun } from '../../../../src/cluster/desired/schemas.ts'
 import { renderChange } from '../../../../src/cluster/commands/perform-change.ts'
-import { shortKey } from '../../../../src/ctl/read-body.ts'
+import { shortKey } from '../../../../src/ctl/request-body.ts'
 
 type Diff = NonNullable<ClusterChangeDryRun['diff']>
 

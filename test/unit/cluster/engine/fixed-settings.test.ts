@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { changedFixedSettings } from '../../../../src/cluster/engine/fixed-settings.ts'
+import { changedFixedSettings } from '../../../../src/cluster/engine/pack-config.ts'
 
 const changed = (before: string, after: string) =>
   changedFixedSettings({ config: before }, { config: after }).map(({ path }) => path)
