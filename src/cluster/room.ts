@@ -1,11 +1,11 @@
-// `cluster/desired/creation.ts` accepts a posted configuration: it reads it (`configuration.ts`), has everything prepared (`prepare.ts`),
-// makes all checks (`preflight.ts`), and only then keeps the prepared folder, `cluster/<uid>/<generation>` in the state folder, and stores
-// the row: that transaction is the acceptance. A folder without a row is removed at the start. Sensitive values are masked in stored data,
-// and sealed beside it (`revisions.ts`); a body is recognised by its HMAC. Every event, reason and log line is masked with these values.
+// `cluster/desired` accepts what is desired: a posted configuration (`creation.ts`) or a change of it (`change.ts`). Both read it
+// (`configuration.ts`), have everything prepared (`prepare.ts`), make all checks (`preflight.ts`), and only then keep the prepared folder,
+// `cluster/<uid>/<generation>` in the state folder, and store the revision: that transaction, in `acceptance.ts`, is the acceptance. A folder
+// without a row is removed at the start. Sensitive values are masked in stored data, and sealed beside it (`revisions.ts`); a body is
+// recognised by its HMAC. Every event, reason and log line is masked with these values.
 //
-// `cluster/desired` accepts changes. `draft.ts` makes of a write the whole desired configuration: the patch applied to the document of
-// `GET`, masks replaced by the stored values, changes of lifelong fields refused; a draft that differs in nothing ends there. `change.ts`
-// has it prepared and checked as a creation is, and stores it as a revision; creation, changes and file sync have one lock. `file-sync.ts`
+// `draft.ts` makes of a write the whole desired configuration: the patch applied to the document of `GET`, masks replaced by the stored
+// values, changes of lifelong fields refused; a draft that differs in nothing ends there. Creation, changes and file sync have one lock. `file-sync.ts`
 // makes pins, folders of revisions and the copy for a lost database follow the stored revisions; each run does all of it, so a run that was
 // cut off loses nothing. A rollback is a write too: it is prepared anew from the definition of the old revision, so that it is checked as
 // any other. The loop makes one revision by itself, `cluster/loop/activation.ts`: the last good one with the Kubernetes that runs, where a
@@ -53,7 +53,8 @@ import { withDefinition } from './desired/edits.ts'
 import { createFileSync } from './desired/file-sync.ts'
 import { createClusterStore } from './cluster-store.ts'
 import { givenIn } from './desired/configuration.ts'
-import { createCreation, pinHolder, createExamine, createRequestStore } from './desired/creation.ts'
+import { createAcceptance, createExamine, pinHolder } from './desired/acceptance.ts'
+import { createCreation, createRequestStore } from './desired/creation.ts'
 import { createDetails, hostInCluster } from './api/details.ts'
 import { createKubeadmEngine, readAdminKubeconfig } from './engine/kubeadm.ts'
 import { isScratch } from './engine/kubeadm-files.ts'
@@ -342,15 +343,14 @@ export async function createCluster(
     reconcile.wake()
     void host.refresh()
   }
+  const accept = createAcceptance({ database, revisions, sealed, content, clock })
   const creation = createCreation({
-    database,
     store,
-    revisions,
     sealed,
     inTurn,
     examine,
+    accept,
     parts,
-    content,
     events,
     removeFiles,
     removePrograms,
@@ -373,14 +373,12 @@ export async function createCluster(
     copies,
   })
   const change = createChange({
-    database,
     store,
     revisions,
-    sealed,
     inTurn,
     examine,
+    accept,
     facts,
-    content,
     parts,
     clock,
     add: addEvent,

@@ -7,7 +7,7 @@ import { createAddEvent } from '../../src/cluster/events/event-log.ts'
 import { createChange } from '../../src/cluster/desired/change.ts'
 import { createFileSync } from '../../src/cluster/desired/file-sync.ts'
 import { createClusterStore, type NewCluster } from '../../src/cluster/cluster-store.ts'
-import { createExamine } from '../../src/cluster/desired/creation.ts'
+import { createAcceptance, createExamine } from '../../src/cluster/desired/acceptance.ts'
 import { emptyHost } from '../../src/cluster/loop/observed.ts'
 import type { Prepared, PreparedVariable, PrepareRequest } from '../../src/cluster/desired/prepared.ts'
 import type { PreflightProblem } from '../../src/cluster/desired/preflight-codes.ts'
@@ -138,7 +138,8 @@ export function createChangingCluster({
       void done.push(`renew ${digests.join()}`),
   }
   const change = createChange({
-    ...{ database, store, revisions, sealed, inTurn, content, clock, parts: planParts },
+    ...{ store, revisions, inTurn, clock, parts: planParts },
+    accept: createAcceptance({ database, revisions, sealed, content, clock }),
     examine: createExamine({
       prepare: { prepare },
       preflight: async (_prepared, ofPosted, _signal, running) => {

@@ -14,31 +14,18 @@ import { AppError } from '../../errors/app-error.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 import { type ClusterRecord, isUpdate } from '../cluster-store.ts'
 import { clusterErrors } from '../codes.ts'
-import type { Revision, RevisionStore, NewRevision, Sealed } from './revisions.ts'
+import type { Revision, RevisionStore, NewRevision } from './revisions.ts'
 import { isOlder } from './version.ts'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Lock } from '../../base/lock.ts'
-import type { ContentAccess } from '../../content/store/find.ts'
 import { createHideOf } from '../../definition/slots/secrets.ts'
-import { seeDisk } from '../../errors/advice.ts'
-import { generalErrors } from '../../errors/codes.ts'
-import type { Database } from '../../store/database.ts'
-import { isUnwritable } from '../../store/unwritable.ts'
 import type { AddEvent } from '../events/event-log.ts'
-import {
-  canonicalText,
-  maskConfiguration,
-  sensitiveValues,
-  givenIn,
-  readConfiguration,
-  type HostFacts,
-} from './configuration.ts'
-import { pinHolder, summaryOf, type Examine, type Examined, plannedSteps } from './creation.ts'
+import { sensitiveValues, givenIn, readConfiguration, type HostFacts } from './configuration.ts'
+import { type Accept, type Examine, type Examined, plannedSteps, summaryOf } from './acceptance.ts'
 import { diffClusters, maskDiff, type DiffSide } from './diff.ts'
 import type { Observed } from '../loop/observed.ts'
 import { plan, type PlanParts } from '../loop/plan.ts'
-import type { PreflightProblem } from './preflight-codes.ts'
 import { lineOf, documentOf, etagOf } from './revision-document.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 import type { DesiredState, DesiredKubernetes } from './desired-state.ts'
@@ -146,13 +133,11 @@ function targetOf(
 const refuse = (reason: string) => refusedField('revision', reason)
 
 interface ChangeOptions extends DraftOptions {
-  readonly database: Database
-  readonly sealed: Sealed
   /** One write at a time, also of the creation. */
   readonly inTurn: Lock
   readonly examine: Examine
+  readonly accept: Accept
   readonly facts: () => HostFacts
-  readonly content: Pick<ContentAccess, 'pin' | 'renewPins'>
   readonly parts: PlanParts
   /** Observes the host for a desired state, and changes nothing. */
   readonly observe: (desired: DesiredState, signal: AbortSignal) => Promise<Observed>
@@ -187,7 +172,7 @@ type Writer = Pick<Write, 'by' | 'platformNumber' | 'onTurn'>
 type Filled = Draft & { readonly plain: ClusterConfiguration }
 
 export function createChange(options: ChangeOptions): Change {
-  const { database, store, revisions, sealed, inTurn, examine, content, parts, add, clock } = options
+  const { store, revisions, inTurn, examine, parts, add } = options
 
   const drafts = {
     write: (write: Write) => draftOf(options, write),
@@ -254,65 +239,34 @@ export function createChange(options: ChangeOptions): Change {
     { prepared, report }: Examined,
   ): Promise<Revision> {
     const { record, plain, origin, scheduleAt, copyOf } = draft
-    const { kubernetesOf } = copyOf?.summary ?? {}
-    const { desired, variables, definition } = prepared
-    const { kubernetes, node, folder, generation } = desired
     const outcome = report.isPossible ? 'waiting' : 'held'
     const reason = report.isPossible ? '' : summaryOf('values are missing', report.problems)
-    const revision: NewRevision = {
-      generation,
-      at: clock.now(),
+    const accepted = await options.accept({
+      prepared,
+      report,
+      plain,
+      copyOf,
       by,
       origin,
-      folder,
-      plain,
       outcome,
       reason,
       scheduleAt,
       platformNumber,
-      posted: maskConfiguration(plain, variables),
-      // The configuration of a Kubernetes that stays may contain values of its own definition.
-      sensitive: [
-        ...new Set([...sensitiveValues(prepared), ...(kubernetesOf ? (copyOf?.sensitive ?? []) : [])]),
-      ],
-      mark: sealed.mark(canonicalText(plain)),
-      summary: {
-        kubernetes: { pack: kubernetes.pack, version: kubernetes.version },
-        node,
-        definition,
-        content: report.digests,
-        ...(kubernetesOf === undefined ? {} : { kubernetesOf }),
-      },
-    }
-    const needed = neededContent(revisions, record, await options.copies())
-    try {
-      // New content first: it has to be there now.
-      await content.pin(pinHolder, report.digests)
-      await content.renewPins(pinHolder, [...new Set([...needed, ...report.digests])])
-      await prepared.keep()
-      database.transaction(() => {
+      needed: neededContent(revisions, record, await options.copies()),
+      writeRows(revision) {
         const now = store.current()
         if (now?.uid !== record.uid || now.deleteRequestedAt !== null) throw deleting(record)
-        revisions.add(revision)
-        tell(revision, report.problems)
-      })
-    } catch (error) {
-      await rm(folder, { recursive: true, force: true })
-      await content.renewPins(pinHolder, needed)
-      if (isUnwritable(error))
-        throw new AppError(
-          generalErrors.InsufficientStorage,
-          `the cluster was not changed: the database cannot be written; ${seeDisk}`,
-          { cause: error },
-        )
-      throw error
-    }
+        tell(revision)
+      },
+      removeFiles: () => rm(prepared.desired.folder, { recursive: true, force: true }),
+      notDone: 'the cluster was not changed',
+    })
     options.onAccepted()
-    return { ...revision, reason, endedAt: null, platformNumber: platformNumber ?? null }
+    return { ...accepted, plain, reason, endedAt: null, platformNumber: platformNumber ?? null }
 
-    function tell({ sensitive }: NewRevision, problems: readonly PreflightProblem[]): void {
+    function tell(revision: NewRevision): void {
       // Its values are masked, not only the active revision's.
-      const subject = { ...record, sensitive: [...record.sensitive, ...sensitive] }
+      const subject = { ...record, sensitive: [...record.sensitive, ...revision.sensitive] }
       const what = lineOf(revision)
       if (outcome === 'held') add(subject, { reason: 'UpdateHeld', message: `${what}; ${reason}` })
       else if (scheduleAt !== null)
@@ -321,7 +275,7 @@ export function createChange(options: ChangeOptions): Change {
           message: `${what}; it is begun at ${new Date(scheduleAt).toISOString()}`,
         })
       else add(subject, { reason: 'UpdateAccepted', message: what })
-      for (const { message, severity } of problems)
+      for (const { message, severity } of report.problems)
         if (severity === 'warning') add(subject, { reason: 'PreflightWarning', message })
     }
   }

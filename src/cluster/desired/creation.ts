@@ -1,32 +1,20 @@
 import type { Database } from '../../store/database.ts'
-import { createHideOf } from '../../definition/slots/secrets.ts'
-import {
-  sensitiveValues,
-  canonicalText,
-  maskConfiguration,
-  readConfiguration,
-  type HostFacts,
-} from './configuration.ts'
-import type { Preflight } from './preflight.ts'
-import type { Prepare, Prepared, PrepareRequest } from './prepared.ts'
+import { canonicalText, readConfiguration, type HostFacts } from './configuration.ts'
+import { type Accept, type Examine, type Examined, plannedSteps, summaryOf } from './acceptance.ts'
 import type { PreflightProblem } from './preflight-codes.ts'
-import type { DesiredState, DesiredSettings } from './desired-state.ts'
-import { type Stage, plan, type PlanParts } from '../loop/plan.ts'
+import type { DesiredSettings } from './desired-state.ts'
+import { plan, type PlanParts } from '../loop/plan.ts'
 import type { ClusterDryRun, ClusterConfiguration, ClusterCreated } from '../schemas.ts'
 import { uuidAt } from '../../base/uid.ts'
 import type { Lock } from '../../base/lock.ts'
-import type { ContentAccess } from '../../content/store/find.ts'
 import { AppError } from '../../errors/app-error.ts'
-import { generalErrors } from '../../errors/codes.ts'
-import { seeDisk } from '../../errors/advice.ts'
-import { isUnwritable } from '../../store/unwritable.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { ClusterRecord, ClusterStore, NewCluster } from '../cluster-store.ts'
 import { clusterErrors } from '../codes.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { ClusterHost } from '../host/cluster-host.ts'
 import { emptyHost, noSetting, type SettingObserved, type SettingsObserved } from '../loop/observed.ts'
-import type { RevisionStore, Sealed } from './revisions.ts'
+import type { NewRevision, Sealed } from './revisions.ts'
 
 /** A request that created a cluster, by its `Idempotency-Key`. */
 interface StoredRequest {
@@ -68,85 +56,17 @@ export function createRequestStore({ sql }: Database): RequestStore {
   }
 }
 
-interface ExamineOptions {
-  readonly prepare: Prepare
-  readonly preflight: (
-    prepared: Prepared,
-    posted: readonly PreflightProblem[],
-    signal: AbortSignal,
-    running?: DesiredState,
-  ) => Promise<Preflight>
-}
-
-export interface Examined {
-  readonly prepared: Prepared
-  /** Messages are masked. */
-  readonly report: Preflight
-  /** Masks the sensitive values in a text. */
-  readonly hide: (text: string) => string
-}
-
-/** Prepares a cluster and makes all checks. */
-export type Examine = <T>(
-  order: {
-    readonly request: PrepareRequest
-    /** Findings of the posted configuration. */
-    readonly problems: readonly PreflightProblem[]
-    /** The running cluster of this host, for a change of it. */
-    readonly running?: DesiredState
-  },
-  signal: AbortSignal,
-  /** The staged files are removed after it, unless it has kept them. */
-  use: (examined: Examined) => Promise<T>,
-) => Promise<T>
-
-export function createExamine({ prepare, preflight }: ExamineOptions): Examine {
-  return async ({ request, problems: posted, running }, signal, use) => {
-    const prepared = await prepare.prepare(request, signal)
-    try {
-      const found = await preflight(prepared, posted, signal, running)
-      const hide = createHideOf(sensitiveValues(prepared))
-      const problems = found.problems.map((each) => ({ ...each, message: hide(each.message) }))
-      return await use({ prepared, report: { ...found, problems }, hide })
-    } finally {
-      await prepared.discard()
-    }
-  }
-}
-
-/** A summary of errors, for a refusal. @param what the refused action, for example `the cluster cannot be created` */
-export function summaryOf(what: string, problems: readonly PreflightProblem[]): string {
-  const errors = problems.filter(({ severity }) => severity === 'error')
-  const [first] = errors
-  const more = errors.length > 1 ? `, and ${errors.length - 1} more errors; see details.problems` : ''
-  return `${what}: ${first?.message ?? ''}${more}`
-}
-
-/** A plan for the API. @param hide masks sensitive values, which may be in the names of releases and packs */
-export const plannedSteps = (
-  stages: readonly Stage[],
-  hide: (text: string) => string,
-): ClusterDryRun['plan'] =>
-  stages.flat().map(({ key, title, pack, timeoutMs }) => ({
-    key: hide(key),
-    title: hide(title),
-    timeoutSeconds: timeoutMs / 1_000,
-    ...(pack === undefined ? {} : { pack: hide(pack) }),
-  }))
-
 interface CreationOptions {
-  readonly database: Database
   readonly store: ClusterStore
-  readonly revisions: RevisionStore
   readonly requests: RequestStore
   readonly sealed: Sealed
   /** One write at a time, also of later changes: of two requests at the same time the second sees the cluster of the first. */
   readonly inTurn: Lock
   readonly examine: Examine
+  readonly accept: Accept
   readonly parts: PlanParts
   readonly facts: () => HostFacts
   readonly placeEndpoint: ClusterHost['placeEndpoint']
-  readonly content: Pick<ContentAccess, 'pin' | 'unpin'>
   readonly events: Pick<EventLog, 'add'>
   /** Writes the stored copy beside the files of the cluster, from where it is adopted if the database is lost. */
   readonly writeCopy: (cluster: NewCluster, plain: ClusterConfiguration) => Promise<void>
@@ -187,16 +107,8 @@ interface Created extends ClusterCreated {
   readonly isRepeated: boolean
 }
 
-interface Accepted extends Creator {
-  readonly posted: ClusterConfiguration
-  readonly mark: Buffer
-}
-
-/** Holds the content that the cluster needs; ContentInUse names it. */
-export const pinHolder = 'the cluster of this host'
-
 export function createCreation(options: CreationOptions): Creation {
-  const { database, store, revisions, requests, sealed, inTurn, content, events, clock } = options
+  const { store, requests, sealed, inTurn, events, clock } = options
 
   function refuseSecond({ uid, name, deleteRequestedAt }: ClusterRecord): never {
     const message =
@@ -229,7 +141,7 @@ export function createCreation(options: CreationOptions): Creation {
   async function examine<T>(
     posted: ClusterConfiguration,
     signal: AbortSignal,
-    use: (prepared: Prepared, report: Preflight, hide: (text: string) => string) => Promise<T>,
+    use: (examined: Examined) => Promise<T>,
     uid = uuidAt(clock.now()),
   ): Promise<T> {
     const read = readConfiguration(posted, options.facts())
@@ -244,71 +156,44 @@ export function createCreation(options: CreationOptions): Creation {
     const posts = [...read.problems, ...(place.kind === 'refused' ? [place.problem] : [])]
     try {
       const request = { archiveUploadPath, variables, uid, name, generation: 1, node, settings }
-      return await options.examine({ request, problems: posts }, signal, ({ prepared, report, hide }) =>
-        use(prepared, report, hide),
-      )
+      return await options.examine({ request, problems: posts }, signal, use)
     } finally {
       if (!store.current()) await options.removePrograms()
     }
   }
 
   async function accept(
-    prepared: Prepared,
-    report: Preflight,
-    { posted, mark, key, by, platformNumber }: Accepted,
+    { prepared, report }: Examined,
+    posted: ClusterConfiguration,
+    { key, by, platformNumber }: Creator,
   ): Promise<void> {
-    const { desired, variables, definition } = prepared
-    const { uid, name, kubernetes, node } = desired
-    const at = clock.now()
-    const cluster: NewCluster = {
-      uid,
-      name,
-      generation: desired.generation,
-      folder: desired.folder,
-      mark,
-      at,
-      posted: maskConfiguration(posted, variables),
-      sensitive: sensitiveValues(prepared),
-      summary: {
-        kubernetes: { pack: kubernetes.pack, version: kubernetes.version },
-        node,
-        definition,
-        content: report.digests,
-      },
-    }
-    await content.pin(pinHolder, report.digests)
-    try {
-      await prepared.keep()
-      await options.writeCopy(cluster, posted)
-      database.transaction(() => {
-        store.add(cluster)
-        revisions.add({
-          ...cluster,
-          by,
-          origin: 'create',
-          plain: posted,
-          outcome: 'applying',
-          scheduleAt: null,
-          platformNumber,
-        })
+    const { definition } = prepared
+    const { uid, name } = prepared.desired
+    const clusterOf = (revision: NewRevision): NewCluster => ({ uid, name, ...revision })
+    await options.accept({
+      prepared,
+      report,
+      plain: posted,
+      by,
+      platformNumber,
+      origin: 'create',
+      outcome: 'applying',
+      scheduleAt: null,
+      needed: [],
+      writeFiles: (revision) => options.writeCopy(clusterOf(revision), posted),
+      writeRows(revision) {
+        const { mark, at } = revision
+        store.add(clusterOf(revision))
         if (key !== undefined) requests.add(key, { uid, mark }, at)
         const add = (reason: 'Accepted' | 'PreflightPassed' | 'PreflightWarning', message: string) =>
           events.add({ clusterUid: uid, reason, message })
         add('Accepted', `the cluster ${name} of ${definition.name} ${definition.version} is accepted`)
         add('PreflightPassed', 'the pre-flight checks found no error')
         for (const { message } of report.problems) add('PreflightWarning', message)
-      })
-    } catch (error) {
-      await options.removeFiles(uid)
-      await content.unpin(pinHolder)
-      if (isUnwritable(error))
-        throw new AppError(
-          generalErrors.InsufficientStorage,
-          `the cluster was not created: the database cannot be written; ${seeDisk}`,
-          { cause: error },
-        )
-      throw error
-    }
+      },
+      removeFiles: () => options.removeFiles(uid),
+      notDone: 'the cluster was not created',
+    })
   }
 
   return {
@@ -317,7 +202,8 @@ export function createCreation(options: CreationOptions): Creation {
         const mark = sealed.mark(canonicalText(posted))
         const before = repeated(creator.key, mark, posted.metadata?.name ?? '')
         if (before) return before
-        const use = async (prepared: Prepared, report: Preflight) => {
+        const use = async (examined: Examined) => {
+          const { prepared, report } = examined
           if (!report.isPossible)
             throw new AppError(
               clusterErrors.PreflightFailed,
@@ -327,7 +213,7 @@ export function createCreation(options: CreationOptions): Creation {
               },
             )
           signal.throwIfAborted()
-          await accept(prepared, report, { ...creator, posted, mark })
+          await accept(examined, posted, creator)
           options.onAccepted()
           const { uid, name } = prepared.desired
           return { uid, name, isRepeated: false, problems: [...report.problems] }
@@ -338,7 +224,8 @@ export function createCreation(options: CreationOptions): Creation {
       inTurn(async () => {
         const current = store.current()
         if (current) refuseSecond(current)
-        return examine(posted, signal, async ({ desired }, { isPossible, problems }, hide) => {
+        return examine(posted, signal, async ({ prepared: { desired }, report, hide }) => {
+          const { isPossible, problems } = report
           const stages = isPossible
             ? plan(options.parts, {
                 desired,

@@ -5,7 +5,7 @@ import type { ContentAccess } from '../../content/store/find.ts'
 import { clearLeftovers } from '../../store/leftovers.ts'
 import type { Logger } from '../../system/log.ts'
 import { isDeleting, type ClusterRecord, type ClusterStore } from '../cluster-store.ts'
-import { pinHolder } from './creation.ts'
+import { pinHolder } from './acceptance.ts'
 import type { Revision } from './revisions.ts'
 import type { RevisionStore } from './revisions.ts'
 

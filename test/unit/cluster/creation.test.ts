@@ -6,12 +6,8 @@ import { expect, it, onTestFinished } from 'vitest'
 import { createClusterStore, type NewCluster } from '../../../src/cluster/cluster-store.ts'
 import { createLock } from '../../../src/base/lock.ts'
 import { createFileSync } from '../../../src/cluster/desired/file-sync.ts'
-import {
-  createCreation,
-  pinHolder,
-  createExamine,
-  createRequestStore,
-} from '../../../src/cluster/desired/creation.ts'
+import { createAcceptance, createExamine, pinHolder } from '../../../src/cluster/desired/acceptance.ts'
+import { createCreation, createRequestStore } from '../../../src/cluster/desired/creation.ts'
 import type { Prepared, PrepareRequest } from '../../../src/cluster/desired/prepared.ts'
 import type { PreflightProblem } from '../../../src/cluster/desired/preflight-codes.ts'
 import { createRevisionStore, createSealed } from '../../../src/cluster/desired/revisions.ts'
@@ -83,11 +79,10 @@ function createWorld({ problems = [] as PreflightProblem[], endpoint = 'own' } =
     pin: async (holder: string) => void done.push(`pin ${holder}`),
     renewPins: async (holder: string, digests: readonly string[]) =>
       void done.push(`renew ${holder}: ${digests.join()}`),
-    unpin: async (holder: string) => void done.push(`unpin ${holder}`),
   }
   const creation = createCreation({
-    ...{ database, store, sealed, clock, parts: planParts, inTurn, examine, content },
-    revisions,
+    ...{ store, sealed, clock, parts: planParts, inTurn, examine },
+    accept: createAcceptance({ database, revisions, sealed, content, clock }),
     requests: createRequestStore(database),
     facts: () => ({
       ...{ id: 'edge-7', hostName: 'press-7', architecture: 'amd64', addresses: ['192.0.2.7'] },
@@ -125,7 +120,14 @@ function createWorld({ problems = [] as PreflightProblem[], endpoint = 'own' } =
 it('an accepted cluster is pinned, kept and stored, with its secrets masked and sealed', async () => {
   const { creation, store, revisions, done, events, copies, removals, database } = createWorld()
   const { uid, isRepeated } = await creation.create(body(), { by: 'ada' }, signal)
-  expect(done).toEqual(['prepare', `pin ${pinHolder}`, 'keep', 'accepted', 'discard'])
+  expect(done).toEqual([
+    'prepare',
+    `pin ${pinHolder}`,
+    `renew ${pinHolder}: sha256:1`,
+    'keep',
+    'accepted',
+    'discard',
+  ])
   expect(isRepeated).toBe(false)
   expect(removals).toEqual([])
   expect(copies).toMatchObject([{ uid, sensitive: [secret] }])
@@ -262,7 +264,15 @@ it('where the database cannot be written nothing is kept, and the refusal says s
   await expect(creation.create(body(), { by: 'ada' }, signal)).rejects.toMatchObject({
     code: 'InsufficientStorage',
   })
-  expect(done).toEqual(['prepare', `pin ${pinHolder}`, 'keep', 'remove', `unpin ${pinHolder}`, 'discard'])
+  expect(done).toEqual([
+    'prepare',
+    `pin ${pinHolder}`,
+    `renew ${pinHolder}: sha256:1`,
+    'keep',
+    'remove',
+    `renew ${pinHolder}: `,
+    'discard',
+  ])
   other.exec('ROLLBACK')
   expect(store.current()).toBeUndefined()
 })
