@@ -1,7 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { uidOf } from '../base/uid.ts'
-import { replaceFile } from '../system/files.ts'
+import { readJsonFile, replaceFile } from '../system/files.ts'
 import type { ClusterRecord, NewCluster, ClusterStore } from './cluster-store.ts'
 import { preparedFiles, readDesired } from './desired/prepared.ts'
 import type { Sealed, RevisionStore } from './desired/revisions.ts'
@@ -150,13 +150,7 @@ async function readBare(folder: string): Promise<FoundCopy | undefined> {
 const lostSecret =
   'its sensitive values cannot be told from others any more, so messages of Kubernetes that quote them show them; to change that, delete the cluster and create it again'
 
-const readJson = async <T>(path: string): Promise<T | undefined> => {
-  try {
-    return JSON.parse(await readFile(path, 'utf8')) as T
-  } catch {
-    return undefined
-  }
-}
+const readJson = <T>(path: string): Promise<T | undefined> => readJsonFile<T>(path).catch(() => undefined)
 
 interface AdoptionOptions {
   /** `<state>/cluster` */

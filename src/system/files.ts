@@ -1,4 +1,4 @@
-import { stat, statfs, lstat, open, readdir, rename, unlink } from 'node:fs/promises'
+import { stat, statfs, lstat, open, readdir, readFile, rename, unlink } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { constants, openSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -40,11 +40,18 @@ export class NotReplaceable extends Error {
 /**
  * Replaces a file atomically: a reader finds the old content or the new one, even after a power cut.
  * On return the content and its name are on the disk.
+ * @param data a long text may come in pieces
  * @param mode permission bits, set regardless of the umask
+ * @param options.sync false for content that may be lost in a power cut: after a kill the file is still the old or the new one
  * @throws NotReplaceable when the target exists and is not a regular file (a link is not one), and the system's error as it is,
  *   for example `ENOSPC`; the old content is then unchanged and no temporary file is left
  */
-export async function replaceFile(path: string, data: string | Uint8Array, mode: number): Promise<void> {
+export async function replaceFile(
+  path: string,
+  data: string | Uint8Array | AsyncIterable<string>,
+  mode: number,
+  { sync = true }: { readonly sync?: boolean } = {},
+): Promise<void> {
   const present = await lstat(path).catch(missing)
   if (present && !present.isFile())
     throw new NotReplaceable(`${path} is not a regular file; it is not replaced`)
@@ -55,7 +62,7 @@ export async function replaceFile(path: string, data: string | Uint8Array, mode:
     try {
       await file.writeFile(data)
       await file.chmod(mode)
-      await file.sync()
+      if (sync) await file.sync()
     } finally {
       await file.close()
     }
@@ -64,7 +71,17 @@ export async function replaceFile(path: string, data: string | Uint8Array, mode:
     await unlink(temporary).catch(missing)
     throw error
   }
-  await syncFolder(folder)
+  if (sync) await syncFolder(folder)
+}
+
+/** Reads a JSON file of ours; undefined where it is missing or not whole. @throws the system's error as it is */
+export async function readJsonFile<T>(path: string): Promise<T | undefined> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as T
+  } catch (error) {
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
 }
 
 /**

@@ -1,6 +1,5 @@
-import { createWriteStream } from 'node:fs'
-import { rename, unlink, open, opendir, readdir } from 'node:fs/promises'
-import { pipeline } from 'node:stream/promises'
+import { open, opendir, readdir } from 'node:fs/promises'
+import { replaceFile } from '../../system/files.ts'
 import { formatImageName } from '../format/image-name.ts'
 import { missing, type ContentFolder, isAside, uidOfRecord } from './folder.ts'
 import { type IndexDatabase, hasTag } from './index-database.ts'
@@ -50,14 +49,7 @@ export async function writeIndexFile({ indexFile }: ContentFolder, { sql }: Inde
     }
     yield isEmpty ? ']}\n' : '\n]}\n'
   }
-  const temporary = `${indexFile}.new`
-  try {
-    await pipeline(pieces, createWriteStream(temporary, { mode: 0o600, flush: true }))
-    await rename(temporary, indexFile)
-  } catch (error) {
-    await unlink(temporary).catch(missing)
-    throw error
-  }
+  await replaceFile(indexFile, pieces(), 0o600)
 }
 
 function descriptorOf({ digest, mediaType, sizeBytes, name, tag, isTagged }: Listed) {

@@ -1,6 +1,6 @@
-import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuseFull } from '../../errors/system-reason.ts'
+import { readJsonFile, replaceFile } from '../../system/files.ts'
+import { refuseFullOf } from '../../errors/system-reason.ts'
 import type { UploadKind } from '../store/content-store.ts'
 
 /** The note in the folder of an upload: `upload.json`. */
@@ -24,22 +24,13 @@ const fileOf = (folder: string) => join(folder, 'upload.json')
  * Mode 0600. A kill leaves the old note or the new one. It is not synced: after a power cut an upload may begin again.
  * @throws AppError StorageFull
  */
-export async function writeNote(folder: string, note: UploadNote): Promise<void> {
-  const file = fileOf(folder)
-  const temporary = `${file}.new`
-  await writeFile(temporary, `${JSON.stringify(note)}\n`, { mode: 0o600 }).catch(refuseFull)
-  await rename(temporary, file).catch(refuseFull)
-}
+export const writeNote = (folder: string, note: UploadNote): Promise<void> =>
+  replaceFile(fileOf(folder), `${JSON.stringify(note)}\n`, 0o600, { sync: false }).catch(
+    refuseFullOf(fileOf(folder)),
+  )
 
 /** `undefined` where a killed daemon or a power cut left no whole note. */
-export async function readNote(folder: string): Promise<UploadNote | undefined> {
-  try {
-    return JSON.parse(await readFile(fileOf(folder), 'utf8')) as UploadNote
-  } catch (error) {
-    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-}
+export const readNote = (folder: string): Promise<UploadNote | undefined> => readJsonFile(fileOf(folder))
 
 /** `checking`: its manifests are examined; `publishing`: its blobs are moved into the store. */
 export type UploadPhase = 'receiving' | 'checking' | 'publishing'

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** Environment of keepers: units of systemd, or sessions of their own. */
@@ -98,13 +97,3 @@ export function runFiles(folder: string): RunFiles {
 /** Content of a file that is overwritten in place: JSON, padded with blanks. */
 export const reserved = (value?: unknown) =>
   `${(value === undefined ? '' : JSON.stringify(value)).padEnd(reservedBytes - 1)}\n`
-
-/** Reads JSON; undefined where the file is missing or not whole. */
-export async function readJson<T>(path: string): Promise<T | undefined> {
-  try {
-    return JSON.parse(await readFile(path, 'utf8')) as T
-  } catch (error) {
-    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-}

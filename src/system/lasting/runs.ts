@@ -18,18 +18,10 @@ import { createAlarm, type Alarm } from '../../base/alarm.ts'
 import { createLineSplitter } from '../../base/lines.ts'
 import { mostMemoryMiB } from '../bounded-memory.ts'
 import type { CommandRunner } from '../runner.ts'
-import {
-  type Place,
-  readJson,
-  reserved,
-  runFiles,
-  type RunExit,
-  type RunFiles,
-  type RunOrder,
-} from './run-files.ts'
+import { type Place, reserved, runFiles, type RunExit, type RunFiles, type RunOrder } from './run-files.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import { childOptions, loadExeca } from '../child.ts'
-import { replaceFile } from '../files.ts'
+import { readJsonFile, replaceFile } from '../files.ts'
 import { createLock } from '../../base/lock.ts'
 
 // Between two reads of the output.
@@ -353,7 +345,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
 
   /** @returns undefined while the run lasts */
   async function endOf(files: RunFiles, order: RunOrder): Promise<RunEnd | undefined> {
-    const written = () => readJson<RunExit>(files.exit)
+    const written = () => readJsonFile<RunExit>(files.exit)
     const exit = await written()
     if (exit) return exit
     if ((await findKeeper(files)) !== undefined) return undefined
@@ -366,14 +358,14 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
   async function refuseWhileRunning(name: string, files: RunFiles): Promise<void> {
     const ended = async () => ((await findKeeper(files)) === undefined ? true : undefined)
     // The keeper runs for a moment after it has written `exit`.
-    const hasExit = (await readJson(files.exit)) !== undefined
+    const hasExit = (await readJsonFile(files.exit)) !== undefined
     if (await within(hasExit ? killedWithinMs : 0, ended)) return
     throw new RunRefused('running', `the run ${name} is still running; wait for its end or stop it`)
   }
   const known = (name: string) =>
     inTurn(async () => {
       const files = filesOf(name)
-      const order = await readJson<RunOrder>(files.order)
+      const order = await readJsonFile<RunOrder>(files.order)
       if (!order) throw new RunRefused('unknown', `no run named ${name} is known`)
       return { files, order }
     })
@@ -447,7 +439,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
     find: (name) =>
       inTurn(async () => {
         const files = filesOf(name)
-        const order = await readJson<RunOrder>(files.order)
+        const order = await readJsonFile<RunOrder>(files.order)
         if (!order) return undefined
         const end = await endOf(files, order)
         // The keeper of a run that never started has not removed the input.
@@ -464,7 +456,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
           exit: files.exit,
           since,
           onLine,
-          hasExit: async () => (await readJson(files.exit)) !== undefined,
+          hasExit: async () => (await readJsonFile(files.exit)) !== undefined,
           end: () => inTurn(() => endOf(files, order)),
           ...(signal ? { signal } : {}),
         })
