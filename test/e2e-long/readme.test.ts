@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually } from '../e2e/host/eventually.ts'
 import { output, run } from '../e2e/host/process.ts'
 import { enterFreshDebian, type FreshDebian } from './fresh-debian.ts'
+import { freePort } from '../support/free-port.ts'
 
 const checkout = join(import.meta.dirname, '../..')
 const minutes = 60_000
@@ -86,11 +86,3 @@ describe('a Debian with nothing but a minimal system', () => {
     35 * minutes,
   )
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeMaterial } from '../support/https-server.ts'
 import { createTestPlatform } from '../support/test-platform.ts'
 import { waitFor } from '../support/wait-for.ts'
+import { freePort } from '../support/free-port.ts'
 
 // Debian has it where only root has a path to it.
 const program = '/usr/sbin/nginx'
@@ -159,14 +160,6 @@ http {
   }
 }
 `
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 /** Resolves when something accepts connections on a port of the loopback. */
 const knock = (port: number) =>

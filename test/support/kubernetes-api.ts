@@ -1,7 +1,6 @@
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,6 +9,7 @@ import { createConnection } from '../../src/kubernetes/connection.ts'
 import { createKubernetesClient } from '../../src/kubernetes/create-client.ts'
 import { createRequests, unlessMissing } from '../../src/kubernetes/request.ts'
 import { kit, type KitVersion } from './kubernetes-kit.ts'
+import { freePort } from './free-port.ts'
 
 /** A real kube-apiserver and its etcd on loopback, without any node. */
 export interface KubernetesApi {
@@ -189,12 +189,3 @@ encryptionAlgorithm: ECDSA-P256
 controlPlaneEndpoint: 127.0.0.1:${port}
 apiServer: {certSANs: [127.0.0.1]}
 `
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
