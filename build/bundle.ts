@@ -15,7 +15,7 @@
 // - execa.cjs, re2js.cjs, x509.cjs and yaml.cjs: packages that these programs load only when they need them.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { build, type BuildOptions } from 'esbuild'
+import { build, type BuildOptions, type Metafile } from 'esbuild'
 import { readBuildDate } from './build-date.ts'
 import { neededNode, oldestSyntax, requireNode } from './needed-node.ts'
 
@@ -77,6 +77,7 @@ const daemon = await bundle({
     'import.meta.filename': '__filename',
   },
   banner: fileUrlBanner,
+  inspect: requireLoadedLater,
 })
 // The loader reads the bundle as Latin-1, which keeps V8 at one byte a character.
 if (!/^\p{ASCII}*$/u.test(daemon)) throw new Error('the bundle contains characters outside ASCII')
@@ -147,13 +148,41 @@ function startedByUsers(name: string, options: typeof programOptions | typeof of
   return { ...options, target: oldestSyntax, supported, banner: { js: requireNode(name) } }
 }
 
+interface BundleOptions extends BuildOptions {
+  write: false
+  metafile: true
+  inspect?: (metafile: Metafile) => void
+}
+
 /** The text of a program; its sources are recorded for the list of licenses. */
-async function bundle(options: BuildOptions & { write: false; metafile: true }): Promise<string> {
+async function bundle({ inspect, ...options }: BundleOptions): Promise<string> {
   const { outputFiles, metafile } = await build(options)
+  inspect?.(metafile)
   const [file] = outputFiles
   if (!file) throw new Error('esbuild wrote nothing')
   for (const path of Object.keys(metafile.inputs)) inputs.add(path)
   return file.text
+}
+
+/**
+ * Packages of their own are loaded by the daemon when it needs them, never by its start: each takes some percent of it.
+ * @throws Error with the chain of imports that would load one
+ */
+function requireLoadedLater({ inputs: sources, outputs }: Metafile): void {
+  const kept = new Set(Object.values(outputs).flatMap((each) => Object.keys(each.inputs)))
+  const [entry = ''] = Object.values(outputs).map((each) => each.entryPoint)
+  const importers = new Map<string, string>([[entry, '']])
+  // The map grows while it is read.
+  for (const path of importers.keys())
+    for (const { path: imported, kind, external } of sources[path]?.imports ?? []) {
+      if (kind === 'dynamic-import') continue
+      if (Object.values(separatePackages).includes(imported)) {
+        const chain = [imported]
+        for (let at = path; at !== ''; at = importers.get(at) ?? '') chain.unshift(at)
+        throw new Error(`the start of the daemon would load a package of its own: ${chain.join(' > ')}`)
+      }
+      if (external !== true && kept.has(imported) && !importers.has(imported)) importers.set(imported, path)
+    }
 }
 
 /** The licenses of all packages whose code is in a bundle, as one text. */

@@ -156,3 +156,17 @@ export interface Problem {
   readonly place: string
   readonly message: string
 }
+
+/** A value from a client. Without `profileUid`, it belongs to the only profile that declares the name. */
+export interface GivenVariable {
+  readonly name: string
+  readonly profileUid?: string
+  readonly value: string
+}
+
+/** Finds the value given to a variable of a profile: with the uid of the profile, otherwise without one. */
+export function createGivenTo(given: readonly GivenVariable[]) {
+  const values = new Map(given.map((each) => [`${each.profileUid ?? ''}\0${each.name}`, each.value]))
+  return ({ uid }: Pick<DeclaringProfile, 'uid'>, name: string): string | undefined =>
+    values.get(`${uid}\0${name}`) ?? values.get(`\0${name}`)
+}

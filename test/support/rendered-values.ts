@@ -1,7 +1,6 @@
-import type { Definition, Problem, Variable } from '../../src/definition/definition.ts'
+import type { Definition, Problem, Variable, GivenVariable } from '../../src/definition/definition.ts'
 import { renderDefinition } from '../../src/definition/rules/macros.ts'
 import type { SystemFacts } from '../../src/definition/rules/system-macros.ts'
-import type { GivenVariable } from '../../src/definition/rules/variables.ts'
 import { definitionOf, profileOf, profilePack } from './definitions.ts'
 
 export interface Given {

@@ -211,12 +211,12 @@ export function createChange(options: ChangeOptions): Change {
       ...(copyOf ? { source: sourceOf(copyOf) } : {}),
       ...(kept ? { kubernetes: kept } : {}),
     }
-    return examine({ request, problems, running }, signal, ({ prepared: found, report }) => {
+    return examine({ request, problems, running }, signal, async ({ prepared: found, report }) => {
       const stored = copyOf ? [shown, copyOf] : [shown]
       const prepared = { ...found, variables: keepSensitive(found.variables, stored) }
       // Messages of a change also quote the running cluster.
       const hide = createHideOf([...record.sensitive, ...sensitiveValues(prepared)])
-      const fixed = judgeFixed(prepared.desired, running, hasCopy)
+      const fixed = await judgeFixed(prepared.desired, running, hasCopy)
       const said = takenValues(shown, prepared.variables)
       const all = [...fixed, ...report.problems].map((each) => ({
         ...each,

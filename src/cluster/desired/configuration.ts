@@ -1,7 +1,7 @@
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import { canonicalAddress, isAddress } from '../../base/address.ts'
-import type { GivenVariable } from '../../definition/rules/variables.ts'
+import type { GivenVariable } from '../../definition/definition.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 import { isDnsLabel, isDnsSubdomain, isLabelValue, isQualifiedName } from '../../kubernetes/names.ts'
 import { clusterErrors } from '../codes.ts'

@@ -1,4 +1,4 @@
-import { type GivenVariable, createGivenTo } from '../../definition/rules/variables.ts'
+import { type GivenVariable, createGivenTo } from '../../definition/definition.ts'
 import type { ClusterProfileDetail, Variable } from '../../definition/schemas.ts'
 import type { PreparedDefinition } from './prepared.ts'
 import {

@@ -5,7 +5,6 @@ import { canonicalAddress, isAddress } from '../../base/address.ts'
 import { isUnset } from '../../base/field-stance.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { clusterErrors } from '../codes.ts'
-import { changedFixedSettings, saidOfFixed } from '../engine/pack-config.ts'
 import type { PreflightProblem } from './preflight-codes.ts'
 import type { DesiredState, DesiredNode } from './desired-state.ts'
 import { isOlder, skewOf } from './version.ts'
@@ -143,11 +142,11 @@ const refuse = (field: string, reason: string) =>
  * Parts of another definition, or of other values of its packs, that a cluster cannot take; pure.
  * @param hasCopy whether a copy of the desired version of Kubernetes is kept, and may be restored
  */
-export function judgeFixed(
+export async function judgeFixed(
   next: DesiredState,
   present: DesiredState,
   hasCopy: boolean,
-): readonly PreflightProblem[] {
+): Promise<readonly PreflightProblem[]> {
   const found: PreflightProblem[] = []
   const add = (
     message: string,
@@ -171,6 +170,7 @@ export function judgeFixed(
   if (was !== undefined && is !== undefined && was !== is)
     add(`the network of the cluster is made by the pack ${was}, not by ${is}; take a definition with it`, is)
   try {
+    const { changedFixedSettings, saidOfFixed } = await import('../engine/pack-config.ts')
     for (const setting of changedFixedSettings(present.kubernetes, next.kubernetes))
       add(saidOfFixed(setting, pack), pack, `cluster.config.${setting.path}`)
   } catch {

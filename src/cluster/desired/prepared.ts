@@ -1,4 +1,4 @@
-import type { GivenVariable } from '../../definition/rules/variables.ts'
+import type { GivenVariable } from '../../definition/definition.ts'
 import type { ClusterProfileDetail } from '../../definition/schemas.ts'
 import type { PreflightProblem } from './preflight-codes.ts'
 import type { DesiredState, DesiredKubernetes, DesiredNode, DesiredSettings } from './desired-state.ts'

@@ -2,7 +2,6 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join, dirname } from 'node:path'
-import { documentsOf, mapAt, certificatesFolder } from './pack-config.ts'
 import { kubernetesFiles } from './paths.ts'
 import { isThere } from '../../system/files.ts'
 
@@ -24,6 +23,7 @@ const serving = [
 
 /** @param file for `kubeadm init` @returns the certificates of servers that lack a name of it, and missing ones */
 export async function staleCertificates(file: string): Promise<readonly StaleCertificate[]> {
+  const { certificatesFolder, documentsOf, mapAt } = await import('./pack-config.ts')
   const documents = documentsOf(await readFile(file, 'utf8'))
   const clusterConfiguration = documents.find(({ kind }) => kind === 'ClusterConfiguration') ?? {}
   const folder = certificatesFolder({ clusterConfiguration })

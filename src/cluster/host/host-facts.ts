@@ -6,8 +6,17 @@ import { readTotalMemory } from '../../host/machine.ts'
 import { isServiceRunning } from '../../host/services.ts'
 import { spaceOf, type FileSystemSpace } from '../../system/files.ts'
 import { cniFolders, kubernetesFiles, unitFolder } from '../engine/paths.ts'
-import { protectedSysctls } from './kubernetes-settings.ts'
 import { readHostNetworks, type HostNetworks } from './address.ts'
+
+/** Sysctls that the kubelet compares with protectKernelDefaults: setupKernelTunables in its container manager. */
+export const protectedSysctls = {
+  'vm.overcommit_memory': '1',
+  'vm.panic_on_oom': '0',
+  'kernel.panic': '10',
+  'kernel.panic_on_oops': '1',
+  'kernel.keys.root_maxkeys': '1000000',
+  'kernel.keys.root_maxbytes': '25000000',
+} as const
 
 const timeoutMs = 10_000
 // The rules of a host with some thousand blocked addresses.

@@ -1,8 +1,8 @@
 import type { PreflightCodeName, PreflightProblem } from '../desired/preflight-codes.ts'
 import type { DesiredState } from '../desired/desired-state.ts'
-import { protectedSysctls, type KubernetesSettings } from './kubernetes-settings.ts'
+import type { KubernetesSettings } from './kubernetes-settings.ts'
 import { familyOf, isInSubnet, overlap, spellSubnet } from './subnet.ts'
-import type { HostFacts } from './host-facts.ts'
+import { protectedSysctls, type HostFacts } from './host-facts.ts'
 
 type Severity = PreflightProblem['severity']
 type Found = readonly [code: PreflightCodeName, severity: Severity, message: string]

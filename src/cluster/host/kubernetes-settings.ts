@@ -25,16 +25,6 @@ export interface KubernetesSettings {
   readonly hasKubeProxy: boolean
 }
 
-/** Sysctls that the kubelet compares with protectKernelDefaults: setupKernelTunables in its container manager. */
-export const protectedSysctls = {
-  'vm.overcommit_memory': '1',
-  'vm.panic_on_oom': '0',
-  'kernel.panic': '10',
-  'kernel.panic_on_oops': '1',
-  'kernel.keys.root_maxkeys': '1000000',
-  'kernel.keys.root_maxbytes': '25000000',
-} as const
-
 /** Default of kubeadm (kubeadm-config.v1beta4). */
 const defaultServices = '10.96.0.0/12'
 /** Default of the kubelet (kubelet-config.v1beta1). */

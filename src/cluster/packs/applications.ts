@@ -1,4 +1,4 @@
-import { createGivenTo, type GivenVariable } from '../../definition/rules/variables.ts'
+import { createGivenTo, type GivenVariable } from '../../definition/definition.ts'
 import type { ClusterProfileDetail } from '../../definition/schemas.ts'
 import type { EngineObserved, Observed } from '../loop/observed.ts'
 import type { StepRecord } from '../loop/step-store.ts'

@@ -1,12 +1,11 @@
 import { printable } from '../../base/printable.ts'
-import type { Definition, Problem } from '../../definition/definition.ts'
 import {
+  type Definition,
+  type Problem,
   createGivenTo,
-  createVariableRules,
-  valueOf,
   type GivenVariable,
-  type VariableRules,
-} from '../../definition/rules/variables.ts'
+} from '../../definition/definition.ts'
+import { createVariableRules, valueOf, type VariableRules } from '../../definition/rules/variables.ts'
 import { createPatterns } from '../../definition/rules/pattern.ts'
 import type { PreflightProblem } from '../desired/preflight-codes.ts'
 import type { PreparedVariable } from '../desired/prepared.ts'

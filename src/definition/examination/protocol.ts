@@ -1,10 +1,10 @@
 import { memberHeader } from '../../archive/tar-member.ts'
 import { tarEnd, tarPadding } from '../../archive/ustar.ts'
 import type { ArchiveLimits } from '../../archive/limits.ts'
-import type { DeclaringProfile, Problem } from '../definition.ts'
+import type { DeclaringProfile, Problem, GivenVariable } from '../definition.ts'
 import type { Verdict } from '../rules/pattern.ts'
 import type { SystemFacts } from '../rules/system-macros.ts'
-import type { GivenVariable, ValidatedVariable } from '../rules/variables.ts'
+import type { ValidatedVariable } from '../rules/variables.ts'
 import type { Variable } from '../schemas.ts'
 import type { Refused } from '../../program/worker.ts'
 

@@ -6,16 +6,16 @@ import { type Report, createProblemList } from './problem-list.ts'
 import { type SourceText, parseSourceTexts } from './sources.ts'
 import { readYaml, type MacroSite } from './yaml-text.ts'
 import { printable } from '../../base/printable.ts'
-import type { Definition, Problem, Profile } from '../definition.ts'
+import {
+  type Definition,
+  type Problem,
+  type Profile,
+  createGivenTo,
+  type GivenVariable,
+} from '../definition.ts'
 import { findFormat } from './formats.ts'
 import type { SystemFacts } from './system-macros.ts'
-import {
-  createGivenTo,
-  parseVariables,
-  valueOf,
-  type GivenVariable,
-  type VariableRules,
-} from './variables.ts'
+import { parseVariables, valueOf, type VariableRules } from './variables.ts'
 
 /**
  * Reports macros whose value would break the YAML around it or change its type. The rules if the value is known:

@@ -1,5 +1,5 @@
 import { isMask } from '../../base/mask.ts'
-import type { Variable, DeclaringProfile, Problem } from '../definition.ts'
+import { type GivenVariable, type Variable, type DeclaringProfile, type Problem } from '../definition.ts'
 import { findFormat, formatNames } from './formats.ts'
 import { type Pattern, type Patterns, createPatterns } from './pattern.ts'
 import { nearestName } from '../../base/nearest-name.ts'
@@ -209,13 +209,6 @@ function checkDefault(rule: VariableRule, work: { steps: number }, say: Say): vo
   if (refusal !== undefined) say('VariableDefaultInvalid', `has a default that ${refusal}`)
 }
 
-/** A value from a client. Without `profileUid`, it belongs to the only profile that declares the name. */
-export interface GivenVariable {
-  readonly name: string
-  readonly profileUid?: string
-  readonly value: string
-}
-
 /** The verdict on one variable in the reply of the API. */
 export interface ValidatedVariable {
   readonly name: string
@@ -328,13 +321,6 @@ function judge(rule: VariableRule, given: string | undefined, work: Work): strin
   const value = valueOf(rule, given)
   if (value === '') return required === true ? 'is required' : undefined
   return rule.refuse(value, work)
-}
-
-/** Finds the value given to a variable of a profile: with the uid of the profile, otherwise without one. */
-export function createGivenTo(given: readonly GivenVariable[]) {
-  const values = new Map(given.map((each) => [`${each.profileUid ?? ''}\0${each.name}`, each.value]))
-  return ({ uid }: Pick<DeclaringProfile, 'uid'>, name: string): string | undefined =>
-    values.get(`${uid}\0${name}`) ?? values.get(`\0${name}`)
 }
 
 /** The value of a variable: the given one, otherwise its default, otherwise empty. */

@@ -18,7 +18,8 @@ import {
   type StoredProfiles,
 } from '../examination/protocol.ts'
 import { join } from 'node:path'
-import type { GivenVariable, ValidatedVariable, VariableRules } from '../rules/variables.ts'
+import type { ValidatedVariable, VariableRules } from '../rules/variables.ts'
+import type { GivenVariable } from '../definition.ts'
 import { type DefinitionStore, slotNames } from './definition-store.ts'
 
 /** The program is `examine.cjs`. */

@@ -1,5 +1,5 @@
 import { hidden, type Compared } from '../../base/described-change.ts'
-import type { GivenVariable } from '../../definition/rules/variables.ts'
+import type { GivenVariable } from '../../definition/definition.ts'
 import { formatTime } from '../../base/time.ts'
 import type { ListResource } from '../../lists/resource.ts'
 import { textColumn, type SqlField } from '../../lists/sql.ts'

@@ -1,7 +1,7 @@
 import { scopeCountsOf, createScopeCounts, type ScopeCounts } from '../scope-counts.ts'
 import type { SQLInputValue } from 'node:sqlite'
 import type { EdgeMachinePoolConfig } from '../../cluster/schemas.ts'
-import type { GivenVariable } from '../../definition/rules/variables.ts'
+import type { GivenVariable } from '../../definition/definition.ts'
 import type { Database } from '../../store/database.ts'
 import type { UsingCluster } from '../profiles/store.ts'
 import type {

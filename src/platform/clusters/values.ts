@@ -1,5 +1,5 @@
 import { isMask, masked } from '../../base/mask.ts'
-import type { GivenVariable } from '../../definition/rules/variables.ts'
+import type { GivenVariable } from '../../definition/definition.ts'
 import type { ProfileRecord } from '../profiles/store.ts'
 import type { ClusterProblem, ClusterVariables, ClusterVariablesUpdate, ProfileEntity } from './schemas.ts'
 

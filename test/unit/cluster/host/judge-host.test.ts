@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { type HostFacts, parseListening, parseSwaps } from '../../../../src/cluster/host/host-facts.ts'
 import { judgeHost } from '../../../../src/cluster/host/judge-host.ts'
-import { kubernetesSettings, protectedSysctls } from '../../../../src/cluster/host/kubernetes-settings.ts'
+import { protectedSysctls } from '../../../../src/cluster/host/host-facts.ts'
+import { kubernetesSettings } from '../../../../src/cluster/host/kubernetes-settings.ts'
 
 const gibibyte = 2 ** 30
 const good: HostFacts = {

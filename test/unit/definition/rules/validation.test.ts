@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { DeclaringProfile, Variable } from '../../../../src/definition/definition.ts'
-import { parseVariables, type GivenVariable } from '../../../../src/definition/rules/variables.ts'
+import type { DeclaringProfile, Variable, GivenVariable } from '../../../../src/definition/definition.ts'
+import { parseVariables } from '../../../../src/definition/rules/variables.ts'
 import { profileOf } from '../../../support/definitions.ts'
 import { createRandom } from '../../../support/random.ts'
 
