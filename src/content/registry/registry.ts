@@ -295,16 +295,12 @@ const timeouts = { handshakeMs: 5_000, headersMs: 5_000, idleMs: 60_000, stalled
 const body = { minimumBytesPerSecond: 1_024, windowSeconds: 10 }
 const usualTiming: RegistryTiming = { drainMs: 5_000, retryMs: 5_000 }
 
-/** @throws ConfigurationError for a registry without a password beyond loopback */
-export function createRegistry(options: RegistryOptions): Registry {
-  const { settings, stateDirectory, store, certificate, clientOf, stopping, log, anonymousLog } = options
-  const { address } = settings
+/** The server of the registry, its app and its port. */
+function createServing(options: RegistryOptions, password: RegistryPassword) {
+  const { settings, store, certificate, clientOf, stopping, log, anonymousLog } = options
+  const { address, port } = settings
   const { drainMs, retryMs } = { ...usualTiming, ...options.timing }
-  const refused = settings.enabled ? describeOpenRegistry(settings) : undefined
-  if (refused !== undefined) throw new ConfigurationError(refused)
   const isTls = !isLoopback(address)
-  const password = createRegistryPassword(stateDirectory, log)
-  let passwordProblem: string | undefined
   const https = createHttpsServer({
     material: isTls ? certificate.material() : undefined,
     timeouts,
@@ -325,7 +321,7 @@ export function createRegistry(options: RegistryOptions): Registry {
     stopping,
     replies: registryReplies,
     slashParameter: 'name',
-    serverFactory: (handler, options) => https.serverFactory(oneAtATime(handler), options),
+    serverFactory: (handler, more) => https.serverFactory(oneAtATime(handler), more),
     // It has no sessions.
     identify: () => undefined,
     onAuthenticated: () => undefined,
@@ -344,10 +340,40 @@ export function createRegistry(options: RegistryOptions): Registry {
     suspects,
     isAllowed: ({ headers }) => settings.anonymous || password.isRight(headers.authorization),
   })
-  const listener = createListener({ app, address, port: settings.port, retryMs, log })
+  const listener = createListener({ app, address, port, retryMs, log })
   certificate.onChange(() => {
     if (isTls) https.useCertificate(certificate.material())
   })
+  return {
+    listener,
+    requests,
+    sender,
+    suspects,
+    async open() {
+      await app.ready()
+      await listener.open()
+    },
+    async close() {
+      const deadline = setTimeout(https.closeConnections, drainMs)
+      https.closeIdle()
+      await listener.close()
+      clearTimeout(deadline)
+      https.stop()
+      await app.close()
+    },
+  }
+}
+
+/** @throws ConfigurationError for a registry without a password beyond loopback */
+export function createRegistry(options: RegistryOptions): Registry {
+  const { settings, stateDirectory, stopping, log } = options
+  const { address } = settings
+  const refused = settings.enabled ? describeOpenRegistry(settings) : undefined
+  if (refused !== undefined) throw new ConfigurationError(refused)
+  const password = createRegistryPassword(stateDirectory, log)
+  let passwordProblem: string | undefined
+  /** Made by the start, after the port of the API is open; a registry that is turned off has none. */
+  let serving: ReturnType<typeof createServing> | undefined
 
   async function readPassword(): Promise<void> {
     try {
@@ -360,29 +386,21 @@ export function createRegistry(options: RegistryOptions): Registry {
   }
 
   let closed: Promise<void> | undefined
-  const close = (): Promise<void> => {
-    closed ??= closeNow()
-    return closed
-  }
-  async function closeNow(): Promise<void> {
-    const deadline = setTimeout(https.closeConnections, drainMs)
-    https.closeIdle()
-    await listener.close()
-    clearTimeout(deadline)
-    https.stop()
-    await app.close()
+  const close = async (): Promise<void> => {
+    closed ??= serving?.close()
+    await closed
   }
 
   return {
     state() {
-      const problem = settings.enabled ? (passwordProblem ?? listener.problem()) : undefined
+      const problem = settings.enabled ? (passwordProblem ?? serving?.listener.problem()) : undefined
       return {
         isEnabled: settings.enabled,
         address,
-        port: listener.port(),
-        isTls,
+        port: serving?.listener.port() ?? settings.port,
+        isTls: !isLoopback(address),
         isAnonymous: settings.anonymous,
-        isListening: listener.isListening(),
+        isListening: serving?.listener.isListening() ?? false,
         ...(problem === undefined ? {} : { problem }),
         username: registryUser,
         password: password.current(),
@@ -390,26 +408,29 @@ export function createRegistry(options: RegistryOptions): Registry {
     },
     async start() {
       if (!settings.enabled) return
+      serving = createServing(options, password)
       stopping.addEventListener('abort', () => void close(), { once: true })
       await readPassword()
-      await app.ready()
-      await listener.open()
+      await serving.open()
     },
     async reload() {
       if (settings.enabled) await readPassword()
     },
     stop: close,
     figures: () => ({
-      edgehostd_registry_listening: settings.enabled ? Number(listener.isListening()) : undefined,
-      edgehostd_registry_requests_total: requests.figures().flatMap(({ method, route, statuses }) =>
-        sampleEach(
-          statuses,
-          ([status]) => ({ method, route, status: String(status) }),
-          ([, value]) => value,
-        ),
+      edgehostd_registry_listening: settings.enabled
+        ? Number(serving?.listener.isListening() ?? false)
+        : undefined,
+      edgehostd_registry_requests_total: (serving?.requests.figures() ?? []).flatMap(
+        ({ method, route, statuses }) =>
+          sampleEach(
+            statuses,
+            ([status]) => ({ method, route, status: String(status) }),
+            ([, value]) => value,
+          ),
       ),
-      edgehostd_registry_sent_bytes_total: sender.sentBytes(),
-      edgehostd_registry_unreadable_blobs_total: suspects.count(),
+      edgehostd_registry_sent_bytes_total: serving?.sender.sentBytes() ?? 0,
+      edgehostd_registry_unreadable_blobs_total: serving?.suspects.count() ?? 0,
     }),
   }
 }
