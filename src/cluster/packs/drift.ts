@@ -5,7 +5,7 @@ import { type InventoryEntry, keyOf, prepared, nameOf } from '../../kubernetes/i
 import { join } from 'node:path'
 import { groupKindOf } from '../../kubernetes/paths.ts'
 import type { DesiredState, DesiredChart, DesiredPack } from '../desired/desired-state.ts'
-import { labelledNamespaces, namespacesOf, readObjects, withNamespaceLabels } from './objects.ts'
+import { contentOf, namespacesOf, readObjects, withNamespaceLabels } from './objects.ts'
 import type { PackRecord } from './pack-store.ts'
 import { releaseFiles } from './pack-steps.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -207,7 +207,10 @@ async function readDesiredObjects(
   pack: DesiredPack,
 ): Promise<(entry: InventoryEntry) => KubernetesObject | undefined> {
   const { folder } = desired
-  const [namespaces, labels] = [namespacesOf(desired, pack), labelledNamespaces(desired)]
+  const [namespaces, labels] = [
+    namespacesOf(desired, pack),
+    [...contentOf(desired).labelledNamespaces.values()],
+  ]
   const known = new Map<string, KubernetesObject>()
   // Whether a kind has namespaces is known from the entry that is asked for.
   const keep = (object: KubernetesObject, namespace: string) => {

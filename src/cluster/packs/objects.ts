@@ -47,8 +47,12 @@ export function namesOf({ namespaces, charts, manifests }: DesiredPack): readonl
 interface ClusterContent {
   /** The manifests of all desired packs. */
   readonly manifests: readonly ManifestFile[]
+  /** The same, each with its pack. */
+  readonly ownedManifests: readonly OwnedManifest[]
   /** Names of the namespaces that the desired packs need, without those that are only objects of their manifests. */
   readonly namespaces: readonly string[]
+  /** All namespaces to which packs give labels or annotations, merged over all packs; by name. */
+  readonly labelledNamespaces: ReadonlyMap<string, DesiredNamespace>
   /** Releases of all desired packs, by `releaseOf`. */
   readonly releases: ReadonlySet<string>
 }
@@ -63,6 +67,10 @@ export function contentOf(desired: DesiredState): ClusterContent {
   const { packs, folder } = desired
   const content: ClusterContent = {
     manifests: packs.flatMap((pack) => manifestsOf(folder, pack)),
+    ownedManifests: packs.flatMap((pack) =>
+      manifestsOf(folder, pack).map((each) => ({ ...each, id: pack.id })),
+    ),
+    labelledNamespaces: labelled(packs),
     namespaces: [...new Set(packs.flatMap(namesOf))],
     releases: new Set(packs.flatMap(({ charts }) => charts.map(releaseOf))),
   }
@@ -80,35 +88,26 @@ export interface OwnedManifest extends ManifestFile {
   readonly id: string
 }
 
-/** The manifests of all desired packs. */
-export const ownedManifests = ({ packs, folder }: DesiredState): readonly OwnedManifest[] =>
-  packs.flatMap((pack) => manifestsOf(folder, pack).map((each) => ({ ...each, id: pack.id })))
-
-/** All namespaces to which packs give labels or annotations, merged over all packs. */
-export const labelledNamespaces = (desired: DesiredState): readonly DesiredNamespace[] =>
-  labelled(
-    desired,
-    desired.packs.flatMap(({ namespaces }) => namespaces.map(({ name }) => name)),
-  )
-
 /**
  * The namespaces of a pack with the labels and annotations that any pack gives them: all are applied by one field manager, so omitted ones
  * would be removed.
  */
-export const namespacesOf = (desired: DesiredState, pack: DesiredPack): readonly DesiredNamespace[] =>
-  labelled(desired, namesOf(pack))
+export function namespacesOf(desired: DesiredState, pack: DesiredPack): readonly DesiredNamespace[] {
+  const { labelledNamespaces } = contentOf(desired)
+  return namesOf(pack).map((name) => labelledNamespaces.get(name) ?? { name, labels: {}, annotations: {} })
+}
 
-function labelled({ packs }: DesiredState, names: readonly string[]): readonly DesiredNamespace[] {
-  const made = new Map(names.map((name) => [name, { labels: {}, annotations: {} }]))
-  for (const { namespaces } of packs) {
-    for (const { name, labels, annotations } of namespaces) {
-      const found = made.get(name)
-      if (!found) continue
-      Object.assign(found.labels, labels)
-      Object.assign(found.annotations, annotations)
-    }
+function labelled(packs: DesiredState['packs']): ReadonlyMap<string, DesiredNamespace> {
+  const made = new Map<string, DesiredNamespace>()
+  for (const { name, labels, annotations } of packs.flatMap(({ namespaces }) => namespaces)) {
+    const found = made.get(name) ?? { name, labels: {}, annotations: {} }
+    made.set(name, {
+      name,
+      labels: { ...found.labels, ...labels },
+      annotations: { ...found.annotations, ...annotations },
+    })
   }
-  return [...made].map(([name, given]) => ({ name, ...given }))
+  return made
 }
 
 /**

@@ -15,11 +15,9 @@ import {
   type ManifestFile,
   type PackTools,
   chartDigest,
-  labelledNamespaces,
   manifestsOf,
   namesOf,
   namespacesOf,
-  ownedManifests,
   releaseOf,
   type OwnedManifest,
 } from './objects.ts'
@@ -253,10 +251,10 @@ function allSteps(
     call: name,
     order: { ...order },
   })
-  const { manifests: others, namespaces: needed } = contentOf(desired)
+  const { manifests: others, namespaces: needed, ownedManifests, labelledNamespaces } = contentOf(desired)
   const manifests: ManifestsOrder = {
     id,
-    namespaces: labelledNamespaces(desired),
+    namespaces: [...labelledNamespaces.values()],
     others,
     files: manifestsOf(folder, pack),
   }
@@ -265,7 +263,7 @@ function allSteps(
       `pack ${id} namespaces`,
       `Make the namespaces of the pack ${name}`,
       namespacesMs,
-      call('pack-namespaces', { namespaces, objects: ownedManifests(desired) }),
+      call('pack-namespaces', { namespaces, objects: ownedManifests }),
     ),
     step(
       `pack ${id} definitions`,
