@@ -1,8 +1,8 @@
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { HostRole } from '../base/role.ts'
-import jwt from '@fastify/jwt'
-import { fastify } from 'fastify'
+import { createSignedClaims } from '../credentials/signed-claims.ts'
+import type { JsonObject } from '../base/json.ts'
 import { createBoundedMap } from '../base/bounded-map.ts'
 import { setBackMs } from '../base/time.ts'
 
@@ -97,38 +97,25 @@ export interface AccessTokens {
   verify(token: string): AccessClaims | undefined
 }
 
-/**
- * Access tokens by @fastify/jwt, with HS256 only on both sides: issuer and verifier are one process, so an asymmetric
- * key would have no benefit, and accepting a second algorithm would enable attacks.
- */
 export async function createAccessTokens(key: Buffer): Promise<AccessTokens> {
-  // An instance that serves no requests: the tokens are needed before the app that uses them.
-  const app = fastify()
-  await app.register(jwt, {
-    secret: key,
-    sign: { algorithm: 'HS256' },
-    verify: { algorithms: ['HS256'], cache: false, requiredClaims: ['sub', 'jti', 'iat', 'exp', 'role'] },
+  const { sign, read } = await createSignedClaims({
+    key,
+    required: ['sub', 'jti', 'iat', 'exp', 'role'],
+    isExpiryChecked: true,
   })
-  await app.ready()
   return {
-    sign: (claims) => app.jwt.sign({ ...claims }),
+    sign,
     verify(token) {
-      try {
-        const claims: unknown = app.jwt.verify(token)
-        return isAccessClaims(claims) ? claims : undefined
-      } catch {
-        // The caller does not need to know why a token is invalid.
-        return undefined
-      }
+      const claims = read(token)
+      return isAccessClaims(claims) ? claims : undefined
     },
   }
 }
 
-// The library checks only the configured claims; the shape is checked here. An array payload, for example, skips its
-// claim checks.
-function isAccessClaims(value: unknown): value is AccessClaims {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  const { sub, jti, iat, exp, role } = value as Record<string, unknown>
+// The library checks only that there are such claims; their types are checked here.
+function isAccessClaims(value: JsonObject | undefined): value is JsonObject & AccessClaims {
+  if (value === undefined) return false
+  const { sub, jti, iat, exp, role } = value
   return (
     typeof sub === 'string' &&
     typeof jti === 'string' &&

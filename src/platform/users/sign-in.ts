@@ -2,8 +2,8 @@ import { hash, randomBytes } from 'node:crypto'
 import { setBackMs, isValidAt } from '../../base/time.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { UserRecord, UserStore } from './store.ts'
-import jwt from '@fastify/jwt'
-import { fastify } from 'fastify'
+import type { JsonObject } from '../../base/json.ts'
+import { createSignedClaims } from '../../credentials/signed-claims.ts'
 import type { Database } from '../../store/database.ts'
 import type { ClientOf } from '../../base/client.ts'
 import type { GuessGuard } from '../../credentials/guess-guard.ts'
@@ -92,10 +92,6 @@ const lifeSeconds = 15 * 60
 // Longer than they last: a clock that was ahead for a while, and a restart, must not make a revoked token valid again.
 const keptMs = 30 * 86_400_000
 
-/**
- * By @fastify/jwt, with HS256 only on both sides: issuer and verifier are one process, so an asymmetric key would have no benefit, and
- * accepting a second algorithm would enable attacks.
- */
 export async function createUserTokens({
   key,
   database: { sql },
@@ -105,20 +101,12 @@ export async function createUserTokens({
   readonly database: Database
   readonly clock: Clock
 }): Promise<UserTokens> {
-  // An instance that serves no requests: the tokens are needed before the app that uses them.
-  const app = fastify()
-  await app.register(jwt, {
-    secret: key,
-    sign: { algorithm: 'HS256' },
+  const { sign, read: claimsOf } = await createSignedClaims({
+    key,
+    required: ['sub', 'jti', 'gen'],
     // The times are compared here, since the tests set this clock.
-    verify: {
-      algorithms: ['HS256'],
-      cache: false,
-      ignoreExpiration: true,
-      requiredClaims: ['sub', 'jti', 'gen'],
-    },
+    isExpiryChecked: false,
   })
-  await app.ready()
   const isRevoked = sql.prepare('SELECT 1 FROM revoked_token WHERE id = ?')
   const revoke = sql.prepare('INSERT OR IGNORE INTO revoked_token (id, expires_at) VALUES (?, ?)')
   const sweep = sql.prepare('DELETE FROM revoked_token WHERE expires_at <= ?')
@@ -130,13 +118,7 @@ export async function createUserTokens({
   const justRevoked = new Map<string, number>()
 
   function read(token: string): UserClaims | undefined {
-    let claims: unknown
-    try {
-      claims = app.jwt.verify(token)
-    } catch {
-      // The caller does not need to know why a token is invalid.
-      return undefined
-    }
+    const claims = claimsOf(token)
     if (!isUserClaims(claims) || !isValidAt(clock.now(), claims)) return undefined
     return justRevoked.has(claims.jti) || isRevoked.get(claims.jti) !== undefined ? undefined : claims
   }
@@ -145,7 +127,7 @@ export async function createUserTokens({
     make(sub, gen, session = randomBytes(12).toString('base64url')) {
       const iat = Math.floor(clock.now() / 1_000)
       // Short, since a token may be a part of a path, whose parameters have at most 256 characters.
-      return app.jwt.sign({
+      return sign({
         sub,
         jti: session + randomBytes(6).toString('base64url'),
         gen,
@@ -171,10 +153,10 @@ export async function createUserTokens({
   }
 }
 
-// The library checks only the configured claims; the shape is checked here.
-function isUserClaims(value: unknown): value is UserClaims {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  const { sub, jti, gen, iat, exp } = value as Record<string, unknown>
+// The library checks only that there are such claims; their types are checked here.
+function isUserClaims(value: JsonObject | undefined): value is JsonObject & UserClaims {
+  if (value === undefined) return false
+  const { sub, jti, gen, iat, exp } = value
   return (
     typeof sub === 'string' &&
     typeof jti === 'string' &&
