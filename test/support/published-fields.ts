@@ -38,6 +38,8 @@ export const publishedFields = {
       '{metadata{annotations creationTimestamp deletionTimestamp labels lastModifiedTimestamp name uid} spec{logoUid users*{roles userId}}}',
     'PUT /v1/projects/{uid}':
       '{metadata{annotations creationTimestamp deletionTimestamp labels lastModifiedTimestamp name uid} spec{logoUid users*{roles userId}}}',
+    'DELETE /v1/projects/{uid}':
+      '{deletingClusterDurationThresholdInMin provisioningClusterDurationThresholdInMin}',
     'POST /v1/edgehosts/tokens':
       '{metadata{annotations creationTimestamp deletionTimestamp labels lastModifiedTimestamp name uid} spec{defaultProjectUid expiry}}',
     'PUT /v1/edgehosts/tokens/{uid}':

@@ -11,7 +11,7 @@ import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
 import { projectList, toProject, type Projects } from './projects.ts'
 import { CreatedUid } from '../schemas.ts'
-import { Project, ProjectEntity } from './schemas.ts'
+import { Project, ProjectCleanup, ProjectEntity } from './schemas.ts'
 import { refuseRolesByKey } from '../requests/identify.ts'
 
 export interface ProjectRoutesOptions {
@@ -139,6 +139,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
         summary: 'Delete a project, and the roles of users in it',
         params: Params,
         querystring: DeletionQuery,
+        body: ProjectCleanup,
         response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 409) },
       },
     },

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { refused } from '../../base/field-stance.ts'
+import { ignored, refused } from '../../base/field-stance.ts'
 import { Uid } from '../../base/uid.ts'
 import { AnnotationsEntity, LabelsEntity, ObjectMeta, ResourceName, timesOfReply } from '../schemas.ts'
 import { RoleUid } from '../users/schemas.ts'
@@ -10,6 +10,19 @@ export const UserRoleMap = Type.Object({
   userId: Uid,
 })
 export type UserRoleMap = Static<typeof UserRoleMap>
+
+const threshold = Type.Optional(
+  Type.Integer(ignored('it concerns the resources of a project, which are deleted before it')),
+)
+
+/** Body of a deletion; there may be none. */
+export const ProjectCleanup = Type.Union([
+  Type.Object({
+    deletingClusterDurationThresholdInMin: threshold,
+    provisioningClusterDurationThresholdInMin: threshold,
+  }),
+  Type.Null(),
+])
 
 export const ProjectEntity = Type.Object({
   metadata: Type.Object({

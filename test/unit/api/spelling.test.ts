@@ -34,6 +34,19 @@ it.each([
   })
 })
 
+it('a field in the wrong place is refused with the place where it belongs', () => {
+  expect(describeFields({ metadata: { name: 'a' }, labels: {} }, schema, isField)).toMatchObject({
+    message: 'labels belongs in metadata; write metadata.labels',
+    details: { field: 'labels' },
+  })
+  // Of two places neither is meant.
+  const two = Type.Object({
+    metadata: schema.properties.metadata,
+    spec: Type.Object({ name: Type.String() }),
+  })
+  expect(describeFields({ name: 'a' }, two, isField)).toBeUndefined()
+})
+
 it.each([
   [{ metadata: { name: 'a' }, variables: [{ name: 'a', isSensitive: true }] }],
   [{ metadata: { name: 'a', labels: { nmae: 'free' } } }],
