@@ -216,6 +216,9 @@ export function finishDocument(
   for (const methods of Object.values(document.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       const known = examples.operations[operation.operationId]
+      const { requestBody } = operation
+      if (requestBody && Object.values(requestBody.content).some(({ schema }) => mayBeNull(schema)))
+        requestBody.required = false
       for (const [index, media] of Object.values(operation.requestBody?.content ?? {}).entries()) {
         media.schema = share(media.schema) as Schema
         // The recorded one is of the first media type.
@@ -277,6 +280,9 @@ const errorName = (status: number, { 'x-audited': isAudited, 'x-limited': isLimi
   isUnread(status)
     ? `${status}`
     : [status, isLimited ? 'limited' : '', isAudited ? 'audited' : ''].filter(Boolean).join('-')
+
+/** Whether there may be no body. */
+const mayBeNull = ({ anyOf = [] }: Schema): boolean => anyOf.some(({ type }) => type === 'null')
 
 const header = (description: string, example: unknown, required = false) => ({
   description,
