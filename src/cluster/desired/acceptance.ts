@@ -86,7 +86,7 @@ export const plannedSteps = (
   }))
 
 /** A desired state that is to become a revision. */
-export interface Proposal extends Pick<
+interface Proposal extends Pick<
   NewRevision,
   'by' | 'origin' | 'outcome' | 'reason' | 'scheduleAt' | 'platformNumber'
 > {
