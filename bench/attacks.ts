@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AttackName, AttackOrder, AttackResult, Target } from './attacker.ts'
@@ -16,6 +17,8 @@ const attacks: Readonly<Record<AttackName, string>> = {
   'slow bodies': '60 bodies of a byte a second',
   'half-open handshakes': '60 connections send half of a handshake, each again when it is closed',
 }
+
+const longestEndMs = 60_000
 
 /** What an attack on a server costs all others. */
 interface Cost extends AttackResult {
@@ -97,15 +100,32 @@ async function attackAll(rig: Rig, { server, delayFile, targets }: Attacked): Pr
       for (const attack of Object.keys(attacks) as AttackName[]) {
         if (attack === 'half-open handshakes' && !target.attacked.isTls) continue
         rig.say(`attacks: ${name}, ${attack}`)
+        const before = socketsOf(server.pid)
         figures.push(...rowsOf(name, await measure(rig, server, delayFile, { ...target, attack })))
-        // Its connections are closed.
-        await sleep(1_000)
+        // What a connection has sent is parsed before its end is seen: the next attack would find the connections of this one.
+        const deadline = performance.now() + longestEndMs
+        do await sleep(1_000)
+        while (socketsOf(server.pid) > before && performance.now() < deadline)
       }
     }
   } finally {
     await server.stop()
   }
   return figures
+}
+
+/** Number of sockets of a process. */
+function socketsOf(pid: number): number {
+  const folder = `/proc/${pid}/fd`
+  const targetOf = (name: string) => {
+    try {
+      return readlinkSync(join(folder, name))
+    } catch {
+      // It was closed meanwhile.
+      return ''
+    }
+  }
+  return readdirSync(folder).filter((name) => targetOf(name).startsWith('socket:')).length
 }
 
 async function measure(
