@@ -94,7 +94,8 @@ function fieldsOf(schemas: readonly unknown[]): ReadonlySet<string> {
 }
 
 /**
- * Finds a field that is misspelt: unknown, and near to one that is not given; or one that belongs in another field beside it. A body as a reply gave it has fields that requests have not.
+ * Finds a field that is misspelt: unknown, and near to one that is not given; or one that belongs in another field beside it. A body as a
+ * reply gave it has fields that requests have not.
  * @param isField whether bodies and replies have a field there that this one has not
  * @param parent the field that has the value
  * @returns BadRequest with its path. Pure.
@@ -130,13 +131,12 @@ export function describeFields(
     if (isField(parent, name)) continue
     const field = fieldPath(`${pointer}/${printable(name)}`)
     if (meant !== undefined) return refusedField(field, `is misspelt; write ${meant}`)
-    const homes = Object.entries(properties).filter(([, each]) => Object.hasOwn(each.properties ?? {}, name))
-    const [home] = homes
-    if (home && homes.length === 1)
-      return refusedField(
-        field,
-        `belongs in ${fieldPath(`${pointer}/${home[0]}`)}; write ${fieldPath(`${pointer}/${home[0]}/${name}`)}`,
-      )
+    const [home, ...others] = Object.keys(properties).filter((each) =>
+      Object.hasOwn(properties[each]?.properties ?? {}, name),
+    )
+    if (home === undefined || others.length > 0) continue
+    const place = fieldPath(`${pointer}/${home}`)
+    return refusedField(field, `belongs in ${place}; write ${place}.${name}`)
   }
   return undefined
 }

@@ -207,10 +207,7 @@ async function readDesiredObjects(
   pack: DesiredPack,
 ): Promise<(entry: InventoryEntry) => KubernetesObject | undefined> {
   const { folder } = desired
-  const [namespaces, labels] = [
-    namespacesOf(desired, pack),
-    [...contentOf(desired).labelledNamespaces.values()],
-  ]
+  const [namespaces, labels] = [namespacesOf(desired, pack), contentOf(desired).labelledNamespaces]
   const known = new Map<string, KubernetesObject>()
   // Whether a kind has namespaces is known from the entry that is asked for.
   const keep = (object: KubernetesObject, namespace: string) => {

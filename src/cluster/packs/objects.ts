@@ -51,8 +51,10 @@ interface ClusterContent {
   readonly ownedManifests: readonly OwnedManifest[]
   /** Names of the namespaces that the desired packs need, without those that are only objects of their manifests. */
   readonly namespaces: readonly string[]
-  /** All namespaces to which packs give labels or annotations, merged over all packs; by name. */
-  readonly labelledNamespaces: ReadonlyMap<string, DesiredNamespace>
+  /** All namespaces to which packs give labels or annotations, merged over all packs. */
+  readonly labelledNamespaces: readonly DesiredNamespace[]
+  /** The same by their names. */
+  readonly labelled: ReadonlyMap<string, DesiredNamespace>
   /** Releases of all desired packs, by `releaseOf`. */
   readonly releases: ReadonlySet<string>
 }
@@ -65,12 +67,14 @@ export function contentOf(desired: DesiredState): ClusterContent {
   const found = known.get(desired)
   if (found) return found
   const { packs, folder } = desired
+  const labelled = labelledOf(packs)
   const content: ClusterContent = {
     manifests: packs.flatMap((pack) => manifestsOf(folder, pack)),
     ownedManifests: packs.flatMap((pack) =>
       manifestsOf(folder, pack).map((each) => ({ ...each, id: pack.id })),
     ),
-    labelledNamespaces: labelled(packs),
+    labelledNamespaces: [...labelled.values()],
+    labelled,
     namespaces: [...new Set(packs.flatMap(namesOf))],
     releases: new Set(packs.flatMap(({ charts }) => charts.map(releaseOf))),
   }
@@ -93,19 +97,17 @@ export interface OwnedManifest extends ManifestFile {
  * would be removed.
  */
 export function namespacesOf(desired: DesiredState, pack: DesiredPack): readonly DesiredNamespace[] {
-  const { labelledNamespaces } = contentOf(desired)
-  return namesOf(pack).map((name) => labelledNamespaces.get(name) ?? { name, labels: {}, annotations: {} })
+  const { labelled } = contentOf(desired)
+  return namesOf(pack).map((name) => labelled.get(name) ?? { name, labels: {}, annotations: {} })
 }
 
-function labelled(packs: DesiredState['packs']): ReadonlyMap<string, DesiredNamespace> {
+function labelledOf(packs: DesiredState['packs']): ReadonlyMap<string, DesiredNamespace> {
   const made = new Map<string, DesiredNamespace>()
   for (const { name, labels, annotations } of packs.flatMap(({ namespaces }) => namespaces)) {
     const found = made.get(name) ?? { name, labels: {}, annotations: {} }
-    made.set(name, {
-      name,
-      labels: { ...found.labels, ...labels },
-      annotations: { ...found.annotations, ...annotations },
-    })
+    Object.assign(found.labels, labels)
+    Object.assign(found.annotations, annotations)
+    made.set(name, found)
   }
   return made
 }

@@ -254,7 +254,7 @@ function allSteps(
   const { manifests: others, namespaces: needed, ownedManifests, labelledNamespaces } = contentOf(desired)
   const manifests: ManifestsOrder = {
     id,
-    namespaces: [...labelledNamespaces.values()],
+    namespaces: labelledNamespaces,
     others,
     files: manifestsOf(folder, pack),
   }
