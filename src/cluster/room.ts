@@ -65,7 +65,7 @@ import { createEventList } from './events/event-list.ts'
 import { createClusterHost } from './host/create-cluster-host.ts'
 import { applicationsOf } from './packs/applications.ts'
 import { createPackWork } from './packs/create-pack-work.ts'
-import { withoutSecrets, type Observed } from './loop/observed.ts'
+import { troublesOf, withoutSecrets, type Observed } from './loop/observed.ts'
 import {
   createFromPlatform,
   type FromPlatform,
@@ -393,6 +393,10 @@ export async function createCluster(
       void fileSync.run()
     },
   })
+  const troublesNow = () => {
+    const seen = reconcile.observed()
+    return seen ? troublesOf(seen) : []
+  }
   const reading = createReading({
     store,
     revisions,
@@ -413,6 +417,8 @@ export async function createCluster(
       nics: host.nics,
       conditions: () => conditionsOf(events, 'cluster'),
       settings: () => reconcile.observed()?.settings,
+      troubles: () => troublesNow(),
+      deadline: () => undefined,
       client: async () => (reconcile.observed()?.engine.api === 'answers' ? client : undefined),
     }),
   })

@@ -6,7 +6,8 @@ import { conditionsOf } from '../../kubernetes/fields.ts'
 import type { Nic } from '../../host/schemas.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { SettingsObserved } from '../loop/observed.ts'
-import type { ClusterDetails, ClusterNodes } from '../schemas.ts'
+import type { Deadline } from '../loop/verdict.ts'
+import type { ClusterDetails, ClusterNodes, ClusterTrouble } from '../schemas.ts'
 import type { ClusterStatus } from '../loop/status.ts'
 import type { StepRecord } from '../loop/step-store.ts'
 
@@ -54,6 +55,10 @@ interface DetailsOptions {
   readonly steps: () => readonly StepRecord[]
   /** Last observed settings of the host; undefined before the first observation. */
   readonly settings: () => SettingsObserved | undefined
+  /** Pods in trouble, as they were last observed. */
+  readonly troubles: () => readonly ClusterTrouble[]
+  /** Time limit of the revision that is being applied; undefined where it has none. */
+  readonly deadline: () => Deadline | undefined
   /** Start time of the waiting revision; null where none waits for its time. */
   readonly scheduleAt: () => number | null
   /** The client of the API server; undefined before there is one. */
@@ -177,6 +182,8 @@ export function createDetails(options: DetailsOptions): Details {
           ntpServersApplied: settings?.ntpServers.isApplied ?? false,
           sshKeysApplied: settings?.sshKeys.isApplied ?? false,
           steps: steps().map((each) => stepOf(each, hide)),
+          troubles: options.troubles().map((each) => ({ ...each, ...namesOf(each, hide) })),
+          ...deadlineOf(options.deadline(), clock.now()),
         },
       }
     },
@@ -184,6 +191,24 @@ export function createDetails(options: DetailsOptions): Details {
 }
 
 type Hide = (text: string) => string
+
+/** Names of a trouble, which may be made of sensitive values; its message is masked since its observation. */
+const namesOf = ({ pack, namespace, pod }: ClusterTrouble, hide: Hide) => ({
+  pack: hide(pack),
+  namespace: hide(namespace),
+  pod: hide(pod),
+})
+
+const deadlineOf = (deadline: Deadline | undefined, now: number) =>
+  deadline === undefined
+    ? {}
+    : {
+        deadline: {
+          timestamp: timeOf(now + deadline.leftMs),
+          leftSeconds: Math.ceil(deadline.leftMs / 1_000),
+          action: deadline.action,
+        },
+      }
 
 const timeOf = (at: number) => new Date(at).toISOString()
 

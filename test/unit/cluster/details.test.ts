@@ -22,6 +22,8 @@ it('the state is that of the end of a read, during which the API server fell sil
       steps: () => [],
       settings: () => undefined,
       scheduleAt: () => null,
+      troubles: () => [],
+      deadline: () => undefined,
       nics: () => [{ nicName: 'eth0', ip: '10.0.0.5', isDefault: true, dns: [] }],
     },
     client() {
