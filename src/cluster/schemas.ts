@@ -399,7 +399,19 @@ export const ClusterDetails = Type.Object(
       clusterConditions: Type.Array(Condition),
       health: Health,
       isRebootPending: Type.Boolean(),
-      k8sVersion: text('Version of the definition, for example 1.34.4.'),
+      k8sVersion: text('Version that runs, for example 1.34.4; before it runs, that of the definition.'),
+      k8sTargetVersion: maybe('Version to which it is being changed; absent where that runs.'),
+      pendingRevision: Type.Optional(
+        Type.Object(
+          {
+            revision: Type.Integer({ minimum: 1 }),
+            outcome: Type.Enum(['waiting', 'held']),
+            reason: maybe('Why it is held.'),
+            scheduleAt: time('Its start time; absent: at once.'),
+          },
+          { description: 'The accepted revision that waits, or is held since values are missing.' },
+        ),
+      ),
       kubeconfig: maybe(
         'Of the administrator of Kubernetes; for administrators of the host, once there is one. The first delivery in a session is in the audit trail.',
       ),

@@ -10,6 +10,8 @@ import type { Deadline } from '../loop/verdict.ts'
 import type { ClusterDetails, ClusterNodes, ClusterTrouble } from '../schemas.ts'
 import type { ClusterStatus } from '../loop/status.ts'
 import type { StepRecord } from '../loop/step-store.ts'
+import { scheduleOf } from '../desired/revision-document.ts'
+import type { Revision } from '../desired/revisions.ts'
 
 const units = [
   ['d', 86_400_000],
@@ -59,8 +61,10 @@ interface DetailsOptions {
   readonly troubles: () => readonly ClusterTrouble[]
   /** Time limit of the revision that is being applied; undefined where it has none. */
   readonly deadline: () => Deadline | undefined
-  /** Start time of the waiting revision; null where none waits for its time. */
-  readonly scheduleAt: () => number | null
+  /** The revision that waits or is held; undefined for none. */
+  readonly pending: () => Revision | undefined
+  /** Version of Kubernetes that runs here; empty for none. */
+  readonly runningVersion: () => string
   /** The client of the API server; undefined before there is one. */
   readonly client: () => Promise<KubernetesClient | undefined>
   readonly clock: Clock
@@ -132,7 +136,9 @@ export function createDetails(options: DetailsOptions): Details {
     nodes: async (record) => ({ nodes: await nodes(record) }),
     async details(record, status, kubeconfig) {
       const { uid, name, generation, posted, summary, sensitive, createdAt, modifiedAt } = record
-      const scheduleAt = options.scheduleAt()
+      const pending = options.pending()
+      const scheduleAt = pending ? scheduleOf(pending) : null
+      const runningVersion = options.runningVersion()
       const hide = createHideOf(sensitive)
       const { node, kubernetes } = summary
       const { clusterConfig = {} } = posted.spec?.cloudConfig?.spec ?? {}
@@ -175,7 +181,11 @@ export function createDetails(options: DetailsOptions): Details {
           health: { ...health, ...(health.reason === undefined ? {} : { reason: hide(health.reason) }) },
           clusterConditions: conditions(),
           isRebootPending: false,
-          k8sVersion: kubernetes.version,
+          k8sVersion: runningVersion || kubernetes.version,
+          ...(runningVersion === '' || runningVersion === kubernetes.version
+            ? {}
+            : { k8sTargetVersion: kubernetes.version }),
+          ...(pending ? { pendingRevision: shownPending(pending) } : {}),
           ...(kubeconfig === undefined ? {} : { kubeconfig }),
           nodePools: [{ pool, nodes: found.map((each) => poolNodeOf(each, stands)) }],
           services: (services ?? []).flatMap((each) => serviceOf(each, node.address, hide)),
@@ -209,6 +219,17 @@ const deadlineOf = (deadline: Deadline | undefined, now: number) =>
           action: deadline.action,
         },
       }
+
+function shownPending(revision: Revision): NonNullable<ClusterDetails['status']['pendingRevision']> {
+  const { generation, outcome, reason, sensitive } = revision
+  const scheduleAt = scheduleOf(revision)
+  return {
+    revision: generation,
+    outcome: outcome === 'held' ? 'held' : 'waiting',
+    ...(reason === '' ? {} : { reason: createHideOf(sensitive)(reason) }),
+    ...(scheduleAt === null ? {} : { scheduleAt: timeOf(scheduleAt) }),
+  }
+}
 
 const timeOf = (at: number) => new Date(at).toISOString()
 

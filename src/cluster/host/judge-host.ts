@@ -20,7 +20,8 @@ const leastFreeShare = 0.15
 const inodesPerMebibyte = 10
 // nodefs.inodesFree of its evictionHard.
 const leastInodeShare = 0.05
-// Kubernetes 1.31, the oldest supported version, is newer than this: a clock before it is wrong.
+// The oldest supported version, 1.31, is newer than this: a clock before it is wrong.
+const oldestMinor = 31
 const oldestTime = Date.parse('2024-08-01T00:00:00Z')
 
 /** Judges this host for a cluster; pure. */
@@ -45,6 +46,12 @@ export function judgeHost(
   ]
   return found.map(toProblem)
 }
+
+/** Judges this host for a cluster of any version and settings; pure. */
+export const judgeHostAlone = (facts: HostFacts): readonly PreflightProblem[] =>
+  [...judgeMachine(facts, oldestMinor, '', () => 'error'), ...judgePrograms(facts), ...judgeClock(facts)].map(
+    toProblem,
+  )
 
 /** A refusal of kubeadm is an error, unless the pack has it ignored. @returns for the name of a check */
 const severityOf =
