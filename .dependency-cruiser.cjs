@@ -77,7 +77,11 @@ const law = {
     ...['cluster/host/kubernetes-settings.ts', 'cluster/host/judge-host.ts'],
     'cluster/engine/pack-config.ts',
   ],
-  support: [...ground, 'archive', 'config', 'program'],
+  support: [
+    ...[...ground, 'archive', 'config', 'program', 'secrets/secret-file.ts'],
+    // What it reads of a cluster, and the values that it masks there.
+    ...['cluster/engine/paths.ts', 'cluster/sensitive-values.ts', 'definition/slots/secrets.ts'],
+  ],
   // A program of the command line: the face of ctl, the archives of definition, the format of bundles.
   authoring: [
     ...['base', 'errors', 'system', 'config', 'program', 'archive', 'definition', 'content/format', 'ctl'],

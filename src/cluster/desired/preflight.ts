@@ -36,7 +36,7 @@ interface CollectOptions {
 }
 
 export interface Preflight {
-  /** Errors before warnings. */
+  /** Errors before warnings, and missing programs of the operating system before other problems. */
   readonly problems: readonly PreflightProblem[]
   readonly isPossible: boolean
   /** Digests of the images, programs and charts in the content that the cluster needs, as far as they were found. */
@@ -112,11 +112,15 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
 
 const isError = ({ severity }: PreflightProblem) => severity === 'error'
 
+/** Errors before warnings; of each, what the operating system lacks comes first, since it is installed before all else. */
 const reportOf = (problems: readonly PreflightProblem[]): Preflight => ({
-  problems: [...problems.filter(isError), ...problems.filter((each) => !isError(each))],
+  problems: problems.toSorted((one, other) => rankOf(one) - rankOf(other)),
   isPossible: !problems.some(isError),
   digests: [],
 })
+
+const rankOf = (problem: PreflightProblem) =>
+  (isError(problem) ? 0 : 2) + (problem.code === 'HostProgramMissing' ? 0 : 1)
 
 interface ContentPreflightOptions {
   readonly content: Pick<ContentAccess, 'find'>
