@@ -145,7 +145,11 @@ const routesLaw = folders.map((folder) => ({
 }))
 
 // The client uses what the rooms say of the wire, and rules of theirs that read and write nothing.
-const pureForClients = ['lists/page', 'content/registry/containerd-hosts']
+const pureForClients = [
+  'lists/page',
+  'content/registry/containerd-hosts',
+  'kubernetes/names',
+]
 // What every program of one task does alike, client or not.
 const forPrograms = [
   'system/regular-file',
@@ -183,8 +187,16 @@ const clientLaw = [
     name: 'commands-are-of-the-client',
     comment: 'the commands of a room may use ctl and what that may, and of the room only its schemas.ts',
     severity: 'error',
-    from: { path: `^src/([^/]+)/${ofRole('commands')}`, pathNot: '^src/platform/' },
+    from: { path: `^src/([^/]+)/${ofRole('commands')}`, pathNot: '^src/(platform|cluster)/' },
     to: { path: '^src/', pathNot: `^src/($1/${ofRole('commands')}|${ofClients})` },
+  },
+  {
+    name: 'commands-of-the-cluster',
+    comment:
+      'the commands of the cluster may use what those of a room may, and those of the definitions, which a cluster is made of',
+    severity: 'error',
+    from: { path: `^src/cluster/${ofRole('commands')}` },
+    to: { path: '^src/', pathNot: `^src/((cluster|definition)/${ofRole('commands')}|${ofClients})` },
   },
   {
     name: 'commands-of-the-platform',
