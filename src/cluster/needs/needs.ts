@@ -15,13 +15,15 @@ export interface NeededImage {
   readonly onlyOn?: readonly string[]
   /** Set if it was guessed from values, since a chart could not be rendered: whether its tag is known. */
   readonly guess?: { readonly isTagKnown: boolean }
+  /** Set if its name has a variable without a value, which is written as `…`. */
+  readonly isOpen?: true
 }
 
 /** What a pack needs of the content. */
 export interface PackNeeds {
   /** `id` of the pack. */
   readonly pack: string
-  /** Without values of variables that are missing; each once, sorted. */
+  /** Each once, sorted. */
   readonly images: readonly NeededImage[]
   /** Charts that the definition does not contain, as `name:version`. */
   readonly charts: readonly string[]
@@ -101,7 +103,8 @@ function judge(
   image: NeededImage | undefined,
   architecture: string | undefined,
 ): Pick<Need, 'isRequired' | 'reason'> {
-  const { hook, onlyOn, guess } = image ?? {}
+  const { hook, onlyOn, guess, isOpen } = image ?? {}
+  if (isOpen) return { isRequired: false, reason: 'not known: a variable in its name has no value' }
   if (guess)
     return {
       isRequired: false,

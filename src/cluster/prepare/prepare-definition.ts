@@ -2,7 +2,7 @@ import { rm, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DesiredPack } from '../desired/desired-state.ts'
 import { preparedFiles } from '../desired/prepared.ts'
-import { mergeImages, type PackNeeds } from '../needs/needs.ts'
+import { mergeImages, type NeededImage, type PackNeeds } from '../needs/needs.ts'
 import { prepareCharts, type ChartEdges, chartsElsewhere, countCharts } from './charts.ts'
 import { compareOrder, type ClusterPack } from './packs.ts'
 import { renderManifests, templatesIn, type Rendered } from './manifests.ts'
@@ -60,10 +60,8 @@ async function installPacks(
     const manifests = await renderManifests(each, place, { ...shared, report })
     const charts = await prepareCharts(each, place, { ...shared, report })
     await rm(join(workspace.folder, templatesIn(place)), { recursive: true, force: true })
-    const images = mergeImages([...listedImages(each), ...manifests.images, ...charts.images]).filter(
-      ({ image }) => !image.includes(missingMark),
-    )
-    const ofPack = images.flatMap(({ image, guess }) => (guess ? [] : [image]))
+    const images = mergeImages([...listedImages(each), ...manifests.images, ...charts.images]).map(markOpen)
+    const ofPack = images.flatMap(({ image, guess, isOpen }) => (guess || isOpen ? [] : [image]))
     needs.push({
       pack: id,
       images,
@@ -100,6 +98,12 @@ async function installPacks(
   }
   return { packs: desired, needs, installed }
 }
+
+/** An image whose name has a variable without a value. */
+const markOpen = (image: NeededImage): NeededImage =>
+  image.image.includes(missingMark)
+    ? { ...image, image: image.image.replaceAll(missingMark, '…'), isOpen: true }
+    : image
 
 /** The image of the operating system that a pack of the layer `os` lists is for the platform's hosts; this host has its own. */
 const listedImages = ({ pack, settings }: ClusterPack) =>
