@@ -85,6 +85,10 @@ const law = {
   // A program of the command line: the face of ctl, the archives of definition, the format of bundles.
   authoring: [
     ...['base', 'errors', 'system', 'config', 'program', 'archive', 'definition', 'content/format', 'ctl'],
+    // What a cluster needs of the content, found as a host finds it.
+    ...['cluster/needs', 'cluster/prepare/prepare-definition.ts', 'cluster/prepare/protocol.ts'],
+    ...['cluster/desired/configuration.ts', 'cluster/desired/prepared.ts', 'cluster/desired/version.ts'],
+    'cluster/schemas.ts',
   ],
   // Another one: it writes the configuration of the daemon, and checks with the calls of uplink.
   connect: [

@@ -31,6 +31,9 @@ async function main(): Promise<ExitName> {
       chart: list,
       programs: list,
       definition: list,
+      content: list,
+      list: { type: 'string' },
+      kubernetes: { type: 'string' },
       archive: { type: 'string' },
       output: { type: 'string', default: 'table' },
       'no-color': { type: 'boolean', default: false },
@@ -54,6 +57,13 @@ async function main(): Promise<ExitName> {
     const { profile: profiles, pack: packs, preset: presets, name, release } = values
     return build(context, { profiles, packs, presets, file: values.file.at(-1), name, release })
   }
+  if (verb === 'init') {
+    const { name, kubernetes } = values
+    return (await import('./init.ts')).init(context, { folder: file, name, kubernetes })
+  }
+  if (verb === 'needs')
+    // Loaded here: it has the preparation of clusters in it.
+    return (await import('./needs.ts')).needs(context, { file, bundles: values.content, list: values.list })
   return verb === 'inspect' ? inspect(context, file) : validate(context, file)
 }
 

@@ -331,7 +331,7 @@ export async function createCluster(
       engine,
       host: clusterHost,
       log,
-      content: createContentPreflight({ content, architecture }),
+      content: createContentPreflight({ content, programs: engine.programs, architecture }),
     }),
   })
   const facts = () => ({

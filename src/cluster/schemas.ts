@@ -220,12 +220,31 @@ export const ClusterCreated = Type.Object(
 )
 export type ClusterCreated = Static<typeof ClusterCreated>
 
+export const ContentNeed = Type.Object(
+  {
+    kind: Type.Enum(['image', 'chart', 'program']),
+    name: text('An image as it is pulled; the name of a chart or program.'),
+    version: maybe('Of a chart, or of a program that has to be of one version.'),
+    origin: text('Kubernetes, or the packs that need it, with commas between.'),
+    isRequired: Type.Boolean({ description: 'Whether a cluster is refused without it.' }),
+    reason: maybe('Why it is in the list, where nothing needs it by itself.'),
+    sizeBytes: Type.Optional(Type.Number({ description: 'Where it was found.' })),
+    isThere: Type.Optional(Type.Boolean({ description: 'Whether it was found, whole.' })),
+  },
+  { title: 'ContentNeed' },
+)
+export type ContentNeed = Static<typeof ContentNeed>
+
 export const ClusterDryRun = Type.Object(
   {
     isPossible: Type.Boolean({ description: 'Whether no problem is an error.' }),
     problems: Type.Array(PreflightProblem, { description: 'Errors before warnings.' }),
     plan: Type.Array(PlannedStep, {
       description: 'Planned steps, in this order; empty where an error leaves no plan.',
+    }),
+    needs: Type.Array(ContentNeed, {
+      description:
+        'The content that the cluster needs, and whether this host has it; empty where the Kubernetes pack is not one that this host can install.',
     }),
   },
   { title: 'ClusterDryRun' },

@@ -117,7 +117,7 @@ export function createChangingCluster({
         desired: prepared,
         problems: [],
         profiles: [],
-        images: [],
+        needs: [],
         derived: [],
         chartDigests: [],
         definition,
@@ -146,7 +146,7 @@ export function createChangingCluster({
         expect(running?.generation).toBe(store.current()?.generation)
         const problems = [...ofPosted, ...found.problems]
         const isPossible = !problems.some(({ severity }) => severity === 'error')
-        return { problems, isPossible, digests: ['sha256:2'] }
+        return { problems, isPossible, needs: [], digests: ['sha256:2'] }
       },
     }),
     facts: () => ({

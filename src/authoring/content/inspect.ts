@@ -29,7 +29,7 @@ import {
   readLayout,
   type ReadLayout,
 } from './layout.ts'
-import type { Entry, EntryPlatform } from '../../content/format/entry.ts'
+import type { Described, Entry, EntryPlatform } from '../../content/format/entry.ts'
 import { plural, renderFacts, renderTable, type Column } from '../../ctl/layout.ts'
 import { megabytes, type CommandContext, createProgress, type Progress } from '../context.ts'
 import { tmpdir } from 'node:os'
@@ -231,6 +231,23 @@ const columns: readonly Column<Entry>[] = [
 
 /** `edgehostctl content inspect FILE|DIR`. */
 export async function inspectContent(context: CommandContext, path: string): Promise<ExitName> {
+  await whileOpen(context, path, (opened) => show(context, opened))
+  return 'ok'
+}
+
+/**
+ * The entries and the definition of a bundle or of the folder of a layout; every blob is compared with its digest.
+ * @throws AppError, Failure as `content inspect`
+ */
+export const describeBundle = (context: CommandContext, path: string): Promise<Described> =>
+  whileOpen(context, path, ({ layout }) => Promise.resolve(describeLayout(layout)))
+
+/** Reads a bundle or the folder of a layout; its documents stay until `use` has ended. */
+async function whileOpen<Value>(
+  context: CommandContext,
+  path: string,
+  use: (opened: Shown) => Promise<Value>,
+): Promise<Value> {
   const progress = createProgress('reading', context.errors)
   const temporary = mkdtempSync(join(tmpdir(), 'edgehostctl-content-'))
   context.removeOnSignal(temporary)
@@ -239,8 +256,8 @@ export async function inspectContent(context: CommandContext, path: string): Pro
     const { layout, blobs } = stats.isDirectory()
       ? await openFolder(path, progress)
       : await openFile(path, { temporary, progress, sizeBytes: stats.size })
-    await show(context, { path, ...(stats.isFile() ? { fileBytes: stats.size } : {}), layout, blobs })
-    return 'ok'
+    progress.clear()
+    return await use({ path, ...(stats.isFile() ? { fileBytes: stats.size } : {}), layout, blobs })
   } finally {
     progress.clear()
     rmSync(temporary, { recursive: true, force: true })

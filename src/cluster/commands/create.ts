@@ -5,6 +5,7 @@ import { renderFacts, type Paper, renderTable, type Column, span, oneLine } from
 import { checkMs, problemsOf, renderProblems, parseBody, toFailure } from '../../ctl/reply.ts'
 import { readMapping } from '../../ctl/request-body.ts'
 import type { ClusterConfiguration, ClusterCreated, ClusterDryRun } from '../schemas.ts'
+import { missingFact, needColumns } from '../../ctl/needs.ts'
 import { clusterPath, hostPath, requireDetails } from '../../ctl/cluster.ts'
 import { waitUntilRunning, waitUntilDeleted } from './watch.ts'
 import { confirmDeletion } from '../../ctl/confirm.ts'
@@ -44,7 +45,7 @@ export async function createCluster(context: CreateContext): Promise<'failed' | 
   })
   if (reply.status === 401) throw notLoggedIn(target, toFailure(reply))
   if (isDryRun && reply.status === 200) {
-    const found = parseBody<ClusterDryRun>(reply, ['isPossible', 'problems', 'plan'])
+    const found = parseBody<ClusterDryRun>(reply, ['isPossible', 'problems', 'plan', 'needs'])
     await output.show(found, (paper) => renderDryRun(found, paper))
     return found.isPossible ? undefined : 'failed'
   }
@@ -106,17 +107,19 @@ const describeCluster = (
   },
 })
 
-function renderDryRun({ isPossible, problems, plan }: ClusterDryRun, paper: Paper): string {
+function renderDryRun({ isPossible, problems, plan, needs }: ClusterDryRun, paper: Paper): string {
   return [
     renderFacts(
       [
         isPossible
           ? { label: 'Pre-flight', lines: ['the cluster can be created'], mood: 'good' }
           : { label: 'Pre-flight', lines: ['the cluster cannot be created'], mood: 'bad' },
+        ...(needs.length > 0 ? [missingFact(needs, 'on this host')] : []),
       ],
       paper,
     ),
     ...(problems.length > 0 ? [renderProblems(problems, paper)] : []),
+    ...(needs.length > 0 ? [renderTable(needs, needColumns('THERE'), paper.columns)] : []),
     ...(plan.length > 0 ? [renderTable(plan, planLayout, paper.columns)] : []),
   ].join('\n')
 }

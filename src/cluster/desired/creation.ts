@@ -225,7 +225,7 @@ export function createCreation(options: CreationOptions): Creation {
         const current = store.current()
         if (current) refuseSecond(current)
         return examine(posted, signal, async ({ prepared: { desired }, report, hide }) => {
-          const { isPossible, problems } = report
+          const { isPossible, problems, needs } = report
           const stages = isPossible
             ? plan(options.parts, {
                 desired,
@@ -244,6 +244,7 @@ export function createCreation(options: CreationOptions): Creation {
             isPossible,
             problems: [...problems],
             plan: plannedSteps(stages, hide),
+            needs: needs.map((need) => ({ ...need, name: hide(need.name) })),
           }
         })
       }),

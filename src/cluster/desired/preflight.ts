@@ -1,22 +1,27 @@
 import type { PreflightProblem } from './preflight-codes.ts'
-import type { PackImages, Prepared } from './prepared.ts'
+import type { Prepared } from './prepared.ts'
 import { createHideOf } from '../../definition/slots/secrets.ts'
 import type { Logger } from '../../system/log.ts'
 import { sensitiveValues } from './configuration.ts'
 import { unknownPack } from './version.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { ClusterHost } from '../host/cluster-host.ts'
-import { type DesiredState, shownPack } from './desired-state.ts'
+import type { DesiredState } from './desired-state.ts'
 import type { ContentAccess } from '../../content/store/find.ts'
+import { kubernetesImages, type KubernetesImage } from '../needs/kubernetes-images.ts'
+import { listNeeds, originOf, shownNeed, type Need, type PackNeeds } from '../needs/needs.ts'
+import type { ContentNeed } from '../schemas.ts'
+import type { ProgramName, Programs } from '../engine/programs.ts'
 
 /** Content that a cluster needs. */
 interface ContentNeeds {
-  readonly packs: readonly PackImages[]
-  /** Images of Kubernetes itself: `Engine.images`. */
-  readonly kubernetesImages: readonly string[]
+  readonly packs: readonly PackNeeds[]
+  readonly kubernetes: { readonly version: string; readonly images: readonly KubernetesImage[] }
 }
 
 interface ContentFound {
+  /** All that is needed, and what of it is here. */
+  readonly needs: readonly ContentNeed[]
   /** Images that are missing, damaged, or not for the architecture of this host, each with the pack that needs it. */
   readonly problems: readonly PreflightProblem[]
   /** Digests of the images that were found, for `content.pin`. */
@@ -39,6 +44,8 @@ export interface Preflight {
   /** Errors before warnings, and missing programs of the operating system before other problems. */
   readonly problems: readonly PreflightProblem[]
   readonly isPossible: boolean
+  /** The content that the cluster needs; empty where its Kubernetes pack is unknown. */
+  readonly needs: readonly ContentNeed[]
   /** Digests of the images, programs and charts in the content that the cluster needs, as far as they were found. */
   readonly digests: readonly string[]
 }
@@ -50,7 +57,7 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
    * @param running the running cluster of this host, for a change of it
    */
   return async function collect(
-    { desired, variables, derived, problems: prepared, images, chartDigests }: Prepared,
+    { desired, variables, derived, problems: prepared, needs: packs, chartDigests }: Prepared,
     posted: readonly PreflightProblem[],
     signal: AbortSignal,
     running?: DesiredState,
@@ -85,20 +92,24 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
           message: unknownPack(pack, engine.packs),
         },
       ])
-    let kubernetesImages: readonly string[] = []
+    const { version } = desired.kubernetes
+    // Without a kubeadm of that version they are known all the same.
+    let images = version === '' ? [] : kubernetesImages(desired.kubernetes)
     const ofHost = check('this host', () => host.preflight(desired, signal, running))
     const [ofEngine, ofImageList] = await Promise.all([
       check('Kubernetes', () => engine.preflight(desired, signal)),
       check('the images of Kubernetes', async () => {
-        kubernetesImages = await engine.images(desired, signal)
+        images = (await engine.images(desired, signal)).map((image) => ({ image, isTagKnown: true }))
         return []
       }),
     ])
     // The failure of its programs is among the findings of the engine then.
     const ofImages = ofEngine.some(isError) ? [] : ofImageList
     let digests: readonly string[] = []
+    let needs: readonly ContentNeed[] = []
     const ofContent = await check('the content', async () => {
-      const found = await content.check({ packs: images, kubernetesImages })
+      const found = await content.check({ packs, kubernetes: { version, images } })
+      needs = found.needs
       digests = [...found.digests, ...chartDigests, ...(await engine.contentOf(desired))]
       return found.problems
     })
@@ -106,7 +117,7 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
     const checked = [...(await ofHost), ...ofEngine, ...ofImages, ...ofContent].filter(
       ({ code }) => isWhole || code !== 'CheckFailed',
     )
-    return { ...reportOf([...prepared, ...posted, ...checked]), digests }
+    return { ...reportOf([...prepared, ...posted, ...checked]), needs, digests }
   }
 }
 
@@ -116,6 +127,7 @@ const isError = ({ severity }: PreflightProblem) => severity === 'error'
 const reportOf = (problems: readonly PreflightProblem[]): Preflight => ({
   problems: problems.toSorted((one, other) => rankOf(one) - rankOf(other)),
   isPossible: !problems.some(isError),
+  needs: [],
   digests: [],
 })
 
@@ -124,21 +136,24 @@ const rankOf = (problem: PreflightProblem) =>
 
 interface ContentPreflightOptions {
   readonly content: Pick<ContentAccess, 'find'>
+  readonly programs: Pick<Programs, 'find'>
   /** Of this host, as OCI names it: amd64, arm64. */
   readonly architecture: string
 }
 
-/** Looks in the content for the images that a cluster needs; each image once. */
-export function createContentPreflight({ content, architecture }: ContentPreflightOptions): ContentPreflight {
+type FoundEntry = Awaited<ReturnType<ContentAccess['find']>>
+
+/** Looks in the content for what a cluster needs; each image once. */
+export function createContentPreflight(options: ContentPreflightOptions): ContentPreflight {
+  const { content, programs, architecture } = options
+
   /** Problem of an image; undefined if a container can be started from it. */
-  async function judge(image: string, digests: Set<string>) {
-    const found = await content.find(image, 'image')
+  function judge(image: string, found: FoundEntry) {
     if (!found)
       return {
         code: 'ImageMissing',
         message: `image ${image} is in no content bundle of this host; upload a bundle that has it`,
       } as const
-    digests.add(found.digest)
     const { name } = found.bundle
     if (!found.isWhole)
       return {
@@ -158,28 +173,43 @@ export function createContentPreflight({ content, architecture }: ContentPreflig
     } as const
   }
 
+  async function find({ kind, name, version }: Need): Promise<Pick<ContentNeed, 'isThere' | 'sizeBytes'>> {
+    if (kind === 'program') {
+      const source = await programs.find(name as ProgramName, version)
+      if (source.kind !== 'content') return { isThere: source.kind === 'host' }
+      const sizeBytes = source.found.files.reduce((sum, file) => sum + file.sizeBytes, 0)
+      return { isThere: true, sizeBytes }
+    }
+    const found = await content.find(`${name}:${version}`, kind)
+    return found?.isWhole ? { isThere: true, sizeBytes: found.sizeBytes } : { isThere: false }
+  }
+
   return {
-    async check({ packs, kubernetesImages }: ContentNeeds): Promise<ContentFound> {
+    async check(input: ContentNeeds): Promise<ContentFound> {
       const digests = new Set<string>()
-      const wantedBy = new Map<string, string[]>()
-      for (const { pack, images } of packs)
-        for (const image of images) wantedBy.set(image, [...(wantedBy.get(image) ?? []), pack])
       const problems: PreflightProblem[] = []
-      for (const image of new Set([...kubernetesImages, ...wantedBy.keys()])) {
-        const problem = await judge(image, digests)
-        if (!problem) continue
-        const { code, message } = problem
-        const wanting = wantedBy.get(image) ?? []
-        const names = [...(kubernetesImages.includes(image) ? ['Kubernetes'] : []), ...wanting.map(shownPack)]
-        const [pack] = wanting
+      const needs: ContentNeed[] = []
+      for (const need of listNeeds({ ...input, architecture })) {
+        if (need.kind !== 'image') {
+          needs.push(shownNeed(need, await find(need)))
+          continue
+        }
+        const found = await content.find(need.name, 'image')
+        const problem = judge(need.name, found)
+        const isThere = problem === undefined
+        needs.push(shownNeed(need, { isThere, ...(found ? { sizeBytes: found.sizeBytes } : {}) }))
+        if (found && need.isRequired) digests.add(found.digest)
+        // A program or chart that is missing is reported by who needs it.
+        if (isThere || !need.isRequired) continue
+        const [pack] = need.packs
         problems.push({
-          code,
+          code: problem.code,
           severity: 'error',
-          message: `${message} (needed by ${names.join(', ')})`,
+          message: `${problem.message} (needed by ${originOf(need)})`,
           ...(pack === undefined ? {} : { pack }),
         })
       }
-      return { problems, digests: [...digests] }
+      return { problems, needs, digests: [...digests] }
     },
   }
 }

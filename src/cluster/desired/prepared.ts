@@ -1,5 +1,6 @@
 import type { GivenVariable } from '../../definition/definition.ts'
 import type { ClusterProfileDetail } from '../../definition/schemas.ts'
+import type { PackNeeds } from '../needs/needs.ts'
 import type { PreflightProblem } from './preflight-codes.ts'
 import type { DesiredState, DesiredKubernetes, DesiredNode, DesiredSettings } from './desired-state.ts'
 import { readFile } from 'node:fs/promises'
@@ -45,13 +46,6 @@ export interface PreparedVariable {
   readonly missing?: string
 }
 
-/** The images of a pack, as they are pulled. */
-export interface PackImages {
-  /** `id` of the pack. */
-  readonly pack: string
-  readonly images: readonly string[]
-}
-
 /** A cluster, ready to be accepted: its files are in a staging folder. */
 export interface Prepared {
   /** Its `folder` is the one to which `keep` moves the files. It is not complete if a problem is an error. */
@@ -64,8 +58,8 @@ export interface Prepared {
   readonly variables: readonly PreparedVariable[]
   /** Results of macros on sensitive values, as upper case of them; to be masked as these are. */
   readonly derived: readonly string[]
-  /** Images of all packs but the layer `os`: listed ones, and images in rendered manifests and charts. */
-  readonly images: readonly PackImages[]
+  /** Needs of all packs of the content: images that they list, except those of the layer `os`, images in rendered manifests and charts; charts. */
+  readonly needs: readonly PackNeeds[]
   /** Digests of the charts that were taken from the content, for `content.pin`. */
   readonly chartDigests: readonly string[]
   readonly definition: PreparedDefinition

@@ -7,7 +7,8 @@ import { CommandFailed } from '../../system/runner.ts'
 import { unsupportedIn } from '../desired/version.ts'
 import type { DesiredState } from '../desired/desired-state.ts'
 import type { KubeadmFiles } from './kubeadm-files.ts'
-import { kubernetesPrograms, type Programs } from './programs.ts'
+import { kubernetesPrograms } from '../needs/needs.ts'
+import type { Programs } from './programs.ts'
 import type { RegistryFiles } from './containerd.ts'
 
 /** A file that the API server needs at its start, and that has to be on the host before. */

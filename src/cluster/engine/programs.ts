@@ -22,13 +22,11 @@ import { replaceFile, syncFolder } from '../../system/files.ts'
 import { createBoundedRunner } from '../../system/bounded-memory.ts'
 import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
 import { StepFailed } from '../loop/step.ts'
+import { kubernetesPrograms, tools } from '../needs/needs.ts'
 import { readNote } from './notes.ts'
 import type { ClusterPaths } from './paths.ts'
 
-/** Programs that a cluster needs: the programs of its version of Kubernetes, and tools in their newest version. */
-export const kubernetesPrograms = ['kubeadm', 'kubelet', 'kubectl'] as const
-export const tools = ['helm', 'etcdctl'] as const
-type ProgramName = (typeof kubernetesPrograms)[number] | (typeof tools)[number]
+export type ProgramName = (typeof kubernetesPrograms)[number] | (typeof tools)[number]
 
 interface ProgramsOptions {
   /** Folder of the programs of the cluster. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { kubernetesCommands } from './step-lines.ts'
 import type { ClusterPaths } from './paths.ts'
-import { kubernetesPrograms } from './programs.ts'
+import { kubernetesPrograms } from '../needs/needs.ts'
 
 /**
  * Failure in the last lines of kubeadm; one line. Its checks say `[ERROR Name]: reason`, a phase says `error execution phase NAME: reason`.

@@ -7,12 +7,15 @@ import {
   type RenderEdges,
   apiVersionsIn,
   definitionsIn,
-  imagesIn,
+  guessed,
+  neededImages,
 } from './manifests.ts'
 import { readPlain, type PlainText } from '../../definition/rules/plain-values.ts'
 import { textOf, valueAt, mappingAt, type Mapping, hashOf, pathPartOf } from './workspace.ts'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
+import { guessFromValues } from '../../definition/rules/images.ts'
+import type { NeededImage } from '../needs/needs.ts'
 import { readChartFile } from '../../archive/chart-archive.ts'
 import { AppError } from '../../errors/app-error.ts'
 import type { DesiredChart } from '../desired/desired-state.ts'
@@ -91,10 +94,14 @@ export function readRenderedChart(text: string): RenderedChart {
   return { objects, installed, problems, warnings, kept }
 }
 
+/** The events of a hook of a chart; undefined for any other object. */
+const hookOf = (object: unknown): string | undefined =>
+  textOf(valueAt(object, 'metadata', 'annotations', 'helm.sh/hook')) || undefined
+
 /** Undefined for a hook that an installation does not run; one of an unknown event is left out by helm altogether. */
 function fromOf(object: unknown): 'template' | 'hook' | undefined {
-  const hook = textOf(valueAt(object, 'metadata', 'annotations', 'helm.sh/hook'))
-  if (!hook) return 'template'
+  const hook = hookOf(object)
+  if (hook === undefined) return 'template'
   return /(?:^|,)\s*(?:pre|post)-install\s*(?:,|$)/i.test(hook) ? 'hook' : undefined
 }
 
@@ -156,7 +163,8 @@ export async function prepareCharts(
     ...(await takeElsewhere(clusterPack, place, edges)),
   ]
   const desired: DesiredChart[] = []
-  const images = new Set<string>()
+  const images: NeededImage[] = []
+  let renderedCount = 0
   const definitions: string[] = []
   const sums: string[] = []
   const installations: Installation[] = []
@@ -178,13 +186,24 @@ export async function prepareCharts(
     const chart: DesiredChart = { name, version, release, namespace, file, sum, valuesFile, valuesSum }
     sums.push([name, version, release, namespace, sum, valuesSum].join('\0'))
     desired.push(chart)
-    const { objects, installed } = await renderChart(chart, shown, edges)
-    for (const image of imagesIn(objects)) images.add(image)
+    const rendered = await renderChart(chart, shown, edges)
+    if (rendered) renderedCount += 1
+    const { objects, installed } = rendered ?? { objects: [], installed: [] }
+    images.push(...neededImages(objects, hookOf))
     definitions.push(...definitionsIn(objects))
     installations.push({ namespace, release, objects: installed })
   }
-  return { desired, images: [...images], definitions, sums, installations }
+  // Of a pack that lists its images none is guessed.
+  if (renderedCount < countCharts(clusterPack) && clusterPack.settings.images.length === 0)
+    images.push(...guessFromValues(jsonForYaml(clusterPack.values)).map(guessed))
+  return { desired, images, definitions, sums, installations }
 }
+
+const ownCharts = ({ folder }: ClusterPack) => folder?.named.charts ?? folder?.charts ?? []
+
+/** The number of charts of a pack, in the definition and in the content. */
+export const countCharts = (pack: ClusterPack): number =>
+  ownCharts(pack).length + chartsElsewhere(pack).length
 
 /** SHA-256 over the names and contents of the files of a folder. */
 async function sumOfFolder(folder: string): Promise<string> {
@@ -197,10 +216,10 @@ async function sumOfFolder(folder: string): Promise<string> {
 }
 
 /** The charts of the folder of a pack: the ones in pack.json, otherwise all. */
-async function takeOwn({ folder }: ClusterPack, place: string, edges: ChartEdges): Promise<ChartFile[]> {
+async function takeOwn(pack: ClusterPack, place: string, edges: ChartEdges): Promise<ChartFile[]> {
   const { workspace, helm, content, report } = edges
   const taken: ChartFile[] = []
-  for (const chart of folder?.named.charts ?? folder?.charts ?? []) {
+  for (const chart of ownCharts(pack)) {
     const from = join(content, chart)
     const to = join(place, 'charts')
     if ((await stat(join(workspace.folder, from))).isDirectory()) {
@@ -298,20 +317,19 @@ function releaseOf(
 // Objects of one chart with more problems usually have one cause.
 const problemLimit = 5
 
-/** @returns the objects of the rendered chart; those that are read whole may have images or be definitions */
+/** @returns the objects of the rendered chart; those that are read whole may have images or be definitions; undefined if it was not rendered */
 async function renderChart(
   chart: DesiredChart,
   shown: string,
   edges: ChartEdges,
-): Promise<Pick<RenderedChart, 'objects' | 'installed'>> {
+): Promise<Pick<RenderedChart, 'objects' | 'installed'> | undefined> {
   const { workspace, helm, apiVersions, report } = edges
-  const none = { objects: [], installed: [] }
   if (!helm) {
     report('HelmMissing', `chart ${shown} is installed by helm, and this host has no helm`)
-    return none
+    return undefined
   }
   const { release, namespace } = chart
-  if (!isRelease(release)) return none
+  if (!isRelease(release)) return undefined
   const archive = join(workspace.folder, chart.file)
   const valuesFile = join(workspace.folder, chart.valuesFile)
   const result = await helm.render({
@@ -323,7 +341,7 @@ async function renderChart(
   })
   if ('refusal' in result) {
     report(result.code ?? 'ChartInvalid', `chart ${shown} ${result.refusal}`)
-    return none
+    return undefined
   }
   const { objects, installed, problems, warnings, kept } = readRenderedChart(result.text)
   for (const problem of problems.slice(0, problemLimit)) report('ChartInvalid', `chart ${shown} ${problem}`)

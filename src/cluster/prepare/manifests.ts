@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import type { DesiredManifest } from '../desired/desired-state.ts'
 import type { ClusterPack, ManifestText } from './packs.ts'
 import type { Helm } from './helm.ts'
+import { mergeImages, type NeededImage } from '../needs/needs.ts'
+import { guessInTemplate, type GuessedImage } from '../../definition/rules/images.ts'
 import { installedObject, type InstalledObject, type Installation } from './installed.ts'
 
 /** The objects of a YAML text that is ready to be applied. */
@@ -81,6 +83,69 @@ export function imagesIn(objects: readonly unknown[]): string[] {
   return [...images].sort()
 }
 
+/** The specification of the pods of a workload; undefined for any other object. */
+const podSpecOf = (object: unknown): unknown =>
+  valueAt(object, 'spec', 'template', 'spec') ??
+  valueAt(object, 'spec', 'jobTemplate', 'spec', 'template', 'spec') ??
+  (valueAt(object, 'kind') === 'Pod' ? valueAt(object, 'spec') : undefined)
+
+const textsOf = (value: unknown) =>
+  Array.isArray(value) ? (value as unknown[]).flatMap((each) => textOf(each) ?? []) : []
+
+/** Labels of nodes that name what their programs are made for; `beta.` is the older name of the first. */
+const platformLabels = [
+  'kubernetes.io/arch',
+  'beta.kubernetes.io/arch',
+  'kubernetes.io/os',
+  'beta.kubernetes.io/os',
+]
+
+/**
+ * Architectures of the nodes to which the pods of an object are bound, or `windows`; undefined if to none. The terms of an affinity
+ * count if each of them names some.
+ */
+function platformsOf(object: unknown): readonly string[] | undefined {
+  const spec = podSpecOf(object)
+  const selector = mappingAt(spec, 'nodeSelector')
+  const selected = platformLabels.flatMap((label) => textOf(selector[label]) ?? [])
+  const terms = valueAt(
+    spec,
+    ...['affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution', 'nodeSelectorTerms'],
+  )
+  const bound = (Array.isArray(terms) ? (terms as unknown[]) : []).map((term) => {
+    const expressions = valueAt(term, 'matchExpressions')
+    return (Array.isArray(expressions) ? (expressions as unknown[]) : [])
+      .filter((each) => valueAt(each, 'operator') === 'In')
+      .filter((each) => platformLabels.includes(textOf(valueAt(each, 'key')) ?? ''))
+      .flatMap((each) => textsOf(valueAt(each, 'values')))
+      .filter(isPlatform)
+  })
+  const found = new Set([
+    ...selected.filter(isPlatform),
+    ...(bound.every(({ length }) => length > 0) ? bound.flat() : []),
+  ])
+  return found.size === 0 ? undefined : [...found].sort()
+}
+
+// Every node is one of Linux.
+const isPlatform = (name: string) => name !== 'linux'
+
+/** The images of objects, each with what may keep it from being needed. @param hookOf the events of an object that is a hook of helm */
+export const neededImages = (
+  objects: readonly unknown[],
+  hookOf: (object: unknown) => string | undefined = () => undefined,
+): NeededImage[] =>
+  mergeImages(
+    objects.flatMap((object) => {
+      const [hook, onlyOn] = [hookOf(object), platformsOf(object)]
+      return imagesIn([object]).map((image) => ({
+        image,
+        ...(hook === undefined ? {} : { hook }),
+        ...(onlyOn === undefined ? {} : { onlyOn }),
+      }))
+    }),
+  )
+
 const isDefinition = (object: unknown) => valueAt(object, 'kind') === 'CustomResourceDefinition'
 
 /** The names of custom resource definitions. */
@@ -106,7 +171,7 @@ export function apiVersionsIn(objects: readonly unknown[]): string[] {
 /** Rendered parts of a pack: manifests or charts. */
 export interface Rendered<Item> {
   readonly desired: readonly Item[]
-  readonly images: readonly string[]
+  readonly images: readonly NeededImage[]
   /** Names of its custom resource definitions. */
   readonly definitions: readonly string[]
   /** Sums that the digest of the pack covers. */
@@ -134,7 +199,7 @@ export async function renderManifests(
 ): Promise<Rendered<DesiredManifest>> {
   const { workspace, report, apiVersions } = edges
   const desired: DesiredManifest[] = []
-  const images = new Set<string>()
+  const images: NeededImage[] = []
   const definitions: string[] = []
   const sums: string[] = []
   const installed: InstalledObject[] = []
@@ -143,11 +208,14 @@ export async function renderManifests(
     const text = manifest.isTemplate
       ? await renderTemplate(clusterPack, manifest, join(templatesIn(place), String(index)), edges)
       : manifest.content
-    if (text === undefined) continue
+    if (text === undefined) {
+      images.push(...guessInTemplate(manifest.content).map(guessed))
+      continue
+    }
     const { objects, problems } = readObjects(text)
     for (const problem of problems) report('ManifestInvalid', `manifest ${manifest.name} ${problem}`)
     if (objects.length === 0) continue
-    for (const image of imagesIn(objects)) images.add(image)
+    images.push(...neededImages(objects))
     for (const version of apiVersionsIn(objects)) apiVersions.add(version)
     definitions.push(...definitionsIn(objects))
     installed.push(...objects.flatMap((object) => installedObject(object, 'manifest') ?? []))
@@ -157,8 +225,14 @@ export async function renderManifests(
     desired.push({ name: manifest.name, namespace, file, sum })
   }
   const installations = [{ namespace, release: '', objects: installed }]
-  return { desired, images: [...images], definitions, sums, installations }
+  return { desired, images, definitions, sums, installations }
 }
+
+/** An image that values or a template name, of which nothing was rendered. */
+export const guessed = ({ image, isTagKnown }: GuessedImage): NeededImage => ({
+  image,
+  guess: { isTagKnown },
+})
 
 /** Renders a manifest as the only template of a chart. @returns undefined if that is not possible, which is reported */
 async function renderTemplate(

@@ -2,7 +2,8 @@ import type { ArchiveLimits } from '../../archive/limits.ts'
 import type { Refused } from '../../program/worker.ts'
 import type { PreflightProblem } from '../desired/preflight-codes.ts'
 import type { DesiredState } from '../desired/desired-state.ts'
-import type { PackImages, PreparedVariable, PrepareRequest } from '../desired/prepared.ts'
+import type { PreparedVariable, PrepareRequest } from '../desired/prepared.ts'
+import type { PackNeeds } from '../needs/needs.ts'
 
 /**
  * The protocol between the daemon and the program `prepare.cjs`: standard input is the order, JSON, which contains values of
@@ -34,7 +35,7 @@ export interface PreparedContent {
   readonly problems: readonly PreflightProblem[]
   readonly variables: readonly PreparedVariable[]
   readonly derived: readonly string[]
-  readonly images: readonly PackImages[]
+  readonly needs: readonly PackNeeds[]
 }
 
 export type PrepareFinding =

@@ -130,6 +130,8 @@ interface Found {
   readonly isWhole: boolean
   /** Its platforms, also those that are not carried; empty if nothing names them. */
   readonly platforms: readonly EntryPlatform[]
+  /** Of all its blobs that are here, each counted once. */
+  readonly sizeBytes: number
 }
 
 /** A chart of a published bundle. */
@@ -176,6 +178,7 @@ interface Row {
   readonly kind: EntryKind
   readonly digest: string
   readonly more: string
+  readonly sizeBytes: number
 }
 
 /** @param store need not be open yet */
@@ -193,6 +196,7 @@ export function createContentAccess(store: OpenStore): ContentAccess {
         path: join(store.blobs, hexOf(row.digest)),
         isWhole: !damaged.has(row.id),
         platforms: (JSON.parse(row.more) as Pick<Entry, 'platforms'>).platforms,
+        sizeBytes: row.sizeBytes,
       }
     )
   }
@@ -244,8 +248,8 @@ function findRows({ sql }: IndexDatabase, reference: string, kind?: EntryKind): 
   const { condition, values } = conditionOf(reference, kind)
   return sql
     .prepare(
-      `SELECT bundle.id AS id, bundle.uid AS uid, facts ->> 'name' AS bundleName, kind, digest, more
-      ${publishedEntries} AND ${condition} AND (? = '' OR kind = ?)
+      `SELECT bundle.id AS id, bundle.uid AS uid, facts ->> 'name' AS bundleName, kind, digest, more,
+        size_bytes AS sizeBytes ${publishedEntries} AND ${condition} AND (? = '' OR kind = ?)
       ORDER BY publication DESC, uid DESC, entry.id DESC LIMIT 100`,
     )
     .all(...values, kind ?? '', kind ?? '') as unknown as Row[]

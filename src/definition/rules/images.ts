@@ -1,4 +1,4 @@
-import { isMap, isScalar, isSeq, type Document, type YAMLMap } from 'yaml'
+import { isMap, isScalar, isSeq, parseDocument, type Document, type YAMLMap } from 'yaml'
 import { withoutEndSlashes } from '../../base/end-slashes.ts'
 import { textOf } from './pack-values.ts'
 import type { Definition, Pack, Profile } from '../definition.ts'
@@ -54,6 +54,10 @@ function guessInValues({ contents }: Document, unmask: Unmask): GuessedImage[] {
   return guessed
 }
 
+/** Guesses images from the values of a pack in which all macros are resolved. @param values JSON or YAML */
+export const guessFromValues = (values: string): GuessedImage[] =>
+  guessInValues(parseDocument(values, { logLevel: 'silent' }), (text) => text)
+
 /** Texts and numbers of a mapping; a tag may be `1.10`. A key without a value has an empty text. */
 function readTexts(map: YAMLMap, unmask: Unmask): Map<string, string> {
   const texts = new Map<string, string>()
@@ -96,7 +100,7 @@ const imageLine =
   /^[ \t]*(?:-[ \t]+)?["']?image["']?:[ \t]*(["']?)((?:\{\{[^{}\n]*\}\}|[^\s'"#{}])+)\1[ \t]*(?:#.*)?$/gm
 
 /** Images of the lines `image: name:tag` in a text that is YAML only after rendering. */
-function guessInLines(text: string): GuessedImage[] {
+export function guessInTemplate(text: string): GuessedImage[] {
   return Array.from(text.matchAll(imageLine), ([, , image = '']) => toImage(image)).filter(
     (each) => each !== undefined,
   )
@@ -142,7 +146,7 @@ export function createImageFinder(): ImageFinder {
     const known = templates.get(place)
     if (known) return known
     const isTemplate = content.includes('image:') && hasOtherBraces(content, findMacros(content))
-    const guessed = isTemplate ? guessInLines(content) : []
+    const guessed = isTemplate ? guessInTemplate(content) : []
     templates.set(place, guessed)
     return guessed
   }

@@ -14,6 +14,19 @@ beforeEach(async () => {
 })
 afterEach(() => edge.stop())
 
+const programs = {
+  find: () => Promise.resolve({ kind: 'missing' as const, code: 'ProgramMissing' as const, reason: 'none' }),
+}
+const images = (...names: readonly string[]) => names.map((image) => ({ image }))
+const pack = (id: string, ...names: readonly string[]) => ({
+  ...{ pack: id, charts: [], usesHelm: false },
+  images: images(...names),
+})
+const kubernetes = (...names: readonly string[]) => ({
+  version: '1.34.4',
+  images: names.map((image) => ({ image, isTagKnown: true })),
+})
+
 const named = (name: string) => ({ [annotations.refName]: name })
 
 it('a chart is found by its name and version, with the archive that helm packed', async () => {
@@ -42,16 +55,13 @@ it('the pre-flight names each image that cannot be started here, once, with all 
   )
   layout.remove(half[0]?.digest ?? '')
   await client.upload(layout)
-  const preflight = createContentPreflight({ content: edge.content, architecture: 'amd64' })
-  const { problems, digests } = await preflight.check({
+  const preflight = createContentPreflight({ content: edge.content, programs, architecture: 'amd64' })
+  const { problems, digests, needs } = await preflight.check({
     packs: [
-      {
-        pack: 'u1/web',
-        images: ['registry.example/own:1', 'registry.example/gone:1', 'registry.example/arm:1'],
-      },
-      { pack: 'u1/till', images: ['registry.example/gone:1', 'registry.example/half:1'] },
+      pack('u1/web', 'registry.example/own:1', 'registry.example/gone:1', 'registry.example/arm:1'),
+      pack('u1/till', 'registry.example/gone:1', 'registry.example/half:1'),
     ],
-    kubernetesImages: ['registry.k8s.io/pause:3.10.1', 'registry.example/gone:1'],
+    kubernetes: kubernetes('registry.k8s.io/pause:3.10.1', 'registry.example/gone:1'),
   })
   expect(problems.map(({ code, severity, pack, message }) => [code, severity, pack, message])).toEqual([
     [
@@ -69,6 +79,14 @@ it('the pre-flight names each image that cannot be started here, once, with all 
     [...['ImageForeign', 'error', 'u1/till'], expect.stringContaining('has it for arm64')],
   ])
   expect(digests).toHaveLength(3)
+  expect(needs.map(({ name, origin, isThere }) => [name, origin, isThere]).slice(0, 5)).toEqual([
+    ['registry.k8s.io/pause:3.10.1', 'Kubernetes', false],
+    ['registry.example/gone:1', 'Kubernetes, web, till', false],
+    ['registry.example/own:1', 'web', true],
+    ['registry.example/arm:1', 'web', false],
+    ['registry.example/half:1', 'till', false],
+  ])
+  expect(needs.find(({ isThere }) => isThere)?.sizeBytes).toBeGreaterThan(100)
   await edge.content.pin('cluster shop', digests)
 })
 
@@ -82,9 +100,9 @@ it('an image whose bundle has lost a blob is damaged', async () => {
       return image && { ...image, isWhole: false }
     },
   }
-  const { problems } = await createContentPreflight({ content, architecture: 'amd64' }).check({
-    packs: [{ pack: 'u1/web', images: ['registry.example/own:1'] }],
-    kubernetesImages: [],
+  const { problems } = await createContentPreflight({ content, programs, architecture: 'amd64' }).check({
+    packs: [pack('u1/web', 'registry.example/own:1')],
+    kubernetes: kubernetes(),
   })
   expect(problems).toMatchObject([{ code: 'ImageDamaged', severity: 'error', pack: 'u1/web' }])
 })

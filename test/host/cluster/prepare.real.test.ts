@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { AppError } from '../../../src/errors/app-error.ts'
+import type { Prepared } from '../../../src/cluster/desired/prepared.ts'
 import { stoppingError } from '../../../src/errors/stopping.ts'
 import { clusterDefinition, deployment, infrastructure } from '../../support/cluster-definitions.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
@@ -10,6 +11,9 @@ import { waitFor } from '../../support/wait-for.ts'
 
 const bench = prepareBench()
 const { prepareAddOns } = bench
+/** The names of the images of each pack. */
+const imagesOf = ({ needs }: Prepared) =>
+  needs.map(({ pack, images }) => ({ pack, images: images.map(({ image }) => image) }))
 const staged = () => readdirSync(join(bench.folder, 'staging'))
 
 describe('the preparation of a cluster', () => {
@@ -45,7 +49,7 @@ describe('the preparation of a cluster', () => {
       [{ name: 'web', values, files: { 'manifests/web.yaml': image } }],
       [{ name: 'secret', isSensitive: true, defaultValue: 'hostleakqzz9' }],
     )
-    expect(prepared.images.flatMap(({ images }) => images)).toContain('up/HOSTLEAKQZZ9:1')
+    expect(imagesOf(prepared).flatMap(({ images }) => images)).toContain('up/HOSTLEAKQZZ9:1')
     expect(prepared.derived).toEqual(['HOSTLEAKQZZ9'])
   })
 
@@ -123,7 +127,8 @@ describe('the preparation of a cluster', () => {
     const attached = (name: string) => [{ name, content: deployment(`registry.local/${name}:1`, name) }]
     const packs = infrastructure.map((pack) => ({ ...pack, manifests: attached(`at-${pack.layer}`) }))
     const add = { name: 'bare', type: 'manifest', manifests: attached('at-bare') }
-    const { desired: wanted, problems, images } = await bench.prepare(clusterDefinition([...packs, add]))
+    const prepared = await bench.prepare(clusterDefinition([...packs, add]))
+    const { desired: wanted, problems } = prepared
     expect(problems).toEqual([])
     expect(
       wanted.packs.map(({ id, order, manifests }) => [id, order, manifests.map(({ name }) => name)]),
@@ -133,7 +138,7 @@ describe('the preparation of a cluster', () => {
       ['u1/cni', 0, ['at-cni']],
       ['u1/bare', 1, ['at-bare']],
     ])
-    expect(images.map((each) => each.images)).toEqual([
+    expect(imagesOf(prepared).map((each) => each.images)).toEqual([
       ...['os', 'k8s', 'cni', 'bare'].map((layer) => [`registry.local/at-${layer}:1`]),
     ])
   })
@@ -142,21 +147,21 @@ describe('the preparation of a cluster', () => {
     const listed = (image: string) => `pack:\n  content:\n    images: [{image: "${image}"}]\n`
     const packs = infrastructure.map((pack) => ({ ...pack, values: listed(`registry.local/${pack.name}:1`) }))
     const twice = { name: 'web', files: {}, values: listed('registry.local/web:1') }
-    const { images, desired: wanted } = await bench.prepare(
+    const prepared = await bench.prepare(
       clusterDefinition([
         ...packs,
         twice,
         { ...twice, annotations: { 'spectrocloud.com/display-name': 'web-2' } },
       ]),
     )
-    expect(images).toEqual([
+    expect(imagesOf(prepared)).toEqual([
       { pack: 'u1/edge-os', images: [] },
       { pack: 'u1/edge-k8s', images: ['registry.local/edge-k8s:1'] },
       { pack: 'u1/cni', images: ['registry.local/cni:1'] },
       { pack: 'u1/web', images: ['registry.local/web:1'] },
       { pack: 'u1/web/web-2', images: ['registry.local/web:1'] },
     ])
-    expect(wanted.packs.map(({ id }) => id)).toEqual(['u1/cni', 'u1/web', 'u1/web/web-2'])
+    expect(prepared.desired.packs.map(({ id }) => id)).toEqual(['u1/cni', 'u1/web', 'u1/web/web-2'])
   })
 
   it('a digest changes with what is applied and with nothing else', async () => {

@@ -55,7 +55,7 @@ function createWorld({ problems = [] as PreflightProblem[], endpoint = 'own' } =
       problems: [],
       profiles: [],
       variables: [{ profileUid: 'p1', name: 'password', value: secret, isSensitive: true }],
-      images: [],
+      needs: [],
       chartDigests: [],
       derived: [],
       definition: { name: 'factory', version: '1.0.0', sha256: 'a'.repeat(64) },
@@ -71,6 +71,7 @@ function createWorld({ problems = [] as PreflightProblem[], endpoint = 'own' } =
       return {
         problems: all,
         isPossible: !all.some((each) => each.severity === 'error'),
+        needs: [],
         digests: ['sha256:1'],
       }
     },

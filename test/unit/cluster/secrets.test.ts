@@ -119,7 +119,7 @@ it('the journal does not have the sensitive value that a failed check of the pre
     desired: wanted,
     variables,
     problems: [],
-    images: [],
+    needs: [],
     derived: [],
     chartDigests: [],
   } as unknown as Prepared
@@ -140,14 +140,14 @@ it('what the cluster needs of the content are its images, its charts and the pro
       contentOf: async () => ['sha256:kubelet'],
     },
     host: { preflight: async () => [] },
-    content: { check: async () => ({ problems: [], digests: ['sha256:pause'] }) },
+    content: { check: async () => ({ problems: [], needs: [], digests: ['sha256:pause'] }) },
     log: captureLog().log,
   })
   const prepared = {
     desired: wanted,
     variables: [],
     problems: [],
-    images: [],
+    needs: [],
     derived: [],
     chartDigests: ['sha256:chart'],
   }

@@ -13,7 +13,8 @@ import { startUnits } from '../units.ts'
 import { whilePullsAreEarly } from '../initialise.ts'
 import { kubeadmFailure, kubeadmIn, runKubeadmIn } from '../run-kubeadm.ts'
 import { waitUntilReady } from '../kubectl.ts'
-import { kubernetesPrograms, readNextPrograms } from '../programs.ts'
+import { kubernetesPrograms } from '../../needs/needs.ts'
+import { readNextPrograms } from '../programs.ts'
 import { upgradeRefused } from '../notes.ts'
 
 /** Used fields of `kubeadm upgrade plan -o json`: `UpgradePlan` of output.kubeadm.k8s.io. */

@@ -8,7 +8,7 @@ import { commands } from '../step-lines.ts'
 import { expectReady } from '../kubectl.ts'
 import { ctr, endContainers, runningContainers } from '../node-containers.ts'
 import { clusterPaths, kubernetesFiles, units, type ClusterPaths } from '../paths.ts'
-import { kubernetesPrograms } from '../programs.ts'
+import { kubernetesPrograms } from '../../needs/needs.ts'
 import { type UpgradeOrder, readInitFile } from './check.ts'
 import {
   copiedFiles,

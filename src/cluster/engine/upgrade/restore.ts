@@ -18,7 +18,8 @@ import { commands } from '../step-lines.ts'
 import { expectReady } from '../kubectl.ts'
 import { ctr, endAll, killAll, runningWorkloads, runningContainers } from '../node-containers.ts'
 import { clusterPaths, kubernetesFiles, units, type ClusterPaths } from '../paths.ts'
-import { kubernetesPrograms, pointTo } from '../programs.ts'
+import { kubernetesPrograms } from '../../needs/needs.ts'
+import { pointTo } from '../programs.ts'
 import { staticPods } from '../configured.ts'
 import {
   copiedFiles,
