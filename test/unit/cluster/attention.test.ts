@@ -15,7 +15,7 @@ const condition = (type: string, status: 'True' | 'False', message = '') => ({
   ...{ type, status, reason: 'R', message, lastTransitionTime: at, lastProbeTime: at },
 })
 const revision = (number: number, rest: Partial<AttentionInput['revisions'][number]>) => ({
-  ...{ revision: number, creationTimestamp: at, by: 'alice', origin: 'api' as const },
+  ...{ revision: number, creationTimestamp: at, by: 'alice', origin: 'update' as const },
   ...{ definition: { name: 'shop', version: '1.0.0' }, kubernetesVersion: '1.34.4' },
   ...{ outcome: 'good' as const, isActive: false },
   ...rest,
