@@ -23,7 +23,7 @@ import { createBoundedRunner } from '../../system/bounded-memory.ts'
 import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
 import { StepFailed } from '../loop/step.ts'
 import { readNote } from './notes.ts'
-import type { ClusterPaths } from './paths.ts'
+import { currentProgram, type ClusterPaths } from './paths.ts'
 
 /** Programs that a cluster needs: the programs of its version of Kubernetes, and tools in their newest version. */
 export const kubernetesPrograms = ['kubeadm', 'kubelet', 'kubectl'] as const
@@ -74,8 +74,6 @@ const versionArguments: Readonly<Partial<Record<ProgramName, readonly string[]>>
   kubelet: ['--version'],
   kubectl: ['version', '--client'],
 }
-
-export const currentProgram = (folder: string, name: ProgramName) => join(folder, name, 'current', name)
 
 export function createPrograms(options: ProgramsOptions): Programs {
   const { folder, hostFolder, content, architecture } = options
