@@ -153,12 +153,16 @@ const pureForClients = [
   'lists/page',
   'content/registry/containerd-hosts',
   'kubernetes/names',
+  // Where the kubectl of a cluster is on its host.
+  'cluster/engine/paths',
 ]
 // What every program of one task does alike, client or not.
 const forPrograms = [
   'system/regular-file',
   'program/remove-on-signal',
   'system/place-file',
+  // The kubectl of another machine.
+  'system/attached',
   'program/standard-output',
   'program/status-line',
   // Bundles are read as the host reads them.

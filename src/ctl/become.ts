@@ -33,9 +33,18 @@ export function become(file: string, args: readonly string[]): never {
       'failed',
       `this command works on the ${program.noun} it runs on and is not part of this installation; run it on the ${program.noun}, where the package ${program.folder} contains it`,
     )
+  return becomeProgram(process.execPath, [path, ...args], process.env)
+}
+
+/** Replaces this process by a program, by execve(2). @param path of its file */
+export function becomeProgram(
+  path: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): never {
   if (!process.execve)
     throw new Failure('failed', `this command cannot run on ${process.platform}; use Linux or macOS`)
-  return process.execve(process.execPath, [process.execPath, path, ...args], process.env)
+  return process.execve(path, [path, ...args], environment)
 }
 
 /** Replaces this process by the program that makes and reads archives with the code of the daemon. */

@@ -1,8 +1,15 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { nearestName } from '../base/nearest-name.ts'
 import { program } from '../base/program.ts'
-import { printable } from '../base/printable.ts'
-import { type Command, type CommandLine, type CommandTable, optionOf, optionsOf } from './command.ts'
+import { escapeInvisible, printable, shellWord } from '../base/printable.ts'
+import {
+  type Command,
+  type CommandLine,
+  type CommandTable,
+  globalNames,
+  optionOf,
+  optionsOf,
+} from './command.ts'
 import { Failure, exitCodes } from './exit-codes.ts'
 import { OutputFailed, writeError } from '../program/standard-output.ts'
 import { outputFailure } from './output.ts'
@@ -26,7 +33,14 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
   const formats: Pick<GivenOption, 'rawName' | 'value'>[] = []
   // The list that words belong to until the next option.
   let list: string[] | undefined
+  // Number of the words before --.
+  let wordsBefore: number | undefined
   for (const token of parseTokens(argv, table)) {
+    const passing = findPassing(words, table)
+    const isOwn =
+      token.kind === 'option-terminator' || (token.kind === 'option' && ownOfPassing.includes(token.name))
+    if (passing && wordsBefore !== words.length && !isOwn) throw lacksMark(passing, argv, token.index)
+    if (token.kind === 'option-terminator') wordsBefore = words.length
     if (token.kind === 'positional') {
       const isNoun = words.length === 0 || (words.length === 1 && words[0] === 'help')
       if (list) list.push(token.value)
@@ -55,7 +69,13 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
   const command = findCommand(words, table)
   for (const format of formats) checkOption({ table, command, name: 'output', ...format })
   const rest = words.slice(command.name.split(' ').length)
-  checkArguments(command, rest)
+  if (command.passesOn === undefined) checkArguments(command, rest)
+  else if (wordsBefore === undefined) throw lacksMark(command, argv, argv.length)
+  else if (given.output !== undefined)
+    throw refuse(
+      `${command.name} takes no --output; write that of ${command.passesOn} behind --`,
+      command.name,
+    )
   const taken = optionsOf(table, command)
   for (const name of Object.keys(given)) {
     if (!taken.includes(name)) throw refuse(`${command.name} takes no --${name}`, command.name)
@@ -77,6 +97,23 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
     ...(Object.keys(lists).length > 0 ? { lists } : {}),
     ...(outputFile !== undefined && isOnlyOutput ? { outputFile } : {}),
   }
+}
+
+// Options of ours that may stand before --; -o is an option of the other program.
+const ownOfPassing = [...globalNames, 'version'].filter((name) => name !== 'output')
+
+/** The command that words name, where it passes arguments to another program. */
+const findPassing = (words: readonly string[], { commands }: CommandTable): Command | undefined =>
+  commands.find(({ name, passesOn }) => passesOn !== undefined && name === words.join(' '))
+
+/** @param at index of the first argument of the other program */
+function lacksMark({ name, passesOn = '' }: Command, argv: readonly string[], at: number): Failure {
+  const rest = at < argv.length ? argv.slice(at) : ['...']
+  const line = [...argv.slice(0, at).filter((word) => word !== '--'), '--', ...rest]
+  return refuse(
+    `the arguments of ${passesOn} begin behind --: ${program.ctl} ${escapeInvisible(line.map(shellWord).join(' '))}`,
+    name,
+  )
 }
 
 const endsAsArchive = (file: string, { archive = [] }: Command): boolean =>

@@ -16,7 +16,8 @@
 // Some commands replace the process by another program, by execve(2), and start no child process: `config check` becomes `edgehostd
 // --check-config`, `session revoke-all` becomes `edgehostd --end-sessions`, and `support` becomes `support.cjs`, which is not a client: it starts
 // programs and reads the state of the daemon, whether the daemon runs or not. `definition`, `content build` and `content inspect` become
-// `definition.cjs`, which packs and unpacks archives with the code of the daemon (room `authoring`).
+// `definition.cjs`, which packs and unpacks archives with the code of the daemon (room `authoring`). `cluster kubectl` becomes the kubectl of the
+// cluster on its host; elsewhere it starts the one in PATH (`system/attached.ts`), since a file with the kubeconfig has to be removed after it.
 //
 // Nothing secret is sent before the key of the host is known: `ctl/transport.ts` gives the HTTP client only connections whose certificate it has
 // accepted. Invocations share tokens under a lock (`ctl/folder.ts`), since a refresh token is valid once. edgehostctl starts without a cache of V8,
@@ -60,6 +61,8 @@ export interface Command {
   readonly completes?: 'file' | (() => Promise<Program>)
   /** The endings of the archive that it writes, which `--output FILE` or its option `--file` names. */
   readonly archive?: readonly ArchiveEnding[]
+  /** The program that gets everything behind `--`, whatever it looks like; the command has no arguments or options of its own. */
+  readonly passesOn?: string
   /** Loads its program, so that only the code of this command is compiled. */
   readonly load: () => Promise<Program>
 }

@@ -204,12 +204,18 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
       until [ -s /var/lib/edgehostd/registry-password ]; do sleep 0.1; done
       ! cmp -s old /var/lib/edgehostd/registry-password`,
   },
-  'sudo edgehostctl cluster create cluster.yaml --dry-run': ofCluster,
-  'sudo edgehostctl cluster create cluster.yaml --wait': ofCluster,
+  'sudo edgehostctl cluster create --name shop --definition shop.tar.zst --set-file password=/run/password --dry-run':
+    ofCluster,
+  'sudo edgehostctl cluster create --name shop --definition shop.tar.zst --set-file password=/run/password --wait':
+    ofCluster,
+  'edgehostctl definition upload shop.tar.zst': 'needs a definition: test/e2e/cluster/life.test.ts',
+  'sudo edgehostctl cluster create cluster.yaml': ofCluster,
   'sudo edgehostctl cluster get': ofCluster,
   'edgehostctl api get /v1/edge-mgmt/cluster/revisions': ofCluster,
   "edgehostctl api put '/v1/edge-mgmt/cluster/settings?dryRun=true' --data settings.json": ofCluster,
-  'sudo edgehostctl cluster kubeconfig --file admin.conf': ofCluster,
+  'sudo edgehostctl cluster kubectl -- get pods -A': ofCluster,
+  'edgehostctl cluster kubectl -- get pods': ofCluster,
+  'edgehostctl --host HOST cluster kubectl -- exec -it web-0 -- sh': ofCluster,
   'sudo edgehostctl cluster delete --wait': ofCluster,
   'edgehostctl cluster delete --wait': ofCluster,
   'apt remove edgehostd': ofPackage,
@@ -218,10 +224,10 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   'edgehostctl cluster watch': ofCluster,
   'edgehostctl cluster kubeconfig': ofCluster,
   'edgehostctl cluster events': {},
-  'edgehostctl cluster diff --file shop-1.1.tar.zst': ofChange,
+  'edgehostctl cluster diff --definition shop-1.1.tar.zst': ofChange,
   'edgehostctl cluster apply': ofChange,
   'edgehostctl cluster apply --set replicas=3 --set-file password=/run/password': ofChange,
-  "edgehostctl cluster apply --file shop-1.1.tar.zst --schedule-at '2031-05-01 02:00' --yes": ofChange,
+  "edgehostctl cluster apply --definition shop-1.1.tar.zst --schedule-at '2031-05-01 02:00' --yes": ofChange,
   'edgehostctl cluster revisions': ofChange,
   'edgehostctl cluster rollback': ofChange,
   'edgehostctl cluster settings --ntp 192.0.2.1 --ssh-key admin.pub': ofChange,
@@ -236,8 +242,6 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   },
   'journalctl -u kubelet': {},
   'sudo ctr --address /run/edgehostd-containerd/containerd.sock --namespace k8s.io containers list':
-    ofCluster,
-  'sudo KUBECONFIG=/etc/kubernetes/admin.conf /var/lib/edgehostd/cluster/programs/kubectl/current/kubectl get pods -A':
     ofCluster,
   "systemctl list-units 'edgehostd-step-*'": {},
   'ip neighbour flush to ADDRESS': { with: { ADDRESS: '192.0.2.1' } },

@@ -186,6 +186,15 @@ export const cluster: Noun = [
     options: { file },
     load: onHost(async () => (await import('./get.ts')).writeKubeconfig),
   }),
+  defineCommand({
+    name: 'cluster kubectl',
+    arguments: ['-- ARGUMENT...'],
+    summary: 'Run kubectl as the administrator of the cluster; for administrators',
+    details:
+      "For example cluster kubectl -- get pods -A. On its host, as root, it is the cluster's own kubectl; with --host it is the one in PATH, with the kubeconfig of the host in a file that is removed afterwards. Options of edgehostctl stand before --. Ends with the exit status of kubectl.",
+    passesOn: 'kubectl',
+    load: onHost(async () => (await import('./kubectl.ts')).runKubectl),
+  }),
   ...certificateCommands,
   defineCommand({
     name: 'cluster delete',

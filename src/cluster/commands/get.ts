@@ -1,6 +1,11 @@
 import type { Context } from '../../ctl/client.ts'
-import { Failure } from '../../ctl/exit-codes.ts'
-import { writeKubeconfigTo, requireDetails, clusterPath, shownVersion } from '../../ctl/cluster.ts'
+import {
+  writeKubeconfigTo,
+  requireDetails,
+  requireKubeconfig,
+  clusterPath,
+  shownVersion,
+} from '../../ctl/cluster.ts'
 import {
   renderFacts,
   type Fact,
@@ -18,13 +23,7 @@ import type { Event, EventSource } from '../events/schemas.ts'
 /** `edgehostctl cluster kubeconfig`. */
 export async function writeKubeconfig(context: Context<'file'>): Promise<undefined> {
   const { line, output } = context
-  const details = await requireDetails(context, { withKubeconfig: true })
-  const { kubeconfig } = details.status
-  if (kubeconfig === undefined)
-    throw new Failure(
-      'failed',
-      'there is no kubeconfig: the control plane is not set up yet, or you are not an administrator of this host',
-    )
+  const { kubeconfig } = await requireKubeconfig(context)
   await writeKubeconfigTo(output, kubeconfig, line.options.file)
   return undefined
 }

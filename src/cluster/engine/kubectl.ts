@@ -4,8 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseExactJson } from '../../base/json.ts'
 import { StepFailed } from '../loop/step.ts'
 import { kubernetesCommands } from './step-lines.ts'
-import { kubernetesFiles, type ClusterPaths } from './paths.ts'
-import { currentProgram } from './programs.ts'
+import { currentProgram, kubernetesFiles, type ClusterPaths } from './paths.ts'
 
 const podLogs = '/var/log/pods'
 

@@ -14,6 +14,29 @@ export const criSocket = `unix://${containerdSocket}`
 /** Folder of systemd for units of an administrator, systemd.unit(5). */
 export const unitFolder = '/etc/systemd/system'
 
+/** The first line of our units. */
+export const unitHeading = '# Written by edgehostd.\n'
+
+/** A path in a command line of a unit, systemd.service(5). */
+export const pathInUnit = (path: string) => `"${path.replace(/["\\]/g, '\\$&').replace(/[%$]/g, '$&$&')}"`
+
+/** Path by which a program in use is started, whatever its version. @param folder of the programs of the cluster */
+export const currentProgram = (folder: string, name: string) => join(folder, name, 'current', name)
+
+/**
+ * The kubectl of the cluster, for a program that does not know where the state folder is: beside the kubelet.
+ * @param unit the text of the kubelet's unit
+ * @returns undefined where that is not the unit of our cluster
+ */
+export function kubectlOf(unit: string): string | undefined {
+  const [, path = ''] = /^ExecStart="((?:[^"\\]|\\.)*)"/m.exec(unit) ?? []
+  const kubelet = path.replace(/([%$])\1/g, '$1').replace(/\\(.)/g, '$1')
+  const folder = kubelet.slice(0, -'/kubelet/current/kubelet'.length)
+  const isOurs =
+    unit.startsWith(unitHeading) && kubelet !== '' && kubelet === currentProgram(folder, 'kubelet')
+  return isOurs ? currentProgram(folder, 'kubectl') : undefined
+}
+
 /** Plugin folder of the CNI of a cluster and of containerd, Debian's folder of them, and the folder of network configurations. */
 export const cniFolders = {
   programs: '/opt/cni/bin',

@@ -24,7 +24,7 @@ import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
 import { StepFailed } from '../loop/step.ts'
 import { kubernetesPrograms, tools } from '../needs/needs.ts'
 import { readNote } from './notes.ts'
-import type { ClusterPaths } from './paths.ts'
+import { currentProgram, type ClusterPaths } from './paths.ts'
 
 export type ProgramName = (typeof kubernetesPrograms)[number] | (typeof tools)[number]
 
@@ -72,8 +72,6 @@ const versionArguments: Readonly<Partial<Record<ProgramName, readonly string[]>>
   kubelet: ['--version'],
   kubectl: ['version', '--client'],
 }
-
-export const currentProgram = (folder: string, name: ProgramName) => join(folder, name, 'current', name)
 
 export function createPrograms(options: ProgramsOptions): Programs {
   const { folder, hostFolder, content, architecture } = options

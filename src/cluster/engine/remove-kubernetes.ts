@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { join, dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
+  currentProgram,
   containerdSocket,
   units,
   clusterPaths,
@@ -16,7 +17,6 @@ import { existsSync } from 'node:fs'
 import type { StepAction } from '../loop/step.ts'
 import { restoreCniFolder, kernelFiles } from './containerd.ts'
 import { isOwnUnit } from './units.ts'
-import { currentProgram } from './programs.ts'
 import { resetKubeadm } from './initialise.ts'
 
 /**

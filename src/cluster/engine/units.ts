@@ -1,11 +1,8 @@
-import { type ClusterPaths, units, unitFolder } from './paths.ts'
+import { type ClusterPaths, currentProgram, pathInUnit, unitFolder, unitHeading, units } from './paths.ts'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StepFailed, type StepAction } from '../loop/step.ts'
 import { commands } from './step-lines.ts'
-
-/** The first line of our units. */
-const unitHeading = '# Written by edgehostd.\n'
 
 /** The unit of our containerd. Source: containerd.service of containerd. */
 export function containerdUnit(paths: ClusterPaths, mayLowerOomScore: boolean): string {
@@ -20,7 +17,7 @@ export function containerdUnit(paths: ClusterPaths, mayLowerOomScore: boolean): 
       // Its shims have their sockets there. They would make it with a mode that hides from the daemon that no other containerd has its
       // socket in it.
       'ExecStartPre=-/usr/bin/mkdir --parents --mode=711 /run/containerd',
-      `ExecStart=/usr/bin/containerd --config ${escaped(paths.containerdConfig)}`,
+      `ExecStart=/usr/bin/containerd --config ${pathInUnit(paths.containerdConfig)}`,
       'Delegate=yes',
       // Pods live on while containerd is restarted.
       'KillMode=process',
@@ -45,7 +42,7 @@ export const nodeNameArgument = '--hostname-override='
  * @param node its name; the last argument, which no other takes the place of
  */
 export function kubeletUnit(paths: ClusterPaths, node: string): string {
-  const program = escaped(`${paths.programs}/kubelet/current/kubelet`)
+  const program = pathInUnit(currentProgram(paths.programs, 'kubelet'))
   return unitFile({
     Unit: [
       'Description=kubelet of the cluster of edgehostd',
@@ -68,9 +65,6 @@ function unitFile(sections: Readonly<Record<string, readonly string[]>>): string
   const texts = Object.entries(sections).map(([name, lines]) => `[${name}]\n${lines.join('\n')}\n`)
   return `${unitHeading}${texts.join('\n')}`
 }
-
-/** A path in a command line, systemd.service(5). */
-const escaped = (path: string) => `"${path.replace(/["\\]/g, '\\$&').replace(/[%$]/g, '$&$&')}"`
 
 /** Whether a unit in the folder of the administrator was written by edgehostd. */
 export async function isOwnUnit(unit: string): Promise<boolean> {

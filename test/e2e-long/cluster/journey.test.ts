@@ -63,7 +63,7 @@ describe.skipIf(isKitMissing())(
       const { definition } = await operator.builds('shop-1.2', {
         ...{ definition: { version: '1.2.0', packs: greeted(3) }, isWhole: false },
       })
-      await operator.types('restart', 'cluster', 'diff', '--file', definition, '--yes')
+      await operator.types('restart', 'cluster', 'diff', '--definition', definition, '--yes')
       await operator.types('power cut', 'cluster', 'apply', '--yes')
       expect(await replicas()).toBe('3')
       await operator.types('power cut', 'cluster', 'rollback', '--yes')

@@ -1,7 +1,12 @@
 import { zstdDecompressSync } from 'node:zlib'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { createContentCtl } from '../../support/content-ctl.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 import { eventually } from '../host/eventually.ts'
+import { clusterWire } from '../host/ground.ts'
+import { run, systemPath } from '../host/process.ts'
 import type { ClusterDryRun } from '../../../src/cluster/schemas.ts'
 import { bootForTests } from './boot-for-tests.ts'
 import { clusterPath } from './cluster-client.ts'
@@ -44,10 +49,27 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
   })
 
   it('a cluster is accepted once, comes up by the phases in order, and runs', async () => {
+    await plant.host.write('/root/definition.tgz', await readFile(join(plant.host.folder, 'definition.tgz')))
+    await plant.host.write('/root/token', `${sensitiveValue}\n`, 0o600)
+    const typed = ['edgehostctl', 'cluster', 'create', '--name=plant', '--definition=/root/definition.tgz']
+    const greeting = ['--set', 'greeting=good morning']
+    const refused = await plant.host.run([...typed, ...greeting, '--set', 'token=typed'])
+    expect(refused).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(refused.stderr).toContain('--set-file token=FILE')
+    const made = await plant.host.output([
+      ...typed,
+      ...greeting,
+      '--set-file',
+      'token=/root/token',
+      '-o',
+      'json',
+    ])
+    uid = (JSON.parse(made) as { uid: string }).uid
+    await plant.host.output(['rm', '/root/token'])
+    // The same body, whoever sends it.
     const key = { headers: { 'Idempotency-Key': 'first-0907' } }
-    const first = await plant.cluster.post({}, key)
-    expect(first, first.text).toMatchObject({ status: 201 })
-    uid = first.json.uid
+    const second = await plant.cluster.post({}, key)
+    expect(second, second.text).toMatchObject({ status: 201, json: { uid } })
     expect(await plant.cluster.post({}, key)).toMatchObject({ status: 201, json: { uid } })
     expect(await plant.cluster.post()).toMatchObject({ status: 201, json: { uid } })
     const other = await plant.cluster.post({ name: 'other' })
@@ -197,6 +219,12 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
     expect((await ctl('get', '-o', 'json')).stdout).not.toContain('client-key-data')
     expect((await ctl('kubeconfig')).stdout).toContain('client-key-data')
     expect((await ctl('events', '--limit', '0')).stdout).toContain('ControlPlaneStarted')
+    const nodes = await ctl('kubectl', '--', 'get', 'nodes', '-o', 'wide')
+    expect(nodes).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(nodes.stdout).toMatch(/ Ready +control-plane .* v1\.34\.4 +10\.77\.0\.1 /)
+    const absent = await ctl('kubectl', '--', 'get', 'pod', 'absent')
+    expect(absent).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(absent.stderr).toContain('NotFound')
     await plant.host.write(
       '/root/second.json',
       JSON.stringify(plant.configuration({ name: 'second' })),
@@ -206,6 +234,50 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
     expect(second.exitCode).not.toBe(0)
     expect(second.stderr).toContain('this host has the cluster plant')
     await plant.host.output(['rm', '/root/second.json'])
+  })
+
+  it('edgehostctl on another machine runs the kubectl of that machine, for administrators', async () => {
+    const { program, home, remove } = createContentCtl()
+    try {
+      const env = { HOME: home, TMPDIR: home, PATH: `${plant.kit.programs}:${systemPath}` }
+      const ctl = (args: readonly string[], input = '') =>
+        run(
+          'nsenter',
+          [
+            ...['-t', String(plant.host.clientNamespace()), '-n', 'setsid', '--wait'],
+            ...[process.execPath, program, '--host', clusterWire.host.ipv4, ...args],
+          ],
+          { env, input },
+        )
+      const status = JSON.parse(await plant.host.output(['edgehostctl', '-o', 'json', 'status'])) as {
+        service: { certificate: { fingerprint: string } }
+      }
+      const logIn = async (user: string) => {
+        const known = ['--fingerprint', status.service.certificate.fingerprint]
+        const ended = await ctl([...known, 'login', user, '--password-stdin'], `${password}\n`)
+        expect(ended.exitCode, ended.stderr).toBe(0)
+      }
+      const kubectl = (args: readonly string[], input?: string) =>
+        ctl(['cluster', 'kubectl', '--', ...args], input)
+
+      await logIn('chief')
+      const note = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note}\ndata: {text: from afar}\n'
+      expect(await kubectl(['apply', '-f', '-'], note)).toMatchObject({
+        ...{ exitCode: 0, stdout: 'configmap/note created\n', stderr: '' },
+      })
+      const text = ['get', 'configmap', 'note', '-o', 'jsonpath={.data.text}']
+      expect(await kubectl(text)).toMatchObject({ exitCode: 0, stdout: 'from afar' })
+      expect(await kubectl(['delete', 'configmap', 'note'])).toMatchObject({ exitCode: 0 })
+      expect(await kubectl(text)).toMatchObject({ exitCode: 1, stdout: '' })
+      expect((await readdir(home)).filter((name) => name.startsWith('edgehostctl-'))).toEqual([])
+
+      await logIn('guest')
+      const refused = await kubectl(text)
+      expect(refused).toMatchObject({ exitCode: 1, stdout: '' })
+      expect(refused.stderr).toContain('for administrators of the host, and guest is not one')
+    } finally {
+      remove()
+    }
   })
 
   it('only administrators get the kubeconfig, and its first delivery in a session is audited', async () => {
@@ -245,9 +317,8 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
   })
 
   it('a definition that is uploaded now lands in the slot for updates', async () => {
-    const path = '/v1/edge-mgmt/edgehosts/current/actions/upload-clusterconfig'
-    const form = [`uploadFile=@${plant.host.folder}/definition.tgz`]
-    expect(await plant.host.http('POST', path, { token: plant.token, form })).toMatchObject({ status: 201 })
+    const uploaded = await plant.host.output(['edgehostctl', 'definition', 'upload', '/root/definition.tgz'])
+    expect(uploaded).toMatch(/is in the slot update[^]*Next: edgehostctl cluster diff/)
     const update = await plant.cluster.get('/v1/edge-mgmt/clusters/archive/update/details')
     expect(update, update.text).toMatchObject({ status: 200 })
     expect(update.json.archiveUploadPath).not.toBe(plant.definition)

@@ -129,6 +129,50 @@ describe('an option that means something else in one command', () => {
   })
 })
 
+describe('a command that passes arguments to another program', () => {
+  it.each([
+    ['cluster kubectl -- get pods -A -o wide', ['get', 'pods', '-A', '-o', 'wide'], {}],
+    ['--host box cluster kubectl -- -n shop get pods', ['-n', 'shop', 'get', 'pods'], { host: 'box' }],
+    ['cluster kubectl --host=box -- get pods', ['get', 'pods'], { host: 'box' }],
+    ['cluster kubectl -- exec -it web -- ls --help', ['exec', '-it', 'web', '--', 'ls', '--help'], {}],
+    ['clusters kubectl -- status --host x', ['status', '--host', 'x'], {}],
+    ['cluster kubectl -- --version', ['--version'], {}],
+    ['cluster kubectl --', [], {}],
+  ])('%s has all that is behind --', (line, rest, options) => {
+    const { command, ...read } = parse(line)
+    expect(command.name).toBe('cluster kubectl')
+    expect(read).toEqual({ arguments: rest, options })
+  })
+
+  it.each([
+    ['cluster kubectl get pods', 'cluster kubectl -- get pods'],
+    ['cluster kubectl get pods -o wide', 'cluster kubectl -- get pods -o wide'],
+    ['cluster kubectl -n shop get pods', 'cluster kubectl -- -n shop get pods'],
+    ['cluster kubectl -o wide get pods', 'cluster kubectl -- -o wide get pods'],
+    ['cluster kubectl --host box logs -f web', 'cluster kubectl --host box -- logs -f web'],
+    ['--host box cluster kubectl exec web -- ls', '--host box cluster kubectl -- exec web -- ls'],
+    ['cluster -- kubectl get pods', 'cluster kubectl -- get pods'],
+    ['cluster kubectl', 'cluster kubectl -- ...'],
+  ])('%s is refused, with what to type', (line, typed) => {
+    expect(refusal(line)).toContain(`the arguments of kubectl begin behind --: edgehostctl ${typed}\n`)
+  })
+
+  it('words with blanks and control characters are shown as they can be typed', () => {
+    const words = ['cluster', 'kubectl', 'get', '-l', 'a in (b)', 'x\u001b[31m']
+    expect(() => parseCommandLine(words, commandTable)).toThrow(
+      "cluster kubectl -- get -l 'a in (b)' 'x\\u001b[31m'",
+    )
+  })
+
+  it('it has no format of its own, and has a help', () => {
+    expect(refusal('-o json cluster kubectl -- get pods')).toContain(
+      'takes no --output; write that of kubectl behind --',
+    )
+    expect(parse('cluster kubectl --help')).toMatchObject({ arguments: ['cluster', 'kubectl'] })
+    expect(help(['cluster', 'kubectl'])).toContain('Usage: edgehostctl cluster kubectl -- ARGUMENT...')
+  })
+})
+
 describe('the help of a group', () => {
   it.each([
     ['host', ['host show', 'host inventory']],
@@ -141,7 +185,7 @@ describe('the help of a group', () => {
       ].map((verb) => `content ${verb}`),
     ],
     ['content registry', ['content registry show', 'content registry config']],
-    ['definition', ['definition build', 'definition inspect', 'definition validate']],
+    ['definition', ['definition build', 'definition inspect', 'definition validate', 'definition upload']],
     ['config', ['config check']],
   ])('the help of the group %s shows its commands and no others', (group, names) => {
     const shown = /Commands:\n([^]*?)\n\n/.exec(help(group.split(' ')))?.[1] ?? ''

@@ -331,9 +331,18 @@ describe('cluster get, events, kubeconfig and delete', () => {
   })
 
   it('cluster kubeconfig says why there is none', async () => {
-    const ended = await run({ [`GET ${cluster}/details`]: json(200, detailsOf()) }, ['kubeconfig'])
-    expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(ended.stderr).toMatch(/not set up yet, or you are not an administrator/)
+    for (const [role, why] of [
+      ['admin', 'the control plane is not set up yet'],
+      ['viewer', 'the kubeconfig is for administrators of the host, and ada is not one'],
+    ] as const) {
+      const answers = {
+        [`GET ${cluster}/details`]: json(200, detailsOf()),
+        'GET /v1/users/current': json(200, { userName: 'ada', role }),
+      }
+      const ended = await run(answers, ['kubeconfig'])
+      expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
+      expect(ended.stderr).toContain(why)
+    }
   })
 
   it('cluster delete deletes nothing without a yes', async () => {

@@ -4,6 +4,7 @@ import { mountsBelow } from '../../../../src/cluster/engine/remove-kubernetes.ts
 import { parsePackConfig } from '../../../../src/cluster/engine/pack-config.ts'
 import { clusterPaths } from '../../../../src/cluster/engine/paths.ts'
 import { requiredFiles } from '../../../../src/cluster/engine/preflight.ts'
+import { kubectlOf } from '../../../../src/cluster/engine/paths.ts'
 import { containerdUnit, kubeletUnit } from '../../../../src/cluster/engine/units.ts'
 import { parseUnitStates } from '../../../../src/cluster/engine/observe.ts'
 
@@ -55,6 +56,23 @@ it('a state folder with characters that systemd expands is escaped in the units'
   expect(kubeletUnit(clusterPaths('/srv/50% $HOME "x"'), 'edge-1')).toContain(
     'ExecStart="/srv/50%% $$HOME \\"x\\"/cluster/programs/kubelet/current/kubelet" --bootstrap',
   )
+})
+
+it.each(['/var/lib/edgehostd', '/srv/50% $HOME "x" \\ y'])(
+  'the kubectl of a cluster below %s is found by the unit of its kubelet',
+  (state) => {
+    const of = clusterPaths(state)
+    expect(kubectlOf(kubeletUnit(of, 'edge-1'))).toBe(`${of.programs}/kubectl/current/kubectl`)
+  },
+)
+
+it.each([
+  ['none', ''],
+  ['the one of a package', '[Service]\nExecStart=/usr/bin/kubelet\n'],
+  ['one in the form of ours', kubeletUnit(clusterPaths('/srv'), 'edge-1').replace(/^#.*\n/, '')],
+  ['ours of another program', containerdUnit(clusterPaths('/srv'), false)],
+])('a unit of the kubelet that is not of our cluster names no kubectl: %s', (_what, unit) => {
+  expect(kubectlOf(unit)).toBeUndefined()
 })
 
 it('the name of the node is the last argument of the kubelet, so that no other takes its place', () => {
