@@ -88,7 +88,8 @@ function clusterEventPage(): string {
     'What edgehostd reports about the cluster: as events (`GET /v1/edge-mgmt/cluster/events`, and `…/events/stream` as they come), and as',
     'conditions (`GET /v1/edge-mgmt/events/lifecycle`), one for each type. An event has a reason; the reason says the type of its condition,',
     'and what it makes of it. Reasons marked with a number are the milestones of every cluster, in this order (`expectedOrder`). Events with',
-    'other reasons, of other components, are those of Kubernetes.',
+    'other reasons, of other components, are those of Kubernetes. `LogError` is the reason of all lines of the journal that',
+    '`GET /v1/edge-mgmt/edgehosts/current/error-logs` gives.',
     '',
   ]
   let milestone = 0

@@ -18,6 +18,13 @@ export interface Renewal {
 export const isUnderWay = (renewal: Renewal | null): renewal is Renewal & { endedAt: null } =>
   renewal !== null && renewal.endedAt === null
 
+/** Times for which a revision has been applied, milliseconds. */
+export interface Progress {
+  readonly generation: number
+  readonly inChangeMs: number
+  readonly elsewhereMs: number
+}
+
 /** The stored cluster; its parts are in the folder of its generation. */
 export interface ClusterRecord {
   readonly uid: string
@@ -46,6 +53,8 @@ export interface ClusterRecord {
   readonly seen: Seen
   /** The last renewal of its certificates that was asked for. */
   readonly renewal: Renewal | null
+  /** Times for which the active revision has been applied; null before they were counted. */
+  readonly progress: Progress | null
 }
 
 export const isDeleting = ({ deleteRequestedAt }: Pick<ClusterRecord, 'deleteRequestedAt'>): boolean =>
@@ -75,6 +84,7 @@ export interface ClusterStore {
   noteRan(generation: number): void
   noteStatus(status: ClusterStatus): void
   noteSeen(seen: Seen): void
+  noteProgress(progress: Progress): void
   noteRenewal(renewal: Renewal): void
   /** The certificates are renewed; without a renewal that was asked for: nothing. */
   endRenewal(at: number): void
@@ -98,6 +108,7 @@ interface Row {
   readonly standing: string
   readonly seen: string
   readonly renewal: string | null
+  readonly progress: string | null
 }
 
 export function createClusterStore({ sql }: Database, sealed: Sealed): ClusterStore {
@@ -131,7 +142,7 @@ export function createClusterStore({ sql }: Database, sealed: Sealed): ClusterSt
     activate: ({ generation, folder, summary, posted, sensitive, mark }, at) =>
       change(
         `UPDATE cluster SET generation = ?, folder = ?, summary = ?, posted = ?, sealed = ?, mark = ?, modified_at = ?,
-        ran_generation = 0, standing = ?`,
+        ran_generation = 0, progress = NULL, standing = ?`,
         ...[generation, folder, JSON.stringify(summary), JSON.stringify(posted)],
         ...[sealed.seal(JSON.stringify(sensitive)), mark, at, JSON.stringify(started)],
       ),
@@ -139,6 +150,7 @@ export function createClusterStore({ sql }: Database, sealed: Sealed): ClusterSt
       change('UPDATE cluster SET ran_generation = ?1, good_generation = ?1', generation),
     noteStatus: (status) => change('UPDATE cluster SET standing = ?', JSON.stringify(status)),
     noteSeen: (seen) => change('UPDATE cluster SET seen = ?', JSON.stringify(seen)),
+    noteProgress: (progress) => change('UPDATE cluster SET progress = ?', JSON.stringify(progress)),
     noteRenewal: (renewal) => change('UPDATE cluster SET renewal = ?', JSON.stringify(renewal)),
     endRenewal: (at) =>
       change(
@@ -168,5 +180,6 @@ function recordOf(row: Row, sealed: Sealed): ClusterRecord {
     status: JSON.parse(row.standing) as ClusterStatus,
     seen: JSON.parse(row.seen) as Seen,
     renewal: JSON.parse(row.renewal ?? 'null') as Renewal | null,
+    progress: JSON.parse(row.progress ?? 'null') as Progress | null,
   }
 }

@@ -36,6 +36,13 @@ export const clusterErrors = defineErrors({
     meaning: 'The control plane of the cluster is not set up yet, so there are no certificates to renew.',
     action: 'Wait until the cluster is Running; edgehostctl cluster watch shows its progress.',
   },
+  NoPodLogs: {
+    status: 404,
+    meaning:
+      'The cluster has no such pod, the pod no such container, or the container no such instance: it has not started, or there was none before.',
+    action:
+      'See troubles of GET /v1/edge-mgmt/cluster/details for the pods that do not run; a container that never started has no lines.',
+  },
   PreflightFailed: {
     status: 400,
     meaning:

@@ -60,6 +60,7 @@ import { createDetails, hostInCluster } from './api/details.ts'
 import { createKubeadmEngine, readAdminKubeconfig } from './engine/kubeadm.ts'
 import { isScratch } from './engine/kubeadm-files.ts'
 import { isProbe } from './host/probe-folder.ts'
+import { addonObjects } from './engine/observe.ts'
 import { clusterPaths, kubernetesFiles } from './engine/paths.ts'
 import { createErrorLogs } from './events/error-logs.ts'
 import { createEventList } from './events/event-list.ts'
@@ -73,6 +74,7 @@ import {
   createPlatformReport,
   type PlatformReport,
 } from './api/platform.ts'
+import { createPodLogs } from './api/pod-logs.ts'
 import { createPreflight, createContentPreflight } from './desired/preflight.ts'
 import { createPrepare } from './desired/prepare.ts'
 import { readProfiles, readDesired } from './desired/prepared.ts'
@@ -83,6 +85,7 @@ import {
   clusterRoutes,
   certificateRoutes,
   nodeRoutes,
+  podRoutes,
   revisionRoutes,
 } from './api/routes.ts'
 import { changeRoutes, patchRoutes } from './api/routes-change.ts'
@@ -155,9 +158,6 @@ const durationBounds = [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600]
 // A silent API server does not hold up other observations.
 const longestWatchMs = 8_000
 
-// Pods of packs in trouble are asked for; without an answer the reply says less.
-const longestExplanationMs = 3_000
-
 /** Builds the room of the cluster of this host. */
 export async function createCluster(
   ground: Ground<{ readonly cluster: ClusterSettings; readonly definitions: DefinitionSettings }>,
@@ -214,6 +214,7 @@ export async function createCluster(
     helm: engine.programs.current('helm'),
     kubeconfig: kubernetesFiles.adminConfig,
     onChange: () => reconcile.wake(),
+    addonObjects,
     isHeld: () => store.current()?.deleteRequestedAt === null,
     onCorrected(event) {
       const record = store.current()
@@ -418,7 +419,7 @@ export async function createCluster(
       conditions: () => conditionsOf(events, 'cluster'),
       settings: () => reconcile.observed()?.settings,
       troubles: () => troublesNow(),
-      deadline: () => undefined,
+      deadline: reconcile.deadline,
       client: async () => (reconcile.observed()?.engine.api === 'answers' ? client : undefined),
     }),
   })
@@ -467,21 +468,14 @@ export async function createCluster(
     await sweepTemporary(paths.folder)
   }
 
-  /** @param explain whether the API of Kubernetes is asked why packs are not available */
-  async function applications(explain = true) {
+  async function applications() {
     const record = store.current()
     if (!record) throw noCluster()
-    const seen = reconcile.observed()
-    const [profiles, desired, explained] = await Promise.all([
-      readProfiles(record),
-      readDesired(record),
-      seen && explain ? packs.explain(seen.packs, AbortSignal.timeout(longestExplanationMs)) : seen?.packs,
-    ])
-    const observed = seen && explained && withoutSecrets({ ...seen, packs: explained }, hide())
+    const [profiles, desired] = await Promise.all([readProfiles(record), readDesired(record)])
     return applicationsOf({
       profiles,
       desired,
-      observed,
+      observed: reconcile.observed(),
       records: packs.records(),
       steps: steps.list(),
       hide: hide(),
@@ -521,6 +515,13 @@ export async function createCluster(
     return [...ofCluster, ...lacking]
   }
 
+  const podLogs = createPodLogs({
+    client() {
+      if (!store.current()) throw noCluster()
+      return reconcile.observed()?.engine.api === 'answers' ? client : undefined
+    },
+    hide,
+  })
   const fromPlatform = createFromPlatform({
     store,
     revisions,
@@ -538,7 +539,7 @@ export async function createCluster(
     steps: steps.list,
     kubeconfig: engine.kubeconfig,
     conditions: () => conditionsOf(events, 'cluster'),
-    applications: () => applications(false),
+    applications,
   })
 
   /** When the cluster was accepted; without one, when the last was deleted, 0 where that is not known. */
@@ -575,6 +576,7 @@ export async function createCluster(
       await app.register(patchRoutes, { change, reading })
       await revisionRoutes(app, { reading })
       await nodeRoutes(app, { reading })
+      await podRoutes(app, { podLogs })
       await certificateRoutes(app, { certificates })
       await applicationRoutes(app, { applications: () => applications() })
       await eventRoutes(app, {

@@ -327,6 +327,9 @@ export const ClusterTrouble = Type.Object(
     message: text('The problem, one line, with the words of Kubernetes; sensitive values are masked.'),
     namespace: text('Of the pod.'),
     pod: text('Name of the pod; of its workload where the API server refuses the pod.'),
+    workload: maybe(
+      'Kind and name of its workload, for example Deployment/web; absent for a pod of its own.',
+    ),
     container: maybe('Container in trouble; absent where it is the whole pod.'),
     sinceTimestamp: time('Since when, as far as Kubernetes says it.'),
   },

@@ -231,5 +231,9 @@ export const migrations: Migrations = {
     last_at INTEGER NOT NULL
   ) STRICT;
   `,
+    `
+  -- Times for which the active revision has been applied, JSON.
+  ALTER TABLE cluster ADD COLUMN progress TEXT;
+  `,
   ],
 }

@@ -105,6 +105,8 @@ export interface KubernetesClient {
   wouldApply(resource: Resource, object: KubernetesObject, signal?: AbortSignal): Promise<KubernetesObject>
   /** Evicts a pod; one that is not there is no error. A PodDisruptionBudget that does not allow it is an error with the status 429. */
   evict(pod: ObjectReference, signal?: AbortSignal): Promise<void>
+  /** The last lines of a container of a pod, as text. @throws KubernetesError with the status 400 where it has no such instance */
+  logs(pod: ObjectReference, options: LogsOptions): Promise<string>
   /** Deletes in the background; an object that is not there is no error. */
   remove(resource: Resource, object: ObjectReference, signal?: AbortSignal): Promise<void>
   /**
@@ -115,6 +117,17 @@ export interface KubernetesClient {
   watch(resource: Resource, options: WatchOptions): WatchedObjects
   /** Closes all connections. */
   close(): void
+}
+
+/** Which lines of a container are read; kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1, "read log". */
+export interface LogsOptions {
+  readonly container: string
+  /** Of the instance before its last start. */
+  readonly isPrevious: boolean
+  readonly tailLines: number
+  /** Of these lines the first so many bytes. */
+  readonly limitBytes: number
+  readonly signal?: AbortSignal
 }
 
 export interface WatchOptions extends Omit<ListOptions, 'signal'> {

@@ -164,6 +164,14 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
       } as const
       await unlessMissing(() => requests.ask(asked))
     },
+    logs(pod, { container, isPrevious, tailLines, limitBytes, signal }) {
+      const query = new URLSearchParams({
+        ...{ container, previous: String(isPrevious) },
+        ...{ tailLines: String(tailLines), limitBytes: String(limitBytes) },
+      })
+      const path = `${objectPath(podResource, pod)}/log?${query.toString()}`
+      return requests.read({ method: 'GET', path, accept: '*/*', signal })
+    },
     watch: (resource, watched) => watchObjects({ requests, timing, limits }, resource, watched),
     close: () => connection.close(),
   }

@@ -58,6 +58,7 @@ const table: Readonly<Record<Needed, readonly string[]>> = {
   ],
   admin: [
     'GET /metrics',
+    'GET /v1/edge-mgmt/cluster/pods/:namespace/:name/logs',
     'DELETE /v1/edge-mgmt/cluster',
     'GET /v1/edge-mgmt/cluster',
     'PATCH /v1/edge-mgmt/cluster',

@@ -110,7 +110,23 @@ export async function createLoopWorld(packs = [wantedPack('web')], { asProcesses
           const message = `Deployment ${name} is down`
           const ofPack = { appliedDigest: digest, partDigest: digest, doneSteps: [], charts: [], message }
           const hasObjects = true
-          return [[id, { ...ofPack, hasObjects, isAvailable, wasAvailable: isAvailable }] as const]
+          const why = text(`why-${id.replace('/', '-')}`)
+          const place = {
+            namespace: 'shop',
+            pod: `${name}-1`,
+            workload: `Deployment/${name}`,
+            container: name,
+          }
+          const troubles = [{ reason: 'Crashing', message: why, ...place }] as const
+          return [
+            [
+              id,
+              {
+                ...{ ...ofPack, hasObjects, isAvailable, wasAvailable: isAvailable },
+                ...(why === '' || isAvailable ? {} : { troubles }),
+              },
+            ] as const,
+          ]
         }),
       ),
     }
@@ -204,7 +220,6 @@ export async function createLoopWorld(packs = [wantedPack('web')], { asProcesses
           noteDone: ({ id }, { key }) => put(`noted-${id.replace('/', '-')}-${key.split(' ')[1]}`),
           doubt: () => put('doubted'),
           forget: () => put('forgotten'),
-          whyNot: async (id) => text(`why-${id.replace('/', '-')}`),
         },
       },
       observe: async () => observed(),

@@ -3,39 +3,15 @@ import { hasRun, isDeleting, type ClusterRecord } from '../cluster-store.ts'
 import { createHideOf } from '../../definition/slots/secrets.ts'
 import type { KubernetesClient, KubernetesObject, Resource } from '../../kubernetes/client.ts'
 import { conditionsOf } from '../../kubernetes/fields.ts'
+import { shortDuration } from '../../base/time.ts'
 import type { Nic } from '../../host/schemas.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { SettingsObserved } from '../loop/observed.ts'
-import type { Deadline } from '../loop/verdict.ts'
 import type { ClusterDetails, ClusterNodes, ClusterTrouble } from '../schemas.ts'
-import type { ClusterStatus } from '../loop/status.ts'
+import type { ClusterStatus, Deadline } from '../loop/status.ts'
 import type { StepRecord } from '../loop/step-store.ts'
 import { scheduleOf } from '../desired/revision-document.ts'
 import type { Revision } from '../desired/revisions.ts'
-
-const units = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
-] as const
-
-/** An age in its two largest units, as kubectl shows it: `3d4h`, `5m`, `12s`. @param ms a clock that was set may make it negative */
-export function ageOf(ms: number): string {
-  let left = Math.max(0, ms)
-  const parts = units.map(([unit, length]) => {
-    const count = Math.floor(left / length)
-    left -= count * length
-    return { unit, count }
-  })
-  const first = parts.findIndex(({ count }) => count > 0)
-  if (first < 0) return '0s'
-  return parts
-    .slice(first, first + 2)
-    .filter(({ count }) => count > 0)
-    .map(({ unit, count }) => `${count}${unit}`)
-    .join('')
-}
 
 /** Role of this host in its cluster. @param isSetUp whether the control plane is set up */
 export function hostInCluster(record: ClusterRecord | undefined, isSetUp: boolean): HostInCluster {
@@ -257,7 +233,7 @@ function nodeOf(object: KubernetesObject, now: number, hide: Hide): Node {
     osImage: nodeInfo.osImage,
     kernelVersion: nodeInfo.kernelVersion,
     kubeletVersion: nodeInfo.kubeletVersion,
-    age: metadata.creationTimestamp && ageOf(now - Date.parse(metadata.creationTimestamp)),
+    age: metadata.creationTimestamp && shortDuration(now - Date.parse(metadata.creationTimestamp)),
   }
   return {
     nodeName: metadata.name,

@@ -15,12 +15,14 @@ import {
   ClusterDryRun,
   ClusterNodes,
   MachinePools,
+  PodLogs,
   CertificateDetails,
   RenewalAccepted,
 } from '../schemas.ts'
 import { ClusterCurrentApplications } from '../packs/schemas.ts'
 import { ClusterRevisions } from '../desired/schemas.ts'
 import type { Certificates } from './certificates.ts'
+import type { PodLogsQuestion } from './pod-logs.ts'
 
 interface ClusterRoutesOptions {
   readonly creation: Creation
@@ -236,6 +238,61 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutesOptio
       },
     },
     async () => options.applications(),
+  )
+}
+
+interface PodRoutesOptions {
+  /** @throws AppError NotFound without a cluster, NoPodLogs, NotReady */
+  readonly podLogs: (question: PodLogsQuestion) => Promise<PodLogs>
+}
+
+/** Last lines of containers of the cluster. */
+export const podRoutes: FastifyPluginAsyncTypebox<PodRoutesOptions> = async (app, { podLogs }) => {
+  app.get(
+    '/v1/edge-mgmt/cluster/pods/:namespace/:name/logs',
+    {
+      // Programs write secrets into their logs. A HEAD request would be a read too.
+      exposeHeadRoute: false,
+      config: { access: 'admin', audit: { action: 'activity', kind: 'pod-logs' } },
+      schema: {
+        operationId: 'getPodLogs',
+        tags: ['cluster'],
+        summary: 'The last lines of a container of the cluster, for administrators',
+        description:
+          'Read from Kubernetes for this reply: at most 20 lines and 4 kB, masked. They are stored nowhere and not sent to a platform; the audit trail has the read without the lines.',
+        params: Type.Object({
+          namespace: Type.String({ description: 'Of the pod.', maxLength: 63 }),
+          name: Type.String({ description: 'Name of the pod.', maxLength: 253 }),
+        }),
+        querystring: Type.Object({
+          container: Type.Optional(
+            Type.String({
+              maxLength: 63,
+              description: 'Container; absent: the one in trouble, otherwise the first.',
+            }),
+          ),
+          previous: Type.Optional(
+            Type.Boolean({
+              description:
+                'Whether the instance before the last start is read; absent: where the container has crashed and runs again.',
+            }),
+          ),
+        }),
+        response: { 200: PodLogs, ...errorReplies(400, 401, 403, 404, 503) },
+      },
+    },
+    async (request) => {
+      const { namespace, name } = request.params
+      const { container, previous } = request.query
+      request.auditResource = { name: `${namespace}/${name}` }
+      const found = await podLogs({
+        ...{ namespace, pod: name },
+        ...(container === undefined ? {} : { container }),
+        ...(previous === undefined ? {} : { isPrevious: previous }),
+      })
+      request.auditNote = `container ${found.container}`
+      return found
+    },
   )
 }
 

@@ -156,7 +156,8 @@ export const cluster: Noun = [
   }),
   defineCommand({
     name: 'cluster get',
-    summary: 'Show the cluster: its state, its nodes, its packs, and the steps that run or have failed',
+    summary:
+      'Show the cluster: its state, its nodes, its packs, the pods that do not run, and the steps that run or have failed',
     load: onHost(async () => (await import('./get.ts')).getCluster),
   }),
   defineCommand({
@@ -177,6 +178,24 @@ export const cluster: Noun = [
     details:
       'Goes on where it was when the connection breaks or edgehostd is restarted. Ends when the cluster is deleted. -o json writes one event a line.',
     load: onHost(async () => (await import('./watch.ts')).watchCluster),
+  }),
+  defineCommand({
+    name: 'cluster logs',
+    arguments: ['[POD]'],
+    summary: 'Show the last lines of a container of the cluster; for administrators',
+    details:
+      'At most 20 lines and 4 kB, with secrets masked; the read is in the audit trail. Without POD, of the first pod in trouble: see cluster get. Of a container that has crashed, the lines before the crash.',
+    options: {
+      namespace: {
+        value: 'NAME',
+        isOfCommand: true,
+        summary:
+          'Its namespace of Kubernetes. Default: that of the pod in trouble with this name, otherwise default.',
+      },
+      container: { value: 'NAME', summary: 'Default: the container in trouble, otherwise the first.' },
+      previous: { summary: 'The lines of the instance before the last start.' },
+    },
+    load: onHost(async () => (await import('./logs.ts')).showLogs),
   }),
   ...changeCommands,
   defineCommand({

@@ -1,4 +1,5 @@
 import type { Context } from '../../ctl/client.ts'
+import { Failure } from '../../ctl/exit-codes.ts'
 import {
   writeKubeconfigTo,
   requireDetails,
@@ -14,6 +15,7 @@ import {
   type Column,
   moment,
   oneLine,
+  span,
 } from '../../ctl/layout.ts'
 import type { ClusterCurrentApplications, PackInfo } from '../packs/schemas.ts'
 import type { ClusterDetails } from '../schemas.ts'
@@ -29,6 +31,7 @@ export async function writeKubeconfig(context: Context<'file'>): Promise<undefin
 }
 
 type Step = ClusterDetails['status']['steps'][number]
+type Trouble = ClusterDetails['status']['troubles'][number]
 type Node = ClusterDetails['status']['nodePools'][number]['nodes'][number]
 
 const nodeLayout: readonly Column<Node>[] = [
@@ -49,6 +52,14 @@ const packLayout: readonly Column<PackInfo>[] = [
   { title: 'LAYER', read: ({ layer }) => layer },
   { title: 'STATUS', read: ({ status }) => status },
   { title: 'WAITS FOR', read: waitsFor, isFlexible: true },
+]
+
+const troubleLayout: readonly Column<Trouble>[] = [
+  { title: 'POD', read: ({ namespace, pod }) => `${namespace}/${pod}`, isFlexible: true },
+  { title: 'CONTAINER', read: ({ container }) => container },
+  { title: 'PACK', read: ({ pack }) => pack },
+  { title: 'SINCE', read: ({ sinceTimestamp }) => sinceTimestamp && moment(sinceTimestamp) },
+  { title: 'REASON', read: ({ reason, message }) => `${reason}: ${message}`, isFlexible: true },
 ]
 
 const stepLayout: readonly Column<Step>[] = [
@@ -77,19 +88,25 @@ export async function getCluster(context: Context): Promise<undefined> {
 }
 
 function render(details: ClusterDetails, packs: readonly PackInfo[], paper: Paper): string {
-  const { nodePools, steps } = details.status
+  // A daemon of an earlier version gives none.
+  const {
+    nodePools,
+    steps,
+    troubles = [],
+  } = details.status as Partial<ClusterDetails['status']> & ClusterDetails['status']
   const nodes = nodePools.flatMap((pool) => pool.nodes)
   const moving = steps.filter(({ state }) => state !== 'done')
   return [
     renderFacts(factsOf(details), paper),
     ...(nodes.length > 0 ? [renderTable(nodes, nodeLayout, paper.columns)] : []),
     ...(packs.length > 0 ? [renderTable(packs, packLayout, paper.columns)] : []),
+    ...(troubles.length > 0 ? [renderTable(troubles, troubleLayout, paper.columns)] : []),
     ...(moving.length > 0 ? [renderTable(moving, stepLayout, paper.columns)] : []),
   ].join('\n')
 }
 
 function factsOf({ metadata, spec, status }: ClusterDetails): Fact[] {
-  const { clusterState, phase, clusterStateReason, health, pendingRevision } = status
+  const { clusterState, phase, clusterStateReason, health, pendingRevision, deadline } = status
   const state = phase === clusterState ? phase : `${clusterState} (${phase})`
   const mood = clusterState === 'Error' ? 'bad' : clusterState === 'Running' ? 'good' : 'warning'
   const reason = health.status === 'Healthy' ? '' : (health.reason ?? '')
@@ -102,6 +119,9 @@ function factsOf({ metadata, spec, status }: ClusterDetails): Fact[] {
       lines: [[health.status, reason].filter(Boolean).join(': ')],
       mood: health.status === 'Healthy' ? 'good' : 'bad',
     },
+    ...(deadline === undefined
+      ? []
+      : [{ label: 'Deadline', lines: [deadlineText(deadline)], mood: 'warning' as const }]),
     { label: 'Kubernetes', lines: [shownVersion(status)] },
     ...(pendingRevision ? [pendingFact(pendingRevision)] : []),
     ...(spec.vip === '' ? [] : [{ label: 'Address', lines: [spec.vip] }]),
@@ -125,6 +145,14 @@ function pendingFact({
     ...(outcome === 'held' ? { mood: 'warning' } : {}),
   }
 }
+const deadlineText = ({
+  action,
+  leftSeconds,
+  timestamp,
+}: NonNullable<ClusterDetails['status']['deadline']>) =>
+  action === 'takenBack'
+    ? `the revision is taken back in ${span(leftSeconds)} unless it runs, at ${moment(timestamp)}`
+    : `an operator is needed in ${span(leftSeconds)} unless it runs, at ${moment(timestamp)}`
 
 function waitsFor({ conditions }: PackInfo): string {
   const [open] = conditions.filter(({ status }) => status === 'False')

@@ -37,7 +37,7 @@ export async function whilePullsAreEarly(
     const failed = await pull()
     if (failed === undefined || left === 0 || !early.test(failed)) return failed
     print(
-      '[images] the registry of this host or containerd does not answer; they are pulled again in a moment',
+      '[images-wait] the registry of this host or containerd does not answer; the images are pulled again in a moment',
     )
     await delay(pauseMs)
   }

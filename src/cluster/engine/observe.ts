@@ -1,9 +1,10 @@
 import type { KubernetesClient, Resource, KubernetesObject } from '../../kubernetes/client.ts'
-import { nameOf } from '../../kubernetes/inventory.ts'
+import { nameOf, type InventoryEntry } from '../../kubernetes/inventory.ts'
 import { readiness } from '../../kubernetes/readiness.ts'
-import { troubleOfPod } from '../packs/objects.ts'
+import { troublesOfObject } from '../packs/read-troubles.ts'
+import { textOfTrouble } from '../packs/troubles.ts'
 import type { DesiredState } from '../desired/desired-state.ts'
-import type { UnitObserved, EngineObserved, NodeObserved } from '../loop/observed.ts'
+import type { UnitObserved, EngineObserved, NodeObserved, Trouble } from '../loop/observed.ts'
 import { watchFolders } from '../../system/folder-watch.ts'
 import type { Logger } from '../../system/log.ts'
 import { units, kubernetesFiles, unitFolder, type ClusterPaths } from './paths.ts'
@@ -22,59 +23,87 @@ import type { RegistryFiles } from './containerd.ts'
 
 const namespace = 'kube-system'
 const apps = { group: 'apps', version: 'v1', isNamespaced: true }
-const pods: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', isNamespaced: true }
 
 /** Addons of kubeadm beside the control plane, which pods need as much; `kubeadm init phase addon`. */
 const addons = [
   {
     resource: { ...apps, plural: 'deployments', kind: 'Deployment' },
     name: 'coredns',
-    label: 'kube-dns',
     setting: 'hasCoreDns' as const,
   },
   {
     resource: { ...apps, plural: 'daemonsets', kind: 'DaemonSet' },
     name: 'kube-proxy',
-    label: 'kube-proxy',
     setting: 'hasKubeProxy' as const,
   },
 ] as const
 
 type Addon = (typeof addons)[number]
 
+/** The same as objects, to be watched. */
+export const addonObjects: readonly InventoryEntry[] = addons.map(({ resource: { kind }, name }) => ({
+  ...{ apiVersion: 'apps/v1', kind, namespace, name },
+}))
+
+interface AddonObserved {
+  /** Its problem, one line; empty where it runs. */
+  readonly text: string
+  readonly troubles: readonly Trouble[]
+}
+
+const runs: AddonObserved = { text: '', troubles: [] }
+
 /**
  * Observes whether CoreDNS and kube-proxy run, where kubeadm installs them.
- * @returns the failing one and the reason, in one line; empty if both run
+ * @param now milliseconds since 1970
+ * @returns the failing ones with the reasons; empty if both run
  * @throws KubernetesError where the API server does not answer
  */
 async function observeAddons(
   client: Pick<KubernetesClient, 'get' | 'list'>,
   { config }: Pick<DesiredState['kubernetes'], 'config'>,
+  now: number,
   signal: AbortSignal,
-): Promise<string> {
-  const found = await Promise.all(addons.map((addon) => lookAt(client, addon, config, signal)))
-  return found.filter((each) => each !== '').join('; ')
+): Promise<Pick<EngineObserved, 'addonTrouble' | 'troubles'>> {
+  const found = await Promise.all(addons.map((addon) => lookAt(client, addon, config, now, signal)))
+  const text = found.flatMap((each) => (each.text === '' ? [] : [each.text])).join('; ')
+  const troubles = found.flatMap((each) => each.troubles)
+  return {
+    ...(text === '' ? {} : { addonTrouble: text }),
+    ...(troubles.length === 0 ? {} : { troubles }),
+  }
 }
 
 async function lookAt(
   client: Pick<KubernetesClient, 'get' | 'list'>,
-  { resource, name, label, setting }: Addon,
+  { resource, name, setting }: Addon,
   config: string,
+  now: number,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<AddonObserved> {
   const object = await client.get(resource, { namespace, name }, signal)
   const shown = nameOf({ apiVersion: 'apps/v1', kind: resource.kind, namespace, name })
   if (!object) {
     // Only asked where it is missing, as where a pack brings another one: an observation does not need yaml.
     const { kubernetesSettings } = await import('../host/kubernetes-settings.ts')
-    return kubernetesSettings(config)[setting] ? `${shown} is missing` : ''
+    return kubernetesSettings(config)[setting] ? { ...runs, text: `${shown} is missing` } : runs
   }
-  const { status, message } = readiness(object, Date.now())
-  if (status === 'Current') return ''
-  const failing = await client.list(pods, { namespace, labelSelector: `k8s-app=${label}`, signal })
-  const why = failing.map(troubleOfPod).find((each) => each !== '')
-  return `${shown}: ${message}${why === undefined ? '' : `; ${why}`}`
+  const { status, message } = readiness(object, now)
+  if (status === 'Current') return runs
+  const all = await troublesOfObject(client, object, signal)
+  const [first] = all
+  return {
+    text: `${shown}: ${message}${first === undefined ? '' : `; ${textOfTrouble(first)}`}`,
+    troubles: all.filter((each) => !isOfStart(each, now)),
+  }
 }
+
+// Each start of a cluster has them for a moment: the network comes after these pods, and CoreDNS is ready only after its first answers.
+const ofStarts: readonly Trouble['reason'][] = ['ProbeFailing', 'Sandbox', 'VolumeMount', 'NotReady']
+const startMs = 20_000
+
+const isOfStart = ({ reason, sinceTimestamp = '' }: Trouble, now: number) =>
+  ofStarts.includes(reason) && now - Date.parse(sinceTimestamp) < startMs
 
 /**
  * Parses `systemctl show --property=Id,LoadState,ActiveState UNIT…`: a block of lines for each unit.
@@ -181,17 +210,17 @@ export function createObserver(options: ObserverOptions) {
   async function api(
     { node: { name }, kubernetes }: DesiredState,
     signal: AbortSignal,
-  ): Promise<Pick<EngineObserved, 'api' | 'node' | 'addonTrouble'>> {
+  ): Promise<Pick<EngineObserved, 'api' | 'node' | 'addonTrouble' | 'troubles'>> {
     if (!existsSync(options.adminConfig ?? kubernetesFiles.adminConfig)) return { api: 'absent' }
     const limited = AbortSignal.any([signal, AbortSignal.timeout(answerMs)])
     try {
       const object = await client.get(nodes, { name }, limited)
       // A short silence of the API server is no fault of them.
-      const trouble = await observeAddons(client, kubernetes, limited).catch(() => '')
+      const ofAddons = await observeAddons(client, kubernetes, options.now(), limited).catch(() => ({}))
       return {
         api: 'answers',
         ...(object ? { node: nodeOf(object) } : {}),
-        ...(trouble === '' ? {} : { addonTrouble: trouble }),
+        ...ofAddons,
       }
     } catch {
       signal.throwIfAborted()

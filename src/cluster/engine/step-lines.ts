@@ -123,6 +123,7 @@ function kubeadmEvent(line: string): EngineEvent | undefined {
 const ownReasons = {
   programs: 'ProgramsPlaced',
   images: 'ImagesPulled',
+  'images-wait': 'StepProgress',
   clear: 'BootstrapReset',
   kernel: 'StepProgress',
   cni: 'StepProgress',

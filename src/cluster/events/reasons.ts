@@ -310,6 +310,19 @@ export const reasons = {
     severity: 'Warning',
     meaning: 'A pack could not be applied, or its workloads did not become available in time.',
   },
+  PodsFailing: {
+    type: 'AddOnDeploymentDone',
+    label: 'Pods failing',
+    severity: 'Warning',
+    meaning:
+      'Pods of a pack, or of CoreDNS or kube-proxy, do not run. The message names a pod, its container and the reason, one word of troubles of GET /v1/edge-mgmt/cluster/details, and how long the change is still tried. Reported once for each workload, container and reason, not at each restart.',
+  },
+  PodsRecovered: {
+    type: 'AddOnDeploymentDone',
+    label: 'Pods recovered',
+    meaning:
+      'A reported reason why pods do not run is over: at once, or for a container that crashed or whose probe failed when it has run for a minute.',
+  },
   ReleaseCured: {
     type: 'AddOnDeploymentDone',
     label: 'Release cured',

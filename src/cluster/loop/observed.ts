@@ -167,10 +167,13 @@ export function withoutSecrets(observed: Observed, hide: (text: string) => strin
   }
 }
 
-/** All pods in trouble, those of CoreDNS and kube-proxy first: other pods need these. Pure. */
-export const troublesOf = ({ engine, packs }: Pick<Observed, 'engine' | 'packs'>): ClusterTrouble[] => [
-  ...(engine.troubles ?? []).map((each) => ({ pack: '', ...each })),
-  ...[...packs].flatMap(([id, { troubles = [] }]) =>
-    troubles.map((each) => ({ pack: shownPack(id), ...each })),
-  ),
-]
+/** All pods in trouble, those of CoreDNS and kube-proxy first: other pods need these. None while the API server does not answer. Pure. */
+export const troublesOf = ({ engine, packs }: Pick<Observed, 'engine' | 'packs'>): ClusterTrouble[] =>
+  engine.api === 'answers'
+    ? [
+        ...(engine.troubles ?? []).map((each) => ({ pack: '', ...each })),
+        ...[...packs].flatMap(([id, { troubles = [] }]) =>
+          troubles.map((each) => ({ pack: shownPack(id), ...each })),
+        ),
+      ]
+    : []

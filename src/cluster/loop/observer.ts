@@ -9,52 +9,61 @@ import {
   isUpdate,
   type ClusterRecord,
   type ClusterStore,
+  type Progress,
 } from '../cluster-store.ts'
 import type { Observed } from './observed.ts'
 import { plan, type PlanParts, type Stage } from './plan.ts'
 import { tell } from './seen.ts'
-import { blockerOf, statusOf, type ClusterStatus } from './status.ts'
+import { blockerOf, statusOf, type ClusterStatus, type Deadline } from './status.ts'
 import type { StepStore } from './step-store.ts'
-import { verdictOf, type UpdateLimits, type Verdict } from './verdict.ts'
+import { deadlineOf, verdictOf, type UpdateLimits, type Verdict } from './verdict.ts'
 import type { DesiredState } from '../desired/desired-state.ts'
 
-/** Times of the present revision; they count by the monotonic clock, and begin anew with the daemon. */
-interface Progress {
-  /** Notes an observation. @returns the times until now, milliseconds */
-  observe(
-    generation: number,
-    isInChange: boolean,
-  ): { readonly inChangeMs: number; readonly elsewhereMs: number }
-  /** Begins anew. */
-  reset(): void
-}
+/** How much of the time may be lost with the daemon. */
+const storedEveryMs = 10_000
 
-function createProgress(clock: Pick<Clock, 'monotonic'>): Progress {
-  let known = 0
+/**
+ * Counts the times of the present revision by the monotonic clock, from the stored ones on, so that neither the end of the daemon nor a
+ * clock that is set starts them anew. Time for which the daemon or the host was off does not count: nothing was tried in it, and a host
+ * that was off for a night would take back what it has hardly begun.
+ */
+function createProgressCount(clock: Pick<Clock, 'monotonic'>) {
+  let known: Progress | undefined
   let lastAt = 0
-  let inChangeMs = 0
-  let elsewhereMs = 0
+  let wasInChange = false
   return {
-    observe(generation, isInChange) {
+    /**
+     * Notes an observation.
+     * @returns the times until now, and whether they are to be stored
+     */
+    observe(
+      { generation, progress }: Pick<ClusterRecord, 'generation' | 'progress'>,
+      isInChange: boolean,
+    ): { readonly times: Progress; readonly isDue: boolean } {
       const now = clock.monotonic()
-      if (known === generation) {
-        if (isInChange) inChangeMs += now - lastAt
-        else elsewhereMs += now - lastAt
-      } else {
-        known = generation
-        inChangeMs = 0
-        elsewhereMs = 0
+      const isKnown = known?.generation === generation
+      const stored = progress?.generation === generation ? progress : undefined
+      const before = (isKnown ? known : stored) ?? { generation, inChangeMs: 0, elsewhereMs: 0 }
+      const passed = isKnown ? now - lastAt : 0
+      const times = {
+        ...before,
+        [isInChange ? 'inChangeMs' : 'elsewhereMs']:
+          before[isInChange ? 'inChangeMs' : 'elsewhereMs'] + passed,
       }
+      const isTurn = isKnown && wasInChange !== isInChange
+      known = times
       lastAt = now
-      return { inChangeMs, elsewhereMs }
+      wasInChange = isInChange
+      const sumOf = (each: Progress | undefined) => (each ? each.inChangeMs + each.elsewhereMs : 0)
+      return { times, isDue: isTurn || !stored || sumOf(times) - sumOf(stored) >= storedEveryMs }
     },
-    reset: () => void (known = 0),
+    reset: () => void (known = undefined),
   }
 }
 
 interface ObserverOptions {
   readonly database: Database
-  readonly store: Pick<ClusterStore, 'current' | 'noteSeen' | 'noteStatus'>
+  readonly store: Pick<ClusterStore, 'current' | 'noteSeen' | 'noteStatus' | 'noteProgress'>
   /** The cluster is Running with the active revision, for the first time or again; within a transaction. */
   readonly noteGood: (record: ClusterRecord) => void
   /** Whether the active revision is the last good one again, or its packs. */
@@ -90,6 +99,8 @@ export interface Observer {
   /** Last observation of a cluster; undefined before the first. */
   last(uid: string | undefined): Observation | undefined
   status(record: ClusterRecord): ClusterStatus
+  /** Time that is left to the active revision; undefined where it has no limit, and before the first observation. */
+  deadline(record: ClusterRecord | undefined): Deadline | undefined
   /** Reports why the cluster cannot be worked on, until the next observation. */
   fail(reason: string): void
   /** Forgets a cluster that is gone. */
@@ -102,13 +113,16 @@ export interface Observation {
   readonly stages: readonly Stage[]
   readonly silentMs: number
   readonly verdict: Verdict
+  readonly deadline: Deadline | undefined
+  /** Monotonic time. */
+  readonly at: number
 }
 
 const longestObservationMs = 30_000
 
 export function createObserver(options: ObserverOptions): Observer {
   const { database, store, steps, parts, add, pauseMs, limits, stopping, clock, log } = options
-  const progress = createProgress(clock)
+  const progress = createProgressCount(clock)
   let newest: Observation | undefined
   /** Why the loop itself cannot continue. */
   let trouble: string | undefined
@@ -156,19 +170,21 @@ export function createObserver(options: ObserverOptions): Observer {
       isRenewalAskedFor: isUnderWay(record.renewal),
     })
     const planned = new Set(stages.flat().map(({ key }) => key))
-    const verdict = verdictOf(
-      {
-        record,
-        observed,
-        silentMs,
-        trouble: blockerOf(desired, observed),
-        isGoingBack: options.isGoingBack(record),
-        ...progress.observe(record.generation, observed.engine.change !== undefined),
-        steps: steps.list().filter(({ key }) => planned.has(key)),
-      },
-      limits,
-    )
-    newest = { desired, observed, stages, silentMs, verdict }
+    // Those of the first revision and of one that runs have no limit, and are not counted.
+    const counted = isUpdate(record) && !hasRun(record)
+    const { times, isDue } = progress.observe(record, observed.engine.change !== undefined)
+    const given = {
+      record,
+      observed,
+      silentMs,
+      trouble: blockerOf(desired, observed),
+      isGoingBack: options.isGoingBack(record),
+      ...times,
+      steps: steps.list().filter(({ key }) => planned.has(key)),
+    }
+    const verdict = verdictOf(given, limits)
+    const deadline = deadlineOf({ ...given, verdict }, limits)
+    newest = { desired, observed, stages, silentMs, verdict, deadline, at: now }
     options.onObservation(newest)
     trouble = undefined
     const stands = status(record)
@@ -178,17 +194,21 @@ export function createObserver(options: ObserverOptions): Observer {
       status: stands,
       isDeleting: isDeleting(record),
       stuck: stuckOf(record, verdict),
+      deadline,
+      now: clock.now(),
     })
     const isFirstRun = stands.state === 'Running' && !hasRun(record)
     const hasChanged = differ(emitted.seen, record.seen) || differ(stands, record.status)
-    if (!isFirstRun && !hasChanged && emitted.events.length === 0) return newest
+    const isStored = counted && !isFirstRun && isDue
+    if (!isFirstRun && !hasChanged && !isStored && emitted.events.length === 0) return newest
     database.transaction(() => {
+      if (isStored) store.noteProgress(times)
       for (const event of emitted.events) add(record, event)
       store.noteSeen(emitted.seen)
       store.noteStatus(stands)
       if (isFirstRun) options.noteGood(record)
     })
-    options.onStatus()
+    if (isFirstRun || hasChanged || emitted.events.length > 0) options.onStatus()
     return newest
   }
 
@@ -225,6 +245,12 @@ export function createObserver(options: ObserverOptions): Observer {
     during,
     last,
     status,
+    deadline(record) {
+      const seen = record && last(record.uid)
+      if (!seen?.deadline || seen.desired.generation !== record?.generation || isDeleting(record))
+        return undefined
+      return { ...seen.deadline, leftMs: Math.max(0, seen.deadline.leftMs - (clock.monotonic() - seen.at)) }
+    },
     fail: (reason) => void (trouble = reason),
     forget: () => void (newest = undefined),
   }

@@ -12,7 +12,7 @@ import type { EngineEvent } from '../engine/engine.ts'
 import { createObserver, type Observation } from './observer.ts'
 import type { Observed } from './observed.ts'
 import type { RevisionStore } from '../desired/revisions.ts'
-import { started, type ClusterStatus } from './status.ts'
+import { started, type ClusterStatus, type Deadline } from './status.ts'
 import { createActivation } from './activation.ts'
 import { type UpdateLimits, whyLate } from './verdict.ts'
 import type { PackWork } from '../packs/pack-work.ts'
@@ -31,7 +31,7 @@ export interface ReconcileOptions {
   readonly steps: StepStore
   readonly runner: StepRunner
   readonly parts: PlanParts & {
-    readonly packs: Pick<PackWork, 'steps' | 'noteStarted' | 'noteDone' | 'doubt' | 'forget' | 'whyNot'>
+    readonly packs: Pick<PackWork, 'steps' | 'noteStarted' | 'noteDone' | 'doubt' | 'forget'>
   }
   readonly observe: (desired: DesiredState, signal: AbortSignal) => Promise<Observed>
   /** The event of a line of a step; undefined for any other line. */
@@ -64,7 +64,7 @@ export interface Pauses {
   readonly healthy: number
   /** While something moves or is missing. */
   readonly moving: number
-  /** While a step waits for its next try, and after an error of the loop. */
+  /** While a step waits for its next try and no API server answers, and after an error of the loop. */
   readonly failed: number
   /** At least, however often something changes. */
   readonly least: number
@@ -79,11 +79,11 @@ export interface Reconcile {
   status(): ClusterStatus | undefined
   /** Last observed state; undefined before the first observation of this cluster. */
   observed(): Observed | undefined
+  /** Time that is left to the revision that is being applied; undefined where it has no limit. */
+  deadline(): Deadline | undefined
   /** Ends with the signal `stopping`. */
   stopped(): Promise<void>
 }
-
-const longestWhyMs = 10_000
 
 const pausesByDefault: Pauses = { healthy: 30_000, moving: 5_000, failed: 15_000, least: 250 }
 
@@ -172,7 +172,7 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     const { engine } = observed
     if (verdict.kind === 'back') {
       const version = engine.change?.from ?? engine.version
-      await activation.goBack(record, await whyBack(record, verdict.reason, observation), version)
+      await activation.goBack(record, whyBack(record, verdict.reason, observation), version)
     } else {
       const revision = activation.next()
       // A change of the version of Kubernetes is good, or taken back, before the next revision; one that is stuck blocks none.
@@ -184,21 +184,14 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     return true
   }
 
-  async function whyBack(
+  function whyBack(
     { sensitive }: ClusterRecord,
     reason: string,
     { desired, observed, stages }: Observation,
-  ): Promise<string> {
+  ): string {
     const planned = new Set(stages.flat().map(({ key }) => key))
-    const why = await whyLate({
-      reason,
-      desired,
-      observed,
-      whyNot: parts.packs.whyNot,
-      steps: steps.list().filter(({ key }) => planned.has(key)),
-      signal: AbortSignal.any([stopping, AbortSignal.timeout(longestWhyMs)]),
-    })
-    return createHideOf(sensitive)(why)
+    const left = steps.list().filter(({ key }) => planned.has(key))
+    return createHideOf(sensitive)(whyLate({ reason, desired, observed, steps: left }))
   }
 
   /** @returns the wait before the next turn, milliseconds */
@@ -232,7 +225,9 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     }
     const { phase, health } = observer.status(now)
     const isCalm = phase === 'Running' && health.status === 'Healthy'
-    const pauseMs = isCalm ? pauses.healthy : phase === 'Failed' ? pauses.failed : pauses.moving
+    // While a step waits for its next try, pods come and go.
+    const isResting = phase === 'Failed' && observation.observed.engine.api !== 'answers'
+    const pauseMs = isCalm ? pauses.healthy : isResting ? pauses.failed : pauses.moving
     return Math.min(next?.waitMs ?? Infinity, asideMs, pauseMs, activation.waitMs())
   }
 
@@ -275,6 +270,8 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
       return status?.state === 'Running' && activation.next() ? started : status
     },
     observed: () => observer.last(store.current()?.uid)?.observed,
+    // Another revision that is about to begin has a time of its own.
+    deadline: () => (activation.next() ? undefined : observer.deadline(store.current())),
     stopped: async () => running,
   }
 }

@@ -1,6 +1,8 @@
 import type { NewClusterEvent } from '../events/event-log.ts'
-import type { Observed, SettingObserved } from './observed.ts'
-import { troubleOf, type ClusterStatus } from './status.ts'
+import { shortDuration } from '../../base/time.ts'
+import type { TroubleReason } from '../schemas.ts'
+import type { Observed, SettingObserved, Trouble } from './observed.ts'
+import { troubleOf, type ClusterStatus, type Deadline } from './status.ts'
 import type { DesiredState } from '../desired/desired-state.ts'
 
 /** Observations already emitted as events; stored, so that a restart emits nothing twice. */
@@ -28,6 +30,20 @@ export interface Seen {
   readonly isStuck?: boolean
   /** Why it is unhealthy; empty while it is healthy. */
   readonly unhealthy?: string
+  /** Reported troubles of pods. */
+  readonly troubles?: readonly SeenTrouble[]
+}
+
+/** A reported trouble: that of the pods of a workload, whichever of them has it. */
+interface SeenTrouble {
+  /** `id` of the pack; empty for CoreDNS and kube-proxy. */
+  readonly pack: string
+  readonly reason: TroubleReason
+  /** Namespace and workload, or pod. */
+  readonly of: string
+  readonly container: string
+  /** Since when it is not observed any more, milliseconds since 1970; absent while it is. */
+  readonly goneAt?: number
 }
 
 export type SeenEvent = Pick<NewClusterEvent, 'reason' | 'message' | 'object'>
@@ -41,6 +57,8 @@ export function tell(
     status,
     isDeleting,
     stuck,
+    deadline,
+    now,
   }: {
     readonly desired: DesiredState
     readonly observed: Observed
@@ -48,6 +66,9 @@ export function tell(
     readonly isDeleting: boolean
     /** Why it cannot be taken back to its last good revision; empty otherwise. */
     readonly stuck: string
+    readonly deadline?: Deadline | undefined
+    /** Milliseconds since 1970. */
+    readonly now: number
   },
 ): { readonly events: readonly SeenEvent[]; readonly seen: Seen } {
   const events: SeenEvent[] = []
@@ -55,7 +76,7 @@ export function tell(
     void events.push({ reason, message, ...(object ? { object } : {}) })
   const { engine, packs } = observed
   const { phase, reason, health } = status
-  const seen = {
+  const seen: Seen & { api?: boolean } = {
     ...before,
     isHostRecorded: observed.isHostRecorded,
     ...(engine.damaged.length > 0 ? { damaged: engine.damaged } : {}),
@@ -64,7 +85,14 @@ export function tell(
   if (observed.isHostRecorded && before.isHostRecorded !== true)
     say('HostRecorded', 'the state of this host before the cluster is recorded')
   for (const each of engine.damaged) if (!before.damaged?.includes(each)) say('NoteDamaged', each)
+  const api = engine.api === 'answers'
+  const tellAnswer = () => {
+    if (api && before.api !== true) say('ApiAnswers', 'the API server answers')
+  }
   if (isDeleting) {
+    // That it is silent now is no news; that it answers, after it was reported silent, is.
+    tellAnswer()
+    if (api) seen.api = true
     const isRemoved = !engine.isPresent
     if (isRemoved && before.isRemoved !== true)
       say('KubernetesRemoved', 'Kubernetes and its files were taken from this host')
@@ -113,8 +141,7 @@ export function tell(
   const controlPlane = engine.controlPlane === 'complete'
   if (controlPlane && before.controlPlane !== true)
     say('ControlPlaneStarted', `the control plane of Kubernetes ${desired.kubernetes.version} is set up`)
-  const api = engine.api === 'answers'
-  if (api && before.api !== true) say('ApiAnswers', 'the API server answers')
+  tellAnswer()
   if (!api && before.api === true)
     say('ApiSilent', ['the API server does not answer', observed.missingAddress].filter(Boolean).join(': '))
 
@@ -149,6 +176,10 @@ export function tell(
   if (allAvailable && before.allAvailable !== true)
     say('PacksAvailable', `all packs are available (${desired.packs.length})`)
 
+  const troubles = api
+    ? tellTroubles(before.troubles ?? [], { desired, observed, deadline, now }, say)
+    : before.troubles
+
   const isStuck = stuck !== ''
   if (isStuck && before.isStuck !== true) say('RollbackFailed', stuck)
   if (phaseEvents[phase] && before.phase !== seen.phase)
@@ -179,9 +210,94 @@ export function tell(
       isStuck,
       node: node ? isReady : before.node === true,
       ...(hasRun ? { unhealthy } : {}),
+      ...(troubles === undefined || (troubles.length === 0 && before.troubles === undefined)
+        ? {}
+        : { troubles }),
     },
   }
 }
+
+/**
+ * How long a trouble has to be gone before it is reported so: a container that crashes, or that a probe ends, runs between its crashes.
+ * The others end when their cause does.
+ */
+const calmMs: Readonly<Partial<Record<TroubleReason, number>>> = { Crashing: 60_000, ProbeFailing: 60_000 }
+
+/** Emits each trouble of the pods of a workload once, however often they are restarted or made anew, and when it is over. */
+function tellTroubles(
+  before: readonly SeenTrouble[],
+  {
+    desired,
+    observed,
+    deadline,
+    now,
+  }: {
+    readonly desired: DesiredState
+    readonly observed: Observed
+    readonly deadline: Deadline | undefined
+    readonly now: number
+  },
+  say: (reason: SeenEvent['reason'], message: string, object?: SeenEvent['object']) => void,
+): readonly SeenTrouble[] {
+  const packs = new Set(['', ...desired.packs.map(({ id }) => id)])
+  const present = [
+    ...(observed.engine.troubles ?? []).map((trouble) => ({ pack: '', trouble })),
+    ...[...observed.packs]
+      .filter(([id]) => packs.has(id))
+      .flatMap(([pack, { troubles = [] }]) => troubles.map((trouble) => ({ pack, trouble }))),
+  ].map(({ pack, trouble }) => ({ trouble, seen: seenOf(pack, trouble) }))
+  const has = (all: readonly SeenTrouble[], one: SeenTrouble) => all.some((each) => isSame(each, one))
+  const found = present.map(({ seen }) => seen)
+  const unique = found.filter((each, index) => found.findIndex((other) => isSame(each, other)) === index)
+  for (const each of unique) {
+    if (has(before, each)) continue
+    const { trouble } = present.find(({ seen }) => seen === each) ?? {}
+    if (!trouble) continue
+    const { namespace, pod, reason, container, message } = trouble
+    const place = `${namespace}/${pod}${container === undefined ? '' : `, container ${container}`}`
+    const end = deadline ? `; ${deadlineText(deadline)}` : ''
+    const object = each.pack === '' ? { kind: 'Pod', name: pod, namespace } : packObject(each.pack)
+    say('PodsFailing', `${place}: ${reason}: ${message}${end}`, object)
+  }
+  // Of packs that are gone nothing is said.
+  const gone = before.filter((each) => !has(unique, each) && packs.has(each.pack))
+  const kept = gone.flatMap((each) => {
+    const goneAt = each.goneAt ?? now
+    // A clock that was set back does not keep it.
+    const goneMs = Math.abs(now - goneAt)
+    return goneMs < (calmMs[each.reason] ?? 0) ? [{ ...each, goneAt }] : []
+  })
+  for (const each of gone) {
+    if (has(kept, each)) continue
+    const what = `${each.of}${each.container === '' ? '' : `, container ${each.container}`}`
+    const [namespace = '', kind = '', name = ''] = each.of.split('/')
+    const object = each.pack === '' ? { kind, name, namespace } : packObject(each.pack)
+    say('PodsRecovered', `${what}: ${each.reason} is over`, object)
+  }
+  return [...unique, ...kept]
+}
+
+const packObject = (name: string) => ({ kind: 'pack', name })
+
+const seenOf = (
+  pack: string,
+  { reason, namespace, workload, pod, container = '' }: Trouble,
+): SeenTrouble => ({
+  ...{ pack, reason, container },
+  of: `${namespace}/${workload ?? `Pod/${pod}`}`,
+})
+
+const isSame = (one: SeenTrouble, other: SeenTrouble) =>
+  one.pack === other.pack &&
+  one.reason === other.reason &&
+  one.of === other.of &&
+  one.container === other.container
+
+/** What follows when no revision comes, in words. */
+const deadlineText = ({ leftMs, action }: Deadline): string =>
+  action === 'takenBack'
+    ? `the revision is taken back in ${shortDuration(leftMs)} unless it runs`
+    : `an operator is needed in ${shortDuration(leftMs)} unless it runs`
 
 /** State of a setting to report; while a step is about to change it, the last reported one. */
 function tellSetting({ isApplied, problem }: SettingObserved, before = '', desired: string): string {

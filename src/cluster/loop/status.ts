@@ -1,4 +1,5 @@
-import type { Observed, PackObserved } from './observed.ts'
+import { troublesOf, type Observed, type PackObserved } from './observed.ts'
+import { textOfTrouble } from '../packs/troubles.ts'
 import type { clusterPhases, clusterStates } from '../schemas.ts'
 import type { StepRecord } from './step-store.ts'
 import { shownPack, type DesiredState } from '../desired/desired-state.ts'
@@ -10,6 +11,12 @@ export interface ClusterStatus {
   /** Current work or wait, or the cause of the failure; may be empty. */
   readonly reason: string
   readonly health: { readonly status: 'Healthy' | 'Unhealthy'; readonly reason?: string }
+}
+
+/** Time that is left to a revision, and what follows. */
+export interface Deadline {
+  readonly leftMs: number
+  readonly action: 'takenBack' | 'stuck'
 }
 
 /** Accepted; nothing was started. */
@@ -61,7 +68,7 @@ export function statusOf(input: StatusInput): ClusterStatus {
   const health: ClusterStatus['health'] =
     trouble === '' && failure === ''
       ? { status: 'Healthy' }
-      : { status: 'Unhealthy', reason: trouble || failure }
+      : { status: 'Unhealthy', reason: withTrouble(trouble || failure, observed) }
 
   if (isDeleting) return { state: 'Deleting', phase: 'Deleting', reason: doing, health: goingAway }
   const { controlPlane, change } = observed.engine
@@ -77,7 +84,15 @@ export function statusOf(input: StatusInput): ClusterStatus {
   if (isRunning) return { state: 'Running', phase: 'Running', reason: '', health }
   const isReady = observed.engine.node?.isReady === true
   const phase = isReady ? 'Provisioned' : 'Provisioning'
-  return { state: 'Provisioning', phase, reason: doing || trouble, health }
+  return { state: 'Provisioning', phase, reason: withTrouble(doing || trouble, observed), health }
+}
+
+/** A problem with the first pod that does not run, where the problem does not name it. */
+function withTrouble(problem: string, observed: Observed): string {
+  const [first] = troublesOf(observed)
+  const text = first ? textOfTrouble(first) : ''
+  if (first === undefined || problem.includes(text)) return problem
+  return [problem, first.pack === '' ? text : `${first.pack}: ${text}`].filter(Boolean).join('; ')
 }
 
 /** Change of this host with which its control plane cannot run; empty for none. */

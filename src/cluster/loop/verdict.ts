@@ -1,8 +1,9 @@
 import type { ClusterRecord } from '../cluster-store.ts'
 import type { Observed } from './observed.ts'
 import { isRefusal } from '../engine/notes.ts'
+import type { Deadline } from './status.ts'
 import type { StepRecord } from './step-store.ts'
-import type { PackWork } from '../packs/pack-work.ts'
+import { textOfTrouble } from '../packs/troubles.ts'
 import type { DesiredState } from '../desired/desired-state.ts'
 
 /** Time limits after which a change is taken back, milliseconds. */
@@ -37,12 +38,6 @@ export type Verdict =
   | { readonly kind: 'back'; readonly reason: string }
   /** It is a way back, or a restoration, and does not come either: there is no further one. */
   | { readonly kind: 'stuck'; readonly reason: string }
-
-/** Time that is left to a revision, and what follows. */
-export interface Deadline {
-  readonly leftMs: number
-  readonly action: 'takenBack' | 'stuck'
-}
 
 const wait: Verdict = { kind: 'wait' }
 
@@ -89,22 +84,10 @@ interface LateInput {
   readonly observed: Observed
   /** Steps that are planned, as they are stored. */
   readonly steps: readonly StepRecord[]
-  readonly whyNot: PackWork['whyNot']
-  readonly signal: AbortSignal
 }
 
-/**
- * Why a revision has to go, for operators: with the last failure of its step, and with the failing pod and container.
- * @returns the reason as it is where the API server does not answer
- */
-export async function whyLate({
-  reason,
-  desired,
-  observed,
-  steps,
-  whyNot,
-  signal,
-}: LateInput): Promise<string> {
+/** Why a revision has to go, for operators: with the last failure of its step, and with the failing pod and container. Pure. */
+export function whyLate({ reason, desired, observed, steps }: LateInput): string {
   const failed = steps.find(
     ({ state, failures, reason: why }) => state !== 'done' && failures > 0 && why !== '',
   )
@@ -113,11 +96,33 @@ export async function whyLate({
   if (observed.engine.api !== 'answers') return parts.join('; ')
   for (const { id, digest } of desired.packs) {
     const seen = observed.packs.get(id)
-    if (seen?.appliedDigest === digest && seen.wasAvailable) continue
-    const pod = await whyNot(id, signal).catch(() => '')
-    if (pod === '') continue
+    const [first] = seen?.troubles ?? []
+    if (!first || (seen?.appliedDigest === digest && seen.wasAvailable)) continue
+    const pod = textOfTrouble(first)
     if (!parts.some((part) => part.includes(pod))) parts.push(pod)
     break
   }
   return parts.join('; ')
+}
+
+interface DeadlineInput extends VerdictInput {
+  readonly verdict: Verdict
+}
+
+/**
+ * Time that is left to a revision by the limits of `verdictOf`. Pure.
+ * @returns undefined for the first revision, for one that runs, and where the time is over
+ */
+export function deadlineOf(input: DeadlineInput, limits: UpdateLimits): Deadline | undefined {
+  const { record, observed, isGoingBack, verdict, silentMs, inChangeMs, elsewhereMs } = input
+  const { generation, ranGeneration, goodGeneration } = record
+  if (goodGeneration === 0 || ranGeneration === generation || verdict.kind !== 'wait') return undefined
+  const { change } = observed.engine
+  const left = (ms: number, action: Deadline['action']): Deadline => ({ leftMs: Math.max(0, ms), action })
+  if (isGoingBack || change?.phase === 'restoring')
+    return left(limits.availableMs + limits.silentMs - inChangeMs - elsewhereMs, 'stuck')
+  if (!change) return left(limits.availableMs - elsewhereMs, 'takenBack')
+  // The silence of the API server has a limit of its own in such a change.
+  const untilSpeech = silentMs > 0 ? limits.silentMs - silentMs : Infinity
+  return left(Math.min(limits.kubernetesMs - inChangeMs, untilSpeech), 'takenBack')
 }

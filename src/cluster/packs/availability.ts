@@ -1,15 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { keyOf, type InventoryEntry, entryOf, nameOf } from '../../kubernetes/inventory.ts'
+import { keyOf, type InventoryEntry, nameOf } from '../../kubernetes/inventory.ts'
 import { StepFailed, type CallContext } from '../loop/step.ts'
-import { observeObject, type ObjectClient, whyPodsFail } from './objects.ts'
+import { observeObject } from './objects.ts'
+import type { ObjectClient } from './read-troubles.ts'
 import { fieldAt, listAt, textAt } from '../../kubernetes/fields.ts'
-import {
-  type KubernetesClient,
-  KubernetesError,
-  type KubernetesObject,
-  type WatchedObjects,
-} from '../../kubernetes/client.ts'
-import type { PackRecord } from './pack-store.ts'
+import type { KubernetesClient, KubernetesObject, WatchedObjects } from '../../kubernetes/client.ts'
 import { readiness } from '../../kubernetes/readiness.ts'
 
 export interface AvailabilityOptions {
@@ -110,62 +105,6 @@ function targetOf(webhook: Readonly<Record<string, unknown>>): string {
   const [namespace, name] = [textAt(service, ['namespace']), textAt(service, ['name'])]
   if (name === '') return `which asks ${textAt(webhook, ['clientConfig', 'url'])}`
   return `which asks the Service ${namespace}/${name}: kubectl --namespace ${namespace} get endpointslices,pods shows whether its pods run`
-}
-
-const workloadsOfReleases = [
-  ...[
-    ['apps/v1', 'Deployment'],
-    ['apps/v1', 'StatefulSet'],
-    ['apps/v1', 'DaemonSet'],
-  ],
-  ...[['batch/v1', 'Job']],
-] as const
-
-/**
- * Why pods of a pack do not run, with the pod and the container: of the objects of its manifests, and of the workloads of its releases, also
- * of one that helm still waits for, whose objects are not written down yet.
- * @returns empty where there is nothing to say, also where the API server does not answer
- */
-export async function whyPackFails(
-  client: ObjectClient,
-  { inventory, releases, charts }: Pick<PackRecord, 'inventory' | 'releases' | 'charts'>,
-  signal: AbortSignal,
-): Promise<string> {
-  const ofReleases = charts.length === 0 ? [] : await workloadsOf(client, new Set(charts), signal)
-  const entries = new Map(
-    [...inventory, ...releases, ...ofReleases].filter(hasReadiness).map((entry) => [keyOf(entry), entry]),
-  )
-  for (const entry of entries.values()) {
-    const why = await whyPodsFail(client, entry, signal)
-    if (why !== '') return why
-  }
-  return ''
-}
-
-/** The workloads of releases, which helm marks. @param releases as `namespace/name` */
-async function workloadsOf(
-  client: ObjectClient,
-  releases: ReadonlySet<string>,
-  signal: AbortSignal,
-): Promise<readonly InventoryEntry[]> {
-  const isOfThem = ({ metadata: { annotations = {} } }: KubernetesObject) =>
-    releases.has(
-      `${annotations['meta.helm.sh/release-namespace']}/${annotations['meta.helm.sh/release-name']}`,
-    )
-  const found: InventoryEntry[] = []
-  try {
-    for (const [apiVersion, kind] of workloadsOfReleases) {
-      const resource = await client.resourceOf(apiVersion, kind, signal)
-      const labelSelector = 'app.kubernetes.io/managed-by=Helm'
-      const objects =
-        resource && (await client.list(resource, { labelSelector, isMetadataOnly: true, signal }))
-      for (const object of objects ?? [])
-        if (isOfThem(object)) found.push(entryOf({ ...object, apiVersion, kind }))
-    }
-  } catch (error) {
-    if (!(error instanceof KubernetesError)) throw error
-  }
-  return found
 }
 
 /** Watches the workloads of the packs of a running cluster. */

@@ -7,7 +7,6 @@ import {
   releaseOf,
   type OwnedManifest,
   type PackTools,
-  whyPodsFail,
   readRelease,
   withNamespaceLabels,
 } from './objects.ts'
@@ -31,11 +30,11 @@ import type { DesiredState, DesiredPack } from '../desired/desired-state.ts'
 import {
   waitUntilAvailable,
   type AvailabilityOptions,
-  whyPackFails,
   webhookIn,
   createWorkloadWatch,
 } from './availability.ts'
 import { cureMark, waitMark } from './releases.ts'
+import { createTroubleReader } from './read-troubles.ts'
 import { drainPods } from './drain.ts'
 import { createDrift, type DriftOptions } from './drift.ts'
 import {
@@ -181,6 +180,8 @@ interface PackWorkOptions extends PackTools, Omit<AvailabilityOptions, 'client'>
   readonly clock: Clock
   /** A workload went down or came up again. */
   readonly onChange: () => void
+  /** Workloads of Kubernetes itself whose changes are changes too. */
+  readonly addonObjects?: readonly InventoryEntry[]
   /** Whether objects are held as they are applied; not while the cluster is being deleted. */
   readonly isHeld: () => boolean
   /** An object of a pack was put right, or could not be. */
@@ -192,11 +193,12 @@ interface PackWorkOptions extends PackTools, Omit<AvailabilityOptions, 'client'>
 
 /** Installs the packs of a cluster: charts by helm, manifests by server-side apply; and watches their workloads. */
 export function createPackWork(options: PackWorkOptions): PackWork {
-  const { database, client, clock, onChange, onCorrected, log } = options
+  const { database, client, clock, onChange, addonObjects = [], onCorrected, log } = options
   const store = createPackStore(database)
   const applySet = createApplySet({ client })
   const made = createMadeNamespaces({ client, store })
   const workloads = createWorkloadWatch({ client, onChange })
+  const troubleReader = createTroubleReader(client)
   const drift = createDrift({ client, clock, log, onEvent: onCorrected, ...options.pace })
 
   /** @throws StepFailed with the message of ApplyFailed, and the webhook in it */
@@ -346,10 +348,7 @@ export function createPackWork(options: PackWorkOptions): PackWork {
       const applied = records.filter(({ appliedDigest }) => appliedDigest !== '')
       if (applied.length > 0) {
         await workloads
-          .watch(
-            applied.flatMap((record) => objectsOf(record)),
-            signal,
-          )
+          .watch([...applied.flatMap((record) => objectsOf(record)), ...addonObjects], signal)
           .then(() => (options.isHeld() ? drift.hold(desired, applied, signal) : drift.stop()))
           // The API server is silent: the known objects stay.
           .catch(() => undefined)
@@ -359,26 +358,21 @@ export function createPackWork(options: PackWorkOptions): PackWork {
       const left = await Promise.all(
         order.map(async (record) => [record, await hasOwn(record, desired)] as const),
       )
-      return new Map(
-        left.map(([record, hasObjects]) => [
-          record.id,
-          { ...observedOf(record, desired, (entry) => workloads.troubleOf(entry)), hasObjects },
-        ]),
+      const observed = left.map(([record, hasObjects]) => ({
+        record,
+        pack: { ...observedOf(record, desired, (entry) => workloads.troubleOf(entry)), hasObjects },
+      }))
+      const late = observed.filter(({ pack }) => !pack.isAvailable && options.isHeld())
+      const troubles = await troubleReader.read(
+        late.map(({ record: { id, charts, ...rest } }) => ({ id, charts, objects: objectsOf(rest) })),
+        signal,
       )
-    },
-    async explain(observed, signal) {
-      const explained = store.list().map(async (record) => {
-        const pack = observed.get(record.id)
-        const first = objectsOf(record).find((entry) => workloads.troubleOf(entry) !== undefined)
-        if (!pack || pack.isAvailable || !first) return []
-        const why = await whyPodsFail(client, first, signal)
-        return why === '' ? [] : [[record.id, { ...pack, message: `${pack.message}; ${why}` }] as const]
-      })
-      return new Map([...observed, ...(await Promise.all(explained)).flat()])
-    },
-    async whyNot(id, signal) {
-      const record = store.find(id)
-      return record ? whyPackFails(client, record, signal) : ''
+      return new Map(
+        observed.map(({ record: { id }, pack }) => {
+          const own = troubles.get(id)
+          return [id, own === undefined ? pack : { ...pack, troubles: own }]
+        }),
+      )
     },
     eventOf: ({ key }, line) => (key.startsWith('pack ') ? eventOf(line) : undefined),
     records: () => store.list(),
@@ -388,6 +382,7 @@ export function createPackWork(options: PackWorkOptions): PackWork {
       store.doubt()
     },
     forget() {
+      troubleReader.forget()
       workloads.stop()
       drift.stop()
       store.clear()
@@ -433,7 +428,10 @@ async function hasOwn({ id, inventory }: PackRecord, desired: DesiredState): Pro
   return false
 }
 
-const objectsOf = ({ inventory, releases }: PackRecord) => [...inventory, ...releases]
+const objectsOf = ({ inventory, releases }: Pick<PackRecord, 'inventory' | 'releases'>) => [
+  ...inventory,
+  ...releases,
+]
 
 /** Record of a pack after a step of it is done. Pure. */
 export function doneOf(record: PackRecord, pack: DesiredPack, key: string, now: number): PackRecord {

@@ -13,7 +13,8 @@
 //   for inspection.
 // - One field manager applies the namespaces of all packs, so each pack applies the labels that any pack gives a namespace. One that is an object
 //   of a manifest is applied as that, with the label of that pack, also by a pack that only needs it.
-// - `availability.ts` waits for the objects of a pack by `kubernetes/readiness.ts`; `objects.ts` says why the pods of a workload do not run.
+// - `availability.ts` waits for the objects of a pack by `kubernetes/readiness.ts`. `troubles.ts` is pure: why pods do not run, by one word
+//   and a message; `read-troubles.ts` reads what that needs, and knows the packs of pods, also while helm waits for a release.
 //   Services of type LoadBalancer are not waited for: on many hosts nothing gives them an address.
 // - `availability.ts` watches workloads once a pack is applied, one watch for each kind. A later failure is a matter of health.
 // - `cluster/packs/releases.ts` is pure: whether a release has a chart with its values already, or had them in a revision that helm still has. The
@@ -33,7 +34,7 @@
 // - `applications.ts` is pure: the reply of `GET /v1/edge-mgmt/cluster/applications`.
 
 import type { EngineEvent } from '../engine/engine.ts'
-import type { Observed, PackObserved } from '../loop/observed.ts'
+import type { PackObserved } from '../loop/observed.ts'
 import type { Step, StepCalls } from '../loop/step.ts'
 import type { DesiredState, DesiredPack } from '../desired/desired-state.ts'
 import type { PackRecord } from './pack-store.ts'
@@ -53,12 +54,11 @@ export interface PackWork {
   noteStarted(pack: DesiredPack, step: Pick<Step, 'key'>): void
   /** Notes that a step of a pack is done. */
   noteDone(pack: DesiredPack, step: Pick<Step, 'key'>): void
-  /** By `id`; from the records and the watches of a running cluster. */
+  /**
+   * By `id`; from the records and the watches of a running cluster. The API server is asked for the pods of packs that are started and not
+   * available, and for none where all are.
+   */
   observe(desired: DesiredState, signal: AbortSignal): Promise<ReadonlyMap<string, PackObserved>>
-  /** The observed state, with messages that also say why pods do not run; the API server is asked for that. */
-  explain(observed: Observed['packs'], signal: AbortSignal): Promise<Observed['packs']>
-  /** Why pods of a pack do not run, with the pod and the container; the API server is asked. Empty where there is nothing to say. */
-  whyNot(id: string, signal: AbortSignal): Promise<string>
   /** Turns a line of a step of a pack into an event; undefined for any other line. */
   eventOf(step: Pick<Step, 'key'>, line: string): EngineEvent | undefined
   /** Records of the started packs. */

@@ -28,7 +28,7 @@ async function failingUpgrade(prepare: (world: World) => void = () => undefined)
   life.loop.start()
   await become(life, '1 good create')
   world.put('down-second')
-  world.put('why-p1-web', 'pod web-1: container web: it ended with exit code 3')
+  world.put('why-p1-web', 'it ended with exit code 3')
   life.revise(2, [changed('second')], { version: nextVersion })
   /** The time of the revision is over. */
   const late = async () => {

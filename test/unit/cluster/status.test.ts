@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ageOf } from '../../../src/cluster/api/details.ts'
+import { shortDuration } from '../../../src/base/time.ts'
 import type { Observed, VersionChange } from '../../../src/cluster/loop/observed.ts'
 import { tell } from '../../../src/cluster/loop/seen.ts'
 import { statusOf, type StatusInput } from '../../../src/cluster/loop/status.ts'
@@ -205,6 +205,7 @@ describe('events', () => {
       status: standing,
       isDeleting,
       stuck: '',
+      now: 0,
     })
     return { reasons: events.map(({ reason }) => reason), seen }
   }
@@ -251,6 +252,11 @@ describe('events', () => {
     const silent = look(seen, { ...running, engine }, true)
     expect(silent.reasons).toEqual(['ApiSilent', 'Unhealthy'])
     expect(look(silent.seen, running, true).reasons).toEqual(['ApiAnswers', 'Healthy'])
+    // Also where the cluster is being deleted by then, once, and its end is no silence.
+    const back = look(silent.seen, running, true, true)
+    expect(back.reasons).toEqual(['ApiAnswers'])
+    expect(look(back.seen, running, true, true).reasons).toEqual([])
+    expect(look(back.seen, { ...running, engine }, true, true).reasons).toEqual([])
   })
 
   it('a deletion tells what was taken away, in order', () => {
@@ -267,8 +273,8 @@ it.each([
   [300_000, '5m'],
   [3_661_000, '1h1m'],
   [273_600_000, '3d4h'],
-])('the age of %d ms is %s', (ms, text) => {
-  expect(ageOf(ms)).toBe(text)
+])('a duration of %d ms is %s', (ms, text) => {
+  expect(shortDuration(ms)).toBe(text)
 })
 
 describe('the settings of the host', () => {
@@ -287,6 +293,7 @@ describe('the settings of the host', () => {
       status: standing,
       isDeleting: false,
       stuck: '',
+      now: 0,
     })
     const own = events.filter(({ reason }) => /^(Ntp|Ssh)/.test(reason))
     return { said: own.map(({ reason, message }) => `${reason}: ${message}`), seen }

@@ -24,6 +24,7 @@ let paths: ClusterPaths
 /** Given the kind and the name of an object. */
 let get: (asked: string) => Promise<KubernetesObject | undefined>
 let pods: readonly KubernetesObject[]
+let warnings: readonly KubernetesObject[] = []
 let registry: Map<string, string>
 let certificates: SeenCertificates
 const now = Date.parse('2026-11-23T18:00:00Z')
@@ -32,6 +33,7 @@ beforeEach(async () => {
   paths = clusterPaths(home)
   get = () => Promise.reject(new KubernetesError(0, 'Unreachable', 'refused'))
   pods = []
+  warnings = []
   registry = new Map()
   certificates = noCertificates
 })
@@ -52,7 +54,10 @@ const observe = (signal = new AbortController().signal, config = '') =>
   createObserver({
     paths,
     runner: { run: async () => ({ exitCode: 0, stdout: shown, stderr: '' }) },
-    client: { get: ({ kind }, { name }) => get(`${kind} ${name}`), list: async () => pods },
+    client: {
+      get: ({ kind }, { name }) => get(`${kind} ${name}`),
+      list: async ({ kind }) => (kind === 'Pod' ? pods : warnings),
+    },
     registryFiles: () => ({ files: registry, problem: undefined }),
     programs: { hasCurrent: async () => true },
     digestOf: () => 'digest-1',
@@ -177,7 +182,8 @@ it('a node is ready by its condition, and otherwise says why', async () => {
 describe('CoreDNS and kube-proxy', () => {
   const ready = nodeWith([{ type: 'Ready', status: 'True' }])
   const dns = (availableReplicas: number) => ({
-    ...{ apiVersion: 'apps/v1', kind: 'Deployment', spec: { replicas: 2 } },
+    ...{ apiVersion: 'apps/v1', kind: 'Deployment' },
+    spec: { replicas: 2, selector: { matchLabels: { 'k8s-app': 'kube-dns' } } },
     metadata: { name: 'coredns', namespace: 'kube-system', generation: 1 },
     status: {
       ...{ observedGeneration: 1, replicas: 2, updatedReplicas: 2, readyReplicas: availableReplicas },
@@ -216,6 +222,30 @@ describe('CoreDNS and kube-proxy', () => {
     expect(addonTrouble).toMatch(/^Deployment kube-system\/coredns: .*available/)
     expect(addonTrouble).toContain('pod coredns-1: container coredns: CrashLoopBackOff')
     expect(addonTrouble).toContain('no nameservers found')
+    expect(await observe()).toMatchObject({ troubles: [{ reason: 'Crashing', pod: 'coredns-1' }] })
+  })
+
+  it('have no trouble yet where a probe fails for the first seconds, as at every start', async () => {
+    cluster({ 'Deployment coredns': dns(0), 'DaemonSet kube-proxy': proxy })
+    const startedAt = '2026-01-31T08:00:00Z'
+    pods = [
+      {
+        ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'coredns-1' } },
+        status: { containerStatuses: [{ name: 'coredns', state: { running: { startedAt } } }] },
+      },
+    ]
+    const failingSince = (firstTimestamp: string) => [
+      {
+        ...{ apiVersion: 'v1', kind: 'Event', metadata: { name: 'e' }, reason: 'Unhealthy' },
+        involvedObject: { kind: 'Pod', name: 'coredns-1', fieldPath: 'spec.containers{coredns}' },
+        message: 'Readiness probe failed: HTTP probe failed with statuscode: 503',
+        ...{ firstTimestamp, lastTimestamp: new Date().toISOString() },
+      },
+    ]
+    warnings = failingSince(new Date().toISOString())
+    expect(await observe()).not.toHaveProperty('troubles')
+    warnings = failingSince(startedAt)
+    expect(await observe()).toMatchObject({ troubles: [{ reason: 'ProbeFailing', container: 'coredns' }] })
   })
 
   it('are missed where kubeadm installs them, and only there', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { eventOf } from '../../../../src/cluster/engine/step-lines.ts'
 import { whilePullsAreEarly } from '../../../../src/cluster/engine/initialise.ts'
 
 // Of containerd 1.6.20, a moment after a restart with the containers of a cluster.
@@ -21,6 +22,22 @@ async function pulled(...ends: readonly (string | undefined)[]) {
 describe('images of Kubernetes while the registry of the host or containerd is away', () => {
   it('are pulled again until it is there, as after a restart of the daemon', async () => {
     expect(await pulled(refused, refused, undefined)).toEqual({ failed: undefined, pulls: 3, lines: 2 })
+  })
+  it('are not said to be pulled meanwhile', async () => {
+    const lines: string[] = []
+    const ends = [refused, undefined]
+    await whilePullsAreEarly(
+      async () => ends.shift(),
+      (line) => void lines.push(line),
+      0,
+    )
+    expect(lines.map((line) => eventOf({ key: 'pull-images' }, line))).toEqual([
+      {
+        reason: 'StepProgress',
+        message:
+          'the registry of this host or containerd does not answer; the images are pulled again in a moment',
+      },
+    ])
   })
   it('are pulled again while containerd finds its containers anew', async () => {
     expect(await pulled(starting, refused, undefined)).toEqual({ failed: undefined, pulls: 3, lines: 2 })

@@ -61,3 +61,20 @@ describe('the table of reasons', () => {
     expect(order.at(-1)?.conditionsOrder.at(-1)?.reason).toBe('Running')
   })
 })
+
+describe('docs/cluster-events.md', () => {
+  const folder = join(import.meta.dirname, '../../../..')
+  const text = readFileSync(join(folder, 'docs/cluster-events.md'), 'utf8')
+  const documented = new Set([...text.matchAll(/^\| *\d* *\| `(\w+)` \|/gm)].map(([, reason]) => reason))
+
+  it('has every reason, and no other', () => {
+    expect(documented).toEqual(new Set(all.map(([name]) => name)))
+  })
+
+  it('has every reason that a line of a step or of kubeadm gives', () => {
+    const lines = readFileSync(join(folder, 'src/cluster/engine/step-lines.ts'), 'utf8')
+    const given = [...lines.matchAll(/^ {2}'?[a-z/-]+'?: '([A-Z]\w+)',$/gm)].map(([, reason]) => reason)
+    expect(given.length).toBeGreaterThan(25)
+    expect(given.filter((reason) => !documented.has(reason))).toEqual([])
+  })
+})

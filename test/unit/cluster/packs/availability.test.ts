@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { waitUntilAvailable } from '../../../../src/cluster/packs/availability.ts'
-import type { ObjectClient } from '../../../../src/cluster/packs/objects.ts'
+import type { ObjectClient } from '../../../../src/cluster/packs/read-troubles.ts'
 import type { KubernetesObject } from '../../../../src/kubernetes/client.ts'
 
 const deployment = (name: string, available: number): KubernetesObject => ({
@@ -23,7 +23,8 @@ describe('the wait for workloads', () => {
       resourceOf: (_apiVersion, kind) =>
         Promise.resolve({ group: '', version: 'v1', kind, plural: kind, isNamespaced: true }),
       get: (_resource, { name }) => Promise.resolve(deployment(name, available)),
-      list(_resource, wanted) {
+      list({ kind }, wanted) {
+        if (kind === 'Event') return Promise.resolve([])
         asked.push(wanted?.labelSelector ?? '')
         // The second round is the last but one.
         if (asked.length === 2) available = 1

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { observeObject, whyPodsFail } from '../../../../src/cluster/packs/objects.ts'
+import { observeObject } from '../../../../src/cluster/packs/objects.ts'
 import { webhookIn, createWorkloadWatch } from '../../../../src/cluster/packs/availability.ts'
 import {
   KubernetesError,
@@ -9,7 +9,7 @@ import {
 
 const never = new AbortController().signal
 
-/** A client of an API server with these objects; selectors of fields are honoured for events. */
+/** A client of an API server with these objects, whatever its selectors are. */
 function clientOf(...objects: readonly KubernetesObject[]): KubernetesClient {
   const ofKind = (kind: string) => objects.filter((each) => each.kind === kind)
   return {
@@ -17,12 +17,7 @@ function clientOf(...objects: readonly KubernetesObject[]): KubernetesClient {
       Promise.resolve({ group: '', version: 'v1', plural: kind, kind, isNamespaced: true }),
     get: ({ kind }: { kind: string }, { name }: { name: string }) =>
       Promise.resolve(ofKind(kind).find(({ metadata }) => metadata.name === name)),
-    list: ({ kind }: { kind: string }, { fieldSelector = '' }: { fieldSelector?: string } = {}) =>
-      Promise.resolve(
-        ofKind(kind).filter(
-          ({ about }) => kind !== 'Event' || fieldSelector.includes(`involvedObject.name=${String(about)},`),
-        ),
-      ),
+    list: ({ kind }: { kind: string }) => Promise.resolve(ofKind(kind)),
     watch: ({ kind }: { kind: string }) => ({ current: () => ofKind(kind), problem: () => undefined }),
   } as unknown as KubernetesClient
 }
@@ -35,8 +30,11 @@ const web = object('Deployment', 'web', {
   apiVersion: 'apps/v1',
   spec: { selector: { matchLabels: { app: 'web' } } },
 })
-const event = (about: string, at: string, message: string, fieldPath = '') =>
-  object('Event', `${about}-${at}`, { about, message, lastTimestamp: at, involvedObject: { fieldPath } })
+const event = (name: string, at: string, message: string, fieldPath = '') =>
+  object('Event', `${name}-${at}`, {
+    ...{ reason: 'Unhealthy', message, lastTimestamp: at },
+    involvedObject: { kind: 'Pod', name, fieldPath },
+  })
 const entry = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', namespace: 'shop' }
 
 describe('why a workload is not available', () => {
@@ -63,20 +61,24 @@ describe('why a workload is not available', () => {
     const client = clientOf(
       ...[web, crashed('old', '2026-01-31T08:00:00Z'), crashed('new', '2026-01-31T08:00:09Z')],
     )
-    expect(await whyPodsFail(client, entry, never)).toBe('pod new: container a: it ended with exit code 3')
+    expect((await observeObject(client, entry, never)).message).toMatch(
+      /; pod new: container a: it ended with exit code 3$/,
+    )
   })
 
   it('says why pods cannot be made', async () => {
     const conditions = [{ type: 'ReplicaFailure', status: 'True', message: 'exceeded quota: small' }]
     const refused = clientOf({ ...web, status: { conditions } })
-    expect(await whyPodsFail(refused, entry, never)).toBe('its pods cannot be made: exceeded quota: small')
-    const client = clientOf(web, event('web', '2026-01-31T08:00:00Z', 'no service account'))
-    expect(await whyPodsFail(client, entry, never)).toBe('no service account')
+    expect((await observeObject(refused, entry, never)).message).toMatch(
+      /; its pods cannot be made: exceeded quota: small$/,
+    )
   })
 
-  it('says nothing while the API server does not answer', async () => {
+  it('is the error of the API server where that does not answer', async () => {
     const silent = { resourceOf: () => Promise.reject(new KubernetesError(0, 'Timeout', 'no reply')) }
-    expect(await whyPodsFail(silent as unknown as KubernetesClient, entry, never)).toBe('')
+    expect(await observeObject(silent as unknown as KubernetesClient, entry, never)).toEqual({
+      ...{ status: 'InProgress', message: 'Deployment shop/web: no reply' },
+    })
   })
 })
 

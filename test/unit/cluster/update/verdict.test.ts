@@ -1,7 +1,7 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { VersionChange } from '../../../../src/cluster/loop/observed.ts'
 import type { StepRecord } from '../../../../src/cluster/loop/step-store.ts'
-import { verdictOf, type VerdictInput } from '../../../../src/cluster/loop/verdict.ts'
+import { deadlineOf, verdictOf, type VerdictInput } from '../../../../src/cluster/loop/verdict.ts'
 import { runningHost, wantedCluster } from '../../../support/cluster-parts.ts'
 
 const limits = { availableMs: 600_000, kubernetesMs: 1_800_000, silentMs: 120_000 }
@@ -127,4 +127,59 @@ it.each([
   const input = { record, isGoingBack: true, trouble: 'p1/web: 0 of 1' }
   expect(verdict({ ...input, elsewhereMs: 720_000 })).toEqual({ kind: 'wait' })
   expect(verdict({ ...input, elsewhereMs: 720_001 })).toEqual({ kind: 'stuck', reason: 'p1/web: 0 of 1' })
+})
+
+describe('the time that is left to a revision', () => {
+  const left = (more: Partial<VerdictInput> = {}) => {
+    const input: VerdictInput = {
+      record: { generation: 2, ranGeneration: 0, goodGeneration: 1 },
+      isGoingBack: false,
+      ...{ observed: host, trouble: '', steps: [], silentMs: 0, inChangeMs: 0, elsewhereMs: 0 },
+      ...more,
+    }
+    return deadlineOf({ ...input, verdict: verdictOf(input, limits) }, limits)
+  }
+
+  it.each([
+    ['of packs', { elsewhereMs: 348_000 }, { leftMs: 252_000, action: 'takenBack' }],
+    [
+      'of packs after a change of Kubernetes',
+      { inChangeMs: 900_000 },
+      { leftMs: 600_000, action: 'takenBack' },
+    ],
+    [
+      'of a change of Kubernetes',
+      { observed: inChange('upgrading'), inChangeMs: 800_000, elsewhereMs: 5_000 },
+      { leftMs: 1_000_000, action: 'takenBack' },
+    ],
+    [
+      'of a change of Kubernetes whose API server is silent',
+      { observed: inChange('upgrading'), silentMs: 100_000 },
+      { leftMs: 20_000, action: 'takenBack' },
+    ],
+    [
+      'of a way back, after which an operator is needed',
+      { isGoingBack: true, elsewhereMs: 600_000, inChangeMs: 20_000 },
+      { leftMs: 100_000, action: 'stuck' },
+    ],
+    [
+      'of a restoration of Kubernetes',
+      { observed: inChange('restoring'), inChangeMs: 700_000 },
+      { leftMs: 20_000, action: 'stuck' },
+    ],
+  ] satisfies [string, Partial<VerdictInput>, object][])('is that %s', (_, more, expected) => {
+    expect(left(more)).toEqual(expected)
+  })
+
+  it.each([
+    [
+      'the first, which is tried until it runs',
+      { record: { generation: 1, ranGeneration: 0, goodGeneration: 0 } },
+    ],
+    ['one that runs', { record: { generation: 2, ranGeneration: 2, goodGeneration: 2 } }],
+    ['one that is taken back now', { elsewhereMs: 600_001 }],
+    ['one for which an operator is needed', { isGoingBack: true, elsewhereMs: 720_001 }],
+  ] satisfies [string, Partial<VerdictInput>][])('is none for %s', (_, more) => {
+    expect(left(more)).toBeUndefined()
+  })
 })
