@@ -504,7 +504,7 @@ export async function createCluster(
       ]
     const [{ details }, { clusterProfileTemplates }] = await Promise.all([
       reading.details(undefined),
-      applications(false),
+      applications(),
     ])
     const ofCluster = attentionOfCluster({
       details,

@@ -95,13 +95,13 @@ function ofState(details: ClusterDetails, isExplained: boolean): readonly Item[]
 const withLines = new Set(['Crashing', 'ProbeFailing'])
 
 const ofTroubles = ({ status }: ClusterDetails): Item[] =>
-  status.troubles.map(({ pack, reason, message, namespace, pod, sinceTimestamp }) => ({
+  status.troubles.map(({ pack, reason, message, namespace, pod, workload, sinceTimestamp }) => ({
     code: 'PodsFailing',
     severity: 'error',
     message: `${pack === '' ? 'Kubernetes' : `the pack ${pack}`}: ${reason}: ${message}`,
     command: withLines.has(reason)
       ? `edgehostctl cluster logs ${pod} --namespace ${namespace}`
-      : `edgehostctl cluster kubectl -- describe --namespace ${namespace} ${reason === 'PodsNotMade' ? 'replicaset' : 'pod'} ${pod}`,
+      : `edgehostctl cluster kubectl -- describe --namespace ${namespace} ${reason === 'PodsNotMade' && workload !== undefined ? workload : `pod/${pod}`}`,
     object: { kind: 'Pod', name: pod, namespace },
     since: sinceTimestamp,
   }))

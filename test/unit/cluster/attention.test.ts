@@ -154,7 +154,7 @@ describe('what the cluster needs of an operator', () => {
     })
     expect(found.map(({ code, command, since }) => [code, command, since])).toEqual([
       ['PodsFailing', 'edgehostctl cluster logs web-1 --namespace shop', Date.parse(at)],
-      ['PodsFailing', 'edgehostctl cluster kubectl -- describe --namespace shop pod web-2', Date.parse(at)],
+      ['PodsFailing', 'edgehostctl cluster kubectl -- describe --namespace shop pod/web-2', Date.parse(at)],
     ])
     expect(found[0]?.object).toEqual({ kind: 'Pod', name: 'web-1', namespace: 'shop' })
   })

@@ -173,7 +173,7 @@ it('programs that the operating system lacks are named first, of errors and of w
         ...[found('PortTaken', 'error'), found('HostProgramMissing', 'error')],
       ],
     },
-    content: { check: async () => ({ problems: [], digests: [] }) },
+    content: { check: async () => ({ problems: [], digests: [], needs: [] }) },
     log: captureLog().log,
   })
   const prepared = {
