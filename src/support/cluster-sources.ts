@@ -46,7 +46,11 @@ export function listClusterSources(options: ClusterSourcesOptions): Source[] {
     runWhole(
       runner,
       join(paths.programs, 'kubectl', 'current', 'kubectl'),
-      [`--kubeconfig=${kubernetesFiles.adminConfig}`, '--request-timeout=10s', ...args],
+      // Without a folder for its cache it leaves nothing on the host.
+      [
+        ...[`--kubeconfig=${kubernetesFiles.adminConfig}`, '--request-timeout=10s'],
+        ...['--cache-dir=/dev/null/none', ...args],
+      ],
       { timeoutMs, maxOutputBytes },
     )
   const source = (name: string, from: string, read: (known: SensitiveValues) => Promise<string>): Source => ({
@@ -251,7 +255,12 @@ export async function describePods(
     containersOf(status)
       .filter(isInTrouble)
       .flatMap(({ name: container, restartCount }) =>
-        (restartCount > 0 ? [false, true] : [false]).map((isPrevious) => ({ namespace, name, container, isPrevious })),
+        (restartCount > 0 ? [false, true] : [false]).map((isPrevious) => ({
+          namespace,
+          name,
+          container,
+          isPrevious,
+        })),
       ),
   )
   for (const { namespace, name, container, isPrevious } of wanted.slice(0, mostContainers)) {

@@ -12,7 +12,7 @@ export const firstPageFiles = [
   'cluster-lifecycle.json',
   'cluster-events.json',
   'error-logs.json',
-  'journal-errors.txt',
+  'journal-warnings.txt',
 ] as const
 
 export type FirstPageFile = (typeof firstPageFiles)[number]
@@ -138,7 +138,11 @@ export function firstPage({ hostName, madeTimestamp, version, files, problems }:
   // The reply of a host without a cluster is an error, which has a code.
   const cluster = details?.status === undefined ? undefined : details
   const wrong = [
-    ...daemonProblems(status, propertiesOf(files.get('edgehostd.service.txt') ?? '')),
+    ...daemonProblems(
+      status,
+      propertiesOf(files.get('edgehostd.service.txt') ?? ''),
+      files.get('journal-warnings.txt') ?? '',
+    ),
     ...linkProblems(json<Link>('platform.json')),
     ...attentionLines(json<Attention>('attention.json')),
     ...(cluster ? clusterProblems(cluster) : []),
@@ -187,7 +191,19 @@ const propertiesOf = (text: string): Readonly<Record<string, string>> =>
     }),
   )
 
-function daemonProblems(status: Status | undefined, unit: Readonly<Record<string, string>>): string[] {
+/** Time of the last line in which the daemon says that a check fails: `<time> <host> edgehostd[<pid>]: {"failed":[...],"msg":"not ready"}`. */
+function notedAt(check: string, journal: string): string {
+  const line = journal
+    .split('\n')
+    .findLast((each) => each.includes('"msg":"not ready"') && each.includes(JSON.stringify(check)))
+  return line === undefined ? 'journal.txt says since when' : `noted ${line.split(' ')[0] ?? ''}`
+}
+
+function daemonProblems(
+  status: Status | undefined,
+  unit: Readonly<Record<string, string>>,
+  journal: string,
+): string[] {
   const { ActiveState, SubState, Result, InactiveEnterTimestamp, ActiveEnterTimestamp, ExecMainStatus } = unit
   if (status === undefined)
     return ActiveState === 'active'
@@ -202,7 +218,7 @@ function daemonProblems(status: Status | undefined, unit: Readonly<Record<string
   const { failing = [], notes = [] } = status
   return [
     ...failing.map(
-      (check) => `edgehostd is not ready: the check ${check} fails; journal.txt says since when`,
+      (check) => `edgehostd is not ready: the check ${check} fails; ${notedAt(check, journal)}`,
     ),
     ...notes.map((check) => `the check ${check} fails; journal.txt says since when`),
   ]
@@ -350,7 +366,7 @@ function stateLines(status: Status | undefined, cluster: Partial<Details> | unde
   ]
 }
 
-/** Errors that the API names; without a daemon those of its own in the journal. */
+/** Errors that the API names; without a daemon its own warnings and errors in the journal. */
 function errorLines(errors: Events | undefined, files: ReadonlyMap<string, string>): readonly string[] {
   if (errors?.items !== undefined)
     return some(
@@ -363,7 +379,7 @@ function errorLines(errors: Events | undefined, files: ReadonlyMap<string, strin
       ),
       mostErrors,
     )
-  const lines = (files.get('journal-errors.txt') ?? '').split('\n').filter((line) => line.trim() !== '')
+  const lines = (files.get('journal-warnings.txt') ?? '').split('\n').filter((line) => line.trim() !== '')
   return lines
     .slice(-mostErrors)
     .reverse()

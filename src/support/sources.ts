@@ -191,9 +191,9 @@ export function listSources(options: SourcesOptions): Source[] {
     ),
     command('units.txt', 'systemctl cat', 'systemctl', '--no-pager', 'cat', ...units),
     {
-      name: 'journal-errors.txt',
-      from: 'journalctl --unit=edgehostd --priority=err',
-      read: () => readJournal(runner, { units, lines: [50], args: ['--priority=err'] }),
+      name: 'journal-warnings.txt',
+      from: 'journalctl --unit=edgehostd --priority=warning',
+      read: () => readJournal(runner, { units, lines: [200], args: ['--priority=warning'] }),
     },
     {
       name: 'journal.txt',

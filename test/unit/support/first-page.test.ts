@@ -53,8 +53,14 @@ describe('the first page of the archive', () => {
   })
 
   it('failing checks are named', () => {
-    expect(wrong({ 'status.json': { ...status, failing: ['database'], notes: ['content'] } })).toEqual([
-      '- edgehostd is not ready: the check database fails; journal.txt says since when',
+    const journal = [
+      '2026-11-28T10:00:00.1+00:00 edge-1 edgehostd[7]: {"level":40,"failed":["database"],"msg":"not ready"}',
+      '2026-11-28T11:00:00.1+00:00 edge-1 edgehostd[7]: {"level":40,"failed":["disk"],"msg":"not ready"}',
+    ].join('\n')
+    const files = { 'status.json': { ...status, failing: ['database', 'keys'], notes: ['content'] } }
+    expect(wrong({ ...files, 'journal-warnings.txt': journal })).toEqual([
+      '- edgehostd is not ready: the check database fails; noted 2026-11-28T10:00:00.1+00:00',
+      '- edgehostd is not ready: the check keys fails; journal.txt says since when',
       '- the check content fails; journal.txt says since when',
     ])
   })
@@ -65,7 +71,7 @@ describe('the first page of the archive', () => {
         'status.json': '',
         'edgehostd.service.txt':
           'ActiveState=failed\nSubState=failed\nResult=exit-code\nExecMainStatus=78\nInactiveEnterTimestamp=Sat 2026-11-28 10:00:00 UTC\n',
-        'journal-errors.txt': 'first\nsecond\n',
+        'journal-warnings.txt': 'first\nsecond\n',
       },
       [{ from: 'GET /v1/x', problem: 'connect ENOENT' }],
     )
