@@ -4,13 +4,9 @@
 export const firstPageFiles = [
   'edgehostd.service.txt',
   'status.json',
-  'platform.json',
   'attention.json',
   'cluster-details.json',
-  'cluster-revisions.json',
-  'cluster-applications.json',
   'cluster-lifecycle.json',
-  'cluster-events.json',
   'error-logs.json',
   'journal-warnings.txt',
 ] as const
@@ -33,14 +29,6 @@ interface Status {
   readonly version?: string
   readonly startTimestamp?: string
   readonly failing?: readonly string[]
-  readonly notes?: readonly string[]
-}
-interface Link {
-  readonly mode?: string
-  readonly url?: string
-  readonly isConnected?: boolean
-  readonly since?: string
-  readonly cause?: { readonly message?: string }
 }
 interface Condition {
   readonly type?: string
@@ -55,48 +43,9 @@ interface Details {
     readonly revision?: number
     readonly clusterState?: string
     readonly phase?: string
-    readonly clusterStateReason?: string
     readonly k8sVersion?: string
-    readonly health?: { readonly status?: string; readonly reason?: string }
-    readonly steps?: readonly {
-      readonly title?: string
-      readonly state?: string
-      readonly failures?: number
-      readonly reason?: string
-      readonly startTimestamp?: string
-    }[]
-    readonly troubles?: readonly {
-      readonly reason?: string
-      readonly message?: string
-      readonly namespace?: string
-      readonly pod?: string
-      readonly sinceTimestamp?: string
-    }[]
-    readonly deadline?: { readonly timestamp?: string; readonly action?: string }
+    readonly health?: { readonly status?: string }
   }
-}
-interface Revisions {
-  readonly items?: readonly {
-    readonly revision?: number
-    readonly outcome?: string
-    readonly reason?: string
-    readonly creationTimestamp?: string
-    readonly endTimestamp?: string
-    readonly isActive?: boolean
-  }[]
-}
-interface Applications {
-  readonly clusterProfileTemplates?: readonly {
-    readonly uid?: string
-    readonly packs?: readonly {
-      readonly name?: string
-      readonly displayName?: string
-      readonly version?: string
-      readonly status?: string
-      readonly startTime?: string
-      readonly conditions?: readonly Condition[]
-    }[]
-  }[]
 }
 interface Lifecycle {
   readonly clusterEvents?: readonly Condition[]
@@ -106,10 +55,7 @@ interface Events {
   readonly items?: readonly {
     readonly metadata?: { readonly creationTimestamp?: string }
     readonly involvedObject?: { readonly name?: string }
-    readonly relatedObject?: { readonly kind?: string; readonly name?: string }
-    readonly reason?: string
     readonly message?: string
-    readonly severity?: string
     readonly source?: { readonly component?: string }
   }[]
 }
@@ -118,6 +64,7 @@ interface Attention {
     readonly severity?: string
     readonly message?: string
     readonly command?: string
+    readonly sinceTimestamp?: string
   }[]
 }
 
@@ -138,18 +85,8 @@ export function firstPage({ hostName, madeTimestamp, version, files, problems }:
   // The reply of a host without a cluster is an error, which has a code.
   const cluster = details?.status === undefined ? undefined : details
   const wrong = [
-    ...daemonProblems(
-      status,
-      propertiesOf(files.get('edgehostd.service.txt') ?? ''),
-      files.get('journal-warnings.txt') ?? '',
-    ),
-    ...linkProblems(json<Link>('platform.json')),
+    ...(status === undefined ? [silence(propertiesOf(files.get('edgehostd.service.txt') ?? ''))] : []),
     ...attentionLines(json<Attention>('attention.json')),
-    ...(cluster ? clusterProblems(cluster) : []),
-    ...(cluster ? revisionProblems(json<Revisions>('cluster-revisions.json')) : []),
-    ...(cluster
-      ? packProblems(json<Applications>('cluster-applications.json'), json<Events>('cluster-events.json'))
-      : []),
     ...conditionProblems(json<Lifecycle>('cluster-lifecycle.json'), cluster !== undefined),
   ]
   const section = (title: string, lines: readonly string[], none: string) => [
@@ -191,142 +128,30 @@ const propertiesOf = (text: string): Readonly<Record<string, string>> =>
     }),
   )
 
-/** Time of the last line in which the daemon says that a check fails: `<time> <host> edgehostd[<pid>]: {"failed":[...],"msg":"not ready"}`. */
-function notedAt(check: string, journal: string): string {
-  const line = journal
-    .split('\n')
-    .findLast((each) => each.includes('"msg":"not ready"') && each.includes(JSON.stringify(check)))
-  return line === undefined ? 'journal.txt says since when' : `noted ${line.split(' ')[0] ?? ''}`
-}
-
-function daemonProblems(
-  status: Status | undefined,
-  unit: Readonly<Record<string, string>>,
-  journal: string,
-): string[] {
+/** Why the daemon does not answer, as far as its unit says it. */
+function silence(unit: Readonly<Record<string, string>>): string {
   const { ActiveState, SubState, Result, InactiveEnterTimestamp, ActiveEnterTimestamp, ExecMainStatus } = unit
-  if (status === undefined)
-    return ActiveState === 'active'
-      ? [sentence('edgehostd runs, and does not answer; it runs', since(ActiveEnterTimestamp))]
-      : [
-          sentence(
-            `edgehostd does not run: ${[ActiveState, SubState, Result].filter(Boolean).join(', ') || 'its unit is not known'}`,
-            ExecMainStatus === undefined ? '' : `(exit code ${ExecMainStatus})`,
-            since(InactiveEnterTimestamp),
-          ),
-        ]
-  const { failing = [], notes = [] } = status
-  return [
-    ...failing.map(
-      (check) => `edgehostd is not ready: the check ${check} fails; ${notedAt(check, journal)}`,
-    ),
-    ...notes.map((check) => `the check ${check} fails; journal.txt says since when`),
-  ]
+  if (ActiveState === 'active')
+    return sentence('edgehostd runs, and does not answer; it runs', since(ActiveEnterTimestamp))
+  return sentence(
+    `edgehostd does not run: ${[ActiveState, SubState, Result].filter(Boolean).join(', ') || 'its unit is not known'}`,
+    ExecMainStatus === undefined ? '' : `(exit code ${ExecMainStatus})`,
+    since(InactiveEnterTimestamp),
+  )
 }
 
-function linkProblems(link: Link | undefined): string[] {
-  if (link?.mode !== 'connected' || link.isConnected !== false) return []
-  return [
-    because(sentence('the platform', link.url, 'is not connected', since(link.since)), link.cause?.message),
-  ]
-}
-
-/** What the daemon itself says that needs attention. */
+/** What the daemon says that an operator has to know or to do. */
 const attentionLines = (attention: Attention | undefined): readonly string[] =>
   some(
-    (attention?.items ?? []).map(({ severity, message, command }) =>
-      sentence(severity && `${severity}:`, message, command && `(${command})`),
-    ),
-  )
-
-function clusterProblems({ metadata = {}, status = {} }: Partial<Details>): string[] {
-  const { clusterState, phase, clusterStateReason, health, steps = [], troubles = [], deadline } = status
-  const name = metadata.name ?? ''
-  const isWell = clusterState === 'Running' && health?.status === 'Healthy'
-  return [
-    ...(isWell
-      ? []
-      : [
-          because(
-            `the cluster ${name} is ${clusterState ?? 'unknown'} (${phase ?? ''}), ${health?.status ?? ''}`,
-            clusterStateReason || health?.reason || 'no reason is known',
-          ),
-        ]),
-    ...(deadline?.timestamp === undefined
-      ? []
-      : [
-          deadline.action === 'takenBack'
-            ? `the running change is taken back at ${deadline.timestamp} if it is not good before`
-            : `the running change counts as stuck at ${deadline.timestamp}`,
-        ]),
-    ...some(
-      steps
-        .filter(({ state }) => state === 'failed')
-        .map(({ title, reason, failures, startTimestamp }) =>
-          because(
-            sentence(
-              `the step "${title ?? ''}" has failed ${failures ?? 1} times, last begun`,
-              startTimestamp,
-            ),
-            reason,
-          ),
-        ),
-    ),
-    ...some(
-      troubles.map(({ namespace, pod, reason, message, sinceTimestamp }) =>
-        because(
-          sentence(`pod ${namespace ?? ''}/${pod ?? ''}`, reason && `(${reason})`, since(sinceTimestamp)),
-          message,
-        ),
+    (attention?.items ?? []).map(({ severity, message, command, sinceTimestamp }) =>
+      sentence(
+        severity && `${severity}:`,
+        message,
+        sinceTimestamp && `(${since(sinceTimestamp)})`,
+        command && `-> ${command}`,
       ),
     ),
-  ]
-}
-
-function revisionProblems(revisions: Revisions | undefined): readonly string[] {
-  const items = revisions?.items ?? []
-  const [newest] = items
-  return items
-    .filter(
-      (each) => each.outcome === 'held' || (each.outcome === 'failed' && (each === newest || each.isActive)),
-    )
-    .map(({ revision, outcome, reason, creationTimestamp, endTimestamp }) =>
-      because(
-        sentence(
-          `revision ${revision ?? ''} ${outcome === 'held' ? 'is held' : 'has failed'}`,
-          since(outcome === 'held' ? creationTimestamp : (endTimestamp ?? creationTimestamp)),
-        ),
-        reason,
-      ),
-    )
-}
-
-function packProblems(applications: Applications | undefined, events: Events | undefined): readonly string[] {
-  const packs = (applications?.clusterProfileTemplates ?? []).flatMap(({ uid = '', packs: own = [] }) =>
-    own.map((pack) => ({ ...pack, uid })),
   )
-  return some(
-    packs
-      .filter(({ status }) => status !== 'Available')
-      .map(({ uid, name = '', displayName, version, status, startTime, conditions = [] }) => {
-        // The newest first: the oldest warning after the last good event is the beginning.
-        const ofPack = (events?.items ?? []).filter(
-          ({ relatedObject }) => relatedObject?.kind === 'pack' && relatedObject.name === `${uid}/${name}`,
-        )
-        const end = ofPack.findIndex(({ severity }) => severity === 'Normal')
-        const begun = (end === -1 ? ofPack : ofPack.slice(0, end)).at(-1)?.metadata?.creationTimestamp
-        const message = conditions
-          .filter((each) => each.status !== 'True')
-          .map((each) => each.message)
-          .find(Boolean)
-        const shown = displayName ? `${name}/${displayName}` : name
-        return because(
-          sentence(`the pack ${shown}`, version, `is ${status ?? 'unknown'}`, since(begun ?? startTime)),
-          message,
-        )
-      }),
-  )
-}
 
 function conditionProblems(lifecycle: Lifecycle | undefined, hasCluster: boolean): readonly string[] {
   const of = (what: string, conditions: readonly Condition[] = []) =>

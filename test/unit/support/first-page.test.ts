@@ -52,19 +52,6 @@ describe('the first page of the archive', () => {
     expect(sectionOf(page, 'State')).toContain('- there is no cluster')
   })
 
-  it('failing checks are named', () => {
-    const journal = [
-      '2026-11-28T10:00:00.1+00:00 edge-1 edgehostd[7]: {"level":40,"failed":["database"],"msg":"not ready"}',
-      '2026-11-28T11:00:00.1+00:00 edge-1 edgehostd[7]: {"level":40,"failed":["disk"],"msg":"not ready"}',
-    ].join('\n')
-    const files = { 'status.json': { ...status, failing: ['database', 'keys'], notes: ['content'] } }
-    expect(wrong({ ...files, 'journal-warnings.txt': journal })).toEqual([
-      '- edgehostd is not ready: the check database fails; noted 2026-11-28T10:00:00.1+00:00',
-      '- edgehostd is not ready: the check keys fails; journal.txt says since when',
-      '- the check content fails; journal.txt says since when',
-    ])
-  })
-
   it('a daemon that does not run has the state of its unit, and its last errors are of the journal', () => {
     const page = pageOf(
       {
@@ -89,78 +76,22 @@ describe('the first page of the archive', () => {
     ])
   })
 
-  it('the platform that is not connected has its time and cause', () => {
-    const link = {
-      ...{ mode: 'connected', url: 'https://p.example', isConnected: false },
-      ...{ since: '2026-11-28T11:00:00Z', cause: { kind: 'x', message: 'it refuses' } },
-    }
-    expect(wrong({ 'platform.json': link })).toEqual([
-      '- the platform https://p.example is not connected since 2026-11-28T11:00:00Z: it refuses',
-    ])
-    expect(wrong({ 'platform.json': { mode: 'airgap', isConnected: false } })).toEqual([
-      '  nothing that edgehostd knows of',
-    ])
-  })
-
-  it('a cluster in trouble has its reason, steps, revision, packs and conditions with their times', () => {
+  it('what the daemon says of itself and of its cluster is told with its time and the next command', () => {
     const lines = wrong({
-      'cluster-details.json': {
-        ...running,
-        status: {
-          ...running.status,
-          ...{ clusterState: 'Error', phase: 'Failed', clusterStateReason: 'the pack web: a probe fails' },
-          health: { status: 'Unhealthy', reason: 'other' },
-          deadline: { timestamp: '2026-11-28T12:05:00Z', leftSeconds: 300, action: 'takenBack' },
-          steps: [
-            {
-              ...{ key: 'a', title: 'Install web', state: 'failed', failures: 2, reason: 'helm ended' },
-              startTimestamp: '2026-11-28T11:50:00Z',
-            },
-            { key: 'b', title: 'Prepare', state: 'done', failures: 0 },
-          ],
-        },
-      },
-      'cluster-revisions.json': {
+      'cluster-details.json': running,
+      'attention.json': {
         items: [
           {
-            revision: 4,
-            outcome: 'held',
-            reason: 'colour has no value',
-            creationTimestamp: '2026-11-28T11:00:00Z',
+            ...{ code: 'PodsFailing', severity: 'error', message: 'the pack web: Crashing' },
+            ...{ command: 'edgehostctl cluster logs web-1', sinceTimestamp: '2026-11-28T11:40:00Z' },
           },
-          { revision: 3, outcome: 'good', creationTimestamp: '2026-11-27T00:00:00Z', isActive: true },
-          { revision: 2, outcome: 'failed', creationTimestamp: '2026-11-26T00:00:00Z', isActive: false },
-        ],
-      },
-      'cluster-applications.json': {
-        clusterProfileTemplates: [
-          {
-            uid: 'p1',
-            packs: [
-              { name: 'cni', version: '1.0', status: 'Available', conditions: [] },
-              {
-                ...{ name: 'web', version: '2.0', status: 'Unavailable', startTime: '2026-11-27T00:00:00Z' },
-                conditions: [{ type: 'Available', status: 'False', message: '0 of 2 pods' }],
-              },
-            ],
-          },
-        ],
-      },
-      'cluster-events.json': {
-        items: [
-          event('2026-11-28T11:45:00Z', 'Warning'),
-          event('2026-11-28T11:40:00Z', 'Warning'),
-          event('2026-11-28T11:00:00Z', 'Normal'),
-          event('2026-11-28T10:00:00Z', 'Warning'),
+          { code: 'HostLacking', severity: 'warning', message: 'socat is missing' },
         ],
       },
       'cluster-lifecycle.json': {
         clusterEvents: [
           {
-            type: 'ClusterReady',
-            status: 'False',
-            reason: 'NotReady',
-            message: 'no',
+            ...{ type: 'ClusterReady', status: 'False', reason: 'NotReady', message: 'no' },
             lastTransitionTime: '2026-11-28T11:41:00Z',
           },
           { type: 'HostRecorded', status: 'True' },
@@ -169,17 +100,14 @@ describe('the first page of the archive', () => {
       },
     })
     expect(lines).toEqual([
-      '- the cluster shop is Error (Failed), Unhealthy: the pack web: a probe fails',
-      '- the running change is taken back at 2026-11-28T12:05:00Z if it is not good before',
-      '- the step "Install web" has failed 2 times, last begun 2026-11-28T11:50:00Z: helm ended',
-      '- revision 4 is held since 2026-11-28T11:00:00Z: colour has no value',
-      '- the pack web 2.0 is Unavailable since 2026-11-28T11:40:00Z: 0 of 2 pods',
+      '- error: the pack web: Crashing (since 2026-11-28T11:40:00Z) -> edgehostctl cluster logs web-1',
+      '- warning: socat is missing',
       '- condition ClusterReady of the cluster is False (NotReady) since 2026-11-28T11:41:00Z: no',
     ])
   })
 
   it('what a daemon of another version leaves out does not keep the page from being made', () => {
-    expect(() => pageOf({ 'cluster-details.json': { status: {} }, 'cluster-events.json': {} })).not.toThrow()
+    expect(() => pageOf({ 'cluster-details.json': { status: {} }, 'attention.json': {} })).not.toThrow()
     expect(() => pageOf({ 'cluster-details.json': 'not JSON', 'error-logs.json': '[]' })).not.toThrow()
   })
 
@@ -193,9 +121,4 @@ describe('the first page of the archive', () => {
     expect(lines[0]).toBe('- time-0 kubelet: line 0')
     expect(lines[10]).toBe('- and 2 more')
   })
-})
-
-const event = (creationTimestamp: string, severity: string) => ({
-  ...{ metadata: { creationTimestamp }, severity, reason: 'PackAvailable', message: 'x' },
-  relatedObject: { kind: 'pack', name: 'p1/web' },
 })
