@@ -217,9 +217,7 @@ function daemonProblems(
         ]
   const { failing = [], notes = [] } = status
   return [
-    ...failing.map(
-      (check) => `edgehostd is not ready: the check ${check} fails; ${notedAt(check, journal)}`,
-    ),
+    ...failing.map((check) => `edgehostd is not ready: the check ${check} fails; ${notedAt(check, journal)}`),
     ...notes.map((check) => `the check ${check} fails; journal.txt says since when`),
   ]
 }
