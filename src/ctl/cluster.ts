@@ -1,5 +1,3 @@
-import type { Static } from 'typebox'
-import type { CurrentUser } from '../auth/schemas.ts'
 import type { ClusterDetails } from '../cluster/schemas.ts'
 import type { Context } from './client.ts'
 import { Failure } from './exit-codes.ts'
@@ -47,27 +45,6 @@ export const shownVersion = ({
   k8sTargetVersion,
 }: Pick<ClusterDetails['status'], 'k8sVersion' | 'k8sTargetVersion'>): string =>
   k8sTargetVersion === undefined ? k8sVersion : `${k8sVersion} -> ${k8sTargetVersion}`
-
-/**
- * The kubeconfig of the administrator of Kubernetes, and the version of that; the host audits its delivery.
- * @throws Failure, also where there is none, or none for this user
- */
-export async function requireKubeconfig(
-  context: Pick<Context, 'client'>,
-): Promise<{ readonly kubeconfig: string; readonly version: string }> {
-  const { status } = await requireDetails(context, { withKubeconfig: true })
-  const { kubeconfig, k8sVersion: version } = status
-  if (kubeconfig !== undefined) return { kubeconfig, version }
-  const { userName, role } = await context.client.get<User>('/v1/users/current', ['userName', 'role'])
-  throw new Failure(
-    'failed',
-    role === 'admin'
-      ? 'there is no kubeconfig: the control plane is not set up yet; see: edgehostctl cluster watch'
-      : `the kubeconfig is for administrators of the host, and ${oneLine(userName)} is not one; log in with the account of one`,
-  )
-}
-
-type User = Static<typeof CurrentUser>
 
 export const noCluster = () => new Failure('failed', 'this host has no cluster')
 

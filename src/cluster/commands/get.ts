@@ -1,12 +1,8 @@
+import type { Static } from 'typebox'
+import type { CurrentUser } from '../../auth/schemas.ts'
 import type { Context } from '../../ctl/client.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import {
-  writeKubeconfigTo,
-  requireDetails,
-  requireKubeconfig,
-  clusterPath,
-  shownVersion,
-} from '../../ctl/cluster.ts'
+import { writeKubeconfigTo, requireDetails, clusterPath, shownVersion } from '../../ctl/cluster.ts'
 import {
   renderFacts,
   type Fact,
@@ -21,6 +17,27 @@ import type { ClusterCurrentApplications, PackInfo } from '../packs/schemas.ts'
 import type { ClusterDetails } from '../schemas.ts'
 import { parseLimit, filterOf, noteRest } from '../../ctl/list.ts'
 import type { Event, EventSource } from '../events/schemas.ts'
+
+/**
+ * The kubeconfig of the administrator of Kubernetes, and the version of that; the host audits its delivery.
+ * @throws Failure, also where there is none, or none for this user
+ */
+export async function requireKubeconfig(
+  context: Pick<Context, 'client'>,
+): Promise<{ readonly kubeconfig: string; readonly version: string }> {
+  const { status } = await requireDetails(context, { withKubeconfig: true })
+  const { kubeconfig, k8sVersion: version } = status
+  if (kubeconfig !== undefined) return { kubeconfig, version }
+  const { userName, role } = await context.client.get<User>('/v1/users/current', ['userName', 'role'])
+  throw new Failure(
+    'failed',
+    role === 'admin'
+      ? 'there is no kubeconfig: the control plane is not set up yet; see: edgehostctl cluster watch'
+      : `the kubeconfig is for administrators of the host, and ${oneLine(userName)} is not one; log in with the account of one`,
+  )
+}
+
+type User = Static<typeof CurrentUser>
 
 /** `edgehostctl cluster kubeconfig`. */
 export async function writeKubeconfig(context: Context<'file'>): Promise<undefined> {

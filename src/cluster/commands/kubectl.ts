@@ -4,13 +4,14 @@ import { isRecord } from '../../base/json.ts'
 import { escapeInvisible, shellWord } from '../../base/printable.ts'
 import { becomeProgram } from '../../ctl/become.ts'
 import type { Context } from '../../ctl/client.ts'
-import { noCluster, requireDetails, requireKubeconfig } from '../../ctl/cluster.ts'
+import { noCluster, requireDetails } from '../../ctl/cluster.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { oneLine } from '../../ctl/layout.ts'
 import type { HostTarget } from '../../ctl/target.ts'
 import { systemReason } from '../../errors/system-reason.ts'
 import { askProgram, findInPath, isExecutable, runAttached } from '../../system/attached.ts'
-import { kubectlOf, kubernetesFiles, unitFolder, units } from '../engine/paths.ts'
+import { kubectlCache, kubectlOf, kubernetesFiles, unitFolder, units } from '../engine/paths.ts'
+import { requireKubeconfig } from './get.ts'
 
 /** `edgehostctl cluster kubectl`. Ends the process with the exit status of kubectl. */
 export async function runKubectl(context: Context): Promise<undefined> {
@@ -37,7 +38,12 @@ function becomeOwnKubectl(args: readonly string[]): never {
       'failed',
       `the control plane of the cluster is not set up yet (${kubernetesFiles.adminConfig}); see: edgehostctl cluster watch`,
     )
-  return becomeProgram(kubectl, args, { ...process.env, KUBECONFIG: kubernetesFiles.adminConfig })
+  // By default kubectl keeps what it has seen of the API in the home folder, also when the cluster is gone.
+  return becomeProgram(kubectl, args, {
+    KUBECACHEDIR: kubectlCache,
+    ...process.env,
+    KUBECONFIG: kubernetesFiles.adminConfig,
+  })
 }
 
 /** The text of a file; empty where it is not there. @throws Failure where it cannot be read */

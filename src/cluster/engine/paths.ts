@@ -11,6 +11,9 @@ export const runcState = `${containerdState}/runc`
 /** The socket as Kubernetes names it. */
 export const criSocket = `unix://${containerdSocket}`
 
+/** What the kubectl of `edgehostctl cluster kubectl` keeps of the API on the host: in the runtime folder of the daemon, which goes with it. */
+export const kubectlCache = '/run/edgehostd/kubectl'
+
 /** Folder of systemd for units of an administrator, systemd.unit(5). */
 export const unitFolder = '/etc/systemd/system'
 

@@ -65,12 +65,16 @@ let ctl: Ctl
 let accounts: ReturnType<typeof createAccounts>
 let server: Awaited<ReturnType<typeof startServer>>
 let fingerprint: string
+/** Those of the requests, in their order. */
+let idempotencyKeys: unknown[]
 beforeEach(async () => {
   ctl = createCtl()
+  idempotencyKeys = []
   accounts = createAccounts()
   const material = await makeMaterial()
   fingerprint = new X509Certificate(material.cert).fingerprint256
   server = await startServer(material, (request, response) => {
+    if (request.url === '/v1/edge-mgmt/cluster') idempotencyKeys.push(request.headers['idempotency-key'])
     void readJson(request).then((body) => {
       const [status, reply] = accounts.reply(request.url ?? '', request.headers.authorization, body)
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(reply))
@@ -152,6 +156,15 @@ describe('a session', () => {
     accounts.age()
     expect(await run('session', 'list', '--limit=1')).toMatchObject({ exitCode: 0, stderr: '' })
     expect(kept()).toContain('refresh-1')
+  })
+
+  it('a creation that is sent again with renewed tokens has the same Idempotency-Key', async () => {
+    await logIn()
+    accounts.age()
+    const create = ['--host', `localhost:${server.port}`, 'cluster', 'create', '-']
+    await ctl.run(create, '{"metadata": {"name": "shop"}}')
+    expect(accounts.renewals).toEqual(['refresh-0'])
+    expect(idempotencyKeys).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), idempotencyKeys[0]])
   })
 
   it('a session is renewed once by concurrent invocations, and none of them loses it', async () => {
