@@ -227,8 +227,8 @@ export function finishDocument(
       for (const [status, reply] of Object.entries(operation.responses)) {
         const code = Number(status)
         if (code >= 400) {
-          // A path that cannot be routed has no route, so a change is recorded even if its route is not.
-          const isAudited = operation['x-audited'] === true || (code === 414 && method !== 'get')
+          // A path that cannot be routed has no route, so a change is recorded even if its route is not, and a read is not even if its route is.
+          const isAudited = code === 414 ? method !== 'get' : operation['x-audited'] === true
           const refused = { ...operation, 'x-audited': isAudited }
           const name = errorName(code, refused)
           responses[name] ??= errorReply(code, refused, examples.errors[status], errorTable)

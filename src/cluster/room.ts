@@ -19,9 +19,12 @@
 // keeps the history.
 //
 // Transitions between revisions: `activation.ts` starts the waiting revision when no step runs, and goes back to the last good one;
-// `verdict.ts` is pure: whether the revision that is being applied may still come, has to go, or waits for an operator. `observer.ts` has
-// the times that are compared with the limits of the configuration. `desired/diff.ts` is pure too: the differences of two revisions, and
-// the restarts for them.
+// `verdict.ts` is pure: whether the revision that is being applied may still come, has to go, or waits for an operator, and the time that is
+// left to it. `observer.ts` has the times that are compared with the limits of the configuration, and stores them every ten seconds.
+// `desired/diff.ts` is pure too: the differences of two revisions, and the restarts for them.
+//
+// Why pods do not run (`packs/troubles.ts`, `packs/read-troubles.ts`) is read with each observation, of packs that are started and not available, and of
+// CoreDNS and kube-proxy; at rest the watches of the workloads wake the loop, and no pod is asked for.
 
 import type { ContentRoom } from '../content/room.ts'
 import type { Definitions } from '../definition/definitions.ts'

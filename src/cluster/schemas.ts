@@ -320,9 +320,9 @@ export const ClusterTrouble = Type.Object(
       'The pack of the pod: its name, and after a slash its displayName where it has one; empty for CoreDNS and kube-proxy.',
     ),
     reason: Type.Enum(Object.keys(troubleReasons) as TroubleReason[], {
-      description: `${Object.entries(troubleReasons)
+      description: Object.entries(troubleReasons)
         .map(([reason, meaning]) => `${reason}: ${meaning}.`)
-        .join(' ')}`,
+        .join(' '),
     }),
     message: text('The problem, one line, with the words of Kubernetes; sensitive values are masked.'),
     namespace: text('Of the pod.'),

@@ -166,8 +166,10 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
     },
     logs(pod, { container, isPrevious, tailLines, limitBytes, signal }) {
       const query = new URLSearchParams({
-        ...{ container, previous: String(isPrevious) },
-        ...{ tailLines: String(tailLines), limitBytes: String(limitBytes) },
+        container,
+        previous: String(isPrevious),
+        tailLines: String(tailLines),
+        limitBytes: String(limitBytes),
       })
       const path = `${objectPath(podResource, pod)}/log?${query.toString()}`
       return requests.read({ method: 'GET', path, accept: '*/*', signal })

@@ -11,7 +11,13 @@ import { platformLink } from '../support/link-example.ts'
 import { plantCluster, postedCluster } from '../support/planted-cluster.ts'
 import { runningApplications } from '../support/running-applications.ts'
 import { acceptedRenewal, shownCertificates } from '../support/shown-certificates.ts'
-import { plannedStep, runningCluster, triedChange, warning } from '../support/running-cluster.ts'
+import {
+  plannedStep,
+  runningCluster,
+  shownPodLogs,
+  triedChange,
+  warning,
+} from '../support/running-cluster.ts'
 import { playedInventory } from '../support/played-inventory.ts'
 import {
   createTestEdge,
@@ -346,6 +352,7 @@ it('the examples of the API document are what the edge replies', async () => {
   expect(Object.keys(shownCertificates)).toEqual(expect.arrayContaining(Object.keys(certificates.json())))
   keep('operations', 'getClusterCertificates', { reply: shownCertificates })
   keep('operations', 'renewClusterCertificates', { reply: acceptedRenewal })
+  keep('operations', 'getPodLogs', { reply: shownPodLogs })
   await succeed('listClusterNodes', 'GET', '/v1/edge-mgmt/clusters/current/nodes')
   await succeed('listMachinePools', 'GET', '/v1/edge-mgmt/clusters/current/machinepools')
   await fail(400, 'POST', loginPath, { username: 'alice' })

@@ -21,6 +21,7 @@ import {
   uploadContentPath,
 } from '../support/content-uploads.ts'
 import { plantCluster, postedCluster } from '../support/planted-cluster.ts'
+import { shownPodLogs } from '../support/running-cluster.ts'
 import { acceptedRenewal } from '../support/shown-certificates.ts'
 import { form } from '../support/upload-server.ts'
 
@@ -218,8 +219,10 @@ describe('openapi.json', () => {
     (one, other) =>
       Number(one.operationId === 'deleteCluster') - Number(other.operationId === 'deleteCluster'),
   )
-  // There is nothing to renew without a control plane.
-  const succeeding = deletionLast.filter(({ operationId }) => operationId !== 'renewClusterCertificates')
+  // There is nothing to renew without a control plane, and no pod.
+  const succeeding = deletionLast.filter(
+    ({ operationId }) => !['renewClusterCertificates', 'getPodLogs'].includes(operationId),
+  )
   it.each(succeeding)('$method $path: the reply is as documented', async (operation) => {
     const { access } = await edge.login('alice')
     const wanted = { headers: { authorization: access }, ...(await good[operation.operationId]?.()) }
@@ -228,12 +231,15 @@ describe('openapi.json', () => {
     expect(problemsOf(operation, reply)).toEqual([])
   })
 
-  it('the reply to a renewal of certificates is as documented', () => {
-    const renewal = operations.find(({ operationId }) => operationId === 'renewClusterCertificates')!
+  it.each([
+    ['renewClusterCertificates', 201, acceptedRenewal],
+    ['getPodLogs', 200, shownPodLogs],
+  ])('the reply to %s, which needs a control plane, is as documented', (name, status, body) => {
+    const operation = operations.find(({ operationId }) => operationId === name)!
     const headers = { 'content-type': 'application/json; charset=utf-8', 'x-request-id': 'x', audituid: 'x' }
-    const reply = { status: 201, headers }
-    expect(problemsOf(renewal, { ...reply, body: JSON.stringify(acceptedRenewal) })).toEqual([])
-    expect(problemsOf(renewal, { ...reply, body: '{}' })).not.toEqual([])
+    const reply = { status, headers }
+    expect(problemsOf(operation, { ...reply, body: JSON.stringify(body) })).toEqual([])
+    expect(problemsOf(operation, { ...reply, body: '{}' })).not.toEqual([])
   })
 
   it.each(operations)('$method $path: refusals are as documented', async (operation) => {

@@ -135,6 +135,7 @@ const ofCluster = new Set([
   ...['listClusterNodes', 'listMachinePools', 'streamEvents', 'listClusterRevisions', 'rollBackCluster'],
   ...['replaceCluster', 'replaceNamedCluster', 'replaceClusterProfiles', 'replaceClusterSettings'],
   ...['patchCluster', 'patchNamedCluster', 'getClusterCertificates', 'renewClusterCertificates'],
+  'getPodLogs',
 ])
 
 async function ask(operation: DocumentedOperation): Promise<void> {

@@ -86,8 +86,25 @@ export const runningCluster = {
         endTimestamp: '2026-01-31T09:47:31.000Z',
       },
     ],
-    troubles: [],
+    troubles: [
+      {
+        pack: 'web',
+        reason: 'Crashing',
+        message: 'CrashLoopBackOff: it ended with exit code 1',
+        namespace: 'shop',
+        pod: 'web-6f9c7d4b8c-x2x9z',
+        workload: 'Deployment/web',
+        container: 'web',
+        sinceTimestamp: '2026-01-31T09:50:12Z',
+      },
+    ],
   },
+}
+
+/** A reply of `GET /v1/edge-mgmt/cluster/pods/{namespace}/{name}/logs`. */
+export const shownPodLogs = {
+  ...{ namespace: 'shop', pod: 'web-6f9c7d4b8c-x2x9z', container: 'web', isPrevious: false },
+  lines: ['connecting to the database at db:5432', 'no such host: db'],
 }
 
 /** Of a reply of `POST /v1/edge-mgmt/cluster`. */

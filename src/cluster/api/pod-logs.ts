@@ -2,16 +2,12 @@ import { maskShapes } from '../../base/mask.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import { refusedField } from '../../errors/refused-field.ts'
-import {
-  KubernetesError,
-  type KubernetesClient,
-  type KubernetesObject,
-  type Resource,
-} from '../../kubernetes/client.ts'
+import { KubernetesError, type KubernetesClient, type KubernetesObject } from '../../kubernetes/client.ts'
 import { conditionOf, fieldAt, isTrue, listAt, textAt } from '../../kubernetes/fields.ts'
 import { isDnsLabel, isDnsSubdomain } from '../../kubernetes/names.ts'
 import { isRecord } from '../../base/json.ts'
 import { clusterErrors } from '../codes.ts'
+import { podResource } from '../packs/read-troubles.ts'
 import { troublesOfPod } from '../packs/troubles.ts'
 import type { PodLogs } from '../schemas.ts'
 
@@ -32,9 +28,6 @@ interface PodLogsOptions {
   readonly hide: () => (text: string) => string
 }
 
-const podResource: Resource = {
-  ...{ group: '', version: 'v1', kind: 'Pod', plural: 'pods', isNamespaced: true },
-}
 const mostLines = 20
 const mostBytes = 4_096
 // More lines than are shown are read and masked, so that a secret of several lines is known by its beginning.
@@ -66,7 +59,10 @@ export function createPodLogs({ client, hide }: PodLogsOptions) {
       const text = await kubernetes.logs(
         { namespace, name: pod },
         {
-          ...{ container: chosen, isPrevious: isBefore, tailLines: readLines, limitBytes: readBytes },
+          container: chosen,
+          isPrevious: isBefore,
+          tailLines: readLines,
+          limitBytes: readBytes,
           signal,
         },
       )

@@ -286,7 +286,8 @@ export const podRoutes: FastifyPluginAsyncTypebox<PodRoutesOptions> = async (app
       const { container, previous } = request.query
       request.auditResource = { name: `${namespace}/${name}` }
       const found = await podLogs({
-        ...{ namespace, pod: name },
+        namespace,
+        pod: name,
         ...(container === undefined ? {} : { container }),
         ...(previous === undefined ? {} : { isPrevious: previous }),
       })

@@ -105,12 +105,7 @@ export async function getCluster(context: Context): Promise<undefined> {
 }
 
 function render(details: ClusterDetails, packs: readonly PackInfo[], paper: Paper): string {
-  // A daemon of an earlier version gives none.
-  const {
-    nodePools,
-    steps,
-    troubles = [],
-  } = details.status as Partial<ClusterDetails['status']> & ClusterDetails['status']
+  const { nodePools, steps, troubles } = details.status
   const nodes = nodePools.flatMap((pool) => pool.nodes)
   const moving = steps.filter(({ state }) => state !== 'done')
   return [

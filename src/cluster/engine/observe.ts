@@ -42,7 +42,10 @@ type Addon = (typeof addons)[number]
 
 /** The same as objects, to be watched. */
 export const addonObjects: readonly InventoryEntry[] = addons.map(({ resource: { kind }, name }) => ({
-  ...{ apiVersion: 'apps/v1', kind, namespace, name },
+  apiVersion: 'apps/v1',
+  kind,
+  namespace,
+  name,
 }))
 
 interface AddonObserved {

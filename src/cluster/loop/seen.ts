@@ -283,7 +283,9 @@ const seenOf = (
   pack: string,
   { reason, namespace, workload, pod, container = '' }: Trouble,
 ): SeenTrouble => ({
-  ...{ pack, reason, container },
+  pack,
+  reason,
+  container,
   of: `${namespace}/${workload ?? `Pod/${pod}`}`,
 })
 

@@ -362,7 +362,10 @@ export function createPackWork(options: PackWorkOptions): PackWork {
         record,
         pack: { ...observedOf(record, desired, (entry) => workloads.troubleOf(entry)), hasObjects },
       }))
-      const late = observed.filter(({ pack }) => !pack.isAvailable && options.isHeld())
+      const ids = new Set(desired.packs.map(({ id }) => id))
+      const late = observed.filter(
+        ({ record, pack }) => ids.has(record.id) && !pack.isAvailable && options.isHeld(),
+      )
       const troubles = await troubleReader.read(
         late.map(({ record: { id, charts, ...rest } }) => ({ id, charts, objects: objectsOf(rest) })),
         signal,

@@ -1,7 +1,7 @@
 import type { KubernetesClient, KubernetesObject, Resource } from '../../kubernetes/client.ts'
 import { conditionOf, fieldAt, isTrue, listAt, textAt } from '../../kubernetes/fields.ts'
 import { isRecord } from '../../base/json.ts'
-import { entryOf, type InventoryEntry } from '../../kubernetes/inventory.ts'
+import type { InventoryEntry } from '../../kubernetes/inventory.ts'
 import type { Trouble } from '../loop/observed.ts'
 import {
   claimsOf,
@@ -17,9 +17,14 @@ import {
 export type ObjectClient = Pick<KubernetesClient, 'resourceOf' | 'get' | 'list'>
 
 const ofCore = (kind: string, plural: string): Resource => ({
-  ...{ group: '', version: 'v1', kind, plural, isNamespaced: true },
+  group: '',
+  version: 'v1',
+  kind,
+  plural,
+  isNamespaced: true,
 })
-const podResource = ofCore('Pod', 'pods')
+/** Pods in paths of the API. */
+export const podResource = ofCore('Pod', 'pods')
 const eventResource = ofCore('Event', 'events')
 const claimResource = ofCore('PersistentVolumeClaim', 'persistentvolumeclaims')
 
@@ -39,7 +44,9 @@ async function readPicture(
 ): Promise<Picture> {
   const [found, events] = await Promise.all([
     client.list(podResource, {
-      ...{ namespace, pick: keepState, signal },
+      namespace,
+      pick: keepState,
+      signal,
       ...(labelSelector === undefined ? {} : { labelSelector }),
     }),
     client.list(eventResource, { namespace, fieldSelector: 'type=Warning', pick: keepEvent, signal }),
@@ -75,9 +82,13 @@ function keepState({ apiVersion, kind, metadata, spec, status }: KubernetesObjec
   const { name, namespace, creationTimestamp, deletionTimestamp, labels, ownerReferences } = metadata
   const { nodeName, restartPolicy, volumes } = (spec ?? {}) as Readonly<Record<string, unknown>>
   return {
-    ...{ apiVersion, kind, status, spec: { nodeName, restartPolicy, volumes } },
+    apiVersion,
+    kind,
+    status,
+    spec: { nodeName, restartPolicy, volumes },
     metadata: {
-      ...{ name, ownerReferences },
+      name,
+      ownerReferences,
       ...(namespace === undefined ? {} : { namespace }),
       ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
@@ -91,8 +102,15 @@ function keepEvent(event: KubernetesObject): KubernetesObject {
   const { firstTimestamp, lastTimestamp, eventTime, series } = event
   const { name, creationTimestamp } = metadata
   return {
-    ...{ apiVersion, kind, involvedObject, reason, message },
-    ...{ firstTimestamp, lastTimestamp, eventTime, series },
+    apiVersion,
+    kind,
+    involvedObject,
+    reason,
+    message,
+    firstTimestamp,
+    lastTimestamp,
+    eventTime,
+    series,
     metadata: { name, ...(creationTimestamp === undefined ? {} : { creationTimestamp }) },
   }
 }
@@ -199,7 +217,10 @@ export async function readTroubles(
 const keyOf = (kind: string, namespace = '', name: string) => `${kind}/${namespace}/${name}`
 
 const apiVersions: Readonly<Record<string, string>> = {
-  ...{ Deployment: 'apps/v1', StatefulSet: 'apps/v1', DaemonSet: 'apps/v1', ReplicaSet: 'apps/v1' },
+  Deployment: 'apps/v1',
+  StatefulSet: 'apps/v1',
+  DaemonSet: 'apps/v1',
+  ReplicaSet: 'apps/v1',
   Job: 'batch/v1',
 }
 
@@ -280,7 +301,11 @@ async function ownersByRelease(
 }
 
 const ofJob: Resource = {
-  ...{ group: 'batch', version: 'v1', kind: 'Job', plural: 'jobs', isNamespaced: true },
+  group: 'batch',
+  version: 'v1',
+  kind: 'Job',
+  plural: 'jobs',
+  isNamespaced: true,
 }
 
 // A custom resource may make one that makes the workload.

@@ -177,7 +177,7 @@ function imageProblem(status: Part, reason: string, message: string, warnings: r
     reason === 'ImagePullBackOff' && bare === ''
       ? warnings.find(
           (each) =>
-            each.container === textAt(status, ['name']) && /^Failed to pull image "/.test(each.message),
+            each.container === textAt(status, ['name']) && each.message.startsWith('Failed to pull image "'),
         )?.message
       : bare
   const name = known === undefined && reason === 'ImagePullBackOff' ? 'ErrImagePull' : reason
@@ -228,7 +228,7 @@ function schedulingProblem(
     const claim = openClaims(pod, surroundings)[0]
     return { reason: 'ClaimPending', message: claim === undefined ? message : `${claim.text}; ${message}` }
   }
-  const reason = /untolerated taint/.test(said) ? 'Taint' : ofRoom.test(said) ? 'NoRoom' : 'Unschedulable'
+  const reason = said.includes('untolerated taint') ? 'Taint' : ofRoom.test(said) ? 'NoRoom' : 'Unschedulable'
   return { reason, message }
 }
 
@@ -290,7 +290,7 @@ function warnedProblem(pod: KubernetesObject, warning: Warning): PodProblem | un
   const startOf = (status: Part | undefined) => textAt(status, ['state', 'running', 'startedAt'])
   if (isProbe(warning)) {
     // One of a former start of the container says nothing of this one, unless the probe has ended that one.
-    const begun = /^Readiness/.test(message)
+    const begun = message.startsWith('Readiness')
       ? startOf(own)
       : textAt(own, ['lastState', 'terminated', 'startedAt']) || startOf(own)
     return own?.ready === true || warning.at < begun

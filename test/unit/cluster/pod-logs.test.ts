@@ -95,7 +95,8 @@ describe('the last lines of a container', () => {
   })
 
   it('are not found where there is no such pod, container or instance', async () => {
-    const noLogs = (message: RegExp) => expect.objectContaining({ message: expect.stringMatching(message) })
+    const noLogs = (message: RegExp) =>
+      expect.objectContaining({ message: expect.stringMatching(message) as string }) as Error
     const missing = createPodLogs({
       client: () => ({ get: async () => undefined, logs: async () => '' }),
       hide: () => (text) => text,

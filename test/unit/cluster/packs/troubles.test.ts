@@ -303,7 +303,7 @@ describe('why a pod does not run', () => {
 
   it('is said since when, where Kubernetes says it: of a probe since its first failure, otherwise of the pod', () => {
     const since = (index: number) => {
-      const [, pod, warnings] = cases[index] as Case
+      const [, pod, warnings] = cases[index]!
       return troublesOfPod(pod, { warnings, now })[0]?.sinceTimestamp
     }
     const [crash, probe] = ['a container crashes again and again', 'a readiness probe fails'].map((name) =>
@@ -408,7 +408,7 @@ describe('why a pod does not run', () => {
   )
 
   it('nothing is said of one that is being deleted', () => {
-    const [, pod] = cases[0] as Case
+    const [, pod] = cases[0]!
     const going = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: made } }
     expect(troublesOfPod(going)).toEqual([])
   })
