@@ -71,7 +71,11 @@ export async function needs(
       await takeBlob(file, described.definition.digest, definition)
     }
     const helm = findInPath('helm')
-    const prepared = await prepare(definition, helm, folder)
+    const prepared = await prepare(definition, helm, folder).catch((error: unknown) => {
+      throw error instanceof AppError
+        ? new Failure('failed', `${file}: ${error.message}`, { cause: error })
+        : error
+    })
     const all = listOf(prepared).map((need) =>
       shownNeed(need, bundles.length === 0 ? {} : find(need, entries)),
     )
@@ -145,21 +149,29 @@ async function prepare(file: string, helm: string | undefined, temporary: string
   })
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(copy) as AsyncIterable<Buffer>) hash.update(chunk)
-  const node = { name: 'node', address, endpoint: address, poolName: 'control-plane-pool' }
   const finding = await prepareDefinition(
     {
-      ...{
-        folder,
-        target: folder,
-        sha256: hash.digest('hex'),
-        helm,
-        charts: {},
-        limits: {},
-        reserveBytes: 0,
-      },
+      folder,
+      target: folder,
+      sha256: hash.digest('hex'),
+      helm,
+      charts: {},
+      limits: {},
+      reserveBytes: 0,
       request: {
-        ...{ variables: [], uid: 'uid', name: 'cluster', generation: 1 },
-        node: { ...node, labels: {}, taints: [], runsWorkloads: true },
+        variables: [],
+        uid: 'uid',
+        name: 'cluster',
+        generation: 1,
+        node: {
+          name: 'node',
+          address,
+          endpoint: address,
+          poolName: 'control-plane-pool',
+          labels: {},
+          taints: [],
+          runsWorkloads: true,
+        },
         settings: { ntpServers: [], sshKeys: [] },
       },
     },
