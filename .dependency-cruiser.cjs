@@ -77,7 +77,11 @@ const law = {
     ...['cluster/host/kubernetes-settings.ts', 'cluster/host/judge-host.ts'],
     'cluster/engine/pack-config.ts',
   ],
-  support: [...ground, 'archive', 'config', 'program'],
+  support: [
+    ...[...ground, 'archive', 'config', 'program', 'secrets/secret-file.ts'],
+    // What it reads of a cluster, and the values that it masks there.
+    ...['cluster/engine/paths.ts', 'cluster/sensitive-values.ts', 'definition/slots/secrets.ts'],
+  ],
   // A program of the command line: the face of ctl, the archives of definition, the format of bundles.
   authoring: [
     ...['base', 'errors', 'system', 'config', 'program', 'archive', 'definition', 'content/format', 'ctl'],
@@ -145,7 +149,11 @@ const routesLaw = folders.map((folder) => ({
 }))
 
 // The client uses what the rooms say of the wire, and rules of theirs that read and write nothing.
-const pureForClients = ['lists/page', 'content/registry/containerd-hosts']
+const pureForClients = [
+  'lists/page',
+  'content/registry/containerd-hosts',
+  'kubernetes/names',
+]
 // What every program of one task does alike, client or not.
 const forPrograms = [
   'system/regular-file',
@@ -183,8 +191,16 @@ const clientLaw = [
     name: 'commands-are-of-the-client',
     comment: 'the commands of a room may use ctl and what that may, and of the room only its schemas.ts',
     severity: 'error',
-    from: { path: `^src/([^/]+)/${ofRole('commands')}`, pathNot: '^src/platform/' },
+    from: { path: `^src/([^/]+)/${ofRole('commands')}`, pathNot: '^src/(platform|cluster)/' },
     to: { path: '^src/', pathNot: `^src/($1/${ofRole('commands')}|${ofClients})` },
+  },
+  {
+    name: 'commands-of-the-cluster',
+    comment:
+      'the commands of the cluster may use what those of a room may, and those of the definitions, which a cluster is made of',
+    severity: 'error',
+    from: { path: `^src/cluster/${ofRole('commands')}` },
+    to: { path: '^src/', pathNot: `^src/((cluster|definition)/${ofRole('commands')}|${ofClients})` },
   },
   {
     name: 'commands-of-the-platform',

@@ -7,9 +7,9 @@ MAKEFLAGS += --no-print-directory
 
 ARCH := $(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')
 # Some long tests boot an emulated PC, on x64 only.
-EMULATOR := $(if $(filter x64,$(ARCH)),qemu-system-x86 kmod)
+EMULATOR := $(if $(filter x64,$(ARCH)),qemu-system-x86)
 # What a host needs to hold a Kubernetes cluster, and what unpacks the Kubernetes of the tests.
-CLUSTER_TOOLS := containerd runc containernetworking-plugins conntrack iptables nftables socat ethtool busybox-static xz-utils python3
+CLUSTER_TOOLS := containerd runc containernetworking-plugins conntrack iptables nftables socat ethtool kmod busybox-static xz-utils python3
 # What `make package` makes packages for.
 ARCHITECTURES ?= amd64 arm64
 # The pinned Node, and the pinned npm that installs all other packages. The machine's own npm, even an old one, installs these two.
@@ -99,7 +99,7 @@ bench: dist/main.cjs ## figures against bare Fastify on the same runtime
 
 build: dist/main.cjs ## bundle daemon and command line into dist/
 
-package: dist/main.cjs ## dist/edgehostd_… and edgeplatform_<version>_<architecture>.deb, dist/edgehostctl-<version>.tgz for npm
+package: dist/main.cjs ## dist/*.deb of edgehostd, edgeplatform (each architecture) and edgehostd-kubernetes, dist/edgehostctl-<version>.tgz for npm
 	@node build/package.ts $(ARCHITECTURES)
 	@node build/npm-package.ts
 

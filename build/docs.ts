@@ -1,5 +1,5 @@
 /**
- * Writes docs/openapi.json, docs/api.md, docs/errors.md, docs/metrics.md, docs/edgehostctl.md,
+ * Writes docs/openapi.json, docs/api.md, docs/errors.md, docs/metrics.md, docs/attention.md, docs/edgehostctl.md,
  * docs/definition-problems.md, docs/preflight-checks.md, docs/cluster-events.md, docs/definition.schema.json and
  * systemd/config.yaml from the routes, the declarations of the rooms, the tables of commands, rules, checks and events, and the
  * format of definitions.
@@ -19,7 +19,7 @@ import { reasons } from '../src/cluster/events/reasons.ts'
 import { formatDocument } from '../src/definition/format/format.ts'
 import { definitionCodes } from '../src/definition/rules/codes.ts'
 import { commandTable } from '../src/edgehostctl/nouns.ts'
-import { defaultConfigFile, errorTable, families } from '../src/edgehostd/declarations.ts'
+import { attention, defaultConfigFile, errorTable, families } from '../src/edgehostd/declarations.ts'
 import { createDeclaringServer, declareRooms } from './declaring-server.ts'
 import { hostApi } from './host-api.ts'
 import { manualMarkdown, ofHost } from './manual.ts'
@@ -116,6 +116,23 @@ function clusterEventPage(): string {
   return `${lines.join('\n')}\n`
 }
 
+function attentionPage(): string {
+  const lines = [
+    '# Attention',
+    '',
+    '<!-- Made by `make docs` from the declarations of the rooms; do not edit. -->',
+    '',
+    'What an operator has to know or to do about a host: `GET /v1/edge-mgmt/edgehosts/current/attention`, and the end of',
+    '`edgehostctl status`. An item is gone when its cause is. It has a message, mostly a next command, and the object that it is about.',
+    '',
+    '| Code | Meaning |',
+    '|---|---|',
+  ]
+  for (const [code, meaning] of Object.entries(attention).sort(([a], [b]) => a.localeCompare(b)))
+    lines.push(`| \`${code}\` | ${cell(meaning)} |`)
+  return `${lines.join('\n')}\n`
+}
+
 const { declared, document } = await describeApi()
 writeOutputs({
   'docs/openapi.json': `${JSON.stringify(document, withoutAccepts, 2)}\n`,
@@ -130,6 +147,7 @@ writeOutputs({
   }),
   'docs/errors.md': errorPage(errorTable),
   'docs/metrics.md': metricsPage(families),
+  'docs/attention.md': attentionPage(),
   'docs/edgehostctl.md': manualMarkdown({ table: commandTable, ...ofHost }),
   'systemd/config.yaml': defaultConfigFile(),
   'docs/definition-problems.md': definitionProblemPage(),

@@ -4,7 +4,8 @@ import { resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { bashCompletion } from '../src/ctl/help.ts'
 import { commandTable } from '../src/edgehostctl/nouns.ts'
-import { changelog, type InstalledFile, type PackageLayout } from './layout.ts'
+import { clusterPackages } from '../src/cluster/host/judge-host.ts'
+import { changelog, documentNames, readDocument, type InstalledFile, type PackageLayout } from './layout.ts'
 import { manualPage, ofHost } from './manual.ts'
 import { fetchPamtester, fetchRuntime, type Architecture } from './parts.ts'
 
@@ -42,6 +43,13 @@ export const programPaths = [
   'usr/share/doc/edgehostd/third-party.gz',
   'usr/share/doc/edgehostd/changelog.gz',
 ] as const
+
+/** Paths of the documents that `listHostFiles` returns. */
+export const documentPaths: readonly string[] = documentNames.map(documentPathOf)
+
+function documentPathOf(name: string): string {
+  return `usr/share/doc/edgehostd/${name}`
+}
 
 /** Paths of the files that belong to the administrator once they exist. */
 export const configurationPaths = ['etc/edgehostd/config.yaml', 'etc/pam.d/edgehostd'] as const
@@ -92,6 +100,9 @@ function listHostFiles(architecture: Architecture): InstalledFile[] {
     ...programPaths.map((path): InstalledFile => {
       return { path, mode: executables.test(path) ? 0o755 : 0o644, content: contents[path] }
     }),
+    ...documentNames.map((name): InstalledFile => {
+      return { path: documentPathOf(name), mode: 0o644, content: readDocument(name) }
+    }),
     { path: configurationPaths[0], mode: 0o644, content: read('systemd/config.yaml'), isConfiguration: true },
     {
       path: configurationPaths[1],
@@ -109,4 +120,26 @@ export const hostLayout: PackageLayout = {
   listFiles: listHostFiles,
   configurationPaths,
   emptyFolders: ['etc/edgehostd/config.d'],
+}
+
+/** The package that depends on what a cluster needs of Debian, and has no program of its own. */
+export const kubernetesLayout: PackageLayout = {
+  name: 'edgehostd-kubernetes',
+  control: 'debian-kubernetes',
+  isForAll: true,
+  words: { CLUSTER_PACKAGES: clusterPackages.join(', ') },
+  listFiles: () => [
+    {
+      path: 'usr/share/doc/edgehostd-kubernetes/copyright',
+      mode: 0o644,
+      content: readFileSync(`${root}/build/debian-kubernetes/copyright`),
+    },
+    {
+      path: 'usr/share/doc/edgehostd-kubernetes/changelog.gz',
+      mode: 0o644,
+      content: gzipSync(changelog('edgehostd-kubernetes'), { level: 9 }),
+    },
+  ],
+  configurationPaths: [],
+  emptyFolders: [],
 }

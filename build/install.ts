@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, rmSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { hostLayout, programPaths } from './host-layout.ts'
+import { documentPaths, hostLayout, programPaths } from './host-layout.ts'
 import { layOutPackage } from './layout.ts'
 
 const { listFiles, emptyFolders, configurationPaths } = hostLayout
@@ -28,8 +28,12 @@ if (action === 'install') {
   // Made by systemd-tmpfiles.
   rmSync(join(folder, 'etc/issue.d/edgehostd.issue'), { force: true })
   removeEmpty(join(folder, 'etc/issue.d'))
-  for (const path of programPaths) rmSync(join(folder, path), { force: true })
-  for (const path of ['usr/lib/edgehostd', 'usr/share/doc/edgehostd']) removeEmpty(join(folder, path))
+  for (const path of [...programPaths, ...documentPaths]) rmSync(join(folder, path), { force: true })
+  for (const path of [
+    'usr/lib/edgehostd',
+    ...['/adr', '/monitoring', ''].map((each) => `usr/share/doc/edgehostd${each}`),
+  ])
+    removeEmpty(join(folder, path))
   const kept = [...configurationPaths, 'var/lib/edgehostd'].map((path) => join(folder, path))
   console.log(`uninstalled; configuration and state are left: ${kept.join(' ')}`)
 } else {

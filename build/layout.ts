@@ -1,5 +1,5 @@
 // What the packages of both programs share: how files are laid out, with modes that do not depend on the umask.
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { readBuildDate } from './build-date.ts'
 import type { Architecture } from './parts.ts'
@@ -20,8 +20,12 @@ export interface InstalledFile {
 export interface PackageLayout {
   /** Of the package and of its files. */
   readonly name: string
-  /** Folder of its control file and scripts. */
+  /** Folder of its control file and of the scripts that it has. */
   readonly control: string
+  /** Whether one package is for every architecture. */
+  readonly isForAll?: boolean
+  /** Words in the control file, in the form @WORD@, and what stands in their place. */
+  readonly words?: Readonly<Record<string, string>>
   /** Every file; needs a finished `make build`. */
   readonly listFiles: (architecture: Architecture) => InstalledFile[]
   /** Paths of the files that belong to the administrator once they exist. */
@@ -69,6 +73,20 @@ function makeFolder(path: string): void {
   const made = mkdirSync(path, { recursive: true })
   for (let each = path; made && each.length >= made.length; each = dirname(each)) chmodSync(each, 0o755)
 }
+
+/**
+ * Documents of docs/ by their paths below it, sorted. Every package brings all of them: messages name some (`documentPath`), and they link
+ * to each other.
+ */
+export const documentNames: readonly string[] = readdirSync(`${root}/docs`, {
+  recursive: true,
+  encoding: 'utf8',
+})
+  .filter((name) => /\.md$|^definition\.schema\.json$|^monitoring\/.*\.(ya?ml|json)$/.test(name))
+  .sort()
+
+/** A document of docs/. */
+export const readDocument = (name: string): Buffer => readFileSync(`${root}/docs/${name}`)
 
 /** The changelog of a package, as dpkg expects it. */
 export function changelog(name: string): string {

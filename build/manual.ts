@@ -1,5 +1,5 @@
 // The manual page and the document of a command line, from the table of commands by which the program parses it.
-import { program } from '../src/base/program.ts'
+import { documentPath, program } from '../src/base/program.ts'
 import type { Command, CommandTable } from '../src/ctl/command.ts'
 import { exitCodes } from '../src/ctl/exit-codes.ts'
 import { flags, synopsis } from '../src/ctl/help.ts'
@@ -68,6 +68,7 @@ const files: readonly (readonly [string, string])[] = [
   [`/run/${program.folder}/${program.folder}.sock`, 'The socket of the daemon.'],
   [`~/.config/${program.ctl}/hosts/`, `The public keys of ${program.noun}s. XDG_CONFIG_HOME is honoured.`],
   [`~/.config/${program.ctl}/sessions/`, 'The tokens of logins (0600).'],
+  [documentPath(''), 'The documents that messages name.'],
 ]
 
 const environment: readonly (readonly [string, string])[] = [

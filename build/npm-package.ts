@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { tarEnd, tarHeader, tarPadding } from '../src/archive/ustar.ts'
 import { readBuildDate } from './build-date.ts'
-import { version } from './layout.ts'
+import { documentNames, readDocument, version } from './layout.ts'
 import { commandTable } from '../src/edgehostctl/nouns.ts'
 import { manualPage, ofHost } from './manual.ts'
 import { neededNode } from './needed-node.ts'
@@ -31,6 +31,7 @@ const read = (name: string) => readFileSync(`${root}/dist/${name}`)
 /** What the archive contains, sorted; needs a finished `make build`. */
 const files: Readonly<Record<string, string | Buffer>> = {
   'definition.cjs': read('definition.cjs'),
+  ...Object.fromEntries(documentNames.map((name) => [`docs/${name}`, readDocument(name)])),
   'edgehostctl.1': manualPage({ table: commandTable, ...ofHost }),
   'edgehostctl.cjs': `#!/usr/bin/env node\n${read('edgehostctl.cjs').toString()}`,
   'package.json': `${JSON.stringify(manifest, null, 2)}\n`,

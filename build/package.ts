@@ -1,11 +1,20 @@
-// Makes dist/edgehostd_<version>_<architecture>.deb and dist/edgeplatform_<version>_<architecture>.deb for each architecture named, the
-// same bytes on every machine.
+// Makes dist/edgehostd_<version>_<architecture>.deb and dist/edgeplatform_<version>_<architecture>.deb for each architecture named, and
+// dist/edgehostd-kubernetes_<version>_all.deb: the same bytes on every machine.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readBuildDate } from './build-date.ts'
-import { hostLayout } from './host-layout.ts'
+import { hostLayout, kubernetesLayout } from './host-layout.ts'
 import { layOut, layOutPackage, version, type InstalledFile, type PackageLayout } from './layout.ts'
 import { platformLayout } from './platform-layout.ts'
 import type { Architecture } from './parts.ts'
@@ -13,22 +22,27 @@ import type { Architecture } from './parts.ts'
 const root = resolve(import.meta.dirname, '..')
 const scripts = ['postinst', 'prerm', 'postrm'] as const
 
-for (const architecture of process.argv.slice(2)) {
+const architectures = process.argv.slice(2)
+for (const architecture of architectures) {
   if (architecture !== 'amd64' && architecture !== 'arm64')
     throw new Error(`there is no package for ${architecture}; name amd64 or arm64`)
   for (const layout of [hostLayout, platformLayout]) makePackage(layout, architecture)
 }
 
+const [anyArchitecture] = architectures
+if (anyArchitecture) makePackage(kubernetesLayout, anyArchitecture as Architecture)
+
 function makePackage(layout: PackageLayout, architecture: Architecture): void {
-  const { name, listFiles, emptyFolders } = layout
-  const folder = `${root}/.cache/package-${name}-${architecture}`
-  const target = `${root}/dist/${name}_${version}_${architecture}.deb`
+  const { name, listFiles, emptyFolders, isForAll = false } = layout
+  const ofPackage = isForAll ? 'all' : architecture
+  const folder = `${root}/.cache/package-${name}-${ofPackage}`
+  const target = `${root}/dist/${name}_${version}_${ofPackage}.deb`
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   chmodSync(folder, 0o755)
   const files = listFiles(architecture)
   layOutPackage(files, emptyFolders, folder)
-  layOut(controlFiles(layout, architecture, files), folder)
+  layOut(controlFiles(layout, ofPackage, files), folder)
   setTimes(folder)
   // zstd 6 in one thread: 3 s and 39 MiB; xz would save 5 MiB and take half a minute.
   const options = ['-Zzstd', '-z6', '--threads-max=1', '--root-owner-group']
@@ -38,7 +52,7 @@ function makePackage(layout: PackageLayout, architecture: Architecture): void {
   })
   rmSync(folder, { recursive: true })
   const hash = createHash('sha256').update(readFileSync(target)).digest('hex')
-  console.log(`${hash}  ${target.slice(root.length + 1)}  ${Math.round(statSync(target).size / 2 ** 20)} MiB`)
+  console.log(`${hash}  ${target.slice(root.length + 1)}  ${Math.ceil(statSync(target).size / 2 ** 10)} KiB`)
 }
 
 /** Sets all times to the build date. dpkg-deb lowers only later times, and a machine whose clock is wrong makes earlier ones. */
@@ -50,28 +64,35 @@ function setTimes(folder: string): void {
 }
 
 function controlFiles(
-  { control: from, configurationPaths }: PackageLayout,
-  architecture: Architecture,
+  { control: from, configurationPaths, words = {} }: PackageLayout,
+  architecture: Architecture | 'all',
   files: readonly InstalledFile[],
 ): InstalledFile[] {
   const kibibytes = files.reduce((sum, { content }) => sum + Math.ceil(content.length / 1024), 0)
-  const control = readFileSync(`${root}/build/${from}/control`, 'utf8')
-    .replace('@VERSION@', version)
-    .replace('@ARCHITECTURE@', architecture)
-    .replace('@SIZE@', String(kibibytes))
+  const values = { VERSION: version, ARCHITECTURE: architecture, SIZE: String(kibibytes), ...words }
+  const control = Object.entries(values).reduce(
+    (text, [word, value]) => text.replaceAll(`@${word}@`, value),
+    readFileSync(`${root}/build/${from}/control`, 'utf8'),
+  )
   const sums = files
     .filter(({ isConfiguration }) => !isConfiguration)
     .map(({ path, content }) => `${createHash('md5').update(content).digest('hex')}  ${path}\n`)
   return [
     { path: 'DEBIAN/control', mode: 0o644, content: control },
-    {
-      path: 'DEBIAN/conffiles',
-      mode: 0o644,
-      content: configurationPaths.map((path) => `/${path}\n`).join(''),
-    },
+    ...(configurationPaths.length === 0
+      ? []
+      : [
+          {
+            path: 'DEBIAN/conffiles',
+            mode: 0o644,
+            content: configurationPaths.map((path) => `/${path}\n`).join(''),
+          } as const,
+        ]),
     { path: 'DEBIAN/md5sums', mode: 0o644, content: sums.join('') },
-    ...scripts.map((name): InstalledFile => {
-      return { path: `DEBIAN/${name}`, mode: 0o755, content: readFileSync(`${root}/build/${from}/${name}`) }
-    }),
+    ...scripts
+      .filter((name) => existsSync(`${root}/build/${from}/${name}`))
+      .map((name): InstalledFile => {
+        return { path: `DEBIAN/${name}`, mode: 0o755, content: readFileSync(`${root}/build/${from}/${name}`) }
+      }),
   ]
 }

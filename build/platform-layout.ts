@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { changelog, type InstalledFile, type PackageLayout } from './layout.ts'
+import { changelog, documentNames, readDocument, type InstalledFile, type PackageLayout } from './layout.ts'
 import { fetchRuntime, type Architecture } from './parts.ts'
 
 const root = resolve(import.meta.dirname, '..')
@@ -40,6 +40,9 @@ function listPlatformFiles(architecture: Architecture): InstalledFile[] {
       { level: 9 },
     ),
     'usr/share/doc/edgeplatform/changelog.gz': gzipSync(changelog('edgeplatform'), { level: 9 }),
+    ...Object.fromEntries(
+      documentNames.map((name) => [`usr/share/doc/edgeplatform/${name}`, readDocument(name)]),
+    ),
   }
   const executables = /^usr\/(lib\/edgeplatform\/node|s?bin\/.*)$/
   return [

@@ -1,4 +1,4 @@
-import { byProgram, program } from '../base/program.ts'
+import { byProgram, documentPath, program } from '../base/program.ts'
 import { defineErrors } from '../errors/define-errors.ts'
 
 /** Refusals of the HTTP side itself. */
@@ -33,7 +33,7 @@ export const apiErrors = defineErrors({
   TooManyRequests: {
     status: 429,
     meaning: `This client or user sends more requests than the ${program.noun} allows.`,
-    action: `Wait for the seconds in Retry-After and send fewer requests; api.rateLimits in the configuration sets the limits${byProgram({ host: '', platform: ', and docs/platform.md, "Rates", says which there are' })}.`,
+    action: `Wait for the seconds in Retry-After and send fewer requests; api.rateLimits in the configuration sets the limits${byProgram({ host: '', platform: `, and ${documentPath('platform.md')}, "Rates", says which there are` })}.`,
   },
   HeadersTooLarge: {
     status: 431,

@@ -1,4 +1,4 @@
-import { byProgram, program } from '../base/program.ts'
+import { byProgram, documentPath, program } from '../base/program.ts'
 import { defineErrors } from '../errors/define-errors.ts'
 
 /** Errors of archives. */
@@ -7,9 +7,8 @@ export const archiveErrors = defineErrors({
     status: 400,
     meaning: `The archive has a member that a ${byProgram({ host: 'definition or a bundle', platform: 'pack' })} may not have; details.member names it, details.reason names the rule.`,
     action: byProgram({
-      host: 'Build it with edgehostctl definition build, or edgehostctl content build; docs/definition-format.md and docs/bundle-format.md say what is allowed.',
-      platform:
-        'Send the folder of the pack with edgeplatformctl pack upload; docs/definition-format.md says what is allowed.',
+      host: `Build it with edgehostctl definition build, or edgehostctl content build; ${documentPath('definition-format.md')} and ${documentPath('bundle-format.md')} say what is allowed.`,
+      platform: `Send the folder of the pack with edgeplatformctl pack upload; ${documentPath('definition-format.md')} says what is allowed.`,
     }),
   },
   ArchiveDamaged: {

@@ -1,3 +1,4 @@
+import { documentPath } from '../base/program.ts'
 import { defineErrors } from '../errors/define-errors.ts'
 
 /** Errors of logins and passwords. */
@@ -31,7 +32,7 @@ export const authErrors = defineErrors({
   PamUnavailable: {
     status: 500,
     meaning: "The host's PAM stack gave no answer.",
-    action: 'See journalctl -u edgehostd and docs/operations.md, "When no user can log in".',
+    action: `See journalctl -u edgehostd and ${documentPath('operations.md')}, "When no user can log in".`,
   },
   PasswordChangeUnavailable: {
     status: 503,

@@ -15,6 +15,11 @@ const shapes: readonly (readonly [RegExp, string])[] = [
   [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, masked],
   // scheme://user:password@host, RFC 3986, 3.2.1.
   [/(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]+:)[^\s/@]+@/gi, `$1${masked}@`],
+  // --token VALUE, as programs and their help write an option.
+  [
+    /(--[\w-]*(?:password|passphrase|secret|token|certificate-key)[ \t]+)(?![-*/])[^\s"'\\]+/gi,
+    `$1${masked}`,
+  ],
   // "password": "...", also in text that is quoted again; a path, a number and a mask are not secrets.
   [new RegExp(`${named.source}(\\\\*["'])(?!\\/|\\*)(?:(?!\\2)(?:\\\\.|.))+\\2`, 'gi'), `$1$2${masked}$2`],
   // RefreshToken=..., authorization: Bearer ...

@@ -47,6 +47,15 @@ declare const __PROGRAM__: keyof typeof programs | undefined
 /** The program that this code is a part of. A constant of the build, as the version is: the rooms that both programs share are one source. */
 export const program: ProgramNames = programs[typeof __PROGRAM__ === 'undefined' ? 'edgehostd' : __PROGRAM__]
 
+/**
+ * Path of a document of docs/ as this program's package installs it, for a message. npm installs edgehostctl with its documents beside it.
+ * @param name below docs/, for example `operations.md`
+ */
+export const documentPath = (name: string): string =>
+  import.meta.dirname.endsWith('/node_modules/edgehostctl')
+    ? `${import.meta.dirname}/docs/${name}`
+    : `/usr/share/doc/${program.folder}/${name}`
+
 /** The words of this program, in a text that both programs share. */
 export const byProgram = (words: Readonly<Record<ProgramNames['noun'], string>>): string =>
   words[program.noun]

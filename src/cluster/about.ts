@@ -6,6 +6,23 @@ import { Cluster } from './config.ts'
 export const about = {
   errors: clusterErrors,
   config: { cluster: Cluster },
+  attention: {
+    ApiSilent: 'The API server of the cluster does not answer.',
+    ClusterFailed: 'The cluster cannot be made as it is desired; it is tried again.',
+    ClusterUnhealthy: 'The cluster runs, and a part of it does not.',
+    ClusterProvisioning: 'The cluster is being set up or changed.',
+    ClusterDeleting: 'The cluster is being deleted.',
+    PodsFailing:
+      'Pods of a pack, or of CoreDNS or kube-proxy, do not run; the message begins with the reason.',
+    PackFailing: 'A pack could not be applied, or is not available.',
+    RevisionApplying: 'A revision is being applied, with the time that it has left.',
+    RevisionHeld: 'A revision is held, since values are missing.',
+    RevisionWaiting: 'A revision waits for its time.',
+    RevisionTakenBack: 'The last change of the cluster was taken back.',
+    ConditionFalse: 'Certificates that end, or settings of the host that are not applied.',
+    HostLacking: 'This host lacks something that a cluster needs; the object names the pre-flight check.',
+    DefinitionWaits: 'There is a definition and no cluster.',
+  },
   families: {
     edgehostd_cluster_phase: {
       type: 'gauge',
@@ -33,6 +50,9 @@ export const about = {
       mayBeAbsent: true,
     },
     { name: 'cluster-certificates.json', path: '/v1/edge-mgmt/cluster/certificates', mayBeAbsent: true },
+    { name: 'cluster-applications.json', path: '/v1/edge-mgmt/cluster/applications', mayBeAbsent: true },
+    { name: 'cluster-revisions.json', path: '/v1/edge-mgmt/cluster/revisions', mayBeAbsent: true },
+    { name: 'error-logs.json', path: '/v1/edge-mgmt/edgehosts/current/error-logs?logCount=200' },
     { name: 'cluster-events.json', path: '/v1/edge-mgmt/cluster/events' },
     { name: 'cluster-lifecycle.json', path: '/v1/edge-mgmt/events/lifecycle' },
     { name: 'cluster-nodes.json', path: '/v1/edge-mgmt/clusters/current/nodes', mayBeAbsent: true },

@@ -1,3 +1,4 @@
+import { documentPath } from '../base/program.ts'
 import { defineErrors } from '../errors/define-errors.ts'
 
 /** Errors of the cluster of this host. */
@@ -39,8 +40,7 @@ export const clusterErrors = defineErrors({
     status: 400,
     meaning:
       'The cluster cannot be created from the posted configuration, or changed to it, on this host; details.problems lists all findings, errors and warnings.',
-    action:
-      'Correct the listed errors, see docs/preflight-checks.md. On a host that is managed there, POST /v1/edge-mgmt/cluster?dryRun=true checks again without a change, and so does every write with ?dryRun=true; on its platform, POST /v1/spectroclusters/edge-native/validate does.',
+    action: `Correct the listed errors, see ${documentPath('preflight-checks.md')}. On a host that is managed there, POST /v1/edge-mgmt/cluster?dryRun=true checks again without a change, and so does every write with ?dryRun=true; on its platform, POST /v1/spectroclusters/edge-native/validate does.`,
   },
   WouldDiscardChanges: {
     status: 409,

@@ -32,7 +32,7 @@ import type { CommandRunner } from '../system/runner.ts'
 import type { ClusterSettings } from './config.ts'
 import { type ClusterEvent, createAddEvent, createEventLog, conditionsOf } from './events/event-log.ts'
 import { type Histogram, createHistogram } from '../base/sample.ts'
-import type { FiguresOf, Ground, Room } from '../root/room.ts'
+import type { Attention, FiguresOf, Ground, Room } from '../root/room.ts'
 import type { about } from './about.ts'
 import type { ClusterStatus } from './loop/status.ts'
 import { readdir, rm } from 'node:fs/promises'
@@ -47,6 +47,7 @@ import { clearLeftovers } from '../store/leftovers.ts'
 import { sweepTemporary } from '../system/files.ts'
 import { createLastingRuns } from '../system/lasting/runs.ts'
 import { adopt, followCopy, writeCopy } from './adopt.ts'
+import { attentionOfCluster, attentionOfHost } from './api/attention.ts'
 import { createCertificates } from './api/certificates.ts'
 import { createChange } from './desired/change.ts'
 import { withDefinition } from './desired/edits.ts'
@@ -65,7 +66,7 @@ import { createEventList } from './events/event-list.ts'
 import { createClusterHost } from './host/create-cluster-host.ts'
 import { applicationsOf } from './packs/applications.ts'
 import { createPackWork } from './packs/create-pack-work.ts'
-import { withoutSecrets, type Observed } from './loop/observed.ts'
+import { troublesOf, withoutSecrets, type Observed } from './loop/observed.ts'
 import {
   createFromPlatform,
   type FromPlatform,
@@ -86,7 +87,6 @@ import {
 } from './api/routes.ts'
 import { changeRoutes, patchRoutes } from './api/routes-change.ts'
 import { eventRoutes } from './api/routes-events.ts'
-import { scheduleOf } from './desired/revision-document.ts'
 import { createRevisionStore, createSealed } from './desired/revisions.ts'
 import { createStepRunner } from './loop/step-runner.ts'
 import { createStepStore } from './loop/step-store.ts'
@@ -101,7 +101,9 @@ interface ClusterOptions {
   /** Called for each event of the cluster, in the transaction that stores it. */
   readonly onEvent: (event: Omit<ClusterEvent, 'id'>) => void
   readonly files: HostFiles
-  readonly definition: Pick<Definitions, 'archiveOf' | 'takeFromPlatform' | 'dropFromPlatform'>
+  readonly definition: Pick<Definitions, 'archiveOf' | 'first' | 'takeFromPlatform' | 'dropFromPlatform'>
+  /** Whether the cluster is changed on this host, and not by a platform. */
+  readonly isManagedHere: boolean
   /** Problem of the form of a `ClusterConfiguration` that did not come over the API; undefined for none. */
   readonly problemOf: (configuration: unknown) => string | undefined
   readonly content: Pick<
@@ -393,6 +395,10 @@ export async function createCluster(
       void fileSync.run()
     },
   })
+  const troublesNow = () => {
+    const seen = reconcile.observed()
+    return seen ? troublesOf(seen) : []
+  }
   const reading = createReading({
     store,
     revisions,
@@ -406,13 +412,13 @@ export async function createCluster(
       version,
       clock,
       steps: steps.list,
-      scheduleAt() {
-        const pending = revisions.pending()
-        return pending ? scheduleOf(pending) : null
-      },
+      pending: revisions.pending,
+      runningVersion: () => reconcile.observed()?.engine.version ?? '',
       nics: host.nics,
       conditions: () => conditionsOf(events, 'cluster'),
       settings: () => reconcile.observed()?.settings,
+      troubles: () => troublesNow(),
+      deadline: () => undefined,
       client: async () => (reconcile.observed()?.engine.api === 'answers' ? client : undefined),
     }),
   })
@@ -483,6 +489,38 @@ export async function createCluster(
     })
   }
 
+  /** What the cluster, or the lack of one, needs of an operator. */
+  async function attention(): Promise<readonly Attention[]> {
+    const record = store.current()
+    const waiting = definition.first()
+    if (!record && waiting === undefined) return []
+    const lacking = attentionOfHost(await clusterHost.lacking(record && (await readDesired(record))))
+    if (!record)
+      return [
+        {
+          code: 'DefinitionWaits',
+          severity: 'info',
+          message: `the definition ${waiting} is on this host, and no cluster`,
+          command: own.isManagedHere
+            ? 'edgehostctl cluster create --name NAME --dry-run'
+            : 'edgehostctl platform status',
+          object: { kind: 'definition', name: waiting ?? '' },
+        },
+        ...lacking,
+      ]
+    const [{ details }, { clusterProfileTemplates }] = await Promise.all([
+      reading.details(undefined),
+      applications(false),
+    ])
+    const ofCluster = attentionOfCluster({
+      details,
+      revisions: reading.revisions().items,
+      packs: clusterProfileTemplates.flatMap((profile) => profile.packs),
+      isManagedHere: own.isManagedHere,
+    })
+    return [...ofCluster, ...lacking]
+  }
+
   const fromPlatform = createFromPlatform({
     store,
     revisions,
@@ -551,6 +589,7 @@ export async function createCluster(
       // Another disk may be mounted for the content, or its pins be lost.
       { name: 'cluster-content', schedule: '*/5 * * * *', stuckAfterMs: 3_600_000, run: fileSync.run },
     ],
+    attention,
     figures: () => clusterFigures(reconcile.status(), ends, durations),
     // Before a request may create a cluster.
     async prepare() {

@@ -295,6 +295,90 @@ const ClusterStep = Type.Object(
   { title: 'ClusterStep' },
 )
 
+/** Why pods do not run, one word each; the meaning is for the documents. */
+export const troubleReasons = {
+  Crashing: 'a container ends again and again, or has ended and will not start again',
+  ImagePull: 'the image of a container cannot be pulled',
+  CreateContainer:
+    'a container cannot be made or started, as where its program, or a key of a Secret or ConfigMap, is missing',
+  ProbeFailing: 'a readiness, liveness or startup probe fails',
+  ClaimPending: 'a PersistentVolumeClaim of the pod is not bound to a volume, or is missing',
+  VolumeMount: 'a volume cannot be mounted, as where its Secret or ConfigMap is missing',
+  Sandbox: 'the container runtime or the network plugin cannot make the sandbox of the pod',
+  Taint: 'the node has a taint that the pod does not tolerate',
+  NoRoom: 'the node has too little of what the pod requests, as CPU, memory or ports',
+  Unschedulable: 'no node takes the pod for another reason, as a node selector',
+  Evicted: 'the pod was ended for its node, as where that has too little memory or disk',
+  PodsNotMade: 'the API server refuses the pods of a workload, as for a quota or an admission webhook',
+  NotReady: 'the pod is not ready, and Kubernetes warns of something else',
+} as const
+export type TroubleReason = keyof typeof troubleReasons
+
+export const ClusterTrouble = Type.Object(
+  {
+    pack: text(
+      'The pack of the pod: its name, and after a slash its displayName where it has one; empty for CoreDNS and kube-proxy.',
+    ),
+    reason: Type.Enum(Object.keys(troubleReasons) as TroubleReason[], {
+      description: `${Object.entries(troubleReasons)
+        .map(([reason, meaning]) => `${reason}: ${meaning}.`)
+        .join(' ')}`,
+    }),
+    message: text('The problem, one line, with the words of Kubernetes; sensitive values are masked.'),
+    namespace: text('Of the pod.'),
+    pod: text('Name of the pod; of its workload where the API server refuses the pod.'),
+    container: maybe('Container in trouble; absent where it is the whole pod.'),
+    sinceTimestamp: time('Since when, as far as Kubernetes says it.'),
+  },
+  { title: 'ClusterTrouble' },
+)
+export type ClusterTrouble = Static<typeof ClusterTrouble>
+
+export const ClusterDeadline = Type.Object(
+  {
+    timestamp: Type.String({
+      format: 'date-time',
+      description: 'Estimated time of the action: the present time of the host and leftSeconds.',
+    }),
+    leftSeconds: Type.Integer({
+      minimum: 0,
+      description:
+        'Time that is left, stored by the host: neither a restart nor a change of its clock starts it anew.',
+    }),
+    action: Type.Enum(['takenBack', 'stuck'], {
+      description:
+        'takenBack: the last good revision is applied again. stuck: the revision is a way back itself; it is still tried, and the cluster waits for an operator.',
+    }),
+  },
+  {
+    title: 'ClusterDeadline',
+    description:
+      'Time limit of the revision that is being applied; absent for the first one, which is tried until it runs, and for one that runs.',
+  },
+)
+export type ClusterDeadline = Static<typeof ClusterDeadline>
+
+/** Last lines of a container, for administrators. */
+export const PodLogs = Type.Object(
+  {
+    namespace: text('Of the pod.'),
+    pod: text('Its name.'),
+    container: text('The read container.'),
+    isPrevious: Type.Boolean({
+      description: 'Whether the lines are of the instance of the container before its last start.',
+    }),
+    lines: Type.Array(Type.String(), {
+      description:
+        'The last lines, at most 20 and 4 kB, the oldest first. Sensitive values, and what looks like a secret, are masked.',
+    }),
+  },
+  {
+    title: 'PodLogs',
+    description: 'Read from Kubernetes for this reply; stored nowhere, and not sent to a platform.',
+  },
+)
+export type PodLogs = Static<typeof PodLogs>
+
 export const ClusterDetails = Type.Object(
   {
     metadata: MetaData,
@@ -334,7 +418,19 @@ export const ClusterDetails = Type.Object(
       clusterConditions: Type.Array(Condition),
       health: Health,
       isRebootPending: Type.Boolean(),
-      k8sVersion: text('Version of the definition, for example 1.34.4.'),
+      k8sVersion: text('Version that runs, for example 1.34.4; before it runs, that of the definition.'),
+      k8sTargetVersion: maybe('Version to which it is being changed; absent where that runs.'),
+      pendingRevision: Type.Optional(
+        Type.Object(
+          {
+            revision: Type.Integer({ minimum: 1 }),
+            outcome: Type.Enum(['waiting', 'held']),
+            reason: maybe('Why it is held.'),
+            scheduleAt: time('Its start time; absent: at once.'),
+          },
+          { description: 'The accepted revision that waits, or is held since values are missing.' },
+        ),
+      ),
       kubeconfig: maybe(
         'Of the administrator of Kubernetes; for administrators of the host, once there is one. The first delivery in a session is in the audit trail.',
       ),
@@ -379,6 +475,11 @@ export const ClusterDetails = Type.Object(
           'Whether spec.sshKeys, and no others of the cluster, are in its keys file of the account cluster.sshAccount. The condition SshKeysApplied says why not.',
       }),
       steps: Type.Array(ClusterStep, { description: 'In the order of their first starts.' }),
+      troubles: Type.Array(ClusterTrouble, {
+        description:
+          'Pods of the packs, and of CoreDNS and kube-proxy, that do not run, and why; empty where all run, and while the API server does not answer.',
+      }),
+      deadline: Type.Optional(ClusterDeadline),
     }),
   },
   { title: 'Cluster' },

@@ -1,3 +1,4 @@
+import { documentPath } from '../base/program.ts'
 import { defineErrors } from '../errors/define-errors.ts'
 
 /** Errors of the content of this host. */
@@ -11,8 +12,7 @@ export const contentErrors = defineErrors({
   ContentUnavailable: {
     status: 503,
     meaning: 'The folder of the content cannot be read or written.',
-    action:
-      'See journalctl -u edgehostd -p warning and docs/operations.md, "Content"; the next request tries again.',
+    action: `See journalctl -u edgehostd -p warning and ${documentPath('operations.md')}, "Content"; the next request tries again.`,
   },
   BlobBusy: {
     status: 409,
@@ -49,8 +49,7 @@ export const bundleErrors = defineErrors({
     status: 400,
     meaning:
       'A part of the bundle breaks a rule; details.place names the file or blob and the field, details.reason the rule.',
-    action:
-      'Correct the named part and build the bundle again, for example with edgehostctl content build; docs/bundle-format.md explains the rules.',
+    action: `Correct the named part and build the bundle again, for example with edgehostctl content build; ${documentPath('bundle-format.md')} explains the rules.`,
   },
   BundleIncomplete: {
     status: 400,

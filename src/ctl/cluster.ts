@@ -39,6 +39,13 @@ export async function requireDetails(
   return details
 }
 
+/** The version of Kubernetes that runs, and beside it the one to which it is being changed. */
+export const shownVersion = ({
+  k8sVersion,
+  k8sTargetVersion,
+}: Pick<ClusterDetails['status'], 'k8sVersion' | 'k8sTargetVersion'>): string =>
+  k8sTargetVersion === undefined ? k8sVersion : `${k8sVersion} -> ${k8sTargetVersion}`
+
 export const noCluster = () => new Failure('failed', 'this host has no cluster')
 
 /**

@@ -2,6 +2,7 @@ import { printable } from '../base/printable.ts'
 import { Failure } from './exit-codes.ts'
 import { nearestName } from '../base/nearest-name.ts'
 import { readBody } from './request-body.ts'
+import type { CommandLine } from './command.ts'
 
 const days: Readonly<Record<string, number>> = { yesterday: -1, today: 0, tomorrow: 1 }
 
@@ -108,9 +109,21 @@ interface Settings {
   readonly setFile: readonly string[]
 }
 
+type Lists = Pick<CommandLine, 'lists'>
+
+/** Whether a command line has values. */
+export const hasValues = ({ lists = {} }: Lists): boolean => (lists.set ?? lists['set-file']) !== undefined
+
+/** The values of `--set` and `--set-file` of a command line, as `readGiven`. */
+export const readGivenOf = (
+  { lists = {} }: Lists,
+  profiles: readonly KnownProfile[] | undefined,
+): readonly Given[] => readGiven({ set: lists.set ?? [], setFile: lists['set-file'] ?? [] }, profiles)
+
 /**
- * The values of a command line.
- * @param profiles of the definition that they are for; undefined where they are not known: then only the host judges
+ * The values of a command line. A sensitive one comes from a file or from standard input only.
+ * @param profiles of the definition that they are for; undefined where they are not known: then any value may be sensitive, and the host
+ * alone judges the names
  * @param read reads a file; for tests
  * @throws Failure usage, without a value in it
  */
@@ -132,9 +145,13 @@ export function readGiven(
     if (seen.has(key)) throw refuse(`${printable(key)} is set twice`)
     seen.add(key)
     const variable = findVariable(option, key, profiles)
-    if (variable.isSensitive && option === '--set')
+    if (option === '--set' && variable.isSensitive !== false)
       throw refuse(
-        `--set: ${printable(key)} is sensitive, and other users of this machine can read a command line; write the value into a file, or a pipe: --set-file ${printable(key)}=FILE`,
+        `--set: ${printable(key)} ${
+          variable.isSensitive === true
+            ? 'is sensitive'
+            : 'may be sensitive, which cannot be read while a change waits'
+        }, and other users of this machine can read a command line; write the value into a file, or a pipe: --set-file ${printable(key)}=FILE`,
       )
     const { name, profileUid } = variable
     return { name, ...(profileUid === undefined ? {} : { profileUid }), value: value() }
@@ -151,14 +168,15 @@ function splitPair(option: string, what: string, text: string): { key: string; r
 interface Found {
   readonly name: string
   readonly profileUid: string | undefined
-  readonly isSensitive: boolean
+  /** Undefined where the profiles are not known. */
+  readonly isSensitive: boolean | undefined
 }
 
 function findVariable(option: string, key: string, profiles: readonly KnownProfile[] | undefined): Found {
   const slash = key.lastIndexOf('/')
   const name = key.slice(slash + 1)
   const wanted = slash < 0 ? undefined : key.slice(0, slash)
-  if (!profiles) return { name, profileUid: wanted, isSensitive: false }
+  if (!profiles) return { name, profileUid: wanted, isSensitive: undefined }
   const meant = profiles.filter((each) => wanted === undefined || [each.uid, each.name].includes(wanted))
   if (meant.length === 0)
     throw refuse(

@@ -1,3 +1,4 @@
+import { documentPath } from '../base/program.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { defineErrors } from '../errors/define-errors.ts'
@@ -8,8 +9,7 @@ export const definitionErrors = defineErrors({
     status: 400,
     meaning:
       'The archive is intact, but its content cannot be deployed; details.problems lists each error with a code and a place.',
-    action:
-      'Correct the listed errors; docs/definition-problems.md says how. Build the definition and upload it again.',
+    action: `Correct the listed errors; ${documentPath('definition-problems.md')} says how. Build the definition and upload it again.`,
   },
 })
 
@@ -27,12 +27,12 @@ export const importErrors = defineErrors({
     status: 400,
     meaning:
       'The archive is intact, but it is not the folder of one pack that can be a part of a definition; details.problems lists each error with a code and a place.',
-    action: 'Correct the listed errors; docs/definition-format.md says what a pack is.',
+    action: `Correct the listed errors; ${documentPath('definition-format.md')} says what a pack is.`,
   },
   ProfileInvalid: {
     status: 400,
     meaning:
       'The profile cannot be a part of a definition; details.problems lists each error with a code and a place.',
-    action: 'Correct the listed errors, or export the profile again; docs/definition-problems.md says how.',
+    action: `Correct the listed errors, or export the profile again; ${documentPath('definition-problems.md')} says how.`,
   },
 })

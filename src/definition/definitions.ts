@@ -49,6 +49,8 @@ export interface Definitions extends Room, Pick<Slots, 'archiveOf'> {
   takeFromPlatform(delivery: PlatformDelivery, signal: AbortSignal): Promise<string>
   /** Empties the slot `platform`. */
   dropFromPlatform(): Promise<void>
+  /** Name and version of the definition that a first cluster would be made with; undefined for none. */
+  first(): string | undefined
   /** The cluster that definitions are for; without one, each upload goes into the slot of a first definition. */
   attachCluster(cluster: ClusterOfSlots): void
 }
@@ -184,6 +186,10 @@ export async function createDefinitions(
     },
     async dropFromPlatform() {
       await store.remove('platform')
+    },
+    first() {
+      const found = store.find('overridden') ?? store.find('embedded')
+      return found && `${found.name} ${found.version}`
     },
     attachCluster: (attached) => void (cluster = attached),
     bundlesChanged: (bundled) => embedded.setBundles(bundled).catch(logFailure),

@@ -5,6 +5,7 @@ import { audit } from '../audit/commands/audit.ts'
 import { sessions } from '../auth/commands/sessions.ts'
 import { cluster } from '../cluster/commands/cluster.ts'
 import { definition } from '../authoring/commands/definition.ts'
+import { definitionsOnHost } from '../definition/commands/definition.ts'
 import { config } from '../config/commands/config.ts'
 import { content, registry } from '../content/commands/content.ts'
 import { host } from '../host/commands/host.ts'
@@ -52,6 +53,7 @@ export const commandTable = sumCommands(
     api,
     cluster,
     definition,
+    definitionsOnHost,
     content,
     images,
     registry,

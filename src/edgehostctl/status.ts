@@ -1,14 +1,14 @@
-import type { ServiceStatus } from '../service/schemas.ts'
+import type { AttentionList, ServiceStatus } from '../service/schemas.ts'
 import type { AuditView } from '../audit/schemas.ts'
 import type { SessionItem } from '../auth/schemas.ts'
 import type { ClusterDetails } from '../cluster/schemas.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
 import type { PlatformLink } from '../uplink/schemas.ts'
-import { renderFacts, type Fact, type Paper, moment, plural, span } from '../ctl/layout.ts'
+import { renderFacts, type Fact, type Paper, moment, oneLine, plural, span } from '../ctl/layout.ts'
 import type { Client, Items, Context } from '../ctl/client.ts'
-import { hostPath, readDetails } from '../ctl/cluster.ts'
+import { hostPath, readDetails, shownVersion } from '../ctl/cluster.ts'
 import { Failure } from '../ctl/exit-codes.ts'
-import { understand } from '../ctl/reply.ts'
+import { parseBody, toFailure, understand } from '../ctl/reply.ts'
 
 /** Content of the screen; parts for administrators are `undefined` for other users. */
 export interface HostStatus {
@@ -18,6 +18,8 @@ export interface HostStatus {
   readonly platform: PlatformLink | undefined
   /** Undefined without one. */
   readonly cluster: Pick<ClusterDetails, 'metadata' | 'status'> | undefined
+  /** What there is to know or to do; undefined where an older daemon does not say it. */
+  readonly attention: AttentionList['items'] | undefined
   readonly sessions: readonly SessionItem[]
   /** Records without success among the newest 50, newest first. */
   readonly errors: readonly AuditView[] | undefined
@@ -38,7 +40,7 @@ const fullShare = 0.9
 const gibibyte = 1_073_741_824
 
 export function renderStatus(found: HostStatus, options: StatusOptions): string {
-  const next = nextSteps(found, options)
+  const next = nextLines(found, options.command)
   return renderFacts(
     [
       ...identity(found),
@@ -49,14 +51,20 @@ export function renderStatus(found: HostStatus, options: StatusOptions): string 
       ...diskFacts(found),
       sessionFact(found.sessions),
       errorFact(found.errors),
-      {
-        label: 'Next',
-        lines: next.length > 0 ? next : ['nothing to do'],
-        mood: next.length > 0 ? 'warning' : 'good',
-      },
+      nextFact(found, next),
     ],
     options.paper,
   )
+}
+
+function nextFact(found: HostStatus, lines: readonly string[]): Fact {
+  const label = 'Next'
+  if (lines.length === 0)
+    return found.attention
+      ? { label, lines: ['nothing to do'], mood: 'good' }
+      : { label, lines: ['not known: the edgehostd of this host is older'] }
+  const mood = moodOf(found)
+  return { label, lines, ...(mood ? { mood } : {}) }
 }
 
 function identity({ host: { metadata, spec, status }, service }: HostStatus): Fact[] {
@@ -97,27 +105,11 @@ function platformFacts(link: PlatformLink | undefined): Fact[] {
 
 function clusterFacts(cluster: HostStatus['cluster']): Fact[] {
   if (!cluster) return []
-  const { clusterState, phase, health, k8sVersion } = cluster.status
+  const { clusterState, phase, health } = cluster.status
   const state = phase === clusterState ? phase : `${clusterState} (${phase})`
   const mood = clusterState === 'Error' ? 'bad' : health.status === 'Healthy' ? 'good' : 'warning'
-  const what = `${cluster.metadata.name ?? ''}, Kubernetes ${k8sVersion}`
+  const what = `${cluster.metadata.name ?? ''}, Kubernetes ${shownVersion(cluster.status)}`
   return [{ label: 'Cluster', lines: [what, `${state}, ${health.status}`], mood }]
-}
-
-/** Reason why the cluster is not healthy, or its present step; reasons of the host name what to do. Empty for a healthy cluster. */
-const clusterReason = ({ status: { clusterStateReason, health } }: NonNullable<HostStatus['cluster']>) =>
-  clusterStateReason || (health.status === 'Healthy' ? '' : (health.reason ?? health.status))
-
-/** The reason, and the command for the next step. */
-function clusterSteps(cluster: HostStatus['cluster'], command: string): string[] {
-  if (!cluster) return []
-  const reason = clusterReason(cluster)
-  if (reason === '') return []
-  const isMoving = ['Provisioning', 'Deleting'].includes(cluster.status.clusterState)
-  return [
-    `the cluster: ${reason}`,
-    isMoving ? `follow the cluster: ${command} cluster watch` : `more of the cluster: ${command} cluster get`,
-  ]
 }
 
 function serviceFacts(service: ServiceStatus, { now, paper }: StatusOptions): Fact[] {
@@ -200,34 +192,25 @@ function errorFact(errors: readonly AuditView[] | undefined): Fact {
   }
 }
 
-/** Next steps, the most urgent first. */
-function nextSteps(
-  { host, service, platform, cluster, errors }: HostStatus,
-  { command, now }: StatusOptions,
-): string[] {
-  const steps: string[] = []
-  if (service && service.failing.length > 0)
-    steps.push('why it is not ready: journalctl -u edgehostd -g ready')
-  if (service && service.notes.length > 0) steps.push('why a check fails: journalctl -u edgehostd -p warning')
-  if (platform?.isConnected === false) steps.push(`how the platform is reached: ${command} platform status`)
-  steps.push(...clusterSteps(cluster, command))
-  if (isFull(service)) steps.push('make room: df -h /var/lib/edgehostd')
-  if (service && service.unwrittenAudits > 0)
-    steps.push(`${plural(service.unwrittenAudits, 'audit')} only in the journal: ${command} audit verify`)
-  const conditions = host.status.conditions ?? []
-  if (conditions.length > 0) steps.push('why facts could not be read: journalctl -u edgehostd -p warning')
-  if (service) {
-    const { isOwn, expirationTimestamp } = service.certificate
-    const isEnding = Date.parse(expirationTimestamp) - now < soonDays * dayMs
-    if (isEnding)
-      steps.push(
-        isOwn
-          ? 'the certificate should have been renewed: journalctl -u edgehostd -g certificate'
-          : 'renew the certificate, then: systemctl reload edgehostd',
-      )
-  }
-  if (errors?.some(({ spec }) => spec.outcome === 'failed')) steps.push(`what failed: ${command} audit list`)
-  return steps
+/**
+ * What there is to know or to do, the most urgent first, each with its next command.
+ * @param command the command line of edgehostctl for this target, in the place of its name
+ */
+function nextLines({ attention, errors }: HostStatus, command: string): string[] {
+  const ofHost = (attention ?? []).flatMap(({ message, command: next }) => [
+    oneLine(message),
+    ...(next === undefined ? [] : [`-> ${oneLine(next).replace(/^edgehostctl(?= )/, command)}`]),
+  ])
+  const hasFailed = errors?.some(({ spec }) => spec.outcome === 'failed') === true
+  return [...ofHost, ...(hasFailed ? ['an operation has failed', `-> ${command} audit list`] : [])]
+}
+
+/** The mood of the most urgent one: what only goes on or waits is no warning. */
+function moodOf({ attention, errors }: HostStatus): Fact['mood'] {
+  const severities = new Set(attention?.map(({ severity }) => severity))
+  if (severities.has('error')) return 'bad'
+  const hasFailed = errors?.some(({ spec }) => spec.outcome === 'failed') === true
+  return severities.has('warning') || hasFailed ? 'warning' : undefined
 }
 
 /** Reads replies of the API and shows them on one screen. */
@@ -239,6 +222,7 @@ export async function status({ client, output, target }: Context): Promise<undef
       ? await client.get<PlatformLink>('/v1/edge-mgmt/platform', ['isConnected'])
       : undefined
   const cluster = host.status.isClusterPhase ? await readDetails({ client }) : undefined
+  const attention = await readAttention(client)
   const audits = await unlessForbidden(() => readAudits(client))
   const sessions = await client.list<SessionItem>('/v1/users/sessions', {}, 0)
   const found: HostStatus = {
@@ -246,6 +230,7 @@ export async function status({ client, output, target }: Context): Promise<undef
     service,
     platform,
     cluster,
+    attention: attention?.items,
     sessions: sessions.items,
     errors: audits && understand(() => audits.items.filter(({ spec }) => spec.outcome !== 'success')),
   }
@@ -255,11 +240,19 @@ export async function status({ client, output, target }: Context): Promise<undef
     service: service ?? null,
     platform: platform ?? null,
     cluster: cluster ?? null,
+    attention: found.attention ?? null,
     sessions: found.sessions,
     errors: found.errors ?? null,
   }
   await output.show(value, (paper) => renderStatus(found, { paper, command: prefix, now: Date.now() }))
   return undefined
+}
+
+async function readAttention(client: Client): Promise<AttentionList | undefined> {
+  const reply = await client.ask({ method: 'GET', path: `${hostPath}/attention` })
+  if (reply.status === 404) return undefined
+  if (reply.status !== 200) throw toFailure(reply)
+  return parseBody<AttentionList>(reply, ['items'])
 }
 
 const readAudits = (client: Client): Promise<Items<AuditView>> =>

@@ -44,8 +44,8 @@ const all = [
 /** The declaration of each room. */
 export const declarations: readonly Declaration[] = all
 
-/** Every error, metric, tag and file of the support archive, and the schema of the whole configuration. */
-export const { errorTable, families, tags, supportSources, pairs, configSchema } =
+/** Every error, metric, code of attention, tag and file of the support archive, and the schema of the whole configuration. */
+export const { errorTable, families, attention, tags, supportSources, pairs, configSchema } =
   sumDeclarations(declarations)
 
 /** The configuration: validated, complete, and frozen when it is loaded. */

@@ -168,6 +168,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     host,
     files,
     definition,
+    isManagedHere: mode === 'airgap',
     content,
     architecture,
     cores,
@@ -225,8 +226,9 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     checks,
     unwrittenAudits: audit.unwritten,
     systemd,
-    addRoutes: async (app, { health, status }) => {
-      await serviceRoutes(app, { health, status: async () => ({ ...(await status()), mode }) })
+    attention: observed.flatMap((room) => room.attention ?? []),
+    addRoutes: async (app, { health, status, attention }) => {
+      await serviceRoutes(app, { health, attention, status: async () => ({ ...(await status()), mode }) })
     },
   })
   const rooms: readonly Room[] = [...observed, metrics, service]

@@ -1,4 +1,4 @@
-import { byProgram, program } from '../base/program.ts'
+import { byProgram, documentPath, program } from '../base/program.ts'
 import { defineErrors } from './define-errors.ts'
 
 /** Errors that any room may return. */
@@ -24,7 +24,7 @@ export const generalErrors = defineErrors({
   NotFound: {
     status: 404,
     meaning: 'There is nothing at this path or under this id.',
-    action: `See ${byProgram({ host: 'docs/api.md', platform: 'docs/platform-api.md' })} or GET /openapi.json.`,
+    action: `See ${documentPath(byProgram({ host: 'api.md', platform: 'platform-api.md' }))} or GET /openapi.json.`,
   },
   PreconditionFailed: {
     status: 412,
@@ -39,7 +39,7 @@ export const generalErrors = defineErrors({
   NotReady: {
     status: 503,
     meaning: `The daemon is starting, stopping, or cannot do its work now. ${byProgram({ host: 'healthz and readyz return', platform: '/v1/health/ready returns' })} it, and so does an upload that a stop of the daemon interrupts.`,
-    action: `Wait; the journal says what is missing. ${byProgram({ host: 'See docs/operations.md, "Health".', platform: 'See edgeplatformctl status.' })}`,
+    action: `Wait; the journal says what is missing. ${byProgram({ host: `See ${documentPath('operations.md')}, "Health".`, platform: 'See edgeplatformctl status.' })}`,
   },
   InsufficientStorage: {
     status: 507,

@@ -21,6 +21,7 @@ export const about = {
       labels: ['fact'],
     },
   },
+  attention: { FactUnreadable: 'A fact of this host, or a part of it, cannot be read.' },
   tags: { edgehosts: 'What this host is.' },
   limited: ['edgehosts', 'settings'],
   support: [

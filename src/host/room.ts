@@ -117,6 +117,14 @@ export async function createHost(
       }
     },
     checks: [{ name: 'host facts', kind: 'ready', holds: () => snapshot.current() !== undefined }],
+    attention: () =>
+      snapshot.failures().map(({ fact, message }) => ({
+        code: 'FactUnreadable',
+        severity: 'warning',
+        message: `the fact ${fact} could not be read: ${message}`,
+        command: 'journalctl -u edgehostd -p warning',
+        object: { kind: 'fact', name: fact },
+      })),
     background() {
       void snapshot.firstReading()
       watches.start()

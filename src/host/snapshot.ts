@@ -13,6 +13,7 @@ import {
   type PlatformOfHostInfo,
 } from './document.ts'
 import type { FactReading } from './fact.ts'
+import type { Failure } from './document.ts'
 import { createFacts, type FactsOptions, type HostHardware, type RefreshScope } from './facts.ts'
 import type { HostRecord } from './identity/host-record.ts'
 import type { EdgeHostInfo, Nic } from './schemas.ts'
@@ -45,6 +46,8 @@ export interface Snapshot {
   onNamesChange(listener: () => void): () => void
   /** Figures of each fact's last reading. */
   readings(): readonly FactReading[]
+  /** Facts that cannot be read at the moment. */
+  failures(): readonly Failure[]
   /** Interfaces as last read. */
   nics(): readonly Nic[]
   /** Disks and display controllers as last read. */
@@ -199,6 +202,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
     },
     nics: () => shownNics(facts.values()),
     readings: facts.readings,
+    failures: facts.failures,
     hardware: facts.hardware,
     stop: () => void (isStopped = true),
   }

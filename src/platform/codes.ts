@@ -1,3 +1,4 @@
+import { documentPath } from '../base/program.ts'
 import { defineErrors } from '../errors/define-errors.ts'
 
 /** Errors of the platform. */
@@ -150,7 +151,7 @@ export const platformErrors = defineErrors({
   CloudNotConfigured: {
     status: 400,
     meaning: 'The configuration of the platform names no cloud.',
-    action: 'Set clouds.vendor.authUrl and restart the platform; see docs/platform.md, "Clouds".',
+    action: `Set clouds.vendor.authUrl and restart the platform; see ${documentPath('platform.md')}, "Clouds".`,
   },
   CloudCredentialsRefused: {
     status: 400,
@@ -161,7 +162,7 @@ export const platformErrors = defineErrors({
   CloudUnavailable: {
     status: 503,
     meaning: 'The cloud does not answer in time, or its answer cannot be used; the message says which.',
-    action: 'Try again; see docs/platform.md, "Clouds".',
+    action: `Try again; see ${documentPath('platform.md')}, "Clouds".`,
   },
   CloudAccountExists: {
     status: 409,
@@ -188,7 +189,7 @@ export const platformErrors = defineErrors({
     status: 409,
     meaning:
       'A project, or the tenant, has as many of a kind as it may have, or its packs or cluster profiles take as much space; the message names the number.',
-    action: 'Delete what is not needed; docs/platform.md, "Limits", lists the numbers.',
+    action: `Delete what is not needed; ${documentPath('platform.md')}, "Limits", lists the numbers.`,
   },
   LastAdministrator: {
     status: 409,

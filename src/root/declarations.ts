@@ -11,6 +11,8 @@ export interface Sum {
   readonly errorTable: ErrorTable
   /** Every metric. */
   readonly families: Readonly<Record<string, Family>>
+  /** Meanings of the codes of `Attention`. */
+  readonly attention: Readonly<Record<string, string>>
   /** The tags of the API document. */
   readonly tags: Readonly<Record<string, string>>
   /** Replies of the API for the support archive, beside the sources that the support program reads by itself. */
@@ -47,6 +49,7 @@ export function sumDeclarations(declarations: readonly Declaration[]): Sum {
         family,
       ]),
     ),
+    attention: sum('attention', (each) => each.attention),
     tags: sum('tag', (each) => each.tags),
     supportSources: Object.values(sum('support file', ({ support }) => byName(support, ({ name }) => name))),
     pairs: declarations.flatMap((each) => each.pairs ?? []),

@@ -23,6 +23,8 @@ export interface Room {
   /** Current values of its metric families, by name; called only when the metrics are read. */
   readonly figures?: () => Figures | Promise<Figures>
   readonly checks?: readonly Check[]
+  /** What an operator has to know or to do about it now; called when a client asks. */
+  readonly attention?: () => readonly Attention[] | Promise<readonly Attention[]>
   /** Called before the port opens. An error that it throws ends the start. */
   readonly prepare?: () => Promise<void> | void
   /** Called when the port is open. */
@@ -58,6 +60,21 @@ export interface Check {
   /** `alive`: if it fails, a restart helps. `ready`: without it some work cannot be done. `note`: all work is done, and it is shown in the status. */
   readonly kind: 'alive' | 'ready' | 'note'
   readonly holds: () => boolean
+}
+
+/** Something that an operator has to know or to do; it is gone when its cause is. */
+export interface Attention {
+  /** Declared by its room. */
+  readonly code: string
+  /** `error`: something does not work. `warning`: something will not, or works in part. `info`: work goes on, or waits for the operator. */
+  readonly severity: 'error' | 'warning' | 'info'
+  /** One line, without secrets. */
+  readonly message: string
+  /** The next command on this host; absent where the message says what to do. */
+  readonly command?: string
+  readonly object?: { readonly kind: string; readonly name: string; readonly namespace?: string }
+  /** Milliseconds since 1970; absent where it is not known. */
+  readonly since?: number
 }
 
 /** One value without a label, several with labels, or `undefined` for an unknown value. */
@@ -149,6 +166,8 @@ export interface Declaration {
   /** Checks the cryptographic keys, files and mounts that its sections name, as the start does. */
   readonly checkReferencedFiles?: (check: ReferenceCheck) => Promise<readonly Finding[]>
   readonly families?: Readonly<Record<string, Family>>
+  /** Meanings of the codes of what an operator has to know or to do. */
+  readonly attention?: Readonly<Record<string, string>>
   /** Tags of its routes in the API document, with their descriptions. */
   readonly tags?: Readonly<Record<string, string>>
   /** Resources whose rates may be set: the first names of its paths after /v1/ or /v1/edge-mgmt/. */

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import type { Clock } from '../system/clock.ts'
 import type { Certificates } from '../certificate/certificates.ts'
-import type { ServiceStatus } from './schemas.ts'
+import type { AttentionList, ServiceStatus } from './schemas.ts'
 import { program } from '../base/program.ts'
 import type { FastifyInstance } from 'fastify'
 import { reachableBy } from '../base/address.ts'
@@ -9,6 +9,7 @@ import type { Mode } from '../base/role.ts'
 import type { CertificateRoom } from '../certificate/room.ts'
 import type { Check, Ground, OpenPort, Room } from '../root/room.ts'
 import { createConsole, consoleText } from './console.ts'
+import { createAttention } from './attention.ts'
 import { createHealth, type Health } from './health.ts'
 import type { ServiceManager } from './systemd.ts'
 
@@ -74,6 +75,8 @@ interface ServiceOptions {
   readonly certificate: Pick<CertificateRoom, 'fingerprint' | 'notAfter' | 'isSelfSigned' | 'onChange'>
   /** The checks of all rooms. */
   readonly checks: readonly Check[]
+  /** What the other rooms need of an operator. */
+  readonly attention?: readonly NonNullable<Room['attention']>[]
   /** Audit records that only the journal has. */
   readonly unwrittenAudits: () => number
   readonly systemd: ServiceManager
@@ -83,6 +86,7 @@ interface ServiceOptions {
 interface ServiceState {
   readonly health: Health
   readonly status: () => Promise<ProgramStatus>
+  readonly attention: () => Promise<AttentionList>
 }
 
 /** Reports the state of the daemon to clients, to the console and to systemd. */
@@ -102,6 +106,7 @@ export function createService(ground: Ground<{ readonly api: Listen }>, own: Ser
     notes: health.notes,
     unwrittenAudits: own.unwrittenAudits,
   })
+  const attention = createAttention({ sources: own.attention ?? [], status, stateDirectory, clock, log })
   const { console: shown } = own
   const console = shown && createConsole({ file: shown.issueFile, runner, log })
   let bound: OpenPort | undefined
@@ -128,7 +133,7 @@ export function createService(ground: Ground<{ readonly api: Listen }>, own: Ser
 
   return {
     async routes(app) {
-      await own.addRoutes(app, { health, status })
+      await own.addRoutes(app, { health, status, attention })
     },
     async start({ address, port }) {
       bound = { address, port }

@@ -3,11 +3,12 @@ import { Type } from 'typebox'
 import type { Health } from './health.ts'
 import { errorReplies } from '../api/schemas.ts'
 import { documentRoute, sayWhether } from '../api/system-routes.ts'
-import { ServiceStatus } from './schemas.ts'
+import { AttentionList, ServiceStatus } from './schemas.ts'
 
 export interface ServiceRoutesOptions {
   readonly health: Health
   readonly status: () => Promise<ServiceStatus>
+  readonly attention: () => Promise<AttentionList>
 }
 
 const Well = Type.Object({ status: Type.Literal('ok') })
@@ -16,7 +17,7 @@ const well = { status: 'ok' as const }
 /** Liveness, readiness and status of the daemon, and the document of its API. */
 export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = async (
   app,
-  { health, status },
+  { health, status, attention },
 ) => {
   app.get(
     '/v1/ping',
@@ -72,6 +73,20 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = as
       },
     },
     async () => status(),
+  )
+
+  app.get(
+    '/v1/edge-mgmt/edgehosts/current/attention',
+    {
+      config: { access: 'viewer' },
+      schema: {
+        operationId: 'getAttention',
+        tags: ['service'],
+        summary: 'What an operator has to know or to do about this host now, each with its next command',
+        response: { 200: AttentionList, ...errorReplies(401, 403) },
+      },
+    },
+    async () => attention(),
   )
 
   await documentRoute(app, {

@@ -37,3 +37,35 @@ export const ServiceStatus = Type.Object(
   { title: 'ServiceStatus' },
 )
 export type ServiceStatus = Static<typeof ServiceStatus>
+
+const text = (description: string) => Type.String({ description })
+
+/** The reply of `GET /v1/edge-mgmt/edgehosts/current/attention`. */
+export const AttentionList = Type.Object(
+  {
+    items: Type.Array(
+      Type.Object({
+        code: text('Stable; docs/attention.md has all.'),
+        severity: Type.Enum(['error', 'warning', 'info'], {
+          description:
+            'error: something does not work. warning: something will not, or works in part. info: work goes on, or waits for an operator.',
+        }),
+        message: text('For people, one line.'),
+        command: Type.Optional(
+          text('The next command, on this host; absent where the message says what to do.'),
+        ),
+        object: Type.Optional(
+          Type.Object({
+            kind: text('For example pack, Pod, fact, check.'),
+            name: Type.String(),
+            namespace: Type.Optional(Type.String()),
+          }),
+        ),
+        sinceTimestamp: Type.Optional(Type.String({ format: 'date-time' })),
+      }),
+      { description: 'The most urgent first; empty where there is nothing to do.' },
+    ),
+  },
+  { title: 'AttentionList' },
+)
+export type AttentionList = Static<typeof AttentionList>

@@ -17,12 +17,21 @@ export interface DatabaseStatistics {
 }
 
 /**
- * Reads the statistics of a database without changing it, whether its daemon runs or not.
+ * Reads a database without changing it, whether its daemon runs or not.
  * @throws Error when the file is missing or cannot be read
  */
-export function readStatistics(file: string): DatabaseStatistics {
+export function readDatabase<T>(file: string, read: (sql: DatabaseSync) => T): T {
   const sql = new DatabaseSync(file, { readOnly: true, timeout: 2_000 })
   try {
+    return read(sql)
+  } finally {
+    sql.close()
+  }
+}
+
+/** Reads the statistics of a database. @throws Error as `readDatabase` */
+export function readStatistics(file: string): DatabaseStatistics {
+  return readDatabase(file, (sql) => {
     const pragma = (name: string) => Object.values(sql.prepare(`PRAGMA ${name}`).get() ?? {})[0] as number
     const sizes = sql
       .prepare(
@@ -44,9 +53,7 @@ export function readStatistics(file: string): DatabaseStatistics {
       check: problems.map(({ quick_check }) => quick_check),
       tables: Object.fromEntries(sizes.map(({ name, bytes }) => [name, { rows: rows(name), bytes }])),
     }
-  } finally {
-    sql.close()
-  }
+  })
 }
 
 const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -17,6 +18,10 @@ import { createRunner, type CommandRunner } from '../system/runner.ts'
 import { OutputFailed, writeError, writeOutput } from '../program/standard-output.ts'
 import { createStatusLine } from '../program/status-line.ts'
 import { writeArchive, type Member, collect, type Collected } from './collect.ts'
+import { clusterPaths } from '../cluster/engine/paths.ts'
+import { readSensitiveValues, type SensitiveValues } from '../cluster/sensitive-values.ts'
+import { secretFile } from '../secrets/secret-file.ts'
+import { firstPage, firstPageFiles } from './first-page.ts'
 import { createMask, listSources } from './sources.ts'
 import { findLaunch } from './running-daemon.ts'
 
@@ -52,24 +57,44 @@ async function main(): Promise<void> {
   )
   const stateDirectory = config?.state.directory ?? defaultStateDirectory
   const secrets = await readSecrets(secretFiles(stateDirectory, config))
+  const registryPassword = await readSecrets([join(stateDirectory, 'registry-password')])
   const collected: Collected[] = []
   const line = createStatusLine(process.stderr)
 
   async function* members(): AsyncGenerator<Member> {
-    yield* collect({
-      sources: listSources({
-        runner,
-        socketPath: values.socket,
-        replies: supportSources,
-        explainConfig: async () => explainConfig(await load()),
-        stateDirectory,
-        version: __VERSION__,
-      }),
-      mask: createMask({ values: secrets, userNames: await readUserNames(runner) }),
-      folder,
-      onBegin: ({ from }) => line.draw(`reading ${from}`),
-      onEnd: (each) => collected.push(each),
+    const sources = listSources({
+      runner,
+      socketPath: values.socket,
+      replies: supportSources,
+      explainConfig: async () => explainConfig(await load()),
+      stateDirectory,
+      version: __VERSION__,
+      sensitive: await readSensitive(stateDirectory),
     })
+    const mask = createMask({
+      values: [...secrets, ...registryPassword, ...registryPassword.map(asRegistryLogin)],
+      userNames: await readUserNames(runner),
+    })
+    const read = (isEarly: boolean) =>
+      collect({
+        sources: sources.filter(({ name }) => firstPageFiles.some((each) => each === name) === isEarly),
+        mask,
+        folder,
+        onBegin: ({ from }) => line.draw(`reading ${from}`),
+        onEnd: (each) => collected.push(each),
+      })
+    const early: Member[] = []
+    for await (const member of read(true)) early.push(member)
+    const page = firstPage({
+      hostName: hostname(),
+      madeTimestamp: madeAt.toISOString(),
+      version: __VERSION__,
+      files: new Map(early.map(({ name, content }) => [name.slice(folder.length + 1), content.toString()])),
+      problems: collected.flatMap(({ from, problem }) => (problem === undefined ? [] : [{ from, problem }])),
+    })
+    yield { name: `${folder}/README.txt`, content: Buffer.from(mask(page)) }
+    yield* early
+    yield* read(false)
     const summary = { madeTimestamp: madeAt.toISOString(), version: __VERSION__, files: collected }
     yield { name: `${folder}/summary.json`, content: Buffer.from(`${JSON.stringify(summary, null, 2)}\n`) }
   }
@@ -81,13 +106,31 @@ async function main(): Promise<void> {
 /** Files with secrets of this host. */
 const secretFiles = (stateDirectory: string, config: Config | undefined): string[] =>
   [
-    join(stateDirectory, 'secret'),
+    join(stateDirectory, secretFile),
     join(stateDirectory, 'tls', 'key.pem'),
     join(stateDirectory, 'platform', 'host-key.pem'),
     config?.platform.registrationTokenFile,
     config?.api.tls.keyFile,
     config?.metrics.tokenFile,
   ].filter((file) => file !== undefined)
+
+/**
+ * Reads the sensitive values of the cluster, which its programs and pods may quote.
+ * @returns undefined where there is no cluster; an error where they cannot be read
+ */
+async function readSensitive(stateDirectory: string): Promise<SensitiveValues | Error | undefined> {
+  const database = join(stateDirectory, 'edgehostd.db')
+  try {
+    const { bytes } = await readRegularFile(join(stateDirectory, secretFile), textFileBytes)
+    return readSensitiveValues(database, bytes)
+  } catch (error) {
+    // Only with a cluster there is something to leave out.
+    return existsSync(clusterPaths(stateDirectory).hostRecord) ? (error as Error) : undefined
+  }
+}
+
+/** The password of the registry as container runtimes send it, RFC 7617. */
+const asRegistryLogin = (password: Buffer) => Buffer.from(`edgehostd:${password.toString().trim()}`)
 
 /** Reads the secrets. A file that cannot be read is skipped: its content then cannot be in the archive either. */
 async function readSecrets(files: readonly string[]): Promise<Buffer[]> {

@@ -7,7 +7,9 @@ import { arch, release, version as kernelVersion } from 'node:os'
 import { join } from 'node:path'
 import { readStatistics } from '../store/statistics.ts'
 import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
-import { CommandFailed, type CommandRunner } from '../system/runner.ts'
+import type { CommandRunner } from '../system/runner.ts'
+import { readJournal, runWhole } from './outputs.ts'
+import { listClusterSources, type ClusterSourcesOptions } from './cluster-sources.ts'
 import type { Source } from './collect.ts'
 
 // Time limit of one request. A daemon that hangs costs this much time for each reply of the archive.
@@ -94,14 +96,12 @@ function spellings(value: Buffer): string[] {
   )
 }
 
-interface SourcesOptions {
-  readonly runner: CommandRunner
+interface SourcesOptions extends Omit<ClusterSourcesOptions, 'podLogs'> {
   readonly socketPath: string
   /** Replies of the API. */
   readonly replies: readonly SupportSource[]
   /** Returns the configuration as text, or throws its problem. */
   readonly explainConfig: () => Promise<string>
-  readonly stateDirectory: string
   readonly version: string
 }
 
@@ -122,11 +122,41 @@ const properties = [
   ...['WatchdogUSec', 'WatchdogTimestamp', 'NeedDaemonReload'],
 ].join(',')
 
-const commandMs = 30_000
-
 // Lines have a few hundred bytes; if the first number of lines is too large, the second is read.
 const journalLines = [20_000, 1_000] as const
 const journalBytes = 67_108_864
+
+// What an operator would type to see the network of a host. None of it is a secret but keys of tunnels, which these do not show.
+const networkCommands: readonly (readonly string[])[] = [
+  ['ip', '-details', 'address'],
+  ['ip', '-4', 'route', 'show', 'table', 'all'],
+  ['ip', '-6', 'route', 'show', 'table', 'all'],
+  ['ip', 'rule'],
+  ['ip', 'neighbour'],
+  ['ss', '--tcp', '--udp', '--listening', '--numeric', '--processes'],
+  ['nft', 'list', 'ruleset'],
+  ['iptables-legacy-save'],
+  ['ip6tables-legacy-save'],
+  ['resolvectl', '--no-pager', 'status'],
+  ['cat', '/etc/resolv.conf'],
+  ['cat', '/etc/hosts'],
+]
+const networkMs = 10_000
+// Of one command. A host with many services has thousands of rules.
+const networkBytes = 2_097_152
+
+/** The state of the network, command by command; one that fails, as where its program is missing, is a line that says so. */
+async function readNetwork(runner: CommandRunner): Promise<string> {
+  const parts: string[] = []
+  for (const [program = '', ...args] of networkCommands) {
+    const text = await runWhole(runner, program, args, {
+      timeoutMs: networkMs,
+      maxOutputBytes: networkBytes,
+    }).catch((error: unknown) => `could not be read: ${(error as Error).message}\n`)
+    parts.push(`==== ${[program, ...args].join(' ')}\n${text}`)
+  }
+  return parts.join('\n')
+}
 
 /** All sources of the archive, the quick ones first. */
 export function listSources(options: SourcesOptions): Source[] {
@@ -161,53 +191,24 @@ export function listSources(options: SourcesOptions): Source[] {
     ),
     command('units.txt', 'systemctl cat', 'systemctl', '--no-pager', 'cat', ...units),
     {
+      name: 'journal-errors.txt',
+      from: 'journalctl --unit=edgehostd --priority=err',
+      read: () => readJournal(runner, { units, lines: [50], args: ['--priority=err'] }),
+    },
+    {
       name: 'journal.txt',
       from: 'journalctl --unit=edgehostd',
-      read: () => readJournal(runner),
+      read: () => readJournal(runner, { units, lines: journalLines, maxOutputBytes: journalBytes }),
     },
+    { name: 'network.txt', from: 'ip, ss, nft, resolvectl', read: () => readNetwork(runner) },
     ...replies.map(reply),
+    ...listClusterSources(options),
     {
       name: 'database.json',
       from: join(stateDirectory, 'edgehostd.db'),
       read: async () => `${JSON.stringify(readStatistics(join(stateDirectory, 'edgehostd.db')), null, 2)}\n`,
     },
   ]
-}
-
-/** The output of a program. @throws Error where it fails */
-async function runWhole(
-  runner: CommandRunner,
-  program: string,
-  args: readonly string[],
-  maxOutputBytes?: number,
-): Promise<string> {
-  const { exitCode, stdout, stderr } = await runner.run(program, args, {
-    timeoutMs: commandMs,
-    ...(maxOutputBytes === undefined ? {} : { maxOutputBytes }),
-  })
-  if (exitCode !== 0)
-    throw new Error(stderr.trim().split('\n')[0] || `the program ended with ${exitCode ?? 'a signal'}`)
-  return stdout
-}
-
-async function readJournal(runner: CommandRunner): Promise<string> {
-  const read = (lines: number) =>
-    runWhole(
-      runner,
-      'journalctl',
-      [
-        ...['--no-pager', '--quiet', '--output=short-iso-precise', `--lines=${lines}`],
-        ...units.map((unit) => `--unit=${unit}`),
-      ],
-      journalBytes,
-    )
-  const [many, few] = journalLines
-  try {
-    return await read(many)
-  } catch (error) {
-    if (!(error instanceof CommandFailed) || error.reason !== 'output-too-large') throw error
-    return read(few)
-  }
 }
 
 async function readVersions(runner: CommandRunner, version: string) {

@@ -126,3 +126,18 @@ function kindOf(stats: Stats): string {
   if (stats.isSocket()) return 'a socket'
   return 'a device'
 }
+
+/** Reads the end of a file that may grow: whole lines, as the first one is left out unless it begins the file. @throws FileRefused as the others */
+export async function readLastLines(path: string, maximumBytes: number): Promise<string> {
+  const file = await openRegularFile(path)
+  try {
+    const { size } = await file.stat()
+    const from = Math.max(0, size - maximumBytes)
+    const buffer = Buffer.alloc(size - from)
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, from)
+    const text = buffer.subarray(0, bytesRead).toString()
+    return from === 0 ? text : text.slice(text.indexOf('\n') + 1)
+  } finally {
+    await file.close()
+  }
+}

@@ -17,5 +17,9 @@ export const about = {
       help: 'Events that the platform does not have yet.',
     },
   },
+  attention: {
+    PlatformUnreachable: 'This host is not connected to its platform.',
+    OrderNotApplied: 'The cluster that the platform desires cannot be applied.',
+  },
   support: [{ name: 'platform.json', path: '/v1/edge-mgmt/platform' }],
 } as const satisfies Declaration

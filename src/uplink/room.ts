@@ -380,6 +380,31 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
     },
     onChange: (listener) => void listeners.push(listener),
     link: inReply,
+    attention() {
+      const found = cause()
+      const condition = follow?.status().condition
+      const { isConnected = false, since } = { ...link?.state() }
+      const command = 'edgehostctl platform status'
+      return [
+        ...(isConnected || !found
+          ? []
+          : [
+              {
+                ...({ code: 'PlatformUnreachable', severity: 'error', command } as const),
+                message: `this host is not connected to its platform: ${found.message}`,
+                ...(since === undefined ? {} : { since }),
+              },
+            ]),
+        ...(condition?.status === 'False'
+          ? [
+              {
+                ...({ code: 'OrderNotApplied', severity: 'error', command } as const),
+                message: `${conditionInWords(condition)}${condition.message === '' ? '' : `: ${condition.message}`}`,
+              },
+            ]
+          : []),
+      ]
+    },
     async routes(app) {
       await platformLinkRoutes(app, { link: inReply })
     },

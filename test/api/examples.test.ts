@@ -33,6 +33,17 @@ import {
 } from '../support/content-uploads.ts'
 import { form } from '../support/upload-server.ts'
 
+const attentionExample = {
+  items: [
+    {
+      ...{ code: 'PodsFailing', severity: 'error' },
+      message: 'the pack web: Crashing: pod web-7d9c5b8f6-x2x4v: container web: it ended with exit code 1',
+      command: 'edgehostctl cluster logs web-7d9c5b8f6-x2x4v --namespace shop',
+      object: { kind: 'Pod', name: 'web-7d9c5b8f6-x2x4v', namespace: 'shop' },
+      sinceTimestamp: '2026-01-31T09:31:00.000Z',
+    },
+  ],
+}
 const hostPath = '/v1/edge-mgmt/edgehosts/current'
 const archivePath = '/v1/edge-mgmt/clusters/archive'
 const actions = `${hostPath}/actions`
@@ -197,6 +208,9 @@ it('the examples of the API document are what the edge replies', async () => {
   const example = serviceStatus('airgap')
   expect(Object.keys(status.json())).toEqual(Object.keys(example))
   keep('operations', 'getServiceStatus', { reply: example })
+  const attention = await succeed('getAttention', 'GET', `${hostPath}/attention`, undefined, admin)
+  expect(Object.keys(attention.json())).toEqual(['items'])
+  keep('operations', 'getAttention', { reply: attentionExample })
   await succeed('getCurrentEdgeHostInventory', 'GET', `${hostPath}/inventory`, undefined, admin)
   await succeed('listAudits', 'GET', `${hostPath}/audits?limit=2`, undefined, admin)
   await succeed('getAuditFilters', 'GET', `${hostPath}/audits/filters`, undefined, admin)

@@ -52,6 +52,10 @@ describe('edgehostctl, installed by npm from its tarball without a registry', ()
     expect(existsSync(join(prefix(), 'share/man/man1/edgehostctl.1'))).toBe(true)
   })
 
+  it('the npm package brings the documents that its messages name', async () => {
+    expect(existsSync(join(prefix(), 'lib/node_modules/edgehostctl/docs/definition-format.md'))).toBe(true)
+  })
+
   it('the npm package builds, inspects and validates a definition', async () => {
     const built = await ctl(
       'definition',

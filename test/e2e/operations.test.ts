@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { kubernetesPackage } from './host/package.ts'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
 
 // Every command of docs/operations.md, typed as documented on a host that has just been installed. Values for placeholders
@@ -63,6 +64,13 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
     ofPlatform,
   'sudo edgehostctl platform status': { shows: /airgap/ },
   'sudo edgehostctl platform disconnect': { shows: /is not connected; nothing was to be done/ },
+  // This machine has the packages on which it depends.
+  'apt-get install ./edgehostd-kubernetes_*_all.deb': {
+    before: 'cd /root',
+    with: { 'apt-get install': 'apt-get install --yes' },
+    shows: /Setting up edgehostd-kubernetes/,
+    after: 'apt-get remove --yes edgehostd-kubernetes',
+  },
   'getent hosts NAME': { with: { NAME: 'localhost' } },
   'systemctl status edgeplatformd.socket': ofPlatform,
   'edgehostd --check-config': { shows: /the configuration is good/ },
@@ -279,6 +287,7 @@ let host: Edgehostd
 beforeAll(async () => {
   host = await bootEdgehostd({ lower: 'machine' })
   await host.addUser({ name: 'anna', password: right, groups: ['sudo'] })
+  await host.write('/root/edgehostd-kubernetes_0_all.deb', await kubernetesPackage(inject('deb')))
 })
 afterAll(() => host.unplug())
 

@@ -67,6 +67,7 @@ async function makePackages({ path, umask, changed, env }: Circumstances): Promi
   const made = (await readdir(join(tree, 'dist'))).filter((name) => /\.(deb|tgz)$/.test(name)).sort()
   expect(made).toEqual([
     expect.stringMatching(/^edgehostctl-.*\.tgz$/),
+    expect.stringMatching(/^edgehostd-kubernetes_.*_all\.deb$/),
     expect.stringMatching(/^edgehostd_.*\.deb$/),
     expect.stringMatching(/^edgeplatform_.*\.deb$/),
   ])

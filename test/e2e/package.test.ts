@@ -3,13 +3,14 @@ import { asEdgehostd, installPackage, unlimited, type Edgehostd, type Session } 
 import { eventually } from './host/eventually.ts'
 import { bootHost } from './host/host.ts'
 import { readFile } from 'node:fs/promises'
-import { repack } from './host/package.ts'
+import { kubernetesPackage, repack } from './host/package.ts'
 
 const right = 'right canary 1101'
 
 let host: Edgehostd
 let session: Session
 let hostId: string
+let printed = ''
 
 beforeAll(async () => {
   host = asEdgehostd(await bootHost({ lower: 'minbase', wire: false }))
@@ -29,11 +30,29 @@ describe('the package in a minimal Debian without a route', () => {
   })
 
   it('the package installs from its one file, and its unit is active when dpkg is done', async () => {
-    await installPackage(host, await readFile(inject('deb')))
+    printed = await installPackage(host, await readFile(inject('deb')))
     expect(await host.property('ActiveState')).toBe('active')
     expect(await host.property('SubState')).toBe('running')
     expect(await host.property('StatusText')).toMatch(/listening/)
     await host.trust()
+  })
+
+  it('the installation says how to get what a cluster needs, and that package names what is missing', async () => {
+    expect(printed).toMatch(
+      /^For a Kubernetes cluster on this host: apt-get install \.\/edgehostd-kubernetes_/m,
+    )
+    await host.write('/root/edgehostd-kubernetes.deb', await kubernetesPackage(inject('deb')))
+    const refused = await host.run(['dpkg', '--install', '/root/edgehostd-kubernetes.deb'])
+    expect(refused.exitCode).not.toBe(0)
+    for (const name of ['containerd', 'runc', 'containernetworking-plugins', 'conntrack'])
+      expect(refused.stderr).toContain(`edgehostd-kubernetes depends on ${name}`)
+    expect(refused.stderr).not.toContain('depends on edgehostd ')
+    await host.output(['dpkg', '--purge', 'edgehostd-kubernetes'])
+  })
+
+  it('the documents that messages name are on the host', async () => {
+    expect(await host.read('/usr/share/doc/edgehostd/operations.md')).toMatch(/^# Operations/)
+    expect(await host.read('/usr/share/doc/edgehostd/adr/0025-kubeadm-engine.md')).not.toBe('')
   })
 
   it('a real account can log in after the installation', async () => {
@@ -117,7 +136,8 @@ describe('the package in a minimal Debian without a route', () => {
     const pid = await host.mainPid()
     const version = await host.output(['dpkg-query', '-W', '-f', '${Version}', 'edgehostd'])
     const load = await host.startLoad({ path: '/v1/edge-mgmt/edgehosts/current', token: session.token })
-    await installPackage(host, await repack(inject('deb'), `${version}+upgrade`))
+    const said = await installPackage(host, await repack(inject('deb'), `${version}+upgrade`))
+    expect(said).not.toContain('For a Kubernetes cluster')
     expect(await host.output(['dpkg-query', '-W', '-f', '${Version}', 'edgehostd'])).toBe(
       `${version}+upgrade`,
     )

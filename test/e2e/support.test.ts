@@ -71,7 +71,7 @@ describe('edgehostctl support', () => {
 
     const ended = await host.run(['edgehostctl', 'support', '--file', file])
     expect(ended).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(ended.stdout).toMatch(/^\/root\/support\.tar\.zst holds 23 files .* secrets are masked/)
+    expect(ended.stdout).toMatch(/^\/root\/support\.tar\.zst holds 28 files .* secrets are masked/)
     expect(await host.sh('stat -c "%a %u" /root/support.tar.zst')).toBe('600 0\n')
 
     const { whole, files, json } = await readArchive()
@@ -91,6 +91,13 @@ describe('edgehostctl support', () => {
     expect(files.get('configuration.yaml')).toMatch(/enabled: false # environment EDGEHOSTD_API_RATE_LIMITS/)
     expect(files.get('edgehostd.service.txt')).toMatch(/^ActiveState=active$/m)
     expect(files.get('edgehostd.socket.txt')).toMatch(/^SubState=running$/m)
+    expect([...files.keys()][0]).toBe('README.txt')
+    expect(files.get('README.txt')).toMatch(/^- edgehostd \S+ is ready; it runs since /m)
+    expect(files.get('README.txt')).toMatch(/^- there is no cluster$/m)
+    expect(files.get('network.txt')).toMatch(/^==== ip rule\n0:\s+from all lookup local$/m)
+    expect(json('error-logs.json').items).toBeInstanceOf(Array)
+    // Without a cluster there are no files of one.
+    expect([...files.keys()].filter((name) => /kubelet|containerd|steps|pods/.test(name))).toEqual([])
     expect(files.get('units.txt')).toMatch(/^ExecStart=.*main\.cjs$/m)
     expect(files.get('metrics.txt')).toMatch(/^edgehostd_/m)
     expect(json('facts.json').metadata.id).toMatch(/^edge-/)
@@ -102,7 +109,7 @@ describe('edgehostctl support', () => {
     expect(json('versions.json').packages).toContainEqual(expect.stringMatching(/^edgehostd \d/))
     const summary = json('summary.json') as { files: { name: string; problem?: string }[] }
     expect(summary.files.map(({ name }) => name).sort()).toEqual(
-      [...files.keys()].filter((name) => name !== 'summary.json').sort(),
+      [...files.keys()].filter((name) => name !== 'summary.json' && name !== 'README.txt').sort(),
     )
     expect(summary.files.filter(({ problem }) => problem !== undefined)).toEqual([])
   })
@@ -116,15 +123,18 @@ describe('edgehostctl support', () => {
     const missing = files.flatMap(({ name, problem }) => (problem === undefined ? [] : [name]))
     expect(missing.sort()).toEqual([
       'audit-head.json',
+      'cluster-applications.json',
       'cluster-certificates.json',
       'cluster-details.json',
       'cluster-events.json',
       'cluster-lifecycle.json',
       'cluster-nodes.json',
+      'cluster-revisions.json',
       'content-bundles.json',
       'content-images.json',
       'content-registry.json',
       'content-usage.json',
+      'error-logs.json',
       'facts.json',
       'inventory.json',
       'metrics.txt',
@@ -133,6 +143,7 @@ describe('edgehostctl support', () => {
       'status.json',
     ])
     const archive = await readArchive('/root/down.tar.zst')
+    expect(archive.files.get('README.txt')).toMatch(/^- edgehostd does not run: inactive, dead/m)
     expect(archive.files.get('edgehostd.service.txt')).toMatch(/^ActiveState=inactive$/m)
     expect(archive.json('database.json').check).toEqual(['ok'])
   })
@@ -140,7 +151,7 @@ describe('edgehostctl support', () => {
   it('the support archive can be written to a pipe', async () => {
     const piped = await host.run(['sh', '-c', 'edgehostctl support --file=- | cat > /root/piped.tar.zst'])
     expect(piped).toMatchObject({ exitCode: 0, stdout: '', stderr: '' })
-    expect((await readArchive('/root/piped.tar.zst')).files.size).toBe(24)
+    expect((await readArchive('/root/piped.tar.zst')).files.size).toBe(30)
   })
 
   it('support needs root on the host itself, and refuses a terminal as output', async () => {
@@ -160,7 +171,7 @@ describe('edgehostctl support', () => {
     await pane.type('clear; edgehostctl support; echo ended with $?', 'Enter')
     const shown = await pane.until(/^ended with 0$/m)
     // The last line of the progress is removed again.
-    expect(shown).toMatch(/\.tar\.zst holds 23 files/)
+    expect(shown).toMatch(/\.tar\.zst holds 28 files/)
     expect(shown).not.toMatch(/reading/)
     await pane.close()
   })

@@ -22,6 +22,7 @@ export const detailsOf = (status: Partial<ClusterDetails['status']> = {}): Clust
     },
     ...{ clusterConditions: [], health: { status: 'Healthy' }, isRebootPending: false, k8sVersion: '1.34.4' },
     ...{ nodePools: [], services: [], ntpServersApplied: true, sshKeysApplied: true, steps: [] },
+    troubles: [],
     ...status,
   },
 })

@@ -86,6 +86,7 @@ export const runningCluster = {
         endTimestamp: '2026-01-31T09:47:31.000Z',
       },
     ],
+    troubles: [],
   },
 }
 

@@ -6,9 +6,12 @@ import { conditionsOf } from '../../kubernetes/fields.ts'
 import type { Nic } from '../../host/schemas.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { SettingsObserved } from '../loop/observed.ts'
-import type { ClusterDetails, ClusterNodes } from '../schemas.ts'
+import type { Deadline } from '../loop/verdict.ts'
+import type { ClusterDetails, ClusterNodes, ClusterTrouble } from '../schemas.ts'
 import type { ClusterStatus } from '../loop/status.ts'
 import type { StepRecord } from '../loop/step-store.ts'
+import { scheduleOf } from '../desired/revision-document.ts'
+import type { Revision } from '../desired/revisions.ts'
 
 const units = [
   ['d', 86_400_000],
@@ -54,8 +57,14 @@ interface DetailsOptions {
   readonly steps: () => readonly StepRecord[]
   /** Last observed settings of the host; undefined before the first observation. */
   readonly settings: () => SettingsObserved | undefined
-  /** Start time of the waiting revision; null where none waits for its time. */
-  readonly scheduleAt: () => number | null
+  /** Pods in trouble, as they were last observed. */
+  readonly troubles: () => readonly ClusterTrouble[]
+  /** Time limit of the revision that is being applied; undefined where it has none. */
+  readonly deadline: () => Deadline | undefined
+  /** The revision that waits or is held; undefined for none. */
+  readonly pending: () => Revision | undefined
+  /** Version of Kubernetes that runs here; empty for none. */
+  readonly runningVersion: () => string
   /** The client of the API server; undefined before there is one. */
   readonly client: () => Promise<KubernetesClient | undefined>
   readonly clock: Clock
@@ -127,7 +136,9 @@ export function createDetails(options: DetailsOptions): Details {
     nodes: async (record) => ({ nodes: await nodes(record) }),
     async details(record, status, kubeconfig) {
       const { uid, name, generation, posted, summary, sensitive, createdAt, modifiedAt } = record
-      const scheduleAt = options.scheduleAt()
+      const pending = options.pending()
+      const scheduleAt = pending ? scheduleOf(pending) : null
+      const runningVersion = options.runningVersion()
       const hide = createHideOf(sensitive)
       const { node, kubernetes } = summary
       const { clusterConfig = {} } = posted.spec?.cloudConfig?.spec ?? {}
@@ -170,13 +181,19 @@ export function createDetails(options: DetailsOptions): Details {
           health: { ...health, ...(health.reason === undefined ? {} : { reason: hide(health.reason) }) },
           clusterConditions: conditions(),
           isRebootPending: false,
-          k8sVersion: kubernetes.version,
+          k8sVersion: runningVersion || kubernetes.version,
+          ...(runningVersion === '' || runningVersion === kubernetes.version
+            ? {}
+            : { k8sTargetVersion: kubernetes.version }),
+          ...(pending ? { pendingRevision: shownPending(pending) } : {}),
           ...(kubeconfig === undefined ? {} : { kubeconfig }),
           nodePools: [{ pool, nodes: found.map((each) => poolNodeOf(each, stands)) }],
           services: (services ?? []).flatMap((each) => serviceOf(each, node.address, hide)),
           ntpServersApplied: settings?.ntpServers.isApplied ?? false,
           sshKeysApplied: settings?.sshKeys.isApplied ?? false,
           steps: steps().map((each) => stepOf(each, hide)),
+          troubles: options.troubles().map((each) => ({ ...each, ...namesOf(each, hide) })),
+          ...deadlineOf(options.deadline(), clock.now()),
         },
       }
     },
@@ -184,6 +201,35 @@ export function createDetails(options: DetailsOptions): Details {
 }
 
 type Hide = (text: string) => string
+
+/** Names of a trouble, which may be made of sensitive values; its message is masked since its observation. */
+const namesOf = ({ pack, namespace, pod }: ClusterTrouble, hide: Hide) => ({
+  pack: hide(pack),
+  namespace: hide(namespace),
+  pod: hide(pod),
+})
+
+const deadlineOf = (deadline: Deadline | undefined, now: number) =>
+  deadline === undefined
+    ? {}
+    : {
+        deadline: {
+          timestamp: timeOf(now + deadline.leftMs),
+          leftSeconds: Math.ceil(deadline.leftMs / 1_000),
+          action: deadline.action,
+        },
+      }
+
+function shownPending(revision: Revision): NonNullable<ClusterDetails['status']['pendingRevision']> {
+  const { generation, outcome, reason, sensitive } = revision
+  const scheduleAt = scheduleOf(revision)
+  return {
+    revision: generation,
+    outcome: outcome === 'held' ? 'held' : 'waiting',
+    ...(reason === '' ? {} : { reason: createHideOf(sensitive)(reason) }),
+    ...(scheduleAt === null ? {} : { scheduleAt: timeOf(scheduleAt) }),
+  }
+}
 
 const timeOf = (at: number) => new Date(at).toISOString()
 

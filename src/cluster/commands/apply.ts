@@ -5,7 +5,7 @@
 
 import type { CommandLine } from '../../ctl/command.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { parsePointInTime, readGiven } from '../../ctl/given-values.ts'
+import { hasValues, parsePointInTime, readGivenOf } from '../../ctl/given-values.ts'
 import {
   type Order,
   readPresent,
@@ -14,7 +14,8 @@ import {
   readRevisions,
   type Revision,
 } from './change-host.ts'
-import { type Chosen, chooseDefinition } from './choose-definition.ts'
+import { chooseDefinition } from './choose-definition.ts'
+import type { Chosen } from '../../definition/commands/upload.ts'
 import type { Context } from '../../ctl/client.ts'
 import {
   moment,
@@ -34,10 +35,9 @@ import { requireDetails } from '../../ctl/cluster.ts'
 import { printable } from '../../base/printable.ts'
 
 /** Options of `cluster diff` and `cluster apply` that make up the request. */
-export type RequestOption = 'file' | 'signature' | 'update' | 'set' | 'set-file'
+export type RequestOption = 'definition' | 'file' | 'signature' | 'update' | 'set' | 'set-file'
 
 export interface ReadRequest {
-  readonly hasValues: boolean
   /** Start time of the change, RFC 3339; undefined: at once. */
   readonly scheduleAt: string | undefined
   /** The write. @throws Failure usage for values that the definition does not have */
@@ -46,18 +46,14 @@ export interface ReadRequest {
 
 /** The request of a command line: definition and values. @throws Failure usage */
 export function readRequest(line: CommandLine<RequestOption>, now = Date.now()): ReadRequest {
-  const { lists = {} } = line
-  const settings = { set: lists.set ?? [], setFile: lists['set-file'] ?? [] }
-  const hasValues = settings.set.length + settings.setFile.length > 0
   const { 'schedule-at': at } = line.options as Readonly<Record<string, string | undefined>>
   const scheduleAt = at === undefined ? undefined : parsePointInTime('--schedule-at', at, now, true)
   if (scheduleAt !== undefined && Date.parse(scheduleAt) <= now)
     throw new Failure('usage', `--schedule-at must be in the future; it is ${scheduleAt}`)
   return {
-    hasValues,
     scheduleAt,
     async orderOf({ path, profiles }, isApplied = false) {
-      const given = hasValues ? readGiven(settings, await profiles()) : []
+      const given = hasValues(line) ? readGivenOf(line, await profiles()) : []
       return {
         method: 'PUT',
         path: '/profiles',
@@ -79,10 +75,10 @@ export async function applyChange(
   context: Context<RequestOption | 'schedule-at' | 'yes' | 'no-wait'>,
 ): Promise<'failed' | undefined> {
   const { line } = context
-  const { hasValues, scheduleAt, orderOf } = readRequest(line)
+  const { scheduleAt, orderOf } = readRequest(line)
   requireYes(context)
   const present = await readPresent(context)
-  const chosen = await chooseDefinition(context, present, hasValues)
+  const chosen = await chooseDefinition(context, present, hasValues(line))
   const order = await orderOf(chosen, true)
   const found = await tryChange(context, order, present.etag)
   return performChange(context, present, {
@@ -101,8 +97,8 @@ export async function applyChange(
 export async function diffCluster(context: Context<RequestOption | 'yes'>): Promise<'failed' | undefined> {
   const { line, output } = context
   const present = await readPresent(context)
-  const { hasValues, orderOf } = readRequest(line)
-  const chosen = await chooseDefinition(context, present, hasValues)
+  const { orderOf } = readRequest(line)
+  const chosen = await chooseDefinition(context, present, hasValues(line))
   const found = await tryChange(context, await orderOf(chosen), present.etag)
   const hints = [...placeHints(present, found), ...chosen.hints]
   const isNothing = !found.isChanged && found.diff === undefined && found.isPossible

@@ -1,6 +1,6 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost, offerField } from '../../ctl/on-host.ts'
-import { hostSettings, yes, type Options, file, filter, limit } from '../../ctl/options.ts'
+import { hostSettings, yes, type Option, type Options, file, filter, limit } from '../../ctl/options.ts'
 
 /** The certificates of Kubernetes. */
 const certificateCommands: Noun = [
@@ -20,27 +20,26 @@ const certificateCommands: Noun = [
   }),
 ]
 
-/** Options of `cluster diff` and `cluster apply`. */
-const request = {
-  file: {
-    value: 'DEFINITION',
-    summary:
-      'A definition, .tgz or .tar.zst, which is sent into the slot update of the host and stays there.',
-    isOfCommand: true,
-    completes: 'file',
-  },
-  signature: {
-    value: 'FILE',
-    summary: 'Detached signature of DEFINITION, for hosts that have a signing key.',
-    isOfCommand: true,
-    completes: 'file',
-  },
-  update: {
-    summary: 'Take the definition in the slot update also with --set; without --set it is taken anyway.',
-  },
+const definition = {
+  value: 'FILE',
+  summary: 'The definition, .tgz or .tar.zst, which is sent into a slot of the host and stays there.',
+  isOfCommand: true,
+  completes: 'file',
+} as const satisfies Option
+const signature = {
+  value: 'FILE',
+  summary: 'Detached signature of the definition, for hosts that have a signing key.',
+  isOfCommand: true,
+  completes: 'file',
+} as const satisfies Option
+const ofReplacement = {
+  summary: 'Do not ask before a definition that waits on the host is replaced.',
+  isOfCommand: true,
+} as const satisfies Option
+const values = {
   set: {
     value: '[PROFILE/]NAME=VALUE...',
-    summary: 'Values of variables; an empty one takes the default. All others stay.',
+    summary: 'Values of variables; an empty one takes the default. Those that are not named stay.',
     isList: true,
   },
   'set-file': {
@@ -51,6 +50,17 @@ const request = {
   },
 } as const satisfies Options
 
+/** Options of `cluster diff` and `cluster apply`. */
+const request = {
+  definition,
+  file: { value: 'FILE', summary: 'The former name of --definition.', isOfCommand: true, completes: 'file' },
+  signature,
+  update: {
+    summary: 'Take the definition in the slot update also with --set; without --set it is taken anyway.',
+  },
+  ...values,
+} as const satisfies Options
+
 const noWait = { summary: 'Do not show events until the change is good.' }
 
 /** The commands that change a running cluster, and show how it was changed. */
@@ -59,11 +69,8 @@ const changeCommands: Noun = [
     name: 'cluster diff',
     summary: 'Show what a change would do: packs, versions, variables, and what restarts',
     details:
-      'Compares what the host runs with DEFINITION, or with the definition in its slot update, or with the change that waits; with --set alone, with other values of the present definition. Asks before it replaces a definition that waits in the slot. The exit code is 1 if the change is not possible.',
-    options: {
-      ...request,
-      yes: { summary: 'Do not ask before a waiting definition is replaced.', isOfCommand: true },
-    },
+      'Compares what the host runs with the definition of --definition, or with the definition in its slot update, or with the change that waits; with --set alone, with other values of the present definition. Asks before it replaces a definition that waits in the slot. The exit code is 1 if the change is not possible.',
+    options: { ...request, yes: ofReplacement },
     load: onHost(async () => (await import('./apply.ts')).diffCluster),
   }),
   defineCommand({
@@ -124,16 +131,25 @@ const wait = 'Show what happens, until the cluster'
 export const cluster: Noun = [
   defineCommand({
     name: 'cluster create',
-    arguments: ['FILE'],
-    summary: 'Create the cluster of a host from a file',
+    arguments: ['[FILE]'],
+    summary: 'Create the cluster of a host, of a definition and values',
     details:
-      'FILE is the body of POST /v1/edge-mgmt/cluster as YAML or JSON; - is standard input. The host checks everything first and lists all problems at once. The same file again gives the same cluster.',
+      'For example --name shop --definition shop.tar.zst --set-file password=-. Without --definition the definition is taken that the host has: the one in the slot update, the uploaded one, or the one of its content. FILE instead of the options is the body of POST /v1/edge-mgmt/cluster as YAML or JSON; - is standard input. The host checks everything first and lists all problems at once. The same command again gives the same cluster.',
     options: {
+      name: { value: 'NAME', summary: 'Name of the cluster.', isOfCommand: true },
+      definition,
+      signature,
+      ...values,
+      endpoint: {
+        value: 'ADDRESS',
+        summary: 'Address of its API: that of the host, which is the default, or a free one of its network.',
+      },
       'dry-run': {
         summary: 'Only check, and show what would be done.',
         isOfCommand: true,
       },
       wait: { summary: `${wait} runs; ends with 1 when a step has failed.` },
+      yes: ofReplacement,
     },
     completes: 'file',
     load: onHost(async () => (await import('./create.ts')).createCluster),

@@ -4,12 +4,16 @@ import { Failure } from '../../ctl/exit-codes.ts'
 import { renderFacts, type Paper, renderTable, type Column, span, oneLine } from '../../ctl/layout.ts'
 import { checkMs, problemsOf, renderProblems, parseBody, toFailure } from '../../ctl/reply.ts'
 import { readMapping } from '../../ctl/request-body.ts'
-import type { ClusterCreated, ClusterDryRun } from '../schemas.ts'
+import type { ClusterConfiguration, ClusterCreated, ClusterDryRun } from '../schemas.ts'
 import { missingFact, needColumns } from '../../ctl/needs.ts'
 import { clusterPath, hostPath, requireDetails } from '../../ctl/cluster.ts'
 import { waitUntilRunning, waitUntilDeleted } from './watch.ts'
 import { confirmDeletion } from '../../ctl/confirm.ts'
+import { hasValues, readGivenOf, type Given } from '../../ctl/given-values.ts'
+import { printable } from '../../base/printable.ts'
 import type { EdgeHostInfo } from '../../host/schemas.ts'
+import { isDnsLabel } from '../../kubernetes/names.ts'
+import { definitionForCreation } from './choose-definition.ts'
 
 type Planned = ClusterDryRun['plan'][number]
 
@@ -19,21 +23,24 @@ const planLayout: readonly Column<Planned>[] = [
   { title: 'AT MOST', read: ({ timeoutSeconds }) => span(timeoutSeconds) },
 ]
 
+type CreateContext = Context<
+  'name' | 'definition' | 'signature' | 'endpoint' | 'set' | 'set-file' | 'dry-run' | 'wait' | 'yes'
+>
+
 /** `edgehostctl cluster create`. */
-export async function createCluster(context: Context<'dry-run' | 'wait'>): Promise<'failed' | undefined> {
+export async function createCluster(context: CreateContext): Promise<'failed' | undefined> {
   const { client, line, output, target } = context
-  const [file = ''] = line.arguments
   const isDryRun = line.options['dry-run'] !== undefined
   if (isDryRun && line.options.wait !== undefined)
     throw new Failure('usage', '--dry-run creates nothing to wait for; leave out --wait')
-  const { body, headers } = jsonBody(
-    Buffer.from(JSON.stringify(await readMapping(file, 'the body of POST /v1/edge-mgmt/cluster'))),
-  )
+  const { body, headers } = jsonBody(Buffer.from(JSON.stringify(await readConfiguration(context))))
+  // One key for all attempts of the client: a repetition creates nothing.
+  const key = { 'idempotency-key': randomUUID() }
   const reply = await client.ask({
     method: 'POST',
     path: isDryRun ? `${clusterPath}?dryRun=true` : clusterPath,
     body,
-    headers: { ...headers, 'idempotency-key': randomUUID() },
+    headers: { ...headers, ...key },
     timeoutMs: checkMs,
   })
   if (reply.status === 401) throw notLoggedIn(target, toFailure(reply))
@@ -53,6 +60,52 @@ export async function createCluster(context: Context<'dry-run' | 'wait'>): Promi
   if (line.options.wait !== undefined) await waitUntilRunning(context)
   return undefined
 }
+
+/** The body of the request: that of FILE, or the one that the options describe. @throws Failure */
+async function readConfiguration(context: CreateContext): Promise<object> {
+  const { line } = context
+  const [file] = line.arguments
+  const { name, definition, signature, endpoint } = line.options
+  if (file !== undefined) {
+    if ([name, definition, signature, endpoint].some((each) => each !== undefined) || hasValues(line))
+      throw new Failure('usage', 'FILE says all of the cluster; leave out the options that describe one')
+    return readMapping(file, 'the body of POST /v1/edge-mgmt/cluster')
+  }
+  if (name === undefined)
+    throw new Failure('usage', 'give --name NAME and --definition FILE; or FILE, the body of the request')
+  // Before a definition is sent for it.
+  if (!isDnsLabel(name))
+    throw new Failure(
+      'usage',
+      `--name must be 1 to 63 lower-case letters, digits and hyphens, and begin and end with a letter or digit; it is ${printable(name) || 'empty'}`,
+    )
+  const chosen = await definitionForCreation(context)
+  for (const hint of chosen.hints) context.output.note(hint)
+  const given = hasValues(line) ? readGivenOf(line, await chosen.profiles()) : []
+  return describeCluster(name, chosen.path, given, endpoint)
+}
+
+/** A cluster of this host alone. @param endpoint address of its API; by default the address of the host */
+const describeCluster = (
+  name: string,
+  archiveUploadPath: string,
+  profileVariables: readonly Given[],
+  endpoint = '',
+): ClusterConfiguration => ({
+  metadata: { name },
+  spec: {
+    archiveUploadPath,
+    ...(profileVariables.length > 0 ? { profileVariables: [...profileVariables] } : {}),
+    cloudConfig: {
+      spec: {
+        clusterConfig: { controlPlaneEndpoint: { host: endpoint } },
+        machinePoolConfig: [
+          { name: 'control', isControlPlane: true, useControlPlaneAsWorker: true, size: 1, hosts: [{}] },
+        ],
+      },
+    },
+  },
+})
 
 function renderDryRun({ isPossible, problems, plan, needs }: ClusterDryRun, paper: Paper): string {
   return [

@@ -1,7 +1,15 @@
 import type { Context } from '../../ctl/client.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { writeKubeconfigTo, requireDetails, clusterPath } from '../../ctl/cluster.ts'
-import { renderFacts, type Fact, type Paper, renderTable, type Column, moment } from '../../ctl/layout.ts'
+import { writeKubeconfigTo, requireDetails, clusterPath, shownVersion } from '../../ctl/cluster.ts'
+import {
+  renderFacts,
+  type Fact,
+  type Paper,
+  renderTable,
+  type Column,
+  moment,
+  oneLine,
+} from '../../ctl/layout.ts'
 import type { ClusterCurrentApplications, PackInfo } from '../packs/schemas.ts'
 import type { ClusterDetails } from '../schemas.ts'
 import { parseLimit, filterOf, noteRest } from '../../ctl/list.ts'
@@ -82,7 +90,7 @@ function render(details: ClusterDetails, packs: readonly PackInfo[], paper: Pape
 }
 
 function factsOf({ metadata, spec, status }: ClusterDetails): Fact[] {
-  const { clusterState, phase, clusterStateReason, health, k8sVersion } = status
+  const { clusterState, phase, clusterStateReason, health, pendingRevision } = status
   const state = phase === clusterState ? phase : `${clusterState} (${phase})`
   const mood = clusterState === 'Error' ? 'bad' : clusterState === 'Running' ? 'good' : 'warning'
   const reason = health.status === 'Healthy' ? '' : (health.reason ?? '')
@@ -95,12 +103,28 @@ function factsOf({ metadata, spec, status }: ClusterDetails): Fact[] {
       lines: [[health.status, reason].filter(Boolean).join(': ')],
       mood: health.status === 'Healthy' ? 'good' : 'bad',
     },
-    { label: 'Kubernetes', lines: [k8sVersion] },
+    { label: 'Kubernetes', lines: [shownVersion(status)] },
+    ...(pendingRevision ? [pendingFact(pendingRevision)] : []),
     ...(spec.vip === '' ? [] : [{ label: 'Address', lines: [spec.vip] }]),
     ...(metadata.creationTimestamp === undefined
       ? []
       : [{ label: 'Created', lines: [moment(metadata.creationTimestamp)] }]),
   ]
+}
+
+function pendingFact({
+  revision,
+  outcome,
+  reason,
+  scheduleAt,
+}: NonNullable<ClusterDetails['status']['pendingRevision']>): Fact {
+  const label = outcome === 'held' ? 'Held' : 'Waiting'
+  const why = outcome === 'held' ? reason : scheduleAt && `for ${moment(scheduleAt)}`
+  return {
+    label,
+    lines: [`revision ${revision}${why === undefined ? '' : `: ${oneLine(why)}`}`],
+    ...(outcome === 'held' ? { mood: 'warning' } : {}),
+  }
 }
 
 function waitsFor({ conditions }: PackInfo): string {

@@ -1,3 +1,5 @@
+import { documentPath } from '../../base/program.ts'
+
 /**
  * Every code that a pre-flight check can report: its meaning, and what to do. docs/preflight-checks.md is made from this table; codes are
  * stable, texts may improve. The severity is the usual one; `PreflightProblem` has the actual one.
@@ -118,8 +120,7 @@ export const preflightCodes = {
   },
   DefinitionProblem: {
     severity: 'error',
-    meaning:
-      'With these values of the variables, values or manifests of a pack cannot be used; the message ends with a code of docs/definition-problems.md.',
+    meaning: `With these values of the variables, values or manifests of a pack cannot be used; the message ends with a code of ${documentPath('definition-problems.md')}.`,
     action: 'Correct the value of the variable, or the definition.',
   },
   HelmMissing: {
@@ -280,7 +281,8 @@ export const preflightCodes = {
     severity: 'error',
     meaning:
       'A program that the operating system has to bring is missing: containerd, runc, CNI plugins, iproute2, iptables or nft, conntrack, mount, losetup; socat and ethtool are warnings.',
-    action: 'Install the package that the message names.',
+    action:
+      'Install the package edgehostd-kubernetes, which depends on all of them, or the packages that the message names.',
   },
   KernelUnsupported: {
     severity: 'error',

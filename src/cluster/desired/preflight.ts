@@ -41,7 +41,7 @@ interface CollectOptions {
 }
 
 export interface Preflight {
-  /** Errors before warnings. */
+  /** Errors before warnings, and missing programs of the operating system before other problems. */
   readonly problems: readonly PreflightProblem[]
   readonly isPossible: boolean
   /** The content that the cluster needs; empty where its Kubernetes pack is unknown. */
@@ -123,12 +123,16 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
 
 const isError = ({ severity }: PreflightProblem) => severity === 'error'
 
+/** Errors before warnings; of each, what the operating system lacks comes first, since it is installed before all else. */
 const reportOf = (problems: readonly PreflightProblem[]): Preflight => ({
-  problems: [...problems.filter(isError), ...problems.filter((each) => !isError(each))],
+  problems: problems.toSorted((one, other) => rankOf(one) - rankOf(other)),
   isPossible: !problems.some(isError),
   needs: [],
   digests: [],
 })
+
+const rankOf = (problem: PreflightProblem) =>
+  (isError(problem) ? 0 : 2) + (problem.code === 'HostProgramMissing' ? 0 : 1)
 
 interface ContentPreflightOptions {
   readonly content: Pick<ContentAccess, 'find'>

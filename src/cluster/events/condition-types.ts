@@ -61,7 +61,7 @@ export const conditionTypes = {
 } as const satisfies Readonly<Record<string, ConditionType>>
 
 /** Name of a type of condition. */
-type ConditionTypeName = keyof typeof conditionTypes
+export type ConditionTypeName = keyof typeof conditionTypes
 
 /** A reason of an event. */
 export interface Reason {

@@ -32,6 +32,8 @@ export interface ClusterHost {
     signal: AbortSignal,
     running?: DesiredState,
   ): Promise<readonly PreflightProblem[]>
+  /** What this host lacks for a cluster, without a definition. @param running the cluster of this host; undefined without one */
+  lacking(running: Pick<DesiredState, 'kubernetes'> | undefined): Promise<readonly PreflightProblem[]>
   /** Judges the address that was posted for the control plane; empty stands for the address of this host. `preflight` asks whether it is free. */
   placeEndpoint(host: string): Promise<EndpointPlace>
   observe(desired: DesiredState, signal: AbortSignal): Promise<HostObserved>

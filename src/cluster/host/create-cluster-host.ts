@@ -7,7 +7,7 @@ import { missingAddress, readHostNetworks, addressUnitText, placeEndpoint } from
 import { leftMark, type ClusterHost } from './cluster-host.ts'
 import type { RecordOrder, RestoreOrder } from './actions.ts'
 import type { HostFactsOptions } from './host-facts.ts'
-import { createHostPreflight } from './host-preflight.ts'
+import { createHostPreflight, readLacking } from './host-preflight.ts'
 import { varLib } from './judge-host.ts'
 import { judgeFolder, probeFolder } from './probe-folder.ts'
 import { createHostSettings } from './settings.ts'
@@ -55,7 +55,7 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
     )
   }
 
-  const preflight = createHostPreflight({
+  const factsOptions: HostFactsOptions = {
     ...options,
     folders: [
       // The images of the control plane and their layers unpacked take about 1.5 GiB.
@@ -68,7 +68,8 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
       // Up to 50 MiB for each container, by the defaults of the kubelet.
       { folder: '/var/log', neededBytes: gibibyte / 16 },
     ],
-  })
+  }
+  const preflight = createHostPreflight(factsOptions)
 
   return {
     async preflight(desired, signal, running) {
@@ -80,6 +81,7 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
       ])
       return found.flat()
     },
+    lacking: (running) => readLacking(factsOptions, running),
     placeEndpoint: async (host) => placeEndpoint(host, await readHostNetworks(files)),
     async observe({ node, settings: desired }) {
       // Its text, all rules and files of the host, is of use to the restore alone.

@@ -324,8 +324,11 @@ export interface HostFactsOptions {
   readonly now: () => number
 }
 
-/** Reads them without a change of the host; all but the firewall within the sandbox of the daemon. */
-export async function readHostFacts(options: HostFactsOptions): Promise<HostFacts> {
+/**
+ * Reads them without a change of the host; all but the firewall within the sandbox of the daemon.
+ * @param withFirewall whether its chains are read, by programs outside of the sandbox
+ */
+export async function readHostFacts(options: HostFactsOptions, withFirewall = true): Promise<HostFacts> {
   const { files, runner, architecture, cores, folders, now } = options
   const [cgroups, ports, memoryBytes, isSynchronized, networks, kubernetes, droppingChains] =
     await Promise.all([
@@ -335,7 +338,7 @@ export async function readHostFacts(options: HostFactsOptions): Promise<HostFact
       isClockSynchronized(files, runner),
       readHostNetworks(files),
       readKubernetes(files),
-      readDroppingChains(options.privileged),
+      withFirewall ? readDroppingChains(options.privileged) : [],
     ])
   const namesOf = async (...paths: readonly string[]) =>
     new Set((await Promise.all(paths.map((path) => files.names(path)))).flat())

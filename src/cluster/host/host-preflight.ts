@@ -10,7 +10,7 @@ import { isInSubnet } from './subnet.ts'
 import type { DesiredState } from '../desired/desired-state.ts'
 import { findAnsweringDevice, endpointPath } from './address.ts'
 import { readHostFacts, type HostFactsOptions } from './host-facts.ts'
-import { judgeHost, judgeHostOfChange } from './judge-host.ts'
+import { judgeHost, judgeHostAlone, judgeHostOfChange } from './judge-host.ts'
 
 /** The file from which the kubelet gives pods their name servers: upstreams of CoreDNS. */
 interface Resolver {
@@ -182,6 +182,27 @@ export function createHostPreflight(options: HostFactsOptions) {
     ])
     return found.flat()
   }
+}
+
+/**
+ * Needs of a cluster that this host does not meet, beside a definition; it changes nothing, and starts at most chronyc.
+ * @param running the cluster of this host; undefined without one
+ */
+export async function readLacking(
+  options: HostFactsOptions,
+  running: Pick<DesiredState, 'kubernetes'> | undefined,
+): Promise<readonly PreflightProblem[]> {
+  const { kubernetesSettings } = await import('./kubernetes-settings.ts')
+  const settings = kubernetesSettings(running?.kubernetes.config ?? '')
+  const [facts, resolver] = await Promise.all([
+    readHostFacts(options, false),
+    readResolver(options.files, settings),
+  ])
+  const found = running ? judgeHostOfChange(facts, running, running, settings) : judgeHostAlone(facts)
+  // Other warnings stay for years, as a clock that nothing sets: the pre-flight says them.
+  const isLack = ({ code, severity }: PreflightProblem) =>
+    severity === 'error' || code === 'HostProgramMissing' || code === 'DiskSpaceLow'
+  return [...found, ...judgeResolver(resolver, settings)].filter(isLack)
 }
 
 async function judgeAddress(

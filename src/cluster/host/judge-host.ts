@@ -20,7 +20,8 @@ const leastFreeShare = 0.15
 const inodesPerMebibyte = 10
 // nodefs.inodesFree of its evictionHard.
 const leastInodeShare = 0.05
-// Kubernetes 1.31, the oldest supported version, is newer than this: a clock before it is wrong.
+// The oldest supported version, 1.31, is newer than this: a clock before it is wrong.
+const oldestMinor = 31
 const oldestTime = Date.parse('2024-08-01T00:00:00Z')
 
 /** Judges this host for a cluster; pure. */
@@ -45,6 +46,12 @@ export function judgeHost(
   ]
   return found.map(toProblem)
 }
+
+/** Judges this host for a cluster of any version and settings; pure. */
+export const judgeHostAlone = (facts: HostFacts): readonly PreflightProblem[] =>
+  [...judgeMachine(facts, oldestMinor, '', () => 'error'), ...judgePrograms(facts), ...judgeClock(facts)].map(
+    toProblem,
+  )
 
 /** A refusal of kubeadm is an error, unless the pack has it ignored. @returns for the name of a check */
 const severityOf =
@@ -225,22 +232,36 @@ const neededPrograms: readonly (readonly [names: readonly string[], debian: stri
   [['ethtool'], 'ethtool', 'warning'],
 ]
 
+// The one plugin that containerd itself needs is looked for.
+const neededPlugin = { name: 'loopback', debian: 'containernetworking-plugins' }
+
+/**
+ * Packages of Debian 12 that bring what a cluster needs of the operating system: the package edgehostd-kubernetes depends on them. kmod loads
+ * the modules of the kernel (overlay, br_netfilter), which may as well be built into it, so the pre-flight does not look for it.
+ */
+export const clusterPackages: readonly string[] = [
+  ...new Set([...neededPrograms.map(([, debian]) => debian), neededPlugin.debian, 'kmod']),
+]
+
+/** All missing programs of one severity are one problem: one command installs them. */
 function judgePrograms({ programs, cniPlugins }: HostFacts): readonly Found[] {
-  const found = neededPrograms
+  const missing = neededPrograms
     .filter(([names]) => !names.some((name) => programs.has(name)))
-    .map(([names, debian, severity]): Found => [
-      'HostProgramMissing',
-      severity,
-      `${names.join(' or ')} is missing on this host; install it, with Debian: apt-get install ${debian}`,
-    ])
-  // The one plugin that containerd itself needs.
-  if (!cniPlugins.has('loopback'))
-    found.push([
-      'HostProgramMissing',
-      'error',
-      'the CNI plugins are missing on this host; install them, with Debian: apt-get install containernetworking-plugins',
-    ])
-  return found
+    .map(([names, debian, severity]) => ({ name: names.join(' or '), debian, severity }))
+  if (!cniPlugins.has(neededPlugin.name))
+    missing.push({ name: 'the CNI plugins', debian: neededPlugin.debian, severity: 'error' })
+  return (['error', 'warning'] as const).flatMap((severity): readonly Found[] => {
+    const found = missing.filter((each) => each.severity === severity)
+    if (found.length === 0) return []
+    const packages = [...new Set(found.map(({ debian }) => debian))].join(' ')
+    return [
+      [
+        'HostProgramMissing',
+        severity,
+        `what a cluster needs of the operating system is missing on this host: ${found.map(({ name }) => name).join(', ')}; install it, with Debian: apt-get install ./edgehostd-kubernetes_*_all.deb, or: apt-get install ${packages}`,
+      ],
+    ]
+  })
 }
 
 /**

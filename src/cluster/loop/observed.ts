@@ -1,3 +1,9 @@
+import { shownPack } from '../desired/desired-state.ts'
+import type { ClusterTrouble } from '../schemas.ts'
+
+/** Why a pod does not run; its pack is named by its place. */
+export type Trouble = Omit<ClusterTrouble, 'pack'>
+
 /** Observed state, from the parts of the room; made anew before each plan. */
 export interface Observed {
   /** Whether the state of the host before the cluster is recorded. */
@@ -65,6 +71,8 @@ export interface EngineObserved {
   readonly followsHostName?: string
   /** Problem of CoreDNS or kube-proxy, in one line; absent where both run, and where the API server does not answer. */
   readonly addonTrouble?: string
+  /** Pods of CoreDNS and kube-proxy that do not run; absent where all do. */
+  readonly troubles?: readonly Trouble[]
 }
 
 /** Change of the version of Kubernetes, as noted on the disk. */
@@ -109,6 +117,8 @@ export interface PackObserved {
   readonly wasAvailable: boolean
   /** Awaited condition or problem; one line. */
   readonly message: string
+  /** Its pods that do not run; absent where all do. */
+  readonly troubles?: readonly Trouble[]
 }
 
 /** A host without a cluster, for a plan of everything. */
@@ -137,14 +147,30 @@ export const emptyHost: Observed = {
 /** Observed state, with messages of Kubernetes masked: they quote applied values, as the name of an image. */
 export function withoutSecrets(observed: Observed, hide: (text: string) => string): Observed {
   const { engine, packs } = observed
-  const { node, addonTrouble } = engine
+  const { node, addonTrouble, troubles } = engine
+  const hidden = (of: readonly Trouble[] | undefined) =>
+    of === undefined ? {} : { troubles: of.map((each) => ({ ...each, message: hide(each.message) })) }
   return {
     ...observed,
     engine: {
       ...engine,
       ...(node ? { node: { ...node, message: hide(node.message) } } : {}),
       ...(addonTrouble === undefined ? {} : { addonTrouble: hide(addonTrouble) }),
+      ...hidden(troubles),
     },
-    packs: new Map([...packs].map(([id, pack]) => [id, { ...pack, message: hide(pack.message) }])),
+    packs: new Map(
+      [...packs].map(([id, pack]) => [
+        id,
+        { ...pack, message: hide(pack.message), ...hidden(pack.troubles) },
+      ]),
+    ),
   }
 }
+
+/** All pods in trouble, those of CoreDNS and kube-proxy first: other pods need these. Pure. */
+export const troublesOf = ({ engine, packs }: Pick<Observed, 'engine' | 'packs'>): ClusterTrouble[] => [
+  ...(engine.troubles ?? []).map((each) => ({ pack: '', ...each })),
+  ...[...packs].flatMap(([id, { troubles = [] }]) =>
+    troubles.map((each) => ({ pack: shownPack(id), ...each })),
+  ),
+]

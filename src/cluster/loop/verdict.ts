@@ -38,6 +38,12 @@ export type Verdict =
   /** It is a way back, or a restoration, and does not come either: there is no further one. */
   | { readonly kind: 'stuck'; readonly reason: string }
 
+/** Time that is left to a revision, and what follows. */
+export interface Deadline {
+  readonly leftMs: number
+  readonly action: 'takenBack' | 'stuck'
+}
+
 const wait: Verdict = { kind: 'wait' }
 
 /** Whether a revision that is being applied may come, or has to go. Pure. */

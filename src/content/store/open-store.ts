@@ -1,3 +1,4 @@
+import { documentPath } from '../../base/program.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { StartError } from '../../errors/start-error.ts'
 import { isFull, refuseFull, storageFull } from '../../errors/system-reason.ts'
@@ -324,7 +325,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
     if (first !== undefined)
       log.error(
         { digest: `sha256:${first}`, blobs: hexes.length },
-        `a blob of the content ${what} and is not served; upload a bundle that has it; see dmesg --level=err and docs/operations.md, "Content"`,
+        `a blob of the content ${what} and is not served; upload a bundle that has it; see dmesg --level=err and ${documentPath('operations.md')}, "Content"`,
       )
   }
 

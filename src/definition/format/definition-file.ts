@@ -1,3 +1,4 @@
+import { documentPath } from '../../base/program.ts'
 import type { Static } from 'typebox'
 import { checkShape } from './check-shape.ts'
 import { DefinitionFile, formatVersion } from './format.ts'
@@ -82,7 +83,7 @@ function parseHead(text: string): unknown {
     throw unreadable(firstLine(where === '' ? problem.message : `${where} ${problem.message}`))
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw unreadable('is not a YAML mapping; see docs/definition-format.md')
+    throw unreadable(`is not a YAML mapping; see ${documentPath('definition-format.md')}`)
   return value
 }
 

@@ -1,3 +1,5 @@
+import { documentPath } from '../../base/program.ts'
+
 /**
  * Every code that a check of a definition can report: its severity, its meaning, and what to do.
  * Documents are generated from this table; codes are stable, texts may improve.
@@ -129,7 +131,7 @@ export const definitionCodes = {
   MacroFunctionUnknown: {
     severity: 'error',
     meaning: 'A macro uses a function that this host does not have.',
-    action: 'Correct its name, or use one that docs/definition-format.md lists.',
+    action: `Correct its name, or use one that ${documentPath('definition-format.md')} lists.`,
   },
   MacroInvalid: {
     severity: 'error',
@@ -166,7 +168,7 @@ export const definitionCodes = {
   MacroSystemUnknown: {
     severity: 'error',
     meaning: 'The platform documents no system macro of this name.',
-    action: 'Use a system macro that docs/definition-format.md lists.',
+    action: `Use a system macro that ${documentPath('definition-format.md')} lists.`,
   },
   MacroTooLong: {
     severity: 'error',

@@ -1,6 +1,6 @@
 import type { Client, Context } from '../../ctl/client.ts'
 import type { CommandLine } from '../../ctl/command.ts'
-import { readGiven, type Given } from '../../ctl/given-values.ts'
+import { hasValues, readGivenOf, type Given, type KnownProfile } from '../../ctl/given-values.ts'
 import type { ClusterProfile, Variable } from '../profiles/schemas.ts'
 import {
   type Found,
@@ -40,10 +40,6 @@ export interface ProfileValues {
   readonly variables: readonly { readonly name: string; readonly value: string }[]
 }
 
-/** Whether a command line has values. */
-export const hasValues = ({ lists = {} }: CommandLine): boolean =>
-  (lists.set ?? lists['set-file']) !== undefined
-
 /** The values of `--set` and `--set-file` for profiles; the declared variables are asked for. @throws Failure usage, without a value in it */
 export async function valuesForProfiles(
   client: Client,
@@ -59,14 +55,11 @@ export async function valuesForProfiles(
   return byProfile(readGivenOf(line, known), known)
 }
 
-type Known = NonNullable<Parameters<typeof readGiven>[1]>
-
-/** The values of `--set` and `--set-file`. @throws Failure usage, without a value in it */
-export const readGivenOf = ({ lists = {} }: CommandLine, known: Known): readonly Given[] =>
-  readGiven({ set: lists.set ?? [], setFile: lists['set-file'] ?? [] }, known)
-
 /** Values, by their profiles. */
-export const byProfile = (given: readonly Given[], known: Known): readonly ProfileValues[] =>
+export const byProfile = (
+  given: readonly Given[],
+  known: readonly KnownProfile[],
+): readonly ProfileValues[] =>
   known.map(({ uid }) => ({
     uid,
     variables: given.flatMap(({ name, value, profileUid }) => (profileUid === uid ? [{ name, value }] : [])),

@@ -26,7 +26,11 @@ async function createEdge() {
     identify: () => undefined,
     onAuthenticated: () => undefined,
   })
-  await app.register(serviceRoutes, { health, status: async () => serviceStatus('airgap') })
+  await app.register(serviceRoutes, {
+    health,
+    status: async () => serviceStatus('airgap'),
+    attention: async () => ({ items: [] }),
+  })
   const ask = async (url: string) => {
     const reply = await app.inject({ url })
     return [reply.statusCode, reply.json<ErrorReply & { status?: string }>()] as const

@@ -1,3 +1,4 @@
+import { zstdDecompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 import { eventually } from '../host/eventually.ts'
@@ -272,6 +273,30 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
       expect({ phase, health }).toMatchObject({ phase: 'Running', health: { status: 'Unhealthy' } })
       expect(health.reason).toMatch(/web/)
     }, 90_000)
+  })
+
+  it('the support archive says what is wrong with the cluster, and has no sensitive value that a pod writes', async () => {
+    const { cluster, host } = plant
+    await cluster.kubectl(
+      ...['run', 'teller', '--image=docker.io/library/busybox:1', '--restart=Never', '--command', '--'],
+      ...['sh', '-c', `echo "a teller knows ${sensitiveValue}"; exit 3`],
+    )
+    await eventually(async () => {
+      const phase = await cluster.kubectl('get', 'pod', 'teller', '--output=jsonpath={.status.phase}')
+      expect(phase).toBe('Failed')
+    }, 90_000)
+    await host.output(['edgehostctl', 'support', '--file', '/root/cluster.tar.zst'])
+    const text = zstdDecompressSync(
+      Buffer.from(await host.sh('base64 /root/cluster.tar.zst'), 'base64'),
+    ).toString()
+    expect(text).not.toContain(sensitiveValue)
+    expect(text).toContain('a teller knows ********')
+    expect(text).toMatch(/^- the cluster plant is Running \(Running\), Unhealthy: .*web/m)
+    expect(text).toMatch(/^- the pack web .* is Unavailable since \d{4}-/m)
+    for (const name of ['kubelet', 'containerd', 'steps', 'pods', 'kubernetes-events'])
+      expect(text).toMatch(new RegExp(`/${name}\\.txt\0`))
+    expect(text).toMatch(/^==== .*kubernetes.*, exit code 0$/m)
+    expect(text).toMatch(/Created container/)
   })
 
   it('a deleted cluster is gone, the host is as before, and the content stays', async () => {

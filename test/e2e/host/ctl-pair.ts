@@ -1,5 +1,7 @@
+import { X509Certificate } from 'node:crypto'
 import { layBridge } from './bridge.ts'
 import { bootEdgehostd, type Edgehostd } from './edgehostd.ts'
+import { eventually } from './eventually.ts'
 import type { Ended } from './process.ts'
 
 /** A host, and another one from which its operator works. */
@@ -24,14 +26,23 @@ export async function bootCtlPair(): Promise<CtlPair> {
   const bridge = await layBridge([host.leader, other.leader])
   const address = bridge.addresses[0]!
   const here = (...args: readonly string[]) => host.run(['edgehostctl', ...args])
+  const fingerprint = async () =>
+    JSON.parse((await here('-o', 'json', 'status')).stdout).service.certificate.fingerprint as string
+  // The cable gives the host another address, and with it another certificate.
+  await eventually(async () => {
+    const certificate = new X509Certificate(
+      await host.output(['cat', '/var/lib/edgehostd/tls/certificate.pem']),
+    )
+    if (certificate.checkIP(address) === undefined || (await fingerprint()) !== certificate.fingerprint256)
+      throw new Error(`the certificate in use does not name ${address}`)
+  })
   return {
     host,
     other,
     address,
     here,
     there: (...args) => other.run(['edgehostctl', '--host', address, ...args]),
-    fingerprint: async () =>
-      JSON.parse((await here('-o', 'json', 'status')).stdout).service.certificate.fingerprint as string,
+    fingerprint,
     async unplug() {
       await bridge.cut()
       await host.unplug()

@@ -63,10 +63,10 @@ export async function bootEdgehostd(options: EdgehostdOptions): Promise<Edgehost
   return edgehostd
 }
 
-/** Installs a package with dpkg only. */
-export async function installPackage(host: Host, deb: Buffer): Promise<void> {
+/** Installs a package with dpkg only. @returns what the installation prints */
+export async function installPackage(host: Host, deb: Buffer): Promise<string> {
   await host.write('/root/edgehostd.deb', deb)
-  await host.output(['dpkg', '--install', '/root/edgehostd.deb'], {
+  return host.output(['dpkg', '--install', '/root/edgehostd.deb'], {
     env: { DEBIAN_FRONTEND: 'noninteractive' },
   })
 }

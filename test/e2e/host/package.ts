@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { output, systemPath } from './process.ts'
 
 const checkout = join(import.meta.dirname, '../../..')
 
 /** The sources of the package. */
-const inputs = ['Makefile', 'build', 'certs', 'package-lock.json', 'package.json', 'src', 'systemd']
+const inputs = ['Makefile', 'build', 'certs', 'docs', 'package-lock.json', 'package.json', 'src', 'systemd']
 
 /** The package of this checkout, built by `make package` when a source is newer; or the one in E2E_DEB. */
 export async function makePackage(): Promise<string> {
@@ -22,6 +22,14 @@ export async function makePackage(): Promise<string> {
   const made = await newestPackage()
   if (!made) throw new Error('make package left no dist/edgehostd_*_amd64.deb')
   return made
+}
+
+/** The package that depends on what a cluster needs of Debian; `make package` makes it beside that of a host. */
+export async function kubernetesPackage(deb: string): Promise<Buffer> {
+  const dist = dirname(deb)
+  const [name] = (await readdir(dist)).filter((each) => /^edgehostd-kubernetes_.*_all\.deb$/.test(each))
+  if (name === undefined) throw new Error(`make package left no edgehostd-kubernetes_*_all.deb in ${dist}`)
+  return readFile(join(dist, name))
 }
 
 /** The same package under another version, for an upgrade. */

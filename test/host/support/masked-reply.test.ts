@@ -15,7 +15,7 @@ it('the inventory is in the archive without a serial number or an asset tag', as
   })
   const source = listSources({
     ...{ runner: createRunner(), socketPath, replies: supportSources },
-    ...{ explainConfig: async () => '', stateDirectory: '/nowhere', version: '1' },
+    ...{ explainConfig: async () => '', stateDirectory: '/nowhere', version: '1', sensitive: undefined },
   }).find(({ name }) => name === 'inventory.json')
   const text = (await source?.read()) ?? ''
   const inventory = JSON.parse(text) as Inventory

@@ -4,6 +4,7 @@ import { createAddEvent, type NewClusterEvent } from '../../../src/cluster/event
 import { createDetails } from '../../../src/cluster/api/details.ts'
 import { emptyHost, withoutSecrets } from '../../../src/cluster/loop/observed.ts'
 import { createPreflight } from '../../../src/cluster/desired/preflight.ts'
+import type { PreflightProblem } from '../../../src/cluster/desired/preflight-codes.ts'
 import { pending } from '../../../src/cluster/loop/status.ts'
 import type { KubernetesClient, KubernetesObject } from '../../../src/kubernetes/client.ts'
 import type { Prepared } from '../../../src/cluster/desired/prepared.ts'
@@ -62,7 +63,10 @@ describe('a sensitive value is masked in every form in which programs write it',
           conditions: () => [],
           steps: () => [step],
           settings: () => undefined,
-          scheduleAt: () => null,
+          troubles: () => [],
+          deadline: () => undefined,
+          pending: () => undefined,
+          runningVersion: () => '',
           nics: () => [],
         },
         client: async () => client,
@@ -149,6 +153,42 @@ it('what the cluster needs of the content are its images, its charts and the pro
   }
   const { digests } = await collect(prepared as unknown as Prepared, [], new AbortController().signal)
   expect(digests).toEqual(['sha256:pause', 'sha256:chart', 'sha256:kubelet'])
+})
+
+it('programs that the operating system lacks are named first, of errors and of warnings', async () => {
+  const wanted = wantedCluster({})
+  const found = (code: PreflightProblem['code'], severity: PreflightProblem['severity']) => ({
+    ...{ code, severity, message: code },
+  })
+  const collect = createPreflight({
+    engine: {
+      packs: [wanted.kubernetes.pack],
+      preflight: async () => [found('ProgramMissing', 'error')],
+      images: async () => [],
+      contentOf: async () => [],
+    },
+    host: {
+      preflight: async () => [
+        ...[found('ClockNotSynchronized', 'warning'), found('HostProgramMissing', 'warning')],
+        ...[found('PortTaken', 'error'), found('HostProgramMissing', 'error')],
+      ],
+    },
+    content: { check: async () => ({ problems: [], digests: [] }) },
+    log: captureLog().log,
+  })
+  const prepared = {
+    ...{ desired: wanted, variables: [], problems: [], images: [], derived: [], chartDigests: [] },
+  } as unknown as Prepared
+  const posted = [found('AddressInvalid', 'error')]
+  const { problems } = await collect(prepared, posted, new AbortController().signal)
+  expect(problems.map(({ code, severity }) => `${severity} ${code}`)).toEqual([
+    'error HostProgramMissing',
+    'error AddressInvalid',
+    'error PortTaken',
+    'error ProgramMissing',
+    'warning HostProgramMissing',
+    'warning ClockNotSynchronized',
+  ])
 })
 
 it('what Kubernetes says of a node and of packs does not have the sensitive values of the cluster', () => {

@@ -47,11 +47,15 @@ describe('values of a command line', () => {
     expect(() => read(set)).not.toThrow(/hunter2/)
   })
 
-  it('where the profiles are not known only the host judges', () => {
-    expect(readGiven({ set: ['any=1', 'u9/other=2'], setFile: [] }, undefined)).toEqual([
-      { name: 'any', value: '1' },
-      { name: 'other', profileUid: 'u9', value: '2' },
+  it('where the profiles are not known, any value may be sensitive, and only the host judges the names', () => {
+    const unknown = (set: readonly string[], setFile: readonly string[] = []) =>
+      readGiven({ set, setFile }, undefined, (file) => `content of ${file}`)
+    expect(unknown([], ['any=a', 'u9/other=b'])).toEqual([
+      { name: 'any', value: 'content of a' },
+      { name: 'other', profileUid: 'u9', value: 'content of b' },
     ])
+    expect(() => unknown(['any=hunter2'])).toThrow(/any may be sensitive.*--set-file any=FILE/)
+    expect(() => unknown(['any=hunter2'])).not.toThrow(/hunter2/)
   })
 
   it('profiles of one name are told apart by their uids', () => {

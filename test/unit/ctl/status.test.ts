@@ -3,6 +3,7 @@ import type { AuditView } from '../../../src/audit/schemas.ts'
 import { displayWidth } from '../../../src/ctl/layout.ts'
 import { renderStatus, type HostStatus } from '../../../src/edgehostctl/status.ts'
 import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
+import type { AttentionList } from '../../../src/service/schemas.ts'
 import type { PlatformLink } from '../../../src/uplink/schemas.ts'
 import { hostBody } from '../../support/host-body.ts'
 import { detailsOf } from '../../support/played-cluster.ts'
@@ -11,13 +12,17 @@ import { serviceStatus } from '../../support/test-edge.ts'
 const now = Date.parse('2026-01-31T09:30:00Z')
 const host = JSON.parse(await hostBody()) as EdgeHostInfo
 const service = serviceStatus('airgap')
-const well: HostStatus = { host, service, platform: undefined, cluster: undefined, sessions: [], errors: [] }
+const well: HostStatus = {
+  ...{ host, service, platform: undefined, cluster: undefined },
+  ...{ attention: [], sessions: [], errors: [] },
+}
 const narrow = { columns: 80, isColoured: false }
 const piped = { columns: Infinity, isColoured: false }
 const render = (found: Partial<HostStatus>, paper = piped) =>
   renderStatus({ ...well, ...found }, { paper, command: 'edgehostctl', now })
 const next = (found: Partial<HostStatus>) => render(found).split('Next: ')[1]
 
+type Item = AttentionList['items'][number]
 const failed: AuditView = {
   metadata: { createTimestamp: '2026-01-31T08:00:00.123Z', edgeHostId: 'edge', number: 1, uid: 'u' },
   spec: {
@@ -62,7 +67,6 @@ describe('the screen', () => {
     const lost = render({ platform: { ...link, isConnected: false, cause } })
     expect(lost).toContain(' not connected since 2026-01-31 08:00:00Z\n')
     expect(lost).toContain(' the name cannot be resolved\n')
-    expect(lost.split('Next: ')[1]).toContain('edgehostctl platform status')
   })
 
   it('the status of a viewer leaves out what only administrators may see', () => {
@@ -80,57 +84,66 @@ describe('the screen', () => {
 })
 
 describe('what to do next', () => {
-  const certificate = { ...service.certificate, expirationTimestamp: '2026-02-10T00:00:00Z' }
-  it.each<[string, Partial<HostStatus>, RegExp]>([
-    ['a host that is not ready', { service: { ...service, failing: ['database'] } }, /journalctl.*ready/],
-    [
-      'a host with a check that an operator has to answer',
-      { service: { ...service, notes: ['audit trail complete'] } },
-      /why a check fails: journalctl/,
-    ],
-    ['a full disk', { service: { ...service, state: { freeBytes: 1, totalBytes: 100 } } }, /df -h/],
-    ['audits that could not be written', { service: { ...service, unwrittenAudits: 2 } }, /audit verify/],
-    ['facts that could not be read', { host: withCondition }, /journalctl -u edgehostd -p warning/],
-    ['an own certificate near its end', { service: { ...service, certificate } }, /should have been renewed/],
-    [
-      "an administrator's certificate near its end",
-      { service: { ...service, certificate: { ...certificate, isOwn: false } } },
-      /systemctl reload edgehostd/,
-    ],
-    ['a failure', { errors: [failed] }, /edgehostctl audit list/],
-  ])('the status says what to do next for %s', (_, found, words) => {
-    expect(next(found)).toMatch(words)
+  const certificate: Item = {
+    ...{ code: 'CertificateEnding', severity: 'warning' },
+    ...{ message: 'the certificate ends 2026-02-10', command: 'systemctl reload edgehostd' },
+  }
+  const crash: Item = {
+    ...{ code: 'PodsFailing', severity: 'error', message: 'the pack web: Crashing\u001b[2J: exit code 1' },
+    command: 'edgehostctl cluster logs web-1 --namespace web',
+  }
+  it('the status shows each item with its next command, in the order of the daemon', () => {
+    expect(next({ attention: [crash, certificate] })).toMatch(
+      /^the pack web: Crashing.*: exit code 1\n *-> edgehostctl cluster logs web-1 --namespace web\n *the certificate ends 2026-02-10\n *-> systemctl reload edgehostd\n$/,
+    )
   })
 
-  const gone =
-    'the address 10.77.0.1 of the node is not on this host any more (it has none); give it back: ip address add 10.77.0.1/PREFIX dev host0'
-  it.each<[string, Parameters<typeof detailsOf>[0], RegExp]>([
-    [
-      'a cluster whose address is gone',
-      { clusterState: 'Error', phase: 'Unknown', clusterStateReason: gone },
-      /^the cluster: the address 10\.77\.0\.1 .*ip address add .*\n.*edgehostctl cluster get\n$/,
-    ],
-    [
-      'a cluster that runs and is not healthy',
-      { health: { status: 'Unhealthy', reason: 'this host was renamed' } },
-      /^the cluster: this host was renamed\n.*edgehostctl cluster get\n$/,
-    ],
-    [
-      'a cluster that is being made',
-      { clusterState: 'Provisioning', phase: 'Provisioning', clusterStateReason: 'pull the images' },
-      /^the cluster: pull the images\n.*edgehostctl cluster watch\n$/,
-    ],
-  ])('the status says the reason and the next command of %s', (_, given, words) => {
-    expect(next({ cluster: detailsOf(given) })).toMatch(words)
+  it('the commands of the screen talk to the host that is shown', () => {
+    const text = renderStatus(
+      { ...well, attention: [crash, certificate] },
+      { paper: piped, command: 'edgehostctl --host plant-7', now },
+    )
+    expect(text).toContain('-> edgehostctl --host plant-7 cluster logs web-1 --namespace web\n')
+    expect(text).toContain('-> systemctl reload edgehostd\n')
   })
 
+  it('an item whose message says what to do has no command', () => {
+    const lacking: Item = {
+      ...{ code: 'HostLacking', severity: 'error' },
+      message: 'conntrack is missing: install it',
+    }
+    expect(next({ attention: [lacking] })).toBe('conntrack is missing: install it\n')
+  })
+
+  it('the colour is that of the most urgent item: what only goes on is no warning', () => {
+    const coloured = { columns: 80, isColoured: true }
+    const info: Item = { code: 'ClusterProvisioning', severity: 'info', message: 'it is being set up' }
+    expect(render({ attention: [info] }, coloured).split('Next')[1]).not.toContain('\u001b[3')
+    expect(render({ attention: [info, certificate] }, coloured).split('Next')[1]).toContain('\u001b[33m')
+    expect(render({ attention: [crash, info] }, coloured).split('Next')[1]).toContain('\u001b[31m')
+  })
+
+  it('a host of an older version does not look as if there were nothing to do', () => {
+    expect(next({ attention: undefined })).toBe('not known: the edgehostd of this host is older\n')
+  })
+
+  it('a failure is said with the command that shows it; a refused login alone is nothing to do', () => {
+    expect(next({ errors: [failed] })).toBe(
+      'an operation has failed\n              -> edgehostctl audit list\n',
+    )
+    const refused = { ...failed, spec: { ...failed.spec, outcome: 'refused' as const } }
+    expect(next({ errors: [refused] })).toBe('nothing to do\n')
+  })
+})
+
+describe('the cluster on the screen', () => {
   it('a cluster that is well is shown, and leaves nothing to do', () => {
     expect(render({ cluster: detailsOf() })).toContain('Cluster: shop, Kubernetes 1.34.4\n')
     expect(next({ cluster: detailsOf() })).toBe('nothing to do\n')
   })
 
-  it('a refused login alone is nothing to do', () => {
-    const refused = { ...failed, spec: { ...failed.spec, outcome: 'refused' as const } }
-    expect(next({ errors: [refused] })).toBe('nothing to do\n')
+  it('the version that runs is shown, and beside it the one to which it is being changed', () => {
+    const changing = detailsOf({ k8sVersion: '1.33.13', k8sTargetVersion: '1.34.4' })
+    expect(render({ cluster: changing })).toContain('Cluster: shop, Kubernetes 1.33.13 -> 1.34.4\n')
   })
 })

@@ -33,6 +33,7 @@ describe('what is secret is masked', () => {
     ['a header', 'Authorization: Bearer hunter2.hunter2'],
     ['a header in JSON', JSON.stringify({ authorization: 'Bearer hunter2.hunter2', next: 1 })],
     ['a setting', 'EDGEHOSTD_SOME_PASSWORD=hunter2'],
+    ['the value of an option', 'kubeadm join 10.0.0.1:6443 --token hunter2.hunter2 --node-name a'],
     ['a malformed user name of the daemon', '{"msg":"login refused","user":"hunter2 \\" x","address":"::1"}'],
     ['a malformed user name in malformed JSON', '{"user":"hunter2 \\x"}'],
     ['a malformed user name of PAM', 'authentication failure; rhost=::1  user=hunter2 correct horse'],
@@ -67,6 +68,8 @@ describe('what helps is left as it is', () => {
     '"token": null, "secrets": 3, token: 15, token=true',
     'edgehostd_logins_total{outcome="refused"} 3',
     'https://192.0.2.7:5080/v1/ping and ab',
+    'platform connect --token-file token --fingerprint AB, kubeadm init --skip-token-print --config /x',
+    'see --token /run/file, and --password-stdin < file',
     '{"code":"PasswordExpired","message":"the password has expired; set a new one"}',
   ])('not masked: %s', (text) => {
     expect(mask(text)).toBe(text)

@@ -75,7 +75,7 @@ describe('cluster apply', () => {
   })
 
   it.each([
-    [['apply', '--file', 'shop.tgz'], 'there is no terminal to confirm the change on'],
+    [['apply', '--definition', 'shop.tgz'], 'there is no terminal to confirm the change on'],
     [['apply', '-o', 'json'], '-o json shows nothing that could be asked about'],
     [['rollback'], 'there is no terminal'],
     [['settings', '--none'], 'there is no terminal'],

@@ -81,7 +81,7 @@ describe('cluster diff', () => {
         message: 'definition shop 1.1.0 is in the slot update',
       }),
     })
-    const ended = await run(answers, ['diff', '--file', definition])
+    const ended = await run(answers, ['diff', '--definition', definition])
     expect(ended.exitCode).toBe(0)
     expect(ended.stderr).toMatch(/Uploaded: definition shop 1\.1\.0 is in the slot update\. It stays there/)
     const form = asked().find(({ url }) => url === upload)
@@ -90,10 +90,16 @@ describe('cluster diff', () => {
     expect(bodyOf(`PUT ${clusterPath}/profiles?dryRun=true`)).toEqual({ spec: { archiveUploadPath: sent } })
   })
 
+  it('the former name of --definition still means the same', async () => {
+    const answers = host({ [upload]: json(201, { uid: 'u', uploadPath: sent, message: 'sent' }) })
+    expect(await run(answers, ['diff', '--file', definition])).toMatchObject({ exitCode: 0 })
+    expect(bodyOf(`PUT ${clusterPath}/profiles?dryRun=true`)).toEqual({ spec: { archiveUploadPath: sent } })
+  })
+
   it('a signature goes before the file', async () => {
     writeFileSync(join(ctl.home, 'shop.sig'), 'signed')
     const answers = host({ [upload]: json(201, { uid: 'u', uploadPath: sent, message: 'm' }) })
-    await run(answers, ['diff', '--file', definition, '--signature', join(ctl.home, 'shop.sig')])
+    await run(answers, ['diff', '--definition', definition, '--signature', join(ctl.home, 'shop.sig')])
     expect(asked().find(({ url }) => url === upload)?.body).toMatch(
       /name="signature"[^]*signed[^]*name="uploadFile"/,
     )
@@ -103,7 +109,7 @@ describe('cluster diff', () => {
     const sha256 = createHash('sha256').update('an archive').digest('hex')
     const ended = await run(host({ [`GET ${slotPath}/details`]: slotOf(next, { sha256 }) }), [
       'diff',
-      '--file',
+      '--definition',
       definition,
     ])
     expect(ended.exitCode).toBe(0)
@@ -116,17 +122,17 @@ describe('cluster diff', () => {
       [`GET ${slotPath}/details`]: slotOf(next),
       [upload]: json(201, { uid: 'u', uploadPath: sent, message: 'sent' }),
     })
-    const refused = await run(answers, ['diff', '--file', definition])
+    const refused = await run(answers, ['diff', '--definition', definition])
     expect(refused.exitCode).toBe(2)
     expect(refused.stderr).toMatch(
       /The definition other\.tgz of 2026-01-30 08:00:00Z waits in the slot update.*add --yes/s,
     )
     expect(writes()).toEqual([])
-    const no = await runOnTerminal(answers, ['diff', '--file', definition], 'n\n')
+    const no = await runOnTerminal(answers, ['diff', '--definition', definition], 'n\n')
     expect(no.exitCode).toBe(1)
     expect(no.stdout).toMatch(/Replace it\? \[y\/N\] .*nothing was replaced/s)
     expect(writes()).toEqual([])
-    const done = await run(answers, ['diff', '--file', definition, '--yes'])
+    const done = await run(answers, ['diff', '--definition', definition, '--yes'])
     expect(done.stderr).toMatch(/sent, in the place of other\.tgz of 2026-01-30/)
     expect(writes()).toHaveLength(1)
   })
@@ -136,23 +142,27 @@ describe('cluster diff', () => {
       [`GET ${slotPath}/details`]: slotOf(present),
       [upload]: json(201, { uid: 'u', uploadPath: sent, message: 'sent' }),
     })
-    expect((await run(answers, ['diff', '--file', definition])).exitCode).toBe(0)
+    expect((await run(answers, ['diff', '--definition', definition])).exitCode).toBe(0)
     expect(writes()).toHaveLength(1)
   })
 
   it('on a host that the platform manages nothing is uploaded', async () => {
     const connected = { 'GET /v1/edge-mgmt/edgehosts/current/status': json(200, serviceStatus('connected')) }
-    const ended = await run(host(connected), ['diff', '--file', definition])
+    const ended = await run(host(connected), ['diff', '--definition', definition])
     expect(ended.exitCode).toBe(1)
-    expect(ended.stderr).toMatch(/the platform changes the cluster of this host; nothing was uploaded/)
+    expect(ended.stderr).toMatch(
+      /the platform makes and changes the cluster of this host; nothing was uploaded/,
+    )
     expect(writes()).toEqual([])
   })
 
   it.each([
+    [['--definition', '/no/where'], '--definition: /no/where cannot be read: no such file'],
+    [['--definition', '/'], '--definition: / is not a file'],
     [['--file', '/no/where'], '--file: /no/where cannot be read: no such file'],
-    [['--file', '/'], '--file: / is not a file'],
-    [['--file', 'a', '--update'], 'leave out --update'],
-    [['--signature', 'a'], 'add --file'],
+    [['--definition', 'a', '--file', 'b'], '--definition and --file mean the same; leave out --file'],
+    [['--definition', 'a', '--update'], 'leave out --update'],
+    [['--signature', 'a'], 'add --definition'],
   ])('diff %j is refused before anything is sent', async (args, message) => {
     const ended = await run(host(), ['diff', ...args])
     expect(ended).toMatchObject({ exitCode: 2, stdout: '' })
@@ -199,6 +209,22 @@ describe('cluster diff', () => {
     expect(refused.exitCode).toBe(2)
     expect(refused.stderr).toMatch(/password is sensitive/)
     expect(refused.stderr).not.toContain('hunter2')
+  })
+
+  it('where a change waits and its variables are not known, a value on the command line is refused', async () => {
+    const items = [
+      revisionOf(2, 'waiting', { scheduleAt: '2031-05-01T02:00:00.000Z' }),
+      revisionOf(1, 'good'),
+    ]
+    const answers = host({
+      [`GET ${slotPath}/details`]: slotOf(next),
+      [`GET ${clusterPath}/revisions`]: json(200, { items }),
+    })
+    const refused = await run(answers, ['diff', '--set', 'password=hunter2'])
+    expect(refused).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(refused.stderr).toMatch(/password may be sensitive.*--set-file password=FILE/)
+    expect(refused.stderr).not.toContain('hunter2')
+    expect((await run(answers, ['diff', '--set-file', 'password=-'], 'hunter2')).exitCode).toBe(0)
   })
 
   it('without a cluster it says so', async () => {

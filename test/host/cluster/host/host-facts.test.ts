@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { availableParallelism, release, tmpdir, totalmem } from 'node:os'
 import { expect, it } from 'vitest'
 import { readHostFacts } from '../../../../src/cluster/host/host-facts.ts'
-import { createHostPreflight } from '../../../../src/cluster/host/host-preflight.ts'
+import { createHostPreflight, readLacking } from '../../../../src/cluster/host/host-preflight.ts'
 import type { DesiredState } from '../../../../src/cluster/desired/desired-state.ts'
 import { createHostFiles } from '../../../../src/host/files.ts'
 import { createRunner } from '../../../../src/system/runner.ts'
@@ -86,4 +86,20 @@ it('a check that cannot be made is a finding of its own, beside the others', asy
       message: 'this host could not be checked: the disk does not answer',
     },
   ])
+})
+
+it('what a host lacks is said without a definition: programs that are missing, and no name server', async () => {
+  const bare = {
+    ...options.files,
+    text: async (path: string) => (path === '/etc/resolv.conf' ? '' : options.files.text(path)),
+    names: async (path: string) => {
+      const names = await options.files.names(path)
+      return names.filter((name) => name !== 'conntrack' && name !== 'systemd-resolved.service')
+    },
+  }
+  const found = await readLacking({ ...options, files: bare }, undefined)
+  expect(found.map(({ message }) => message).join('\n')).toContain('conntrack')
+  expect(found.map(({ code }) => code)).toContain('ResolverUnusable')
+  // Firewall and clock are matters of the pre-flight: their warnings would stay for years.
+  expect(found.map(({ code }) => code)).not.toContain('ClockNotSynchronized')
 })

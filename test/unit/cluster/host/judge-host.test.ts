@@ -85,14 +85,23 @@ it('all problems are reported at once', () => {
     'error KernelUnsupported',
     'error MemoryTooSmall',
     'error TooFewCores',
-    ...Array<string>(7).fill('error HostProgramMissing'),
-    'warning HostProgramMissing',
-    'warning HostProgramMissing',
     'error HostProgramMissing',
+    'warning HostProgramMissing',
     'error PortTaken',
     'error SwapEnabled',
     'error KubernetesPresent',
   ])
+})
+
+it('all missing programs are named at once, with one command for each way to install them', () => {
+  const [error, warning] = judge({
+    programs: new Set(['runc', 'ip', 'nft', 'mount', 'losetup', 'ethtool']),
+    cniPlugins: new Set(),
+  }).map(({ message }) => message)
+  expect(error).toBe(
+    'what a cluster needs of the operating system is missing on this host: containerd, conntrack, the CNI plugins; install it, with Debian: apt-get install ./edgehostd-kubernetes_*_all.deb, or: apt-get install containerd conntrack containernetworking-plugins',
+  )
+  expect(warning).toMatch(/missing on this host: socat; .* or: apt-get install socat$/)
 })
 
 // Read from the kubeadm programs of 1.33.13 and 1.34.4.
