@@ -5,7 +5,6 @@ import { commandBlocks } from '../../support/document-commands.ts'
 import { hasKit, isKitMissing, kit, kitVersions } from '../../support/kubernetes-kit.ts'
 import { bootEdgehostd, type Edgehostd } from '../host/edgehostd.ts'
 import { clusterGround } from '../host/ground.ts'
-import { run } from '../host/process.ts'
 import { plantSettings } from './cluster-host.ts'
 import { writeContent } from './plant-files.ts'
 
@@ -38,9 +37,8 @@ async function follow(heading: string, timeoutMs = 5 * minute): Promise<string> 
     // There is no internet: what would be got, the kit has.
     if (/skopeo|apt-get/.test(script)) await provide(script)
     else {
-      const { leader } = host!
-      const inside = ['-t', String(leader), '-a', 'bash', '--norc', '-euo', 'pipefail', '-c']
-      const ended = await run('nsenter', [...inside, `cd ${folder}; exec 2>&1; ${script}`], { timeoutMs })
+      const shell = ['bash', '--norc', '-euo', 'pipefail', '-c']
+      const ended = await host!.run([...shell, `cd ${folder}; exec 2>&1; ${script}`], { timeoutMs })
       all += ended.stdout
       expect(ended.exitCode, `${script}\n${ended.stdout}`).toBe(0)
     }
@@ -101,8 +99,23 @@ describe.skipIf(isKitMissing())('the document of the first hour', { timeout: 15 
 
   it('makes a cluster of it, whose application answers', async () => {
     const said = await follow('The cluster', 10 * minute)
+    expect(said).toContain('all that is needed is on this host')
     expect(said).toMatch(/^hello$/m)
     expect(said).not.toContain('a secret of my own')
+  })
+
+  it('has pulled the images of the list, and no other', async () => {
+    const linesOf = (text: string) => text.split('\n').filter(Boolean).sort()
+    const listed = await host!.sh(`cd ${folder}; edgehostctl definition needs shop-1.0.0.tgz --list image`)
+    const images = ['--namespace', 'k8s.io', 'images', 'list', '--quiet']
+    const pulled = await host!.output([
+      'ctr',
+      '--address',
+      '/run/edgehostd-containerd/containerd.sock',
+      ...images,
+    ])
+    // Each is there by its digest too.
+    expect(linesOf(pulled).filter((name) => !/^sha256:|@/.test(name))).toEqual(linesOf(listed))
   })
 
   it('changes it', async () => {
