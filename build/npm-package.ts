@@ -34,6 +34,8 @@ const files: Readonly<Record<string, string | Buffer>> = {
   ...Object.fromEntries(documentNames.map((name) => [`docs/${name}`, readDocument(name)])),
   'edgehostctl.1': manualPage({ table: commandTable, ...ofHost }),
   'edgehostctl.cjs': `#!/usr/bin/env node\n${read('edgehostctl.cjs').toString()}`,
+  // Runs helm for `definition needs`.
+  'execa.cjs': read('execa.cjs'),
   'package.json': `${JSON.stringify(manifest, null, 2)}\n`,
   're2js.cjs': read('re2js.cjs'),
   'third-party.txt': read('third-party.txt'),

@@ -8,7 +8,7 @@ interface ExampleOptions {
   readonly kubernetes: string
 }
 
-// A tag, since a digest would have to be looked up: `skopeo inspect` says it.
+// A tag: a digest would be one of this day, and nothing here could look whether it is still there.
 const image = 'docker.io/library/busybox:1'
 
 /**
@@ -50,7 +50,7 @@ pack: {}
     ],
     kubeManifests: ['manifests/network.yaml'],
     values: `# What the network needs of the content: a shell that copies its configuration. BusyBox is GPL-2.0-only.
-# The image has a tag. For one that cannot change, write NAME@DIGEST: skopeo inspect --format '{{.Digest}}' docker://${image}
+# The image has a tag, which may change. A digest does not: NAME@DIGEST, as skopeo inspect docker://NAME:TAG says it.
 pack:
   content:
     images:

@@ -6,7 +6,7 @@ import { Failure, type ExitName } from '../ctl/exit-codes.ts'
 import { shellWord } from '../base/printable.ts'
 import { unsupportedIn } from '../cluster/desired/version.ts'
 import { systemReason } from '../errors/system-reason.ts'
-import { syncTree } from '../system/files.ts'
+import { syncFolder, syncTree } from '../system/files.ts'
 import { defaultKubernetes } from './commands/definition.ts'
 import type { CommandContext } from './context.ts'
 import { exampleFiles } from './example.ts'
@@ -31,6 +31,7 @@ export async function init(context: CommandContext, request: InitRequest): Promi
   const staging = join(dirname(target), `.edgehost-${randomBytes(8).toString('hex')}.part`)
   context.removeOnSignal(staging)
   try {
+    await mkdir(staging)
     for (const [path, text] of files) {
       await mkdir(dirname(join(staging, path)), { recursive: true })
       await writeFile(join(staging, path), text)
@@ -38,6 +39,7 @@ export async function init(context: CommandContext, request: InitRequest): Promi
     await syncTree(staging)
     // In the place of an empty folder, rename(2); another program may have filled it meanwhile.
     await rename(staging, target)
+    await syncFolder(dirname(target))
   } catch (error) {
     await rm(staging, { recursive: true, force: true })
     throw new Failure(

@@ -71,7 +71,11 @@ export async function needs(
       await takeBlob(file, described.definition.digest, definition)
     }
     const helm = findInPath('helm')
-    const prepared = await prepare(definition, helm, folder)
+    const prepared = await prepare(definition, helm, folder).catch((error: unknown) => {
+      throw error instanceof AppError
+        ? new Failure('failed', `${file}: ${error.message}`, { cause: error })
+        : error
+    })
     const all = listOf(prepared).map((need) =>
       shownNeed(need, bundles.length === 0 ? {} : find(need, entries)),
     )
@@ -145,21 +149,29 @@ async function prepare(file: string, helm: string | undefined, temporary: string
   })
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(copy) as AsyncIterable<Buffer>) hash.update(chunk)
-  const node = { name: 'node', address, endpoint: address, poolName: 'control-plane-pool' }
   const finding = await prepareDefinition(
     {
-      ...{
-        folder,
-        target: folder,
-        sha256: hash.digest('hex'),
-        helm,
-        charts: {},
-        limits: {},
-        reserveBytes: 0,
-      },
+      folder,
+      target: folder,
+      sha256: hash.digest('hex'),
+      helm,
+      charts: {},
+      limits: {},
+      reserveBytes: 0,
       request: {
-        ...{ variables: [], uid: 'uid', name: 'cluster', generation: 1 },
-        node: { ...node, labels: {}, taints: [], runsWorkloads: true },
+        variables: [],
+        uid: 'uid',
+        name: 'cluster',
+        generation: 1,
+        node: {
+          name: 'node',
+          address,
+          endpoint: address,
+          poolName: 'control-plane-pool',
+          labels: {},
+          taints: [],
+          runsWorkloads: true,
+        },
         settings: { ntpServers: [], sshKeys: [] },
       },
     },
@@ -201,13 +213,13 @@ function find(
   return { isThere: platforms.length === 0 || platforms.some(({ isCarried }) => isCarried), sizeBytes }
 }
 
-// What is said in another way, or is a question of the values of a cluster.
-const expected = new Set(['VariableInvalid', 'HelmMissing', 'ChartMissing', 'ProgramUnusable'])
+// With these, the images of a part of the definition are not known.
+const leavesOut = new Set(['ChartInvalid', 'DefinitionProblem', 'ManifestInvalid', 'ReleaseInvalid'])
 
 /** Errors that keep parts of the definition from being read. */
 const problemsOf = ({ problems }: PreparedContent): Problem[] =>
   problems
-    .filter(({ code, severity }) => severity === 'error' && !expected.has(code))
+    .filter(({ code, severity }) => severity === 'error' && leavesOut.has(code))
     .map(({ code, severity, message, pack = '' }) => ({ code, severity, message, place: pack }))
 
 interface Shown {
@@ -245,37 +257,28 @@ const countKinds = (all: readonly ContentNeed[]): string =>
  * `name:version`; programs as the beginning of `content build --programs`.
  */
 async function showNames(context: CommandContext, kind: string, all: readonly ContentNeed[]): Promise<void> {
-  const names: string[] = []
-  const leftOut: string[] = []
-  for (const { kind: own, name, version, isRequired } of all) {
-    if (own !== kind) continue
-    if (own !== 'image')
-      names.push(`${name}${version === undefined ? '' : `${own === 'chart' ? ':' : '='}${version}`}`)
-    else {
-      const parsed = parseImageName(name)
-      // Without a tag it would be the newest one, which nothing has asked for.
-      const isWhole = !('problem' in parsed) && /[:@][^/]*$/.test(name)
-      if (!isWhole || (!isRequired && !isGuess(name, all))) leftOut.push(name)
-      else {
-        const { tag, digest, ...rest } = parsed
-        names.push(
-          formatImageName({ ...rest, ...(digest === undefined ? { tag: tag ?? 'latest' } : { digest }) }),
-        )
-      }
-    }
-  }
-  await context.output.show([...new Set(names)], () =>
-    [...new Set(names)].map((name) => `${oneLine(name)}\n`).join(''),
-  )
-  for (const name of leftOut) context.output.note(`left out: ${oneLine(name)}: ${reasonOf(name, all)}`)
+  const needed = all.filter((need) => need.kind === kind)
+  const names = [...new Set(needed.flatMap((need) => nameFor(need) ?? []))]
+  await context.output.show(names, () => names.map((name) => `${oneLine(name)}\n`).join(''))
+  for (const need of needed)
+    if (nameFor(need) === undefined)
+      context.output.note(`left out: ${oneLine(need.name)}: ${need.reason ?? 'it is no name of an image'}`)
 }
 
-const reasonOf = (name: string, all: readonly ContentNeed[]): string =>
-  all.find((need) => need.name === name)?.reason ?? 'it is no name of an image'
-
-/** Whether an image was guessed: it may be needed, and only its chart could tell. */
-const isGuess = (name: string, all: readonly ContentNeed[]): boolean =>
-  reasonOf(name, all).startsWith('guessed')
+/** Undefined for an image that cannot be got by its name. */
+function nameFor({ kind, name, version = '', reason = '' }: ContentNeed): string | undefined {
+  if (kind === 'chart') return `${name}:${version}`
+  if (kind === 'program') return version === '' ? name : `${name}=${version}`
+  const parsed = parseImageName(name)
+  // Without a tag it would be the newest one, which nothing has asked for.
+  if ('problem' in parsed || !/[:@][^/]*$/.test(name) || reason.endsWith('windows')) return undefined
+  const { name: repository, tag, digest } = parsed
+  return formatImageName(
+    digest === undefined
+      ? { name: repository, ...(tag === undefined ? {} : { tag }) }
+      : { name: repository, digest },
+  )
+}
 
 /** Says what could not be looked into. */
 function noteLimits(
@@ -286,7 +289,7 @@ function noteLimits(
   const has = (code: string) => problems.some((problem) => problem.code === code)
   if (has('HelmMissing'))
     output.note(
-      'There is no helm in PATH to render charts and templates: their images are guessed from values.',
+      'There is no helm in PATH, so charts and templates are not rendered: images that only they name are guessed from values.',
     )
   if (has('ProgramUnusable'))
     output.note(`${helm ?? 'helm'} cannot be run: images of charts are guessed from values.`)
@@ -295,6 +298,8 @@ function noteLimits(
       'Charts that are not in the definition are not rendered: their images are guessed from values.',
     )
   const { pack } = desired.kubernetes
+  if (pack === '')
+    output.note('The definition has no Kubernetes pack: the content of Kubernetes is not in the list.')
   if (pack !== '' && !kubernetesPacks.includes(pack))
     output.note(
       `The content of Kubernetes of the pack ${oneLine(pack)} is not known; ${kubernetesPacks.join(', ')} is.`,

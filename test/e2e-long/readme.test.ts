@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually } from '../e2e/host/eventually.ts'
 import { output, run } from '../e2e/host/process.ts'
 import { enterFreshDebian, type FreshDebian } from './fresh-debian.ts'
+import { commandBlocks } from '../support/document-commands.ts'
 import { freePort } from '../support/free-port.ts'
 
 const checkout = join(import.meta.dirname, '../..')
@@ -15,8 +16,8 @@ let commands: readonly string[]
 beforeAll(async () => {
   fresh = await enterFreshDebian()
   const readme = await readFile(join(checkout, 'README.md'), 'utf8')
-  const [, block = ''] = /## Try it\n[^#]*?```sh\n([^`]+)```/.exec(readme) ?? []
-  commands = block.split('\n').flatMap((line) => line.replace(/ +#.*/, '') || [])
+  const block = commandBlocks(readme).find(({ heading }) => heading === 'Try it')
+  commands = (block?.script ?? '').split('\n').flatMap((line) => line.replace(/ +#.*/, '') || [])
 }, 10 * minutes)
 afterAll(() => fresh.unplug())
 

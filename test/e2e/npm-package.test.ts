@@ -72,6 +72,28 @@ describe('edgehostctl, installed by npm from its tarball without a registry', ()
     expect(await ctl('definition', 'validate', 'd.tar.zst')).toMatchObject({ exitCode: 0 })
   })
 
+  it('the npm package writes an example and lists what it needs, by the helm in PATH', async () => {
+    await mkdir(join(folder, 'bin'))
+    const helm = `#!/bin/sh
+case $1 in
+package) eval last=\\$$#; tar -C "$(dirname "$2")" -czf "$last/web.tgz" web; echo "saved it to: $last/web.tgz" ;;
+template) echo 'apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec: {containers: [{name: a, image: "of.helm/a:1"}]}' ;;
+esac
+`
+    await writeFile(join(folder, 'bin/helm'), helm, { mode: 0o755 })
+    expect(await ctl('definition', 'init', 'shop')).toMatchObject({ exitCode: 0 })
+    const files = ['--profile', 'shop/profile.yaml', '--pack', 'shop/packs', '--file', 'shop.tgz']
+    expect(await ctl('definition', 'build', ...files)).toMatchObject({ exitCode: 0 })
+    const program = join(prefix(), 'bin/edgehostctl')
+    const args = ['definition', 'needs', 'shop.tgz', '--list', 'image']
+    const ended = await run(program, args, `${pinned}:${join(folder, 'bin')}`)
+    expect(ended, ended.stderr).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(ended.stdout).toContain('of.helm/a:1\n')
+  })
+
   it('the npm package reports a missing host like the installed edgehostctl', async () => {
     expect(await ctl('--host', 'localhost:1', 'status')).toMatchObject({ exitCode: 3 })
   })

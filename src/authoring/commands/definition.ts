@@ -1,3 +1,4 @@
+import { documentPath } from '../../base/program.ts'
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { file, name } from '../../ctl/options.ts'
 
@@ -45,8 +46,7 @@ export const definition: Noun = [
     name: 'definition init',
     arguments: ['DIR'],
     summary: 'Write a small definition that works, to begin with: a profile and five packs',
-    details:
-      'Needs no host. DIR must not be there, or be empty; all of it is written, or nothing. Each file says what it is for. See docs/first-hour.md.',
+    details: `Needs no host. DIR must not be there, or be empty; all of it is written, or nothing. Each file says what it is for. See ${documentPath('first-hour.md')}.`,
     options: {
       name: { ...name, summary: 'Name of the profile; by default that of DIR.', isOfCommand: true },
       kubernetes: { value: 'VERSION', summary: `Version of Kubernetes; by default ${defaultKubernetes}.` },

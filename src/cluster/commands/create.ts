@@ -45,7 +45,7 @@ export async function createCluster(context: CreateContext): Promise<'failed' | 
   })
   if (reply.status === 401) throw notLoggedIn(target, toFailure(reply))
   if (isDryRun && reply.status === 200) {
-    const found = parseBody<ClusterDryRun>(reply, ['isPossible', 'problems', 'plan', 'needs'])
+    const found = parseBody<ClusterDryRun>(reply, ['isPossible', 'problems', 'plan'])
     await output.show(found, (paper) => renderDryRun(found, paper))
     return found.isPossible ? undefined : 'failed'
   }
@@ -107,7 +107,10 @@ const describeCluster = (
   },
 })
 
-function renderDryRun({ isPossible, problems, plan, needs }: ClusterDryRun, paper: Paper): string {
+/** A host of an older version does not list what is needed. */
+type DryRun = Omit<ClusterDryRun, 'needs'> & Partial<Pick<ClusterDryRun, 'needs'>>
+
+function renderDryRun({ isPossible, problems, plan, needs = [] }: DryRun, paper: Paper): string {
   return [
     renderFacts(
       [

@@ -8,7 +8,7 @@ import type { Engine } from '../engine/engine.ts'
 import type { ClusterHost } from '../host/cluster-host.ts'
 import type { DesiredState } from './desired-state.ts'
 import type { ContentAccess } from '../../content/store/find.ts'
-import { kubernetesImages, type KubernetesImage } from '../needs/kubernetes-images.ts'
+import type { KubernetesImage } from '../needs/kubernetes-images.ts'
 import { listNeeds, originOf, shownNeed, type Need, type PackNeeds } from '../needs/needs.ts'
 import type { ContentNeed } from '../schemas.ts'
 import type { ProgramName, Programs } from '../engine/programs.ts'
@@ -93,7 +93,8 @@ export function createPreflight({ engine, host, content, log }: CollectOptions) 
         },
       ])
     const { version } = desired.kubernetes
-    // Without a kubeadm of that version they are known all the same.
+    // Without a kubeadm of that version they are known all the same. Loaded here: a start does not need yaml.
+    const { kubernetesImages } = await import('../needs/kubernetes-images.ts')
     let images = version === '' ? [] : kubernetesImages(desired.kubernetes)
     const ofHost = check('this host', () => host.preflight(desired, signal, running))
     const [ofEngine, ofImageList] = await Promise.all([

@@ -22,7 +22,7 @@ import { replaceFile, syncFolder } from '../../system/files.ts'
 import { createBoundedRunner } from '../../system/bounded-memory.ts'
 import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
 import { StepFailed } from '../loop/step.ts'
-import { kubernetesPrograms, tools } from '../needs/needs.ts'
+import type { kubernetesPrograms, tools } from '../needs/needs.ts'
 import { readNote } from './notes.ts'
 import { currentProgram, type ClusterPaths } from './paths.ts'
 

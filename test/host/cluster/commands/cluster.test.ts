@@ -62,6 +62,38 @@ describe('cluster create', () => {
     }
   })
 
+  it('cluster create --dry-run lists the content that is needed, with what the host has of it and why', async () => {
+    const need = {
+      kind: 'image',
+      name: 'registry.k8s.io/pause:3.10.1',
+      origin: 'Kubernetes',
+      isRequired: true,
+    }
+    const needs = [
+      { ...need, isThere: true, sizeBytes: 250_000, reason: 'containerd starts it for every pod' },
+      { ...need, kind: 'program', name: 'kubelet', version: '1.34.4', isThere: false },
+      {
+        ...need,
+        kind: 'program',
+        name: 'etcdctl',
+        isRequired: false,
+        isThere: false,
+        reason: 'for administrators',
+      },
+    ]
+    const reply = { isPossible: false, problems, plan: [], needs }
+    const { stdout } = await run(
+      { [`POST ${cluster}`]: json(200, reply) },
+      ['create', '-', '--dry-run'],
+      '{}',
+    )
+    expect(stdout).toMatch(/^ *Content: not on this host: 1 program$/m)
+    expect(stdout).toMatch(
+      /^image +registry\.k8s\.io\/pause:3\.10\.1 +Kubernetes +250 kB +yes +containerd starts/m,
+    )
+    expect(stdout).toMatch(/^program +kubelet 1\.34\.4 +Kubernetes +- +no/m)
+  })
+
   it('cluster create names a file that is missing, or is not YAML, before it asks the host', async () => {
     const missing = await run({}, ['create', '/no/where'])
     expect(missing).toMatchObject({ exitCode: 2, asked: [] })
