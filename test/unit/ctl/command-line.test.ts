@@ -185,7 +185,10 @@ describe('the help of a group', () => {
       ].map((verb) => `content ${verb}`),
     ],
     ['content registry', ['content registry show', 'content registry config']],
-    ['definition', ['definition build', 'definition inspect', 'definition validate', 'definition upload']],
+    [
+      'definition',
+      ['build', 'init', 'inspect', 'validate', 'needs', 'upload'].map((verb) => `definition ${verb}`),
+    ],
     ['config', ['config check']],
   ])('the help of the group %s shows its commands and no others', (group, names) => {
     const shown = /Commands:\n([^]*?)\n\n/.exec(help(group.split(' ')))?.[1] ?? ''
