@@ -154,10 +154,22 @@ it('what the cluster needs of the content are its images, its charts and the pro
 })
 
 it('what Kubernetes says of a node and of packs does not have the sensitive values of the cluster', () => {
+  const trouble = {
+    reason: 'ImagePull',
+    message: `no ${secret}`,
+    namespace: secret,
+    pod: `${secret}-1`,
+    workload: `Deployment/${secret}`,
+    container: 'a',
+  } as const
   const observed = withoutSecrets(
     {
       ...emptyHost,
-      engine: { ...emptyHost.engine, node: { name: 'box', isReady: false, message: `not ${secret}` } },
+      engine: {
+        ...emptyHost.engine,
+        node: { name: 'box', isReady: false, message: `not ${secret}` },
+        troubles: [trouble],
+      },
       packs: new Map([
         [
           'web',
@@ -172,6 +184,7 @@ it('what Kubernetes says of a node and of packs does not have the sensitive valu
               wasAvailable: false,
             },
             message: `cannot pull registry/${secret}`,
+            troubles: [trouble],
           },
         ],
       ]),
@@ -180,4 +193,15 @@ it('what Kubernetes says of a node and of packs does not have the sensitive valu
   )
   expect(observed.engine.node?.message).toBe('not ********')
   expect(observed.packs.get('web')?.message).toBe('cannot pull registry/********')
+  for (const of of [observed.engine, observed.packs.get('web')])
+    expect(of?.troubles).toEqual([
+      {
+        reason: 'ImagePull',
+        message: 'no ********',
+        namespace: '********',
+        pod: '********-1',
+        workload: 'Deployment/********',
+        container: 'a',
+      },
+    ])
 })
