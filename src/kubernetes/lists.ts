@@ -89,7 +89,8 @@ function readPage(reply: unknown, resource: Resource): Page {
   const { items, metadata } = isRecord(reply) ? reply : {}
   // The items of a list have no type of their own.
   const type = { apiVersion: apiVersionOf(resource), kind: resource.kind }
-  const listed: readonly unknown[] = Array.isArray(items) ? items : [undefined]
+  // A list of the metadata of no object has null.
+  const listed: readonly unknown[] = items === null ? [] : Array.isArray(items) ? items : [undefined]
   const objects = listed.map((item): unknown => ({ ...type, ...(isRecord(item) ? item : {}) }))
   if (!objects.every(isObject) || !isRecord(metadata) || typeof metadata.resourceVersion !== 'string')
     throw new KubernetesError(200, 'InvalidReply', `the reply is not a list of ${resource.plural}`)

@@ -33,7 +33,7 @@ interface DetailsOptions {
   readonly steps: () => readonly StepRecord[]
   /** Last observed settings of the host; undefined before the first observation. */
   readonly settings: () => SettingsObserved | undefined
-  /** Pods in trouble, as they were last observed. */
+  /** Pods in trouble, as they were last observed; masked. */
   readonly troubles: () => readonly ClusterTrouble[]
   /** Time limit of the revision that is being applied; undefined where it has none. */
   readonly deadline: () => Deadline | undefined
@@ -168,7 +168,7 @@ export function createDetails(options: DetailsOptions): Details {
           ntpServersApplied: settings?.ntpServers.isApplied ?? false,
           sshKeysApplied: settings?.sshKeys.isApplied ?? false,
           steps: steps().map((each) => stepOf(each, hide)),
-          troubles: options.troubles().map((each) => ({ ...each, ...namesOf(each, hide) })),
+          troubles: [...options.troubles()],
           ...deadlineOf(options.deadline(), clock.now()),
         },
       }
@@ -177,13 +177,6 @@ export function createDetails(options: DetailsOptions): Details {
 }
 
 type Hide = (text: string) => string
-
-/** Names of a trouble, which may be made of sensitive values; its message is masked since its observation. */
-const namesOf = ({ pack, namespace, pod }: ClusterTrouble, hide: Hide) => ({
-  pack: hide(pack),
-  namespace: hide(namespace),
-  pod: hide(pod),
-})
 
 const deadlineOf = (deadline: Deadline | undefined, now: number) =>
   deadline === undefined

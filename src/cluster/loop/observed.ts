@@ -149,7 +149,7 @@ export function withoutSecrets(observed: Observed, hide: (text: string) => strin
   const { engine, packs } = observed
   const { node, addonTrouble, troubles } = engine
   const hidden = (of: readonly Trouble[] | undefined) =>
-    of === undefined ? {} : { troubles: of.map((each) => ({ ...each, message: hide(each.message) })) }
+    of === undefined ? {} : { troubles: of.map((each) => maskTrouble(each, hide)) }
   return {
     ...observed,
     engine: {
@@ -166,6 +166,15 @@ export function withoutSecrets(observed: Observed, hide: (text: string) => strin
     ),
   }
 }
+
+/** A trouble with its texts masked: names of objects may be made of sensitive values too. */
+const maskTrouble = (trouble: Trouble, hide: (text: string) => string): Trouble => ({
+  ...trouble,
+  message: hide(trouble.message),
+  namespace: hide(trouble.namespace),
+  pod: hide(trouble.pod),
+  ...(trouble.workload === undefined ? {} : { workload: hide(trouble.workload) }),
+})
 
 /** All pods in trouble, those of CoreDNS and kube-proxy first: other pods need these. None while the API server does not answer. Pure. */
 export const troublesOf = ({ engine, packs }: Pick<Observed, 'engine' | 'packs'>): ClusterTrouble[] =>

@@ -274,8 +274,11 @@ function tellTroubles(
     const object = each.pack === '' ? { kind, name, namespace } : packObject(each.pack)
     say('PodsRecovered', `${what}: ${each.reason} is over`, object)
   }
-  return [...unique, ...kept]
+  // The order in which pods are read says nothing.
+  return [...unique, ...kept].toSorted((one, other) => nameOf(one).localeCompare(nameOf(other)))
 }
+
+const nameOf = ({ pack, of, container, reason }: SeenTrouble) => [pack, of, container, reason].join(' ')
 
 const packObject = (name: string) => ({ kind: 'pack', name })
 
@@ -289,11 +292,7 @@ const seenOf = (
   of: `${namespace}/${workload ?? `Pod/${pod}`}`,
 })
 
-const isSame = (one: SeenTrouble, other: SeenTrouble) =>
-  one.pack === other.pack &&
-  one.reason === other.reason &&
-  one.of === other.of &&
-  one.container === other.container
+const isSame = (one: SeenTrouble, other: SeenTrouble) => nameOf(one) === nameOf(other)
 
 /** What follows when no revision comes, in words. */
 const deadlineText = ({ leftMs, action }: Deadline): string =>

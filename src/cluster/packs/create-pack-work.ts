@@ -198,7 +198,7 @@ export function createPackWork(options: PackWorkOptions): PackWork {
   const applySet = createApplySet({ client })
   const made = createMadeNamespaces({ client, store })
   const workloads = createWorkloadWatch({ client, onChange })
-  const troubleReader = createTroubleReader(client)
+  const troubleReader = createTroubleReader(client, log)
   const drift = createDrift({ client, clock, log, onEvent: onCorrected, ...options.pace })
 
   /** @throws StepFailed with the message of ApplyFailed, and the webhook in it */

@@ -2,9 +2,11 @@ import type { KubernetesClient, KubernetesObject, Resource } from '../../kuberne
 import { conditionOf, fieldAt, isTrue, listAt, textAt } from '../../kubernetes/fields.ts'
 import { isRecord } from '../../base/json.ts'
 import type { InventoryEntry } from '../../kubernetes/inventory.ts'
+import type { Logger } from '../../system/log.ts'
 import type { Trouble } from '../loop/observed.ts'
 import {
   claimsOf,
+  isOfTaint,
   troubleOfWorkload,
   troublesOfPod,
   warningOf,
@@ -26,6 +28,7 @@ const ofCore = (kind: string, plural: string): Resource => ({
 /** Pods in paths of the API. */
 export const podResource = ofCore('Pod', 'pods')
 const eventResource = ofCore('Event', 'events')
+const nodeResource: Resource = { ...ofCore('Node', 'nodes'), isNamespaced: false }
 const claimResource = ofCore('PersistentVolumeClaim', 'persistentvolumeclaims')
 
 /** A namespace at one moment, as far as its pods need it. */
@@ -54,7 +57,13 @@ async function readPicture(
   const pods = found.toSorted(
     (one, other) => madeAt(other).localeCompare(madeAt(one)) || nameOrder(one, other),
   )
-  const surroundings = { warnings: events.map(warningOf), now: Date.now() }
+  const isTainted = (pod: KubernetesObject) => isOfTaint(conditionOf(pod, 'PodScheduled')?.message ?? '')
+  const nodes = pods.some(isTainted) ? await client.list(nodeResource, { signal }) : undefined
+  const surroundings = {
+    warnings: events.map(warningOf),
+    now: Date.now(),
+    taints: nodes?.flatMap((node) => listAt(node, ['spec', 'taints'])),
+  }
   const isWaiting = (pod: KubernetesObject) =>
     !isTrue(conditionOf(pod, 'PodScheduled')?.status ?? '') && claimsOf(pod).length > 0
   if (!pods.some(isWaiting)) return { pods, surroundings }
@@ -80,12 +89,12 @@ const nameOrder = (one: KubernetesObject, other: KubernetesObject) =>
 /** What says why a pod does not run: a hundred pods with all their fields would be megabytes. */
 function keepState({ apiVersion, kind, metadata, spec, status }: KubernetesObject): KubernetesObject {
   const { name, namespace, creationTimestamp, deletionTimestamp, labels, ownerReferences } = metadata
-  const { nodeName, restartPolicy, volumes } = (spec ?? {}) as Readonly<Record<string, unknown>>
+  const { nodeName, restartPolicy, volumes, tolerations } = (spec ?? {}) as Readonly<Record<string, unknown>>
   return {
     apiVersion,
     kind,
     status,
-    spec: { nodeName, restartPolicy, volumes },
+    spec: { nodeName, restartPolicy, volumes, tolerations },
     metadata: {
       name,
       ownerReferences,
@@ -352,7 +361,7 @@ function createOwnerOf(client: ObjectClient, owners: ReadonlyMap<string, string>
 }
 
 /** Reads the troubles of packs, and keeps the last ones while the API server does not answer. */
-export function createTroubleReader(client: ObjectClient) {
+export function createTroubleReader(client: ObjectClient, log: Pick<Logger, 'debug'>) {
   let last: ReadonlyMap<string, readonly Trouble[]> = new Map()
   return {
     /** @param packs that are started and not available */
@@ -361,7 +370,11 @@ export function createTroubleReader(client: ObjectClient) {
       signal: AbortSignal,
     ): Promise<ReadonlyMap<string, readonly Trouble[]>> {
       if (packs.length === 0) last = new Map()
-      else last = await readTroubles(client, packs, signal).catch(() => last)
+      else
+        last = await readTroubles(client, packs, signal).catch((error: unknown) => {
+          log.debug({ err: error }, 'why pods of packs do not run could not be read')
+          return last
+        })
       return last
     },
     forget: () => void (last = new Map()),

@@ -28,7 +28,8 @@ export function warningOf(event: KubernetesObject): Warning {
     kind: text('involvedObject', 'kind'),
     name: text('involvedObject', 'name'),
     reason: text('reason'),
-    message: oneLine(text('message')),
+    // That of a probe without output ends with a colon.
+    message: oneLine(text('message')).replace(/:$/, ''),
     container: /\{(.+)\}/.exec(text('involvedObject', 'fieldPath'))?.[1] ?? '',
     at: text('series', 'lastObservedTime') || text('lastTimestamp') || text('eventTime') || made,
     since: text('firstTimestamp') || text('eventTime') || made,
@@ -43,6 +44,8 @@ export interface PodSurroundings {
   readonly claims?: ReadonlyMap<string, KubernetesObject> | undefined
   /** Events about claims, also those that are no warnings: that no volume fits is none. */
   readonly claimEvents?: readonly Warning[]
+  /** Taints of the nodes; undefined where they were not read. */
+  readonly taints?: readonly Part[] | undefined
   /** Milliseconds since 1970. */
   readonly now: number
 }
@@ -211,7 +214,7 @@ function failedProblem(pod: KubernetesObject): Problem | undefined {
   return { reason: isFull ? 'NoRoom' : isForNode ? 'Evicted' : 'NotReady', message: oneLine(message) }
 }
 
-// The node is not ready yet, or not any more: that is said of the node, and of each pod it would be said at every start of a cluster.
+// The node is not ready yet, or not any more.
 const ofNode = /node\.kubernetes\.io\/(?:not-ready|network-unavailable|unreachable)|^no nodes available/
 const ofClaims =
   /persistentvolumeclaim|persistent volumes to bind|volume node affinity|unbound immediate|storageclass/i
@@ -228,8 +231,46 @@ function schedulingProblem(
     const claim = openClaims(pod, surroundings)[0]
     return { reason: 'ClaimPending', message: claim === undefined ? message : `${claim.text}; ${message}` }
   }
-  const reason = said.includes('untolerated taint') ? 'Taint' : ofRoom.test(said) ? 'NoRoom' : 'Unschedulable'
-  return { reason, message }
+  if (isOfTaint(said)) return taintProblem(pod, message, surroundings)
+  return { reason: ofRoom.test(said) ? 'NoRoom' : 'Unschedulable', message }
+}
+
+/** Whether the scheduler says that a taint keeps a pod away. Since Kubernetes 1.34 it does not name the taint. */
+export const isOfTaint = (said: string): boolean => said.includes('untolerated taint')
+
+// Kubernetes sets them while the node is not ready: that is said of the node, and of each pod it would be said at every start of a cluster.
+const taintsOfNode = new Set(
+  ['not-ready', 'network-unavailable', 'unreachable'].map((each) => `node.kubernetes.io/${each}`),
+)
+
+function taintProblem(
+  pod: KubernetesObject,
+  message: string,
+  { taints }: PodSurroundings,
+): Problem | undefined {
+  if (taints === undefined) return { reason: 'Taint', message }
+  const tolerations = listAt(pod, ['spec', 'tolerations'])
+  const kept = taints.filter(
+    (taint) => taint.effect !== 'PreferNoSchedule' && !tolerations.some((each) => tolerates(each, taint)),
+  )
+  const [first] = kept.filter(({ key }) => !taintsOfNode.has(String(key)))
+  // Without one, the scheduler has not seen yet that it is gone.
+  if (!first) return undefined
+  const value = textAt(first, ['value'])
+  const name = `${textAt(first, ['key'])}${value === '' ? '' : `=${value}`}:${textAt(first, ['effect'])}`
+  return { reason: 'Taint', message: `it does not tolerate the taint ${name} of the node; ${message}` }
+}
+
+/** kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration */
+function tolerates(toleration: Part, taint: Part): boolean {
+  const text = (of: Part, name: string) => textAt(of, [name])
+  const isAnyKey = text(toleration, 'key') === '' && toleration.operator === 'Exists'
+  const isAnyEffect = text(toleration, 'effect') === ''
+  return (
+    (isAnyKey || text(toleration, 'key') === text(taint, 'key')) &&
+    (isAnyEffect || toleration.effect === taint.effect) &&
+    (toleration.operator === 'Exists' || text(toleration, 'value') === text(taint, 'value'))
+  )
 }
 
 // A volume that is made when its first pod comes takes some seconds.

@@ -97,6 +97,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   mount: {
     ...{ reason: 'VolumeMount', message: /configmap "nothing" not found/, isShown: isWarned('FailedMount') },
     pod: 'volumes: [{name: conf, configMap: {name: nothing}}]',
+    container: 'volumeMounts: [{name: conf, mountPath: /conf}]',
   },
   room: {
     ...{ reason: 'NoRoom', message: /Insufficient cpu/, isShown: isUnscheduled(/Insufficient cpu/) },
@@ -111,8 +112,8 @@ const kinds: Readonly<Record<string, Kind>> = {
     ...{ reason: 'PodsNotMade', message: /exceeded quota: none/, isShown: isWarned('FailedCreate') },
   },
   taint: {
-    ...{ reason: 'Taint', message: /untolerated taint \{dedicated: nothing\}/ },
-    isShown: isUnscheduled(/untolerated taint \{dedicated/),
+    ...{ reason: 'Taint', message: /the taint dedicated=nothing:NoSchedule of the node/ },
+    isShown: isUnscheduled(/untolerated taint/),
   },
 }
 

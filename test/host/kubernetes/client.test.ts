@@ -242,6 +242,15 @@ describe('a list', () => {
     })
   })
 
+  it('is empty where its items are null, as those of a list of the metadata of no object', async () => {
+    const metadata = { resourceVersion: '1' }
+    const kind = 'PartialObjectMetadataList'
+    const { client } = await start(({ json }) =>
+      json({ apiVersion: 'meta.k8s.io/v1', kind, metadata, items: null }),
+    )
+    expect(await client.list(pods, { isMetadataOnly: true })).toEqual([])
+  })
+
   it.each([
     [{}],
     [{ metadata: { resourceVersion: '1' } }],
@@ -251,6 +260,17 @@ describe('a list', () => {
   ])('is not understood where it is %j', async (reply) => {
     const { client } = await start(({ json }) => json(reply))
     await expect(client.list(pods)).rejects.toMatchObject({ reason: 'InvalidReply' })
+  })
+})
+
+describe('the last lines of a container', () => {
+  it('are read as text', async () => {
+    const { client, server } = await start(({ response }) => response.end('one\ntwo\n'))
+    const options = { container: 'a', isPrevious: true, tailLines: 20, limitBytes: 4_096 }
+    expect(await client.logs({ name: 'web-1', namespace: 'shop' }, options)).toBe('one\ntwo\n')
+    expect(server.asked).toEqual([
+      'GET /api/v1/namespaces/shop/pods/web-1/log?container=a&previous=true&tailLines=20&limitBytes=4096',
+    ])
   })
 })
 

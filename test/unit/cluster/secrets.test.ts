@@ -192,10 +192,22 @@ it('programs that the operating system lacks are named first, of errors and of w
 })
 
 it('what Kubernetes says of a node and of packs does not have the sensitive values of the cluster', () => {
+  const trouble = {
+    reason: 'ImagePull',
+    message: `no ${secret}`,
+    namespace: secret,
+    pod: `${secret}-1`,
+    workload: `Deployment/${secret}`,
+    container: 'a',
+  } as const
   const observed = withoutSecrets(
     {
       ...emptyHost,
-      engine: { ...emptyHost.engine, node: { name: 'box', isReady: false, message: `not ${secret}` } },
+      engine: {
+        ...emptyHost.engine,
+        node: { name: 'box', isReady: false, message: `not ${secret}` },
+        troubles: [trouble],
+      },
       packs: new Map([
         [
           'web',
@@ -210,6 +222,7 @@ it('what Kubernetes says of a node and of packs does not have the sensitive valu
               wasAvailable: false,
             },
             message: `cannot pull registry/${secret}`,
+            troubles: [trouble],
           },
         ],
       ]),
@@ -218,4 +231,15 @@ it('what Kubernetes says of a node and of packs does not have the sensitive valu
   )
   expect(observed.engine.node?.message).toBe('not ********')
   expect(observed.packs.get('web')?.message).toBe('cannot pull registry/********')
+  for (const of of [observed.engine, observed.packs.get('web')])
+    expect(of?.troubles).toEqual([
+      {
+        reason: 'ImagePull',
+        message: 'no ********',
+        namespace: '********',
+        pod: '********-1',
+        workload: 'Deployment/********',
+        container: 'a',
+      },
+    ])
 })

@@ -5,8 +5,10 @@ import {
   type KubernetesObject,
   type ListOptions,
 } from '../../../../src/kubernetes/client.ts'
+import { captureLog } from '../../../support/https-server.ts'
 
 const never = new AbortController().signal
+const { log } = captureLog()
 
 /** An API server with these objects; it honours namespaces and label selectors. */
 function serverOf(...objects: readonly KubernetesObject[]) {
@@ -129,6 +131,30 @@ describe('the pods of packs', () => {
     expect(namesOf(await readTroubles(serverOf(evicted, running).client, packs, never))).toEqual([])
   })
 
+  it('that a taint keeps away are told with its name, which the scheduler does not say', async () => {
+    const message = '0/1 nodes are available: 1 node(s) had untolerated taint(s). no new claims to deallocate'
+    const away = {
+      ...ofDeployment('web'),
+      spec: { tolerations: [{ key: 'node.kubernetes.io/disk-pressure', operator: 'Exists' }] },
+      status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', message }] },
+    }
+    const node = (...keys: readonly string[]): KubernetesObject => ({
+      ...{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } },
+      spec: { taints: keys.map((key) => ({ key, effect: 'NoSchedule' })) },
+    })
+    const told = async (...keys: readonly string[]) => {
+      const { client } = serverOf(away, node(...keys))
+      const found = await readTroubles(client, [pack('p/web', { objects: [deployment] })], never)
+      return found.get('p/web')?.map((each) => `${each.reason}: ${each.message}`)
+    }
+    expect(await told('dedicated', 'node.kubernetes.io/disk-pressure')).toEqual([
+      `Taint: it does not tolerate the taint dedicated:NoSchedule of the node; no node takes it: ${message}`,
+    ])
+    // Of a node that is not ready, and of one whose taint is gone, nothing is said of each pod.
+    expect(await told('node.kubernetes.io/not-ready', 'node.kubernetes.io/disk-pressure')).toBeUndefined()
+    expect(await told()).toBeUndefined()
+  })
+
   it('that the API server refuses are told by their workload', async () => {
     const refused = 'pods "web-1a-" is forbidden: exceeded quota: small'
     const { client } = serverOf(
@@ -155,7 +181,7 @@ describe('the pods of packs', () => {
 describe('the reader of troubles', () => {
   it('asks for nothing while every pack is available', async () => {
     const { client, asked } = serverOf(ofDeployment('web'))
-    expect([...(await createTroubleReader(client).read([], never))]).toEqual([])
+    expect([...(await createTroubleReader(client, log).read([], never))]).toEqual([])
     expect(asked).toEqual([])
   })
 
@@ -166,7 +192,7 @@ describe('the reader of troubles', () => {
       if (isSilent) throw new KubernetesError(0, 'Unreachable', 'no')
       return client.list(...args)
     }
-    const reader = createTroubleReader({ ...client, list })
+    const reader = createTroubleReader({ ...client, list }, log)
     const packs = [pack('p/web', { objects: [deployment] })]
     const known = await reader.read(packs, never)
     expect(namesOf(known)).toEqual([['p/web', ['web-1a-x']]])
