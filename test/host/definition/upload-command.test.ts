@@ -2,14 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
-import {
-  clusterPath,
-  createChangingHost,
-  next,
-  sent,
-  slotOf,
-  upload,
-} from '../../support/changing-host.ts'
+import { clusterPath, createChangingHost, next, sent, slotOf, upload } from '../../support/changing-host.ts'
 import { definitionArchive } from '../../support/definition-archives.ts'
 import { detailsOf, json } from '../../support/played-cluster.ts'
 import type { Answers } from '../../support/played-ctl.ts'
