@@ -45,6 +45,7 @@ const table: Readonly<Record<Needed, readonly string[]>> = {
     'GET /v1/edge-mgmt/content/uploads/:uid/missing',
     'GET /v1/edge-mgmt/content/usage',
     'GET /v1/edge-mgmt/edgehosts/current',
+    'GET /v1/edge-mgmt/edgehosts/current/attention',
     'GET /v1/edge-mgmt/edgehosts/current/actions/content/signing-public-key',
     'GET /v1/edge-mgmt/edgehosts/current/uploaded-content/details',
     'GET /v1/edge-mgmt/events/lifecycle',
