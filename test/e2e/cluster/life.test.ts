@@ -319,6 +319,7 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
   it('a definition that is uploaded now lands in the slot for updates', async () => {
     const uploaded = await plant.host.output(['edgehostctl', 'definition', 'upload', '/root/definition.tgz'])
     expect(uploaded).toMatch(/is in the slot update[^]*Next: edgehostctl cluster diff/)
+    await plant.host.output(['rm', '/root/definition.tgz'])
     const update = await plant.cluster.get('/v1/edge-mgmt/clusters/archive/update/details')
     expect(update, update.text).toMatchObject({ status: 200 })
     expect(update.json.archiveUploadPath).not.toBe(plant.definition)
