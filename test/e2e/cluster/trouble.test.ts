@@ -205,7 +205,7 @@ describe.skipIf(isKitMissing())('pods that do not run', () => {
       if (!isTainted && Math.min(told.size, inEvents.size) >= most) {
         isTainted = true
         const node = (await cluster.kubectl('get', 'nodes', '--output=name')).trim()
-        await cluster.kubectl('taint', node, 'dedicated=nothing:NoSchedule')
+        await cluster.kubectl('taint', 'nodes', node.replace('node/', ''), 'dedicated=nothing:NoSchedule')
         await cluster.kubectl('-n', 'shop', 'scale', 'deployment/taint', '--replicas=1')
       }
     }
