@@ -71,7 +71,7 @@ describe('edgehostctl support', () => {
 
     const ended = await host.run(['edgehostctl', 'support', '--file', file])
     expect(ended).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(ended.stdout).toMatch(/^\/root\/support\.tar\.zst holds 28 files .* secrets are masked/)
+    expect(ended.stdout).toMatch(/^\/root\/support\.tar\.zst holds 29 files .* secrets are masked/)
     expect(await host.sh('stat -c "%a %u" /root/support.tar.zst')).toBe('600 0\n')
 
     const { whole, files, json } = await readArchive()
@@ -122,6 +122,7 @@ describe('edgehostctl support', () => {
     const { files } = JSON.parse(ended.stdout) as { files: { name: string; problem?: string }[] }
     const missing = files.flatMap(({ name, problem }) => (problem === undefined ? [] : [name]))
     expect(missing.sort()).toEqual([
+      'attention.json',
       'audit-head.json',
       'cluster-applications.json',
       'cluster-certificates.json',
@@ -171,7 +172,7 @@ describe('edgehostctl support', () => {
     await pane.type('clear; edgehostctl support; echo ended with $?', 'Enter')
     const shown = await pane.until(/^ended with 0$/m)
     // The last line of the progress is removed again.
-    expect(shown).toMatch(/\.tar\.zst holds 28 files/)
+    expect(shown).toMatch(/\.tar\.zst holds 29 files/)
     expect(shown).not.toMatch(/reading/)
     await pane.close()
   })

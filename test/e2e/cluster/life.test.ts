@@ -8,6 +8,7 @@ import { eventually } from '../host/eventually.ts'
 import { clusterWire } from '../host/ground.ts'
 import { run, systemPath } from '../host/process.ts'
 import type { ClusterDryRun } from '../../../src/cluster/schemas.ts'
+import type { AttentionList } from '../../../src/service/schemas.ts'
 import { bootForTests } from './boot-for-tests.ts'
 import { clusterPath } from './cluster-client.ts'
 import { password } from './cluster-host.ts'
@@ -17,6 +18,7 @@ import { sensitiveValue } from './plant-definition.ts'
 import { askWorkload } from './workload.ts'
 
 const plant = bootForTests({ prepare: (host) => host.addUser({ name: 'guest', password }) })
+const attentionPath = '/v1/edge-mgmt/edgehosts/current/attention'
 let uid: string
 
 /** What the document of this host says of its part in a cluster. */
@@ -167,6 +169,7 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
       ...{ clusterState: 'Running', phase: 'Running', health: { status: 'Healthy' }, k8sVersion: '1.34.4' },
     })
     expect(details.status.steps.map(({ state }) => state)).not.toContain('failed')
+    expect((await plant.cluster.get(attentionPath)).json).toEqual({ items: [] })
     const name = (
       await plant.cluster.kubectl('get', 'node', '-o', 'jsonpath={.items[0].metadata.name}')
     ).trim()
@@ -345,6 +348,19 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
       expect({ phase, health }).toMatchObject({ phase: 'Running', health: { status: 'Unhealthy' } })
       expect(health.reason).toMatch(/web/)
     }, 90_000)
+    await eventually(async () => {
+      const { items } = (await plant.cluster.get(attentionPath)).json as AttentionList
+      expect(items).toContainEqual(
+        expect.objectContaining({
+          ...{ code: 'PodsFailing', severity: 'error', message: expect.stringMatching(/web: ImagePull: /) },
+          object: { kind: 'Pod', namespace: 'shop', name: expect.stringMatching(/^web-/) },
+        }),
+      )
+    }, 30_000)
+    const shown = await plant.host.output(['edgehostctl', 'status'])
+    expect(shown).toMatch(
+      /ImagePull[^]*-> edgehostctl cluster kubectl -- describe --namespace shop pod\/web-/,
+    )
   })
 
   it('the support archive describes the cluster, and has no sensitive value that a pod writes', async () => {
