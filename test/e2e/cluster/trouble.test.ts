@@ -7,7 +7,7 @@ import { bootForTests } from './boot-for-tests.ts'
 // All kinds of trouble at once, in a chart that helm waits for: its objects are not written down meanwhile.
 
 interface Container {
-  readonly state?: { readonly waiting?: { readonly reason?: string } }
+  readonly state?: Readonly<Record<string, { readonly reason?: string } | undefined>>
 }
 interface Shown {
   readonly kind: string
@@ -28,7 +28,9 @@ const waits =
   (...reasons: readonly string[]) =>
   ({ kind, status }: Shown) =>
     kind === 'Pod' &&
-    (status?.containerStatuses ?? []).some(({ state }) => reasons.includes(state?.waiting?.reason ?? ''))
+    (status?.containerStatuses ?? []).some(({ state = {} }) =>
+      [state.waiting, state.terminated].some((each) => reasons.includes(each?.reason ?? '')),
+    )
 const isUnscheduled =
   (message: RegExp) =>
   ({ kind, status }: Shown) =>
@@ -57,7 +59,11 @@ const canary = 'the lines of a container are read only when they are asked for'
 
 const kinds: Readonly<Record<string, Kind>> = {
   crash: {
-    ...{ reason: 'Crashing', message: /it ended with exit code 3/, isShown: waits('CrashLoopBackOff') },
+    ...{
+      reason: 'Crashing',
+      message: /it ended with exit code 3/,
+      isShown: waits('CrashLoopBackOff', 'Error'),
+    },
     container: `command: [/bin/busybox, sh, -c, 'echo "${canary}"; echo password=hunter22; exit 3']`,
   },
   image: {
