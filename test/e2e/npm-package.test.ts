@@ -76,7 +76,7 @@ describe('edgehostctl, installed by npm from its tarball without a registry', ()
     await mkdir(join(folder, 'bin'))
     const helm = `#!/bin/sh
 case $1 in
-package) eval last=\\$$#; tar -C "$(dirname "$2")" -czf "$last/web.tgz" web; echo "saved it to: $last/web.tgz" ;;
+package) eval last=\\$$#; mkdir -p "$last"; tar -C "$(dirname "$2")" -czf "$last/web.tgz" web; echo "saved it to: $last/web.tgz" ;;
 template) echo 'apiVersion: v1
 kind: Pod
 metadata: {name: a}
