@@ -323,7 +323,7 @@ it('the examples of the API document are what the edge replies', async () => {
   plantCluster(edge)
   const clusterPath = '/v1/edge-mgmt/cluster'
   const created = { uid, problems: [warning] }
-  const tried = { isPossible: true, problems: [warning], plan: [plannedStep] }
+  const tried = { isPossible: true, problems: [warning], plan: [plannedStep], needs: [neededImage] }
   keep('operations', 'createCluster', { request: postedCluster, replies: { 200: tried, 201: created } })
   for (const [operation, request] of Object.entries({
     replaceCluster: postedCluster,

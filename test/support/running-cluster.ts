@@ -115,6 +115,10 @@ export const warning = {
 }
 
 /** Of a reply of `POST /v1/edge-mgmt/cluster?dryRun=true`. */
+export const neededImage = {
+  ...{ kind: 'image', name: 'registry.k8s.io/kube-apiserver:v1.34.4', origin: 'Kubernetes' },
+  ...{ isRequired: true, sizeBytes: 27_066_504, isThere: true },
+}
 export const plannedStep = { key: 'kubeadm-init', title: 'Set up the control plane', timeoutSeconds: 900 }
 
 /** The reply to a dry run of a change. */
