@@ -12,6 +12,7 @@ import { plantCluster, postedCluster } from '../support/planted-cluster.ts'
 import { runningApplications } from '../support/running-applications.ts'
 import { acceptedRenewal, shownCertificates } from '../support/shown-certificates.ts'
 import {
+  neededImage,
   plannedStep,
   runningCluster,
   shownPodLogs,
