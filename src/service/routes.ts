@@ -83,6 +83,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = as
         operationId: 'getAttention',
         tags: ['service'],
         summary: 'What an operator has to know or to do about this host now, each with its next command',
+        description: 'All of it, the most urgent first, without listmeta; an item is gone when its cause is.',
         response: { 200: AttentionList, ...errorReplies(401, 403) },
       },
     },

@@ -91,7 +91,7 @@ esac
     const args = ['definition', 'needs', 'shop.tgz', '--list', 'image']
     const ended = await run(program, args, `${pinned}:${join(folder, 'bin')}`)
     expect(ended, ended.stderr).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(ended.stdout).toContain('of.helm/a:1\n')
+    expect(ended.stdout).toContain('of.helm/a:1')
   })
 
   it('the npm package reports a missing host like the installed edgehostctl', async () => {

@@ -8,6 +8,7 @@ const whole = [
   '/v1/edge-mgmt/edgehosts/current/error-logs',
   '/v1/edge-mgmt/clusters/current/machinepools',
   '/v1/edge-mgmt/cluster/revisions',
+  '/v1/edge-mgmt/edgehosts/current/attention',
 ]
 
 describe.each(['openapi.json', 'platform-openapi.json'])('the lists of plural resources of %s', (name) => {
