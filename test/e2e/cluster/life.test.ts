@@ -8,7 +8,6 @@ import { eventually } from '../host/eventually.ts'
 import { clusterWire } from '../host/ground.ts'
 import { run, systemPath } from '../host/process.ts'
 import type { ClusterDryRun } from '../../../src/cluster/schemas.ts'
-import type { AttentionList } from '../../../src/service/schemas.ts'
 import { bootForTests } from './boot-for-tests.ts'
 import { clusterPath } from './cluster-client.ts'
 import { password } from './cluster-host.ts'
@@ -348,19 +347,6 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
       expect({ phase, health }).toMatchObject({ phase: 'Running', health: { status: 'Unhealthy' } })
       expect(health.reason).toMatch(/web/)
     }, 90_000)
-    await eventually(async () => {
-      const { items } = (await plant.cluster.get(attentionPath)).json as AttentionList
-      expect(items).toContainEqual(
-        expect.objectContaining({
-          ...{ code: 'PodsFailing', severity: 'error', message: expect.stringMatching(/web: ImagePull: /) },
-          object: { kind: 'Pod', namespace: 'shop', name: expect.stringMatching(/^web-/) },
-        }),
-      )
-    }, 30_000)
-    const shown = await plant.host.output(['edgehostctl', 'status'])
-    expect(shown).toMatch(
-      /ImagePull[^]*-> edgehostctl cluster kubectl -- describe --namespace shop pod\/web-/,
-    )
   })
 
   it('the support archive describes the cluster, and has no sensitive value that a pod writes', async () => {
