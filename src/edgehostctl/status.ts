@@ -197,8 +197,8 @@ function errorFact(errors: readonly AuditView[] | undefined): Fact {
  * @param command the command line of edgehostctl for this target, in the place of its name
  */
 function nextLines({ attention, errors }: HostStatus, command: string): string[] {
-  const ofHost = (attention ?? []).flatMap(({ message, command: next }) => [
-    oneLine(message),
+  const ofHost = (attention ?? []).flatMap(({ message, command: next, sinceTimestamp: since }) => [
+    `${oneLine(message)}${since === undefined ? '' : ` (since ${moment(since)})`}`,
     ...(next === undefined ? [] : [`-> ${oneLine(next).replace(/^edgehostctl(?= )/, command)}`]),
   ])
   const hasFailed = errors?.some(({ spec }) => spec.outcome === 'failed') === true

@@ -28,7 +28,7 @@ interface Body {
 
 /**
  * Refuses requests whose body arrives below a rate, however long the whole body takes. While the handler does not read
- * arrived bytes, the time does not count: then the host is slow, not the client.
+ * arrived bytes, and while this process does not run, the time does not count: then the host is slow, not the client.
  * The reader of the body is notified (`replies.ts`) and replies; if nothing reads the body, this function replies 408.
  * @param replies form of that reply
  * @returns a function that stops watching
@@ -40,8 +40,10 @@ export function watchBodyRate(
 ): () => void {
   const bodies = new Set<Body>()
   const windowMs = windowSeconds * 1_000
+  const everyMs = Math.min(1_000, windowMs / 10)
   const message = `the body arrived below ${minimumBytesPerSecond} bytes a second over ${windowSeconds} seconds; send it faster`
   let timer: NodeJS.Timeout | undefined
+  let checkedAt = 0
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
@@ -58,11 +60,16 @@ export function watchBodyRate(
       if (!body.refused) bodies.delete(body)
     })
     // One timer for all, and only while a body is arriving.
-    timer ??= setInterval(check, Math.min(1_000, windowMs / 10)).unref()
+    if (timer) return
+    checkedAt = performance.now()
+    timer = setInterval(check, everyMs).unref()
   }
 
   function check(): void {
     const now = performance.now()
+    // Bytes may wait in the kernel for a process that was held up.
+    const wasHeldUp = now - checkedAt > 2 * everyMs
+    checkedAt = now
     for (const body of bodies) {
       const { request } = body
       if (body.refused) {
@@ -73,7 +80,7 @@ export function watchBodyRate(
         request.socket.destroy()
       } else if (request.complete || request.destroyed) {
         bodies.delete(body)
-      } else if (waitingBytes(request) > 0 || isUnasked(request)) {
+      } else if (wasHeldUp || waitingBytes(request) > 0 || isUnasked(request)) {
         beginWindow(body, now)
       } else if (now - body.since >= windowMs) {
         const needed = (minimumBytesPerSecond * (now - body.since)) / 1_000

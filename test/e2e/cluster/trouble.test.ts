@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { TroubleReason } from '../../../src/cluster/schemas.ts'
+import type { AttentionList } from '../../../src/service/schemas.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 import { eventually } from '../host/eventually.ts'
 import { bootForTests } from './boot-for-tests.ts'
@@ -226,6 +227,17 @@ describe.skipIf(isKitMissing())('pods that do not run', () => {
     const get = await plant.host.output(['edgehostctl', 'cluster', 'get'])
     expect(get).toMatch(/^POD +CONTAINER +PACK/m)
     expect(get).toMatch(/it ended with exit code 3/)
+    const attention = (await plant.cluster.get('/v1/edge-mgmt/edgehosts/current/attention'))
+      .json as AttentionList
+    const failing = attention.items.filter(({ code }) => code === 'PodsFailing')
+    expect(failing.map(({ object }) => object?.name.replace(/-.*/, ''))).toEqual(
+      expect.arrayContaining(['crash', 'image', 'secret']),
+    )
+    const status = await plant.host.output(['edgehostctl', 'status'])
+    expect(status).toMatch(
+      /ImagePull[^]*-> edgehostctl cluster kubectl -- describe --namespace shop pod\/image-/,
+    )
+    expect(status).toMatch(/-> edgehostctl cluster logs crash-/)
     const pods = await plant.cluster.kubectl('-n', 'shop', 'get', 'pods', '-l', 'app=crash', '-o', 'name')
     const pod = pods.trim().split('/')[1] ?? ''
     const lines = await plant.host.output(['edgehostctl', 'cluster', 'logs', pod, '--namespace', 'shop'])

@@ -105,6 +105,17 @@ describe('watchBodyRate', () => {
     expect(client.received).toMatch(/^HTTP\/1\.1 200 /)
   })
 
+  it('a client is not refused for a time in which the host does not run', async () => {
+    handle = read
+    const client = await openTls(port, material.cert)
+    client.socket.write(head(20 * 300))
+    drip(client, 300)
+    // For two windows neither side does anything.
+    const end = performance.now() + 1_100
+    while (performance.now() < end);
+    await waitFor(() => expect(client.received).toContain('got 6000'), { timeout: 60_000 })
+  })
+
   it('a body that begins fast and then stops ends the connection', async () => {
     handle = read
     const client = await openTls(port, material.cert)

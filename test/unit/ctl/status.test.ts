@@ -90,11 +90,12 @@ describe('what to do next', () => {
   }
   const crash: Item = {
     ...{ code: 'PodsFailing', severity: 'error', message: 'the pack web: Crashing\u001b[2J: exit code 1' },
-    command: 'edgehostctl cluster logs web-1 --namespace web',
+    ...{ command: 'edgehostctl cluster logs web-1 --namespace web' },
+    sinceTimestamp: '2026-01-31T09:12:00.123Z',
   }
-  it('the status shows each item with its next command, in the order of the daemon', () => {
+  it('the status shows each item with its time and its next command, in the order of the daemon', () => {
     expect(next({ attention: [crash, certificate] })).toMatch(
-      /^the pack web: Crashing.*: exit code 1\n *-> edgehostctl cluster logs web-1 --namespace web\n *the certificate ends 2026-02-10\n *-> systemctl reload edgehostd\n$/,
+      /^the pack web: Crashing.*: exit code 1 \(since 2026-01-31 09:12:00Z\)\n *-> edgehostctl cluster logs web-1 --namespace web\n *the certificate ends 2026-02-10\n *-> systemctl reload edgehostd\n$/,
     )
   })
 
