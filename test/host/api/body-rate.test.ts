@@ -106,9 +106,14 @@ describe('watchBodyRate', () => {
   })
 
   it('a client is not refused for a time in which the host does not run', async () => {
-    handle = read
+    let hasBegun = false
+    handle = (request, response) => {
+      hasBegun = true
+      read(request, response)
+    }
     const client = await openTls(port, material.cert)
     client.socket.write(head(20 * 300))
+    await waitFor(() => expect(hasBegun).toBe(true), { interval: 1 })
     drip(client, 300)
     // For two windows neither side does anything.
     const end = performance.now() + 1_100
