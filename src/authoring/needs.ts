@@ -1,16 +1,8 @@
 import { createHash } from 'node:crypto'
-import {
-  accessSync,
-  constants,
-  createReadStream,
-  createWriteStream,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-} from 'node:fs'
+import { createReadStream, createWriteStream, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { decompress } from '../archive/compression.ts'
@@ -32,6 +24,7 @@ import { missingFact, needColumns } from '../ctl/needs.ts'
 import { createHideOf } from '../definition/slots/secrets.ts'
 import type { Problem } from '../definition/definition.ts'
 import { AppError } from '../errors/app-error.ts'
+import { findInPath } from '../system/attached.ts'
 import { renderProblems, type CommandContext } from './context.ts'
 import { describeBundle } from './content/inspect.ts'
 import { unreadable } from './content/part.ts'
@@ -70,7 +63,7 @@ export async function needs(
       definition = join(folder, 'definition')
       await takeBlob(file, described.definition.digest, definition)
     }
-    const helm = findInPath('helm')
+    const helm = findInPath('helm', process.env)
     const prepared = await prepare(definition, helm, folder).catch((error: unknown) => {
       throw error instanceof AppError
         ? new Failure('failed', `${file}: ${error.message}`, { cause: error })
@@ -119,21 +112,6 @@ async function takeBlob(bundle: string, digest: string, to: string): Promise<voi
       return
     }
   throw new Failure('failed', `${bundle} has no ${path}; copy it again`)
-}
-
-/** Path of a program in the folders of PATH; undefined where there is none. */
-function findInPath(name: string): string | undefined {
-  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '')
-  return folders
-    .map((folder) => resolve(folder, name))
-    .find((path) => {
-      try {
-        accessSync(path, constants.X_OK)
-        return true
-      } catch {
-        return false
-      }
-    })
 }
 
 // A host of documentation, RFC 5737: images follow from the definition alone.

@@ -1,6 +1,6 @@
 import { createSecrets } from '../secrets/secrets.ts'
 import { readDatabase } from '../store/statistics.ts'
-import { createSealed } from './desired/revisions.ts'
+import { createSealed, parseSecrets } from './desired/revisions.ts'
 
 /** What a program has to know of the cluster of a host before it passes on texts about it. */
 export interface SensitiveValues {
@@ -29,8 +29,7 @@ export function readSensitiveValues(database: string, secret: Buffer): Sensitive
     const values = rows.flatMap(({ sealed }) => {
       const opened = open(sealed)
       if (opened === undefined) throw new Error('they are sealed with another secret of the state folder')
-      const parsed = JSON.parse(opened) as readonly string[] | { readonly sensitive: readonly string[] }
-      return 'sensitive' in parsed ? parsed.sensitive : parsed
+      return parseSecrets(opened).sensitive
     })
     return { since: cluster.since, values: [...new Set(values)] }
   })

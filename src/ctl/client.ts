@@ -59,6 +59,18 @@ interface ClientOptions {
   readonly protocol: SessionProtocol
 }
 
+/** A reply of GET; undefined where its resource is not there (404). @throws Failure */
+export async function getIfThere<T extends object>(
+  client: Pick<Client, 'ask'>,
+  path: string,
+  fields: readonly (keyof T & string)[],
+): Promise<T | undefined> {
+  const reply = await client.ask({ method: 'GET', path })
+  if (reply.status === 404) return undefined
+  if (reply.status !== 200) throw toFailure(reply)
+  return parseBody<T>(reply, fields)
+}
+
 const pageSize = 50
 // A list of many pages reaches the rate limit of the host and has to wait.
 const longestWaitSeconds = 30

@@ -1,7 +1,6 @@
 import type { ClusterDetails } from '../cluster/schemas.ts'
-import type { Context } from './client.ts'
+import { getIfThere, type Context } from './client.ts'
 import { Failure } from './exit-codes.ts'
-import { parseBody, toFailure } from './reply.ts'
 import { removeOnSignal } from '../program/remove-on-signal.ts'
 import { placeFile } from '../system/place-file.ts'
 import type { Output } from './output.ts'
@@ -23,10 +22,7 @@ export async function readDetails(
   { withKubeconfig = false }: DetailsRequest = {},
 ): Promise<ClusterDetails | undefined> {
   const path = `${clusterPath}/details${withKubeconfig ? '' : '?kubeconfig=false'}`
-  const reply = await client.ask({ method: 'GET', path })
-  if (reply.status === 404) return undefined
-  if (reply.status !== 200) throw toFailure(reply)
-  return parseBody<ClusterDetails>(reply, ['metadata', 'spec', 'status'])
+  return getIfThere<ClusterDetails>(client, path, ['metadata', 'spec', 'status'])
 }
 
 /** The cluster. @throws Failure, also where there is none */

@@ -5,10 +5,10 @@ import type { ClusterDetails } from '../cluster/schemas.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
 import type { PlatformLink } from '../uplink/schemas.ts'
 import { renderFacts, type Fact, type Paper, moment, oneLine, plural, span } from '../ctl/layout.ts'
-import type { Client, Items, Context } from '../ctl/client.ts'
+import { getIfThere, type Client, type Context, type Items } from '../ctl/client.ts'
 import { hostPath, readDetails, shownVersion } from '../ctl/cluster.ts'
 import { Failure } from '../ctl/exit-codes.ts'
-import { parseBody, toFailure, understand } from '../ctl/reply.ts'
+import { understand } from '../ctl/reply.ts'
 
 /** Content of the screen; parts for administrators are `undefined` for other users. */
 export interface HostStatus {
@@ -201,16 +201,17 @@ function nextLines({ attention, errors }: HostStatus, command: string): string[]
     `${oneLine(message)}${since === undefined ? '' : ` (since ${moment(since)})`}`,
     ...(next === undefined ? [] : [`-> ${oneLine(next).replace(/^edgehostctl(?= )/, command)}`]),
   ])
-  const hasFailed = errors?.some(({ spec }) => spec.outcome === 'failed') === true
-  return [...ofHost, ...(hasFailed ? ['an operation has failed', `-> ${command} audit list`] : [])]
+  return [...ofHost, ...(hasFailed(errors) ? ['an operation has failed', `-> ${command} audit list`] : [])]
 }
+
+const hasFailed = (errors: HostStatus['errors']) =>
+  errors?.some(({ spec }) => spec.outcome === 'failed') === true
 
 /** The mood of the most urgent one: what only goes on or waits is no warning. */
 function moodOf({ attention, errors }: HostStatus): Fact['mood'] {
   const severities = new Set(attention?.map(({ severity }) => severity))
   if (severities.has('error')) return 'bad'
-  const hasFailed = errors?.some(({ spec }) => spec.outcome === 'failed') === true
-  return severities.has('warning') || hasFailed ? 'warning' : undefined
+  return severities.has('warning') || hasFailed(errors) ? 'warning' : undefined
 }
 
 /** Reads replies of the API and shows them on one screen. */
@@ -222,7 +223,8 @@ export async function status({ client, output, target }: Context): Promise<undef
       ? await client.get<PlatformLink>('/v1/edge-mgmt/platform', ['isConnected'])
       : undefined
   const cluster = host.status.isClusterPhase ? await readDetails({ client }) : undefined
-  const attention = await readAttention(client)
+  // A daemon of an older version does not have it.
+  const attention = await getIfThere<AttentionList>(client, `${hostPath}/attention`, ['items'])
   const audits = await unlessForbidden(() => readAudits(client))
   const sessions = await client.list<SessionItem>('/v1/users/sessions', {}, 0)
   const found: HostStatus = {
@@ -246,13 +248,6 @@ export async function status({ client, output, target }: Context): Promise<undef
   }
   await output.show(value, (paper) => renderStatus(found, { paper, command: prefix, now: Date.now() }))
   return undefined
-}
-
-async function readAttention(client: Client): Promise<AttentionList | undefined> {
-  const reply = await client.ask({ method: 'GET', path: `${hostPath}/attention` })
-  if (reply.status === 404) return undefined
-  if (reply.status !== 200) throw toFailure(reply)
-  return parseBody<AttentionList>(reply, ['items'])
 }
 
 const readAudits = (client: Client): Promise<Items<AuditView>> =>

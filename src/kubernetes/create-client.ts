@@ -1,7 +1,7 @@
 import { type Resource, KubernetesError, type KubernetesClient, type KubernetesObject } from './client.ts'
 import { listAt, textAt, isObject, withoutManagers } from './fields.ts'
 import { isRecord } from '../base/json.ts'
-import { groupOf, groupPath, apiVersionOf, objectPath } from './paths.ts'
+import { groupOf, groupPath, apiVersionOf, objectPath, podResource } from './paths.ts'
 import { unlessMissing, type Requests, createRequests, isMissing } from './request.ts'
 import { createConnection } from './connection.ts'
 import { listAll, type ListLimits } from './lists.ts'
@@ -178,8 +178,6 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
     close: () => connection.close(),
   }
 }
-
-const podResource: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', isNamespaced: true }
 
 function readObject(reply: unknown): KubernetesObject {
   if (!isObject(reply)) throw notUnderstood('an object')

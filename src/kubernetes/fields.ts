@@ -67,3 +67,32 @@ export function listAt(
 export const isTrue = (status: string): boolean => status === 'True'
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** The fields of an event of Kubernetes that are read: thousands with all of theirs would be megabytes. */
+export function trimEvent(object: KubernetesObject): KubernetesObject {
+  const { apiVersion, kind, metadata, involvedObject, reason, message, type, count, source } = object
+  const { name, namespace, uid, creationTimestamp } = metadata
+  const { firstTimestamp, lastTimestamp, eventTime, series, reportingComponent, reportingInstance } = object
+  return {
+    apiVersion,
+    kind,
+    involvedObject,
+    reason,
+    message,
+    type,
+    count,
+    source,
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      ...(uid !== undefined && { uid }),
+      ...(creationTimestamp !== undefined && { creationTimestamp }),
+    },
+    firstTimestamp,
+    lastTimestamp,
+    eventTime,
+    series,
+    reportingComponent,
+    reportingInstance,
+  }
+}

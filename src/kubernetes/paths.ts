@@ -18,6 +18,18 @@ export const groupPath = (apiVersion: string): string =>
 export const apiVersionOf = ({ group, version }: Resource): string =>
   group === '' ? version : `${group}/${version}`
 
+/** A resource of the core group. */
+export const coreResource = (kind: string, plural: string, isNamespaced = true): Resource => ({
+  group: '',
+  version: 'v1',
+  kind,
+  plural,
+  isNamespaced,
+})
+export const podResource = coreResource('Pod', 'pods')
+export const nodeResource = coreResource('Node', 'nodes', false)
+export const eventResource = coreResource('Event', 'events')
+
 /** API group of an `apiVersion`; empty for the core group. */
 export const groupOf = (apiVersion: string): string =>
   apiVersion.slice(0, Math.max(apiVersion.indexOf('/'), 0))

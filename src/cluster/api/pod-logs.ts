@@ -7,7 +7,7 @@ import { conditionOf, fieldAt, isTrue, listAt, textAt } from '../../kubernetes/f
 import { isDnsLabel, isDnsSubdomain } from '../../kubernetes/names.ts'
 import { isRecord } from '../../base/json.ts'
 import { clusterErrors } from '../codes.ts'
-import { podResource } from '../packs/read-troubles.ts'
+import { podResource } from '../../kubernetes/paths.ts'
 import { troublesOfPod } from '../packs/troubles.ts'
 import type { PodLogs } from '../schemas.ts'
 

@@ -157,6 +157,7 @@ function pendingFact({
     ...(outcome === 'held' ? { mood: 'warning' } : {}),
   }
 }
+
 const deadlineText = ({
   action,
   leftSeconds,

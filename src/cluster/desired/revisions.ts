@@ -142,11 +142,15 @@ export function createRevisionStore({ sql }: Database, sealed: Sealed): Revision
   }
 }
 
+/** The sealed part of a cluster or a revision. A cluster, and a revision of a version without revisions, has only the values sealed. */
+export function parseSecrets(text: string): SecretsOfRevision {
+  const opened = JSON.parse(text) as SecretsOfRevision | readonly string[]
+  return 'sensitive' in opened ? opened : { sensitive: opened }
+}
+
 function revisionOf(row: Row, sealed: Sealed): Revision {
   const { generation, at, by, origin, folder, mark, outcome, reason } = row
-  const opened = JSON.parse(sealed.open(row.sealed) ?? '[]') as SecretsOfRevision | readonly string[]
-  // A cluster of a version without revisions has only the values sealed.
-  const secrets: SecretsOfRevision = 'sensitive' in opened ? opened : { sensitive: opened }
+  const secrets = parseSecrets(sealed.open(row.sealed) ?? '[]')
   return {
     generation,
     at,

@@ -1,4 +1,5 @@
-import type { KubernetesClient, Resource, KubernetesObject } from '../../kubernetes/client.ts'
+import type { KubernetesClient, KubernetesObject } from '../../kubernetes/client.ts'
+import { nodeResource } from '../../kubernetes/paths.ts'
 import { nameOf, type InventoryEntry } from '../../kubernetes/inventory.ts'
 import { readiness } from '../../kubernetes/readiness.ts'
 import { troublesOfObject } from '../packs/read-troubles.ts'
@@ -168,7 +169,6 @@ const damagedCniRecord =
 const damagedChange =
   'it is unknown how far a change of the version of Kubernetes was; delete the file where Kubernetes runs'
 const answerMs = 5_000
-const nodes: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', isNamespaced: false }
 
 /** Observes units, files and the API server; reads only. */
 export function createObserver(options: ObserverOptions) {
@@ -217,7 +217,7 @@ export function createObserver(options: ObserverOptions) {
     if (!existsSync(options.adminConfig ?? kubernetesFiles.adminConfig)) return { api: 'absent' }
     const limited = AbortSignal.any([signal, AbortSignal.timeout(answerMs)])
     try {
-      const object = await client.get(nodes, { name }, limited)
+      const object = await client.get(nodeResource, { name }, limited)
       // A short silence of the API server is no fault of them.
       const ofAddons = await observeAddons(client, kubernetes, options.now(), limited).catch(() => ({}))
       return {

@@ -3,17 +3,13 @@ import { conditionTypes } from './condition-types.ts'
 import { isReason, reasonOf } from './reasons.ts'
 import { Event, type EventSource } from './schemas.ts'
 import { parseTime } from '../../base/time.ts'
-import {
-  KubernetesError,
-  type KubernetesClient,
-  type KubernetesObject,
-  type Resource,
-} from '../../kubernetes/client.ts'
-import { numberAt, textAt } from '../../kubernetes/fields.ts'
+import { KubernetesError, type KubernetesClient, type KubernetesObject } from '../../kubernetes/client.ts'
+import { numberAt, textAt, trimEvent } from '../../kubernetes/fields.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
 import { comparison, listInMemory, type MemoryField } from '../../lists/memory.ts'
 import { makePage, type Page } from '../../lists/page.ts'
 import { parseListQuery, type ListParameters, type ListQuery } from '../../lists/query.ts'
+import { eventResource } from '../../kubernetes/paths.ts'
 import { fieldAt, type FieldValue, type ListResource } from '../../lists/resource.ts'
 import { createSqlList } from '../../lists/sql-list.ts'
 import type { SqlField } from '../../lists/sql.ts'
@@ -54,7 +50,6 @@ interface KubernetesEvents {
   readonly source: EventSource
 }
 
-const events: Resource = { group: '', version: 'v1', plural: 'events', kind: 'Event', isNamespaced: true }
 const readMs = 5_000
 /** Kubernetes keeps events for an hour; a cluster with more is in a storm. */
 export const mostEvents = 5_000
@@ -75,11 +70,11 @@ export async function readKubernetesEvents(
   const pick = (object: KubernetesObject) => {
     count += 1
     if (count > mostEvents) tooMany.abort()
-    return withoutUnused(object)
+    return trimEvent(object)
   }
   try {
     const signal = AbortSignal.any([tooMany.signal, late])
-    const found = await client.list(events, { ...(namespace && { namespace }), pick, signal })
+    const found = await client.list(eventResource, { ...(namespace && { namespace }), pick, signal })
     tooMany.signal.throwIfAborted()
     return { items: found.map(kubernetesEventOf), source: { state: 'read' } }
   } catch (error) {
@@ -93,35 +88,6 @@ export async function readKubernetesEvents(
 }
 
 const failed = (message: string): KubernetesEvents => ({ items: [], source: { state: 'failed', message } })
-
-/** The fields that `eventOf` reads. */
-function withoutUnused(object: KubernetesObject): KubernetesObject {
-  const { apiVersion, kind, metadata, involvedObject, reason, message, type, count, source } = object
-  const { name, namespace, uid, creationTimestamp } = metadata
-  const { firstTimestamp, lastTimestamp, eventTime, series, reportingComponent, reportingInstance } = object
-  return {
-    apiVersion,
-    kind,
-    involvedObject,
-    reason,
-    message,
-    type,
-    count,
-    source,
-    metadata: {
-      name,
-      ...(namespace !== undefined && { namespace }),
-      ...(uid !== undefined && { uid }),
-      ...(creationTimestamp !== undefined && { creationTimestamp }),
-    },
-    firstTimestamp,
-    lastTimestamp,
-    eventTime,
-    series,
-    reportingComponent,
-    reportingInstance,
-  }
-}
 
 /**
  * An event of Kubernetes in the shape of the wire. Which of its times and counts are set depends on the API that its component used, core/v1

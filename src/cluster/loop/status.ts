@@ -1,5 +1,5 @@
 import { troublesOf, type Observed, type PackObserved } from './observed.ts'
-import { textOfTrouble } from '../packs/troubles.ts'
+import { withTrouble } from '../packs/troubles.ts'
 import type { clusterPhases, clusterStates } from '../schemas.ts'
 import type { StepRecord } from './step-store.ts'
 import { shownPack, type DesiredState } from '../desired/desired-state.ts'
@@ -65,10 +65,11 @@ export function statusOf(input: StatusInput): ClusterStatus {
   const cause = controlPlaneCause(desired, observed)
   const doing = [cause, failure || running?.title || ''].filter(Boolean).join('; ')
   const trouble = troubleOf(desired, observed)
+  const [first] = troublesOf(observed)
   const health: ClusterStatus['health'] =
     trouble === '' && failure === ''
       ? { status: 'Healthy' }
-      : { status: 'Unhealthy', reason: withTrouble(trouble || failure, observed) }
+      : { status: 'Unhealthy', reason: withTrouble(trouble || failure, first) }
 
   if (isDeleting) return { state: 'Deleting', phase: 'Deleting', reason: doing, health: goingAway }
   const { controlPlane, change } = observed.engine
@@ -84,15 +85,7 @@ export function statusOf(input: StatusInput): ClusterStatus {
   if (isRunning) return { state: 'Running', phase: 'Running', reason: '', health }
   const isReady = observed.engine.node?.isReady === true
   const phase = isReady ? 'Provisioned' : 'Provisioning'
-  return { state: 'Provisioning', phase, reason: withTrouble(doing || trouble, observed), health }
-}
-
-/** A problem with the first pod that does not run, where the problem does not name it. */
-function withTrouble(problem: string, observed: Observed): string {
-  const [first] = troublesOf(observed)
-  const text = first ? textOfTrouble(first) : ''
-  if (first === undefined || problem.includes(text)) return problem
-  return [problem, first.pack === '' ? text : `${first.pack}: ${text}`].filter(Boolean).join('; ')
+  return { state: 'Provisioning', phase, reason: withTrouble(doing || trouble, first), health }
 }
 
 /** Change of this host with which its control plane cannot run; empty for none. */

@@ -1,11 +1,11 @@
 import { createGivenTo, type GivenVariable } from '../../definition/definition.ts'
 import type { ClusterProfileDetail } from '../../definition/schemas.ts'
-import type { EngineObserved, Observed, PackObserved } from '../loop/observed.ts'
+import type { EngineObserved, Observed } from '../loop/observed.ts'
 import type { StepRecord } from '../loop/step-store.ts'
 import { packIdOf, shownPack, type DesiredState, type DesiredPack } from '../desired/desired-state.ts'
 import { chartKey } from './pack-steps.ts'
 import type { PackRecord } from './pack-store.ts'
-import { textOfTrouble } from './troubles.ts'
+import { withTrouble } from './troubles.ts'
 import type { ClusterCurrentApplications, PackInfo, packStatuses } from './schemas.ts'
 
 export interface ApplicationsInput {
@@ -101,6 +101,7 @@ function packProgress(input: ApplicationsInput, pack: DesiredPack): Progress {
   const { digest, id } = pack
   const record = records.find((each) => each.id === id)
   const seen = observed?.packs.get(id)
+  const firstTrouble = seen?.troubles?.[0]
   const own = steps.filter((step) => step.pack === id)
   const failed = own.find(({ state }) => state === 'failed')
   const startedAt = record?.startedAt ?? earliest(own.map((step) => step.startedAt))
@@ -110,24 +111,21 @@ function packProgress(input: ApplicationsInput, pack: DesiredPack): Progress {
     ...(endedAt === null ? {} : { endTime: timeOf(endedAt) }),
   }
   if (failed && failed.reason !== '')
-    return { ...times, status: 'Failed', message: withTrouble(`${failed.title}: ${failed.reason}`, seen) }
+    return {
+      ...times,
+      status: 'Failed',
+      message: withTrouble(`${failed.title}: ${failed.reason}`, firstTrouble),
+    }
   if (record?.appliedDigest === digest) {
     if (record.availableDigest !== digest)
-      return { ...times, status: 'Applied', message: withTrouble(seen?.message ?? '', seen) }
+      return { ...times, status: 'Applied', message: withTrouble(seen?.message ?? '', firstTrouble) }
     return seen && !seen.isAvailable
-      ? { ...times, status: 'Unavailable', message: withTrouble(seen.message, seen) }
+      ? { ...times, status: 'Unavailable', message: withTrouble(seen.message, firstTrouble) }
       : { ...times, status: 'Available', message: '' }
   }
   if (own.length === 0) return { status: 'Pending', message: whatWaitsFor(input, pack) }
   const running = own.find(({ state }) => state === 'running')
-  return { ...times, status: 'Applying', message: withTrouble(running?.title ?? '', seen) }
-}
-
-/** A message with the first pod of the pack that does not run; helm and the wait for workloads may have named it already. */
-function withTrouble(message: string, seen: PackObserved | undefined): string {
-  const [first] = seen?.troubles ?? []
-  const text = first ? textOfTrouble(first) : ''
-  return text === '' || message.includes(text) ? message : [message, text].filter(Boolean).join('; ')
+  return { ...times, status: 'Applying', message: withTrouble(running?.title ?? '', firstTrouble) }
 }
 
 /** Wait of a pack that is not started: Kubernetes, or packs that come before it. */

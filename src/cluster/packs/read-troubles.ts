@@ -1,5 +1,6 @@
 import type { KubernetesClient, KubernetesObject, Resource } from '../../kubernetes/client.ts'
-import { conditionOf, fieldAt, isTrue, listAt, textAt } from '../../kubernetes/fields.ts'
+import { conditionOf, fieldAt, isTrue, listAt, textAt, trimEvent } from '../../kubernetes/fields.ts'
+import { coreResource, eventResource, nodeResource, podResource } from '../../kubernetes/paths.ts'
 import { isRecord } from '../../base/json.ts'
 import type { InventoryEntry } from '../../kubernetes/inventory.ts'
 import type { Logger } from '../../system/log.ts'
@@ -18,18 +19,7 @@ import {
 /** Calls of observations of objects to the API server. */
 export type ObjectClient = Pick<KubernetesClient, 'resourceOf' | 'get' | 'list'>
 
-const ofCore = (kind: string, plural: string): Resource => ({
-  group: '',
-  version: 'v1',
-  kind,
-  plural,
-  isNamespaced: true,
-})
-/** Pods in paths of the API. */
-export const podResource = ofCore('Pod', 'pods')
-const eventResource = ofCore('Event', 'events')
-const nodeResource: Resource = { ...ofCore('Node', 'nodes'), isNamespaced: false }
-const claimResource = ofCore('PersistentVolumeClaim', 'persistentvolumeclaims')
+const claimResource = coreResource('PersistentVolumeClaim', 'persistentvolumeclaims')
 
 /** A namespace at one moment, as far as its pods need it. */
 interface Picture {
@@ -52,7 +42,7 @@ async function readPicture(
       signal,
       ...(labelSelector === undefined ? {} : { labelSelector }),
     }),
-    client.list(eventResource, { namespace, fieldSelector: 'type=Warning', pick: keepEvent, signal }),
+    client.list(eventResource, { namespace, fieldSelector: 'type=Warning', pick: trimEvent, signal }),
   ])
   const pods = found.toSorted(
     (one, other) => madeAt(other).localeCompare(madeAt(one)) || nameOrder(one, other),
@@ -70,7 +60,7 @@ async function readPicture(
   const fieldSelector = 'involvedObject.kind=PersistentVolumeClaim'
   const [claims, claimEvents] = await Promise.all([
     client.list(claimResource, { namespace, pick: keepState, signal }),
-    client.list(eventResource, { namespace, fieldSelector, pick: keepEvent, signal }),
+    client.list(eventResource, { namespace, fieldSelector, pick: trimEvent, signal }),
   ])
   return {
     pods,
@@ -103,24 +93,6 @@ function keepState({ apiVersion, kind, metadata, spec, status }: KubernetesObjec
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
       ...(labels === undefined ? {} : { labels }),
     },
-  }
-}
-
-function keepEvent(event: KubernetesObject): KubernetesObject {
-  const { apiVersion, kind, metadata, involvedObject, reason, message } = event
-  const { firstTimestamp, lastTimestamp, eventTime, series } = event
-  const { name, creationTimestamp } = metadata
-  return {
-    apiVersion,
-    kind,
-    involvedObject,
-    reason,
-    message,
-    firstTimestamp,
-    lastTimestamp,
-    eventTime,
-    series,
-    metadata: { name, ...(creationTimestamp === undefined ? {} : { creationTimestamp }) },
   }
 }
 
@@ -260,15 +232,8 @@ function refusedIn(
   return new Set(keys.filter((key) => owners.has(key)))
 }
 
-/** Kinds whose pods helm waits for, and whose hooks run in Jobs and Pods. */
-const workloadKinds = [
-  ...[
-    ['apps/v1', 'Deployment'],
-    ['apps/v1', 'StatefulSet'],
-    ['apps/v1', 'DaemonSet'],
-  ],
-  ...[['batch/v1', 'Job']],
-] as const
+/** Kinds whose pods helm waits for, and whose hooks run in Jobs and Pods. A ReplicaSet is of a Deployment. */
+const workloadKinds = Object.entries(apiVersions).filter(([kind]) => kind !== 'ReplicaSet')
 
 /**
  * Workloads of releases, which helm marks with their release. Hooks have no mark but that they are hooks: one in the namespace of a
@@ -282,7 +247,7 @@ async function ownersByRelease(
   if (releases.size === 0) return []
   const namespaces = new Set([...releases.keys()].map((release) => release.slice(0, release.indexOf('/'))))
   const found: (readonly [string, string])[] = []
-  for (const [apiVersion, kind] of workloadKinds) {
+  for (const [kind, apiVersion] of workloadKinds) {
     const resource = await client.resourceOf(apiVersion, kind, signal)
     if (!resource) continue
     // A chart may make objects in other namespaces than that of its release.

@@ -90,6 +90,19 @@ export const textOfTrouble = ({ pod, container, message, reason }: Trouble): str
     ? message
     : `pod ${pod}: ${container === undefined ? '' : `container ${container}: `}${message}`
 
+/**
+ * A problem with the first pod that does not run, where the problem does not name it yet: helm, or the wait for workloads, may have.
+ * @param first with its pack where the problem is not of that pack alone
+ */
+export function withTrouble(
+  problem: string,
+  first: (Trouble & { readonly pack?: string }) | undefined,
+): string {
+  const text = first ? textOfTrouble(first) : ''
+  if (!first || problem.includes(text)) return problem
+  return [problem, first.pack ? `${first.pack}: ${text}` : text].filter(Boolean).join('; ')
+}
+
 const statusesOf = (pod: KubernetesObject) =>
   (['initContainerStatuses', 'containerStatuses'] as const).flatMap((list) =>
     listAt(pod, ['status', list]).map((status) => ({ status, isInit: list === 'initContainerStatuses' })),
