@@ -35,7 +35,7 @@ import type { CommandRunner } from '../system/runner.ts'
 import type { ClusterSettings } from './config.ts'
 import { type ClusterEvent, createAddEvent, createEventLog, conditionsOf } from './events/event-log.ts'
 import { type Histogram, createHistogram } from '../base/sample.ts'
-import type { Attention, FiguresOf, Ground, Room } from '../root/room.ts'
+import type { FiguresOf, Ground, Room } from '../root/room.ts'
 import type { about } from './about.ts'
 import type { ClusterStatus } from './loop/status.ts'
 import { readdir, rm } from 'node:fs/promises'
@@ -50,7 +50,7 @@ import { clearLeftovers } from '../store/leftovers.ts'
 import { sweepTemporary } from '../system/files.ts'
 import { createLastingRuns } from '../system/lasting/runs.ts'
 import { adopt, followCopy, writeCopy } from './adopt.ts'
-import { attentionOfCluster, attentionOfHost } from './api/attention.ts'
+import { createClusterAttention } from './api/attention.ts'
 import { createCertificates } from './api/certificates.ts'
 import { createChange } from './desired/change.ts'
 import { withDefinition } from './desired/edits.ts'
@@ -399,10 +399,6 @@ export async function createCluster(
       void fileSync.run()
     },
   })
-  const troublesNow = () => {
-    const seen = reconcile.observed()
-    return seen ? troublesOf(seen) : []
-  }
   const reading = createReading({
     store,
     revisions,
@@ -421,7 +417,10 @@ export async function createCluster(
       nics: host.nics,
       conditions: () => conditionsOf(events, 'cluster'),
       settings: () => reconcile.observed()?.settings,
-      troubles: () => troublesNow(),
+      troubles() {
+        const seen = reconcile.observed()
+        return seen ? troublesOf(seen) : []
+      },
       deadline: reconcile.deadline,
       client: async () => (reconcile.observed()?.engine.api === 'answers' ? client : undefined),
     }),
@@ -471,10 +470,11 @@ export async function createCluster(
     await sweepTemporary(paths.folder)
   }
 
-  async function applications() {
+  /** @param known the desired state, where it was read already */
+  async function applications(known?: DesiredState) {
     const record = store.current()
     if (!record) throw noCluster()
-    const [profiles, desired] = await Promise.all([readProfiles(record), readDesired(record)])
+    const [profiles, desired] = await Promise.all([readProfiles(record), known ?? readDesired(record)])
     return applicationsOf({
       profiles,
       desired,
@@ -484,38 +484,6 @@ export async function createCluster(
       hide: hide(),
       given: givenIn(record.posted.spec ?? {}),
     })
-  }
-
-  /** What the cluster, or the lack of one, needs of an operator. */
-  async function attention(): Promise<readonly Attention[]> {
-    const record = store.current()
-    const waiting = definition.first()
-    if (!record && waiting === undefined) return []
-    const lacking = attentionOfHost(await clusterHost.lacking(record && (await readDesired(record))))
-    if (!record)
-      return [
-        {
-          code: 'DefinitionWaits',
-          severity: 'info',
-          message: `the definition ${waiting} is on this host, and no cluster`,
-          command: own.isManagedHere
-            ? 'edgehostctl cluster create --name NAME --dry-run'
-            : 'edgehostctl platform status',
-          object: { kind: 'definition', name: waiting ?? '' },
-        },
-        ...lacking,
-      ]
-    const [{ details }, { clusterProfileTemplates }] = await Promise.all([
-      reading.details(undefined),
-      applications(),
-    ])
-    const ofCluster = attentionOfCluster({
-      details,
-      revisions: reading.revisions().items,
-      packs: clusterProfileTemplates.flatMap((profile) => profile.packs),
-      isManagedHere: own.isManagedHere,
-    })
-    return [...ofCluster, ...lacking]
   }
 
   const podLogs = createPodLogs({
@@ -542,7 +510,7 @@ export async function createCluster(
     steps: steps.list,
     kubeconfig: engine.kubeconfig,
     conditions: () => conditionsOf(events, 'cluster'),
-    applications,
+    applications: () => applications(),
   })
 
   /** When the cluster was accepted; without one, when the last was deleted, 0 where that is not known. */
@@ -594,7 +562,15 @@ export async function createCluster(
       // Another disk may be mounted for the content, or its pins be lost.
       { name: 'cluster-content', schedule: '*/5 * * * *', stuckAfterMs: 3_600_000, run: fileSync.run },
     ],
-    attention,
+    attention: createClusterAttention({
+      store,
+      reading,
+      applications,
+      readDesired,
+      host: clusterHost,
+      waitingDefinition: definition.first,
+      isManagedHere: own.isManagedHere,
+    }),
     figures: () => clusterFigures(reconcile.status(), ends, durations),
     // Before a request may create a cluster.
     async prepare() {

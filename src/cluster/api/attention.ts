@@ -1,13 +1,18 @@
 import type { Attention } from '../../root/room.ts'
+import type { ClusterRecord, ClusterStore } from '../cluster-store.ts'
+import type { DesiredState } from '../desired/desired-state.ts'
 import type { PreflightProblem } from '../desired/preflight-codes.ts'
 import type { ClusterRevisions } from '../desired/schemas.ts'
+import type { ClusterHost } from '../host/cluster-host.ts'
 import type { ConditionTypeName } from '../events/condition-types.ts'
-import type { PackInfo } from '../packs/schemas.ts'
-import type { ClusterDetails } from '../schemas.ts'
+import type { ClusterCurrentApplications, PackInfo } from '../packs/schemas.ts'
+import type { ClusterState } from './details.ts'
+import type { Reading } from './reading.ts'
 
 /** The cluster as the API shows it, so that nothing secret is in it. */
 export interface AttentionInput {
-  readonly details: ClusterDetails
+  readonly name: string
+  readonly state: ClusterState
   /** The newest first. */
   readonly revisions: ClusterRevisions['items']
   readonly packs: readonly PackInfo[]
@@ -19,16 +24,16 @@ type Item = Omit<Attention, 'since'> & { readonly since?: string | undefined }
 
 /** What an operator has to know or to do about the cluster. Pure. */
 export function attentionOfCluster(input: AttentionInput): Attention[] {
-  const { details, packs, revisions, isManagedHere } = input
-  const troubles = ofTroubles(details)
-  const inTrouble = new Set(details.status.troubles.map(({ pack }) => pack))
+  const { name, state, packs, revisions, isManagedHere } = input
+  const troubles = ofTroubles(state)
+  const inTrouble = new Set(state.troubles.map(({ pack }) => pack))
   const ofPacks = packs.filter((each) => !inTrouble.has(nameOf(each))).flatMap(ofPack)
   const found: readonly Item[] = [
-    ...ofState(details, troubles.length + ofPacks.length > 0),
+    ...ofState(name, state, troubles.length + ofPacks.length > 0),
     ...troubles,
     ...ofPacks,
-    ...ofRevisions(details, revisions, isManagedHere),
-    ...ofConditions(details),
+    ...ofRevisions(state, revisions, isManagedHere),
+    ...ofConditions(state),
   ]
   return found.map(({ since, ...item }) => ({
     ...item,
@@ -37,65 +42,48 @@ export function attentionOfCluster(input: AttentionInput): Attention[] {
 }
 
 /** Time since which a condition does not hold; undefined where it does, or is not known. */
-function since({ status }: ClusterDetails, type: ConditionTypeName): string | undefined {
-  const found = status.clusterConditions.find((each) => each.type === type)
+function since({ clusterConditions }: ClusterState, type: ConditionTypeName): string | undefined {
+  const found = clusterConditions.find((each) => each.type === type)
   return found?.status === 'True' ? undefined : found?.lastTransitionTime
 }
 
 /** @param isExplained whether the pods or packs that keep it from being healthy are told */
-function ofState(details: ClusterDetails, isExplained: boolean): readonly Item[] {
-  const { clusterState, clusterStateReason: reason, phase, health } = details.status
-  const object = { kind: 'cluster', name: details.metadata.name ?? '' }
-  if (clusterState === 'Provisioning' || clusterState === 'Deleting')
+function ofState(name: string, state: ClusterState, isExplained: boolean): readonly Item[] {
+  const { clusterState, clusterStateReason: reason, phase, health } = state
+  const object = { kind: 'cluster', name }
+  const isDeleting = clusterState === 'Deleting'
+  if (isDeleting || clusterState === 'Provisioning')
     return [
       {
-        code: clusterState === 'Deleting' ? 'ClusterDeleting' : 'ClusterProvisioning',
+        code: isDeleting ? 'ClusterDeleting' : 'ClusterProvisioning',
         severity: 'info',
-        message: `the cluster is ${clusterState === 'Deleting' ? 'being deleted' : 'being set up'}${reason === '' ? '' : `: ${reason}`}`,
+        message: `the cluster is being ${isDeleting ? 'deleted' : 'set up'}${reason === '' ? '' : `: ${reason}`}`,
         command: 'edgehostctl cluster watch',
         object,
       },
     ]
-  if (phase === 'Unknown')
-    return [
-      {
-        code: 'ApiSilent',
-        severity: 'error',
-        message: `the cluster: ${reason}`,
-        command: 'journalctl -u kubelet --since -10min',
-        object,
-        since: since(details, 'ApiAnswers'),
-      },
-    ]
-  if (clusterState === 'Error')
-    return [
-      {
-        code: 'ClusterFailed',
-        severity: 'error',
-        message: `the cluster: ${reason}`,
-        command: 'edgehostctl cluster get',
-        object,
-        since: since(details, 'ClusterRunning'),
-      },
-    ]
-  if (health.status === 'Healthy' || isExplained) return []
-  return [
+  const error = (code: string, why: string, type: ConditionTypeName, command = 'edgehostctl cluster get') => [
     {
-      code: 'ClusterUnhealthy',
+      code,
       severity: 'error',
-      message: `the cluster: ${health.reason ?? health.status}`,
-      command: 'edgehostctl cluster get',
+      message: `the cluster: ${why}`,
+      command,
       object,
-      since: since(details, 'ClusterHealthy'),
-    },
+      since: since(state, type),
+    } as const,
   ]
+  if (phase === 'Unknown')
+    return error('ApiSilent', reason, 'ApiAnswers', 'journalctl -u kubelet --since -10min')
+  if (clusterState === 'Error') return error('ClusterFailed', reason, 'ClusterRunning')
+  if (health.status === 'Healthy' || isExplained) return []
+  return error('ClusterUnhealthy', health.reason ?? health.status, 'ClusterHealthy')
 }
 
 // Reasons for which the container has lines to read.
 const withLines = new Set(['Crashing', 'ProbeFailing'])
 
-const ofTroubles = ({ status }: ClusterDetails): Item[] =>
-  status.troubles.map(({ pack, reason, message, namespace, pod, workload, sinceTimestamp }) => ({
+const ofTroubles = ({ troubles }: ClusterState): Item[] =>
+  troubles.map(({ pack, reason, message, namespace, pod, workload, sinceTimestamp }) => ({
     code: 'PodsFailing',
     severity: 'error',
     message: `${pack === '' ? 'Kubernetes' : `the pack ${pack}`}: ${reason}: ${message}`,
@@ -125,14 +113,13 @@ function ofPack(pack: PackInfo): readonly Item[] {
 }
 
 function ofRevisions(
-  { status }: ClusterDetails,
+  { deadline }: ClusterState,
   revisions: AttentionInput['revisions'],
   isManagedHere: boolean,
 ): readonly Item[] {
   const [newest] = revisions
   const items: Item[] = []
   const applying = revisions.find((each) => each.isActive && each.outcome === 'applying')
-  const { deadline } = status
   if (applying && deadline)
     items.push({
       code: 'RevisionApplying',
@@ -165,7 +152,7 @@ function ofRevisions(
       since: pending.creationTimestamp,
     })
   const failed = revisions.find(({ outcome }) => outcome === 'rolledBack' || outcome === 'failed')
-  // Of a later change nobody asks any more; the way back itself may be a revision.
+  // A failed change is history once a later one was accepted; the way back itself may be a revision.
   if (failed && newest && (failed === newest || newest.origin === 'goingBack'))
     items.push({
       code: 'RevisionTakenBack',
@@ -185,9 +172,9 @@ const commandsOf: Partial<Readonly<Record<ConditionTypeName, string>>> = {
   SshKeysApplied: 'edgehostctl cluster settings',
 }
 
-/** Conditions beside the state and the packs that need somebody. */
-const ofConditions = ({ status }: ClusterDetails): Item[] =>
-  status.clusterConditions.flatMap(({ type, status: is, message, lastTransitionTime }) => {
+/** Conditions beside the state and the packs for which an operator has to act. */
+const ofConditions = ({ clusterConditions }: ClusterState): Item[] =>
+  clusterConditions.flatMap(({ type, status: is, message, lastTransitionTime }) => {
     const command = commandsOf[type as ConditionTypeName]
     if (command === undefined || is !== 'False') return []
     return [
@@ -210,3 +197,54 @@ export const attentionOfHost = (lacking: readonly PreflightProblem[]): Attention
     message,
     object: { kind: 'preflightCheck', name: code },
   }))
+
+interface ClusterAttentionOptions {
+  readonly store: Pick<ClusterStore, 'current'>
+  readonly reading: Pick<Reading, 'state' | 'revisions'>
+  readonly applications: (desired: DesiredState) => Promise<ClusterCurrentApplications>
+  readonly readDesired: (record: ClusterRecord) => Promise<DesiredState>
+  readonly host: Pick<ClusterHost, 'lacking'>
+  /** The definition that a first cluster would be made with; undefined for none. */
+  readonly waitingDefinition: () => string | undefined
+  readonly isManagedHere: boolean
+}
+
+/** What the cluster, or the lack of one, needs of an operator. The API server is not asked: what was observed last counts. */
+export function createClusterAttention(options: ClusterAttentionOptions) {
+  const { store, reading, host, isManagedHere } = options
+
+  async function withoutCluster(): Promise<readonly Attention[]> {
+    const waiting = options.waitingDefinition()
+    if (waiting === undefined) return []
+    return [
+      {
+        code: 'DefinitionWaits',
+        severity: 'info',
+        message: `the definition ${waiting} is on this host, and no cluster`,
+        command: isManagedHere
+          ? 'edgehostctl cluster create --name NAME --dry-run'
+          : 'edgehostctl platform status',
+        object: { kind: 'definition', name: waiting },
+      },
+      ...attentionOfHost(await host.lacking(undefined)),
+    ]
+  }
+
+  return async (): Promise<readonly Attention[]> => {
+    const record = store.current()
+    if (!record) return withoutCluster()
+    const desired = await options.readDesired(record)
+    const [lacking, { clusterProfileTemplates }] = await Promise.all([
+      host.lacking(desired),
+      options.applications(desired),
+    ])
+    const ofCluster = attentionOfCluster({
+      name: record.name,
+      state: reading.state(),
+      revisions: reading.revisions().items,
+      packs: clusterProfileTemplates.flatMap((profile) => profile.packs),
+      isManagedHere,
+    })
+    return [...ofCluster, ...attentionOfHost(lacking)]
+  }
+}

@@ -3,6 +3,7 @@ import { hasRun, isDeleting, type ClusterRecord } from '../cluster-store.ts'
 import { createHideOf } from '../../definition/slots/secrets.ts'
 import type { KubernetesClient, KubernetesObject, Resource } from '../../kubernetes/client.ts'
 import { conditionsOf } from '../../kubernetes/fields.ts'
+import { coreResource, nodeResource } from '../../kubernetes/paths.ts'
 import { shortDuration } from '../../base/time.ts'
 import type { Nic } from '../../host/schemas.ts'
 import type { Clock } from '../../system/clock.ts'
@@ -46,6 +47,12 @@ interface DetailsOptions {
   readonly clock: Clock
 }
 
+/** What of the status is known without a question to the API server. */
+export type ClusterState = Pick<
+  ClusterDetails['status'],
+  'clusterState' | 'phase' | 'clusterStateReason' | 'health' | 'clusterConditions' | 'troubles' | 'deadline'
+>
+
 /** The cluster, for the API, with its sensitive values masked: Kubernetes quotes them, and names may be made of them. */
 export interface Details {
   /** @param status is asked last: while the API server is asked, which may take seconds, it may change */
@@ -55,17 +62,10 @@ export interface Details {
     kubeconfig: string | undefined,
   ): Promise<ClusterDetails>
   nodes(record: ClusterRecord): Promise<ClusterNodes>
+  state(record: Pick<ClusterRecord, 'sensitive'>, status: ClusterStatus): ClusterState
 }
 
-const ofCore = (kind: string, plural: string, isNamespaced: boolean): Resource => ({
-  group: '',
-  version: 'v1',
-  kind,
-  plural,
-  isNamespaced,
-})
-const nodeResource = ofCore('Node', 'nodes', false)
-const serviceResource = ofCore('Service', 'services', true)
+const serviceResource = coreResource('Service', 'services')
 const longestMs = 5_000
 
 export function createDetails(options: DetailsOptions): Details {
@@ -108,7 +108,24 @@ export function createDetails(options: DetailsOptions): Details {
     ].map((each) => (each.nodeName === node.name ? { ...each, edgeHostID: hostId } : each))
   }
 
+  function stateOf(
+    { sensitive }: Pick<ClusterRecord, 'sensitive'>,
+    { state, phase, reason, health }: ClusterStatus,
+  ): ClusterState {
+    const hide = createHideOf(sensitive)
+    return {
+      clusterState: state,
+      phase,
+      clusterStateReason: hide(reason),
+      health: { ...health, ...(health.reason === undefined ? {} : { reason: hide(health.reason) }) },
+      clusterConditions: conditions(),
+      troubles: [...options.troubles()],
+      ...deadlineOf(options.deadline(), clock.now()),
+    }
+  }
+
   return {
+    state: stateOf,
     nodes: async (record) => ({ nodes: await nodes(record) }),
     async details(record, status, kubeconfig) {
       const { uid, name, generation, posted, summary, sensitive, createdAt, modifiedAt } = record
@@ -129,7 +146,6 @@ export function createDetails(options: DetailsOptions): Details {
       const [found, services] = await Promise.all([nodes(record), list(serviceResource)])
       const stands = status()
       const settings = options.settings()
-      const { state, phase, reason, health } = stands
       return {
         metadata: {
           id: uid,
@@ -151,11 +167,7 @@ export function createDetails(options: DetailsOptions): Details {
         status: {
           agentVersion: version,
           revision: generation,
-          clusterState: state,
-          phase,
-          clusterStateReason: hide(reason),
-          health: { ...health, ...(health.reason === undefined ? {} : { reason: hide(health.reason) }) },
-          clusterConditions: conditions(),
+          ...stateOf(record, stands),
           isRebootPending: false,
           k8sVersion: runningVersion || kubernetes.version,
           ...(runningVersion === '' || runningVersion === kubernetes.version
@@ -168,8 +180,6 @@ export function createDetails(options: DetailsOptions): Details {
           ntpServersApplied: settings?.ntpServers.isApplied ?? false,
           sshKeysApplied: settings?.sshKeys.isApplied ?? false,
           steps: steps().map((each) => stepOf(each, hide)),
-          troubles: [...options.troubles()],
-          ...deadlineOf(options.deadline(), clock.now()),
         },
       }
     },

@@ -5,7 +5,7 @@ import { generalErrors } from '../../errors/codes.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { ClusterRevisions } from '../desired/schemas.ts'
 import type { ClusterRecord, ClusterStore } from '../cluster-store.ts'
-import type { Details } from './details.ts'
+import type { ClusterState, Details } from './details.ts'
 import { comparedConfiguration, documentOf, etagOf, shownRevision } from '../desired/revision-document.ts'
 import type { Revision, RevisionStore } from '../desired/revisions.ts'
 import type { ClusterConfiguration, ClusterDetails, ClusterNodes, MachinePools } from '../schemas.ts'
@@ -36,6 +36,8 @@ export interface Reading {
     readonly isFirstDelivery: boolean
   }>
   nodes(): Promise<ClusterNodes>
+  /** The part of the details that needs no answer of the API server. */
+  state(): ClusterState
   pools(): MachinePools
 }
 
@@ -90,6 +92,10 @@ export function createReading(options: ReadingOptions): Reading {
       return { details: document, isFirstDelivery: isFirst(`${record.uid} ${session}`) }
     },
     nodes: () => details.nodes(current()),
+    state() {
+      const record = current()
+      return details.state(record, options.status() ?? record.status)
+    },
     pools() {
       const { posted: given, summary } = current()
       const { node } = summary

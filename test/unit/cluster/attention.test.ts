@@ -7,9 +7,13 @@ import {
 import { attention } from '../../../src/edgehostd/declarations.ts'
 import { detailsOf } from '../../support/played-cluster.ts'
 
-type Given = Partial<Omit<AttentionInput, 'details'>> & { readonly details?: Parameters<typeof detailsOf>[0] }
+type Given = Partial<Omit<AttentionInput, 'state'>> & { readonly details?: Parameters<typeof detailsOf>[0] }
 const of = ({ details, ...rest }: Given) =>
-  attentionOfCluster({ revisions: [], packs: [], isManagedHere: true, ...rest, details: detailsOf(details) })
+  attentionOfCluster({
+    ...{ name: 'shop', revisions: [], packs: [], isManagedHere: true },
+    ...rest,
+    state: detailsOf(details).status,
+  })
 const at = '2026-01-31T08:00:00.000Z'
 const condition = (type: string, status: 'True' | 'False', message = '') => ({
   ...{ type, status, reason: 'R', message, lastTransitionTime: at, lastProbeTime: at },

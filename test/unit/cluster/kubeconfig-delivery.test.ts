@@ -50,6 +50,7 @@ beforeEach(async () => {
     details: {
       details: async (_record, _standing, kubeconfig) =>
         detailsOf(kubeconfig === undefined ? {} : { kubeconfig }),
+      state: () => detailsOf().status,
       nodes: async () => ({ nodes: [] }),
     },
     kubeconfig: async () => 'apiVersion: v1',
