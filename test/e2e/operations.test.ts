@@ -223,6 +223,9 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   'edgehostctl --host <host> cluster watch': ofCluster,
   'edgehostctl cluster watch': ofCluster,
   'edgehostctl cluster kubeconfig': ofCluster,
+  'edgehostctl cluster get': ofCluster,
+  'edgehostctl cluster logs [POD] [--namespace NAME] [--container NAME]':
+    'needs a cluster: test/e2e/cluster/trouble.test.ts',
   'edgehostctl cluster events': {},
   'edgehostctl cluster diff --definition shop-1.1.tar.zst': ofChange,
   'edgehostctl cluster apply': ofChange,

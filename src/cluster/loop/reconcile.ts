@@ -11,7 +11,7 @@ import { isDeleting, type ClusterRecord, type ClusterStore } from '../cluster-st
 import type { EngineEvent } from '../engine/engine.ts'
 import { createObserver, type Observation } from './observer.ts'
 import type { Observed } from './observed.ts'
-import type { RevisionStore } from '../desired/revisions.ts'
+import type { Revision, RevisionStore } from '../desired/revisions.ts'
 import { started, type ClusterStatus, type Deadline } from './status.ts'
 import { createActivation } from './activation.ts'
 import { type UpdateLimits, whyLate } from './verdict.ts'
@@ -118,9 +118,13 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     pauseMs: pauses.moving,
     noteGood: activation.noteGood,
     isGoingBack: activation.isGoingBack,
-    // The step that runs is one of a revision that has failed.
-    onObservation({ verdict }) {
+    onObservation(observation) {
+      const { verdict, observed } = observation
+      // The step that runs is one of a revision that has failed.
       if (verdict.kind === 'back') work.makeWay()
+      // It may wait until its time is over for pods that never come, while the revision that mends them is there.
+      else if (following(observation))
+        work.makeWay((pack = '') => (observed.packs.get(pack)?.troubles ?? []).length > 0)
     },
   })
   const work = createStepWork({
@@ -166,6 +170,12 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     await options.removeFiles(record)
   }
 
+  /**
+   * The revision to begin now. A change of the version of Kubernetes is good, or taken back, before it; one that is stuck blocks none.
+   */
+  const following = ({ verdict, observed }: Observation): Revision | undefined =>
+    observed.engine.change && verdict.kind !== 'stuck' ? undefined : activation.next()
+
   /** Begins another revision, where one waits or the present one has failed. @returns whether it did */
   async function turnTo(record: ClusterRecord, observation: Observation): Promise<boolean> {
     const { verdict, observed } = observation
@@ -174,9 +184,8 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
       const version = engine.change?.from ?? engine.version
       await activation.goBack(record, whyBack(record, verdict.reason, observation), version)
     } else {
-      const revision = activation.next()
-      // A change of the version of Kubernetes is good, or taken back, before the next revision; one that is stuck blocks none.
-      if (!revision || (engine.change && verdict.kind !== 'stuck')) return false
+      const revision = following(observation)
+      if (!revision) return false
       await activation.begin(record, revision)
     }
     knownUid = ''

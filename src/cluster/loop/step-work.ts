@@ -140,8 +140,8 @@ interface StepWork {
   resume(record: ClusterRecord): Promise<boolean>
   /** Notes that a step failed, and when it is tried again. */
   fail(record: ClusterRecord, step: StepName, reason: string): void
-  /** Ends the running step for a deletion, unless it is a step of one. */
-  makeWay(): void
+  /** Ends the running step, unless it is a step of a deletion. @param isOf whether to end a step of that pack; every step by default */
+  makeWay(isOf?: (pack: string | undefined) => boolean): void
 }
 
 // Characters: helm may quote whole manifests.
@@ -154,7 +154,7 @@ export function createStepWork(options: StepWorkOptions): StepWork {
   const { database, store, steps, runner, packs, observer, memory, add, onEnd, stopping, clock, log } =
     options
   /** Ends the running step, unless it belongs to a deletion. */
-  let current: AbortController | undefined
+  let current: { readonly cut: AbortController; readonly pack: string | undefined } | undefined
 
   /** Runs a step, or follows it to its end, and stores the end. */
   async function settle(
@@ -177,7 +177,7 @@ export function createStepWork(options: StepWorkOptions): StepWork {
         if (cursor !== undefined) steps.moveCursor(key, cursor)
       })
     }
-    current = isDeletion ? undefined : cut
+    current = isDeletion ? undefined : { cut, pack }
     const startedAt = clock.monotonic()
     let end: StepRunEnd
     try {
@@ -273,7 +273,9 @@ export function createStepWork(options: StepWorkOptions): StepWork {
       return started.length > 0
     },
     fail,
-    makeWay: () => current?.abort(),
+    makeWay(isOf = () => true) {
+      if (current && isOf(current.pack)) current.cut.abort()
+    },
   }
 }
 

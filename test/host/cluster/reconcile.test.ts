@@ -388,6 +388,18 @@ it('a write while a step runs does not cut that step: the newer revision is begu
   expect(life.messages().filter((each) => each.includes('applying web')).length).toBeGreaterThanOrEqual(2)
 })
 
+it('a write ends the wait for a pack whose pods are in trouble: the newer revision is begun at once', async () => {
+  const { world, life } = await runningCluster()
+  world.put('down-second')
+  world.put('why-p1-web', 'it ended with exit code 3')
+  life.revise(2, [changed('second')])
+  await waitFor(() => expect(life.steps.find('p1/web wait')?.state).toBe('running'), soon)
+  life.revise(3, [changed('third')])
+  await waitFor(() => expect(outcomes(life)).toEqual(['3 good', '2 superseded', '1 good']), soon)
+  expect(life.reasons()).toContain('StepStopped')
+  expect(life.reasons()).not.toContain('StepFailed')
+})
+
 it('the last of several revisions that wait is applied, one with a time at that time, also after a restart', async () => {
   const world = await createLoopWorld()
   const clock = createRunningClock()

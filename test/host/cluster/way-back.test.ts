@@ -137,10 +137,11 @@ it('a revision that waits for its time keeps waiting, and is begun then with its
 })
 
 it('a further upgrade that is refused before the packs of the first one came leaves Kubernetes as it is', async () => {
-  const { world, life } = await failingUpgrade()
+  const { world, life } = await failingUpgrade(({ put }) => put('hold-kubernetes-upgrade'))
   world.put('fail-kubernetes-check', 'UpgradeRefused: /data has 1 MiB free')
-  await waitFor(() => expect(world.has('is-kubernetes-upgrade')).toBe(true), soon)
+  await waitFor(() => expect(world.begun('kubernetes-upgrade')).toBe(1), soon)
   life.revise(3, [changed('third')], { version: '1.36.0' })
+  await world.remove('hold-kubernetes-upgrade')
   const rest = ['3 rolledBack update', '2 superseded update', '1 good create']
   await become(life, '4 good goingBack', ...rest)
   expect(life.store.current()?.summary).toMatchObject({
