@@ -44,6 +44,8 @@ export interface Edges {
   readonly stepProgram: string
   /** Path of `keeper.cjs`. */
   readonly keeperProgram: string
+  /** Path of `verb.cjs`. */
+  readonly verbProgram: string
   /** Folder below which container runtimes are searched for. */
   readonly runtimeRoot: string
   /** Replaces what definitions ask of the cluster. */
@@ -85,6 +87,7 @@ export const hostEdges = (log: Logger): Edges => ({
   prepareProgram: join(import.meta.dirname, 'prepare.cjs'),
   stepProgram: join(import.meta.dirname, 'step.cjs'),
   keeperProgram: join(import.meta.dirname, 'keeper.cjs'),
+  verbProgram: join(import.meta.dirname, 'verb.cjs'),
   runtimeRoot: '/',
   clusterOfSlots: undefined,
   platformClient: undefined,

@@ -29,6 +29,7 @@ import { openState, type State } from '../root/state.ts'
 import { createTransientUnitRunner, type TransientUnitOptions } from '../system/transient-unit.ts'
 import { createUplink } from '../uplink/room.ts'
 import { parseSigningKey } from '../upload/signing.ts'
+import { createVerbs } from '../verbs/call.ts'
 
 export interface DaemonOptions extends ProgramOptions<Config> {
   /** The edges that a test replaces; the others are of this machine. */
@@ -63,6 +64,11 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const outside = (more: Partial<TransientUnitOptions> = {}) =>
     runtimeDirectory === undefined ? runner : createTransientUnitRunner({ runner, runtimeDirectory, ...more })
   const privileged = outside()
+  const verbs = createVerbs({
+    outside,
+    program: edges.verbProgram,
+    place: { stateDirectory: config.state.directory, pam: config.auth.pam },
+  })
 
   // The ground: the state folder, the identity of this host, and the audit trail.
   const state = await openState({ settings: config.state, migrations, clock, log })
@@ -130,7 +136,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     names: host,
     lastResource: audit.lastResource,
   })
-  const auth = await createAuth(ground, { privileged, clientOf: host.clientOf, cores, etc: edges.etc })
+  const auth = await createAuth(ground, { verbs, clientOf: host.clientOf, cores, etc: edges.etc })
   const api = createApi(ground, {
     mode,
     material: certificate.material(),

@@ -140,6 +140,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       inventoryProgram: options.inventoryProgram ?? '/nowhere/inventory.cjs',
       stepProgram: '/nowhere/step.cjs',
       keeperProgram: '/nowhere/keeper.cjs',
+      verbProgram: '/nowhere/verb.cjs',
       clusterOfSlots: options.running && {
         hasCluster: () => options.running?.() !== undefined,
         profiles: () => Promise.resolve(options.running?.()),
