@@ -224,11 +224,12 @@ export function addGuard(
       const { refusal, caller = identified }: Decision = early
         ? { refusal: early }
         : authorize(request, identified, access)
+      // The trail records refusals with their caller too.
+      request.caller = caller
       if (refusal) {
         done(refusal)
         return
       }
-      request.caller = caller
       requests.add(request, reply, caller)
       onAuthenticated(request, caller, reply)
       done()

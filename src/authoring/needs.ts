@@ -23,6 +23,7 @@ import { oneLine, plural, renderFacts, renderTable } from '../ctl/layout.ts'
 import { missingFact, needColumns } from '../ctl/needs.ts'
 import { createHideOf } from '../definition/slots/secrets.ts'
 import type { Problem } from '../definition/definition.ts'
+import { sizeOf } from './opened.ts'
 import { AppError } from '../errors/app-error.ts'
 import { findInPath } from '../system/attached.ts'
 import { renderProblems, type CommandContext } from './context.ts'
@@ -90,6 +91,7 @@ export async function needs(
 
 /** Whether an archive begins with the members of a content bundle. */
 async function beginsAsBundle(file: string): Promise<boolean> {
+  sizeOf(file)
   try {
     const bytes = decompress(createReadStream(file), bundleArchiveLimits)
     for await (const { name } of readTar(bytes, bundleArchiveLimits))

@@ -51,7 +51,8 @@ export async function openArchive(context: CommandContext, file: string): Promis
   }
 }
 
-function sizeOf(file: string): number {
+/** Bytes of a regular file: one that another program fills (a FIFO) would be waited for. @throws Failure */
+export function sizeOf(file: string): number {
   try {
     const stat = statSync(file)
     if (!stat.isFile()) throw new Failure('failed', `${file} is not a regular file`)

@@ -97,7 +97,8 @@ import { createRevisionStore, createSealed } from './desired/revisions.ts'
 import { createStepRunner } from './loop/step-runner.ts'
 import { createStepStore } from './loop/step-store.ts'
 import { createCopies } from './loop/activation.ts'
-import type { DesiredState } from './desired/desired-state.ts'
+import { shownPack, type DesiredState } from './desired/desired-state.ts'
+import { sinceSeen } from './loop/seen.ts'
 
 /** Parts of the room of the cluster. */
 interface ClusterOptions {
@@ -418,8 +419,12 @@ export async function createCluster(
       conditions: () => conditionsOf(events, 'cluster'),
       settings: () => reconcile.observed()?.settings,
       troubles() {
-        const seen = reconcile.observed()
-        return seen ? troublesOf(seen) : []
+        const [record, observed] = [store.current(), reconcile.observed()]
+        if (!record || !observed) return []
+        return sinceSeen(troublesOf(observed), record.seen).map((each) => ({
+          ...each,
+          pack: shownPack(each.pack),
+        }))
       },
       deadline: reconcile.deadline,
       client: async () => (reconcile.observed()?.engine.api === 'answers' ? client : undefined),

@@ -350,7 +350,7 @@ function explainSocket(error: NodeJS.ErrnoException, { path }: SocketTarget): Fa
   if (error.code === 'ENOENT')
     return new Failure(
       'unreachable',
-      `the daemon is not running, or its api.socket.path is not ${path}, which does not exist.\n${seeDaemon('start')}`,
+      `the daemon is not running on this machine, or its api.socket.path is not ${path}, which does not exist.\nFor another ${program.noun}: ${program.ctl} --host HOST …\n${seeDaemon('start')}`,
     )
   if (error.code === 'ECONNREFUSED')
     return new Failure(

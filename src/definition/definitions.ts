@@ -11,7 +11,7 @@ import { openDefinitionStore, createDefinitionTable, createOfferedUpdates } from
 import { deliveredByBundle, type BundledDefinition, createPreparations } from './slots/preparations.ts'
 import { createEmbedded } from './slots/embedded.ts'
 import { createExaminer, createJudgeValues } from './slots/examiner.ts'
-import { createSlots, type Slots } from './slots/slots.ts'
+import { createSlots, nextDefinition, type Slots } from './slots/slots.ts'
 import { createUploads } from './slots/uploads.ts'
 
 interface DefinitionsOptions {
@@ -188,7 +188,7 @@ export async function createDefinitions(
       await store.remove('platform')
     },
     first() {
-      const found = store.find('overridden') ?? store.find('embedded')
+      const found = nextDefinition(store)
       return found && `${found.name} ${found.version}`
     },
     attachCluster: (attached) => void (cluster = attached),

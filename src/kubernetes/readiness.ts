@@ -31,7 +31,13 @@ const counter = (object: KubernetesObject) => ({
 })
 
 const tooMany = (is: number, desired: number) =>
-  is > desired ? inProgress(`${is - desired} pods more than wanted have to end`) : undefined
+  is > desired
+    ? inProgress(
+        is - desired === 1
+          ? '1 pod more than wanted has to end'
+          : `${is - desired} pods more than wanted have to end`,
+      )
+    : undefined
 
 const statefulSet: Rule = (object) => {
   // The operator of the cluster deletes its pods.

@@ -24,7 +24,7 @@ export function attentionOfService(
       code: 'NotReady',
       severity: 'error',
       message: `${program.daemon} is not ready: ${failing.join(', ')}`,
-      command: `journalctl -u ${program.daemon} -g ready`,
+      command: `journalctl -u ${program.daemon} -p warning -n 20`,
     })
   if (freeBytes < leastFreeShare * totalBytes)
     found.push({

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { maskShapes } from '../base/mask.ts'
+import { escapeEach, escapeInvisible } from '../base/printable.ts'
 import { clusterPaths, kubernetesFiles, units } from '../cluster/engine/paths.ts'
 import type { SensitiveValues } from '../cluster/sensitive-values.ts'
 import { createHideOf } from '../definition/slots/secrets.ts'
@@ -277,19 +278,22 @@ export async function describePods(
     const text = await ask(args, Math.min(kubectlMs, leftMs)).catch(
       (error: unknown) => (error as Error).message,
     )
-    logs.push(`${head}\n${lastOf(maskShapes(hideIn(text, values)), lastBytes)}`)
+    logs.push(`${head}\n${lastOf(escapeControls(maskShapes(hideIn(text, values))), lastBytes)}`)
   }
   if (wanted.length > mostContainers)
     logs.push(`==== ${wanted.length - mostContainers} more containers are left out`)
   return `${hideIn([...lines, ''].join('\n'), values)}\n${logs.length === 0 ? 'No container is in trouble.' : logs.join('\n')}\n`
 }
 
+/** Lines of containers, safe for the terminal of their reader. */
+const escapeControls = (text: string) => escapeEach(text, /[^\P{Cc}\n\t]/gu)
+
 const containersOf = (status: NonNullable<Pod['status']>) => [
   ...(status.initContainerStatuses ?? []),
   ...(status.containerStatuses ?? []),
 ]
 
-const words = (...parts: readonly (string | undefined)[]) => parts.filter(Boolean).join(', ')
+const words = (...parts: readonly (string | undefined)[]) => escapeInvisible(parts.filter(Boolean).join(', '))
 const since = (time: string | undefined) => (time === undefined ? '' : `since ${time}`)
 
 function stateOf(state: ContainerStatus['state']): string {
@@ -298,7 +302,8 @@ function stateOf(state: ContainerStatus['state']): string {
     kind,
     found.reason,
     found.exitCode === undefined ? '' : `exit code ${found.exitCode}`,
-    found.message,
+    // That of a container that has ended is its own words, and may begin within a secret.
+    kind === 'terminated' ? '' : found.message,
     since(found.finishedAt ?? found.startedAt),
   )
 }
@@ -335,7 +340,7 @@ export async function readPodLogs(folder: string, values: readonly string[]): Pr
       ).catch((error: unknown) => (error as Error).message)
       const whole = joinParts(text)
       const lines = hideIn(whole, values).trimEnd().split('\n').slice(-lastLines).join('\n')
-      parts.push(`==== ${pod} ${container}\n${lastOf(maskShapes(lines), lastBytes)}`)
+      parts.push(`==== ${pod} ${container}\n${lastOf(escapeControls(maskShapes(lines)), lastBytes)}`)
     }
   return parts.length === 0 ? 'No container has left lines.\n' : `${parts.join('\n')}\n`
 }

@@ -1,5 +1,7 @@
 // The first page of the archive: what is wrong, and since when. It is made of texts that are in the archive too, masked already. Pure.
 
+import { escapeInvisible } from '../base/printable.ts'
+
 /** Files that the first page is made of; they are read before all others. */
 export const firstPageFiles = [
   'edgehostd.service.txt',
@@ -110,7 +112,8 @@ export function firstPage({ hostName, madeTimestamp, version, files, problems }:
   ].join('\n')
 }
 
-const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim()
+/** Containers write some of it: a page is read on a terminal. */
+const oneLine = (text: string) => escapeInvisible(text.replace(/\s+/g, ' ').trim())
 const sentence = (...parts: readonly (string | undefined)[]) => oneLine(parts.filter(Boolean).join(' '))
 /** A sentence, and its reason after a colon where there is one. */
 const because = (what: string, reason: string | undefined) => (reason ? `${what}: ${oneLine(reason)}` : what)
@@ -193,17 +196,22 @@ function stateLines(status: Status | undefined, cluster: Partial<Details> | unde
 
 /** Errors that the API names; without a daemon its own warnings and errors in the journal. */
 function errorLines(errors: Events | undefined, files: ReadonlyMap<string, string>): readonly string[] {
-  if (errors?.items !== undefined)
+  if (errors?.items !== undefined) {
+    // The same message every ten seconds would hide the others; the newest is the first.
+    const repeats = new Map<string, { readonly at: string | undefined; count: number }>()
+    for (const { metadata, source, involvedObject, message } of errors.items) {
+      const text = sentence(`${source?.component ?? involvedObject?.name ?? ''}:`, message)
+      const known = repeats.get(text)
+      if (known) known.count += 1
+      else repeats.set(text, { at: metadata?.creationTimestamp, count: 1 })
+    }
     return some(
-      errors.items.map(({ metadata, source, involvedObject, message }) =>
-        sentence(
-          metadata?.creationTimestamp,
-          `${source?.component ?? involvedObject?.name ?? ''}:`,
-          message,
-        ).slice(0, 500),
+      [...repeats].map(([text, { at, count }]) =>
+        sentence(at, count > 1 ? `(${count} times)` : '', text).slice(0, 500),
       ),
       mostErrors,
     )
+  }
   const lines = (files.get('journal-warnings.txt') ?? '').split('\n').filter((line) => line.trim() !== '')
   return lines
     .slice(-mostErrors)

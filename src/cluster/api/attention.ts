@@ -29,7 +29,10 @@ export function attentionOfCluster(input: AttentionInput): Attention[] {
   const inTrouble = new Set(state.troubles.map(({ pack }) => pack))
   const ofPacks = packs.filter((each) => !inTrouble.has(nameOf(each))).flatMap(ofPack)
   const found: readonly Item[] = [
-    ...ofState(name, state, troubles.length + ofPacks.length > 0),
+    ...ofState(name, state, {
+      isExplained: troubles.length + ofPacks.length > 0,
+      hasRun: revisions.some(({ outcome }) => outcome === 'good'),
+    }),
     ...troubles,
     ...ofPacks,
     ...ofRevisions(state, revisions, isManagedHere),
@@ -47,8 +50,15 @@ function since({ clusterConditions }: ClusterState, type: ConditionTypeName): st
   return found?.status === 'True' ? undefined : found?.lastTransitionTime
 }
 
-/** @param isExplained whether the pods or packs that keep it from being healthy are told */
-function ofState(name: string, state: ClusterState, isExplained: boolean): readonly Item[] {
+/**
+ * @param told.isExplained whether the pods or packs that keep it from being healthy are told
+ * @param told.hasRun whether it has run before, so that it is being changed now
+ */
+function ofState(
+  name: string,
+  state: ClusterState,
+  { isExplained, hasRun }: { readonly isExplained: boolean; readonly hasRun: boolean },
+): readonly Item[] {
   const { clusterState, clusterStateReason: reason, phase, health } = state
   const object = { kind: 'cluster', name }
   const isDeleting = clusterState === 'Deleting'
@@ -57,7 +67,7 @@ function ofState(name: string, state: ClusterState, isExplained: boolean): reado
       {
         code: isDeleting ? 'ClusterDeleting' : 'ClusterProvisioning',
         severity: 'info',
-        message: `the cluster is being ${isDeleting ? 'deleted' : 'set up'}${reason === '' ? '' : `: ${reason}`}`,
+        message: `the cluster is being ${isDeleting ? 'deleted' : hasRun ? 'changed' : 'set up'}${reason === '' ? '' : `: ${reason}`}`,
         command: 'edgehostctl cluster watch',
         object,
       },
@@ -113,7 +123,7 @@ function ofPack(pack: PackInfo): readonly Item[] {
 }
 
 function ofRevisions(
-  { deadline }: ClusterState,
+  { deadline, phase }: ClusterState,
   revisions: AttentionInput['revisions'],
   isManagedHere: boolean,
 ): readonly Item[] {
@@ -127,7 +137,7 @@ function ofRevisions(
       message:
         deadline.action === 'stuck'
           ? `revision ${applying.revision} is a way back, and has ${deadline.leftSeconds} s left to run; after that an operator has to decide`
-          : `revision ${applying.revision} is being applied; it is taken back in ${deadline.leftSeconds} s if the cluster does not run with it by then`,
+          : `revision ${applying.revision} is being applied; it is taken back in ${deadline.leftSeconds} s, unless the cluster runs with it${phase === 'Unknown' ? ', or the API server answers again,' : ''} by then`,
       command: 'edgehostctl cluster watch',
       object: { kind: 'revision', name: String(applying.revision) },
       since: applying.creationTimestamp,

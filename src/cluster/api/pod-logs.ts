@@ -30,9 +30,12 @@ interface PodLogsOptions {
 
 const mostLines = 20
 const mostBytes = 4_096
-// More lines than are shown are read and masked, so that a secret of several lines is known by its beginning.
-const readLines = 100
+// More lines than are shown are read and masked, so that a secret of several lines is known by its beginning. A line of the file of a container has
+// at most 16 KiB (max_container_log_line_size of containerd), so that all of them have room in readBytes: what is beyond is cut off at the end.
+const readLines = 60
 const readBytes = 1_048_576
+/** What the kubelet gives for lines where the instance is gone. */
+const goneLines = /^unable to retrieve container logs for \S+\s*$/
 const longestMs = 10_000
 
 /** Reads the last lines of a container of the cluster when they are asked for; they are kept nowhere. */
@@ -66,6 +69,8 @@ export function createPodLogs({ client, hide }: PodLogsOptions) {
           signal,
         },
       )
+      if (goneLines.test(text))
+        throw noLogs(`the lines of the container ${chosen} before its last start are gone`)
       return { namespace, pod, container: chosen, isPrevious: isBefore, lines: lastLines(text, hide()) }
     } catch (error) {
       if (!(error instanceof KubernetesError)) throw error

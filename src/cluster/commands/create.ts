@@ -153,7 +153,7 @@ export async function deleteCluster(context: Context<'yes' | 'wait'>): Promise<u
         : ' The platform manages it and still wants it: delete it there, or it is made anew with its next change.'
     confirmDeletion(
       terminal,
-      `The cluster ${oneLine(name ?? '')} (${oneLine(id ?? '')}) goes, with everything that runs in it and the data of its volumes on this host. The content stays.${left}`,
+      `The cluster ${oneLine(name ?? '')} (${oneLine(id ?? '')}) goes, with everything that runs in it and the data that Kubernetes keeps for it. Files that pods keep in folders of the host (hostPath), and the content, stay.${left}`,
     )
   }
   await client.change('DELETE', clusterPath)

@@ -83,7 +83,15 @@ async function runElsewhere(context: Context, target: HostTarget): Promise<numbe
   try {
     return await runAttached(kubectl, args, { environment, file, hasTerminal: terminal.isThere() })
   } catch (error) {
-    throw new Failure('failed', `${kubectl} cannot be run: ${systemReason(error as Error)}`, { cause: error })
+    const { path = kubectl } = error as NodeJS.ErrnoException
+    const advice = path === kubectl ? '' : '; see TMPDIR'
+    throw new Failure(
+      'failed',
+      `${path} cannot be ${path === kubectl ? 'run' : 'written'}: ${systemReason(error as Error)}${advice}`,
+      {
+        cause: error,
+      },
+    )
   }
 }
 

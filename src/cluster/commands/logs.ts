@@ -22,7 +22,11 @@ export async function showLogs(context: Context<'namespace' | 'container' | 'pre
   const before = found.isPrevious ? ', before its last start' : ''
   const about = `${found.namespace}/${found.pod}, container ${found.container}${before}`
   if (output.format === 'table')
-    output.note(found.lines.length === 0 ? `${about}: it has written nothing` : `${about}:`)
+    output.note(
+      found.lines.length === 0
+        ? `${about}: it has written nothing; if it has not started yet, edgehostctl cluster get says why`
+        : `${about}:`,
+    )
   await output.show(found, () => found.lines.map((each) => `${oneLine(each)}\n`).join(''))
   return undefined
 }
@@ -33,7 +37,7 @@ async function choose(
   pod: string | undefined,
   namespace: string | undefined,
 ): Promise<Pick<Trouble, 'namespace' | 'pod'>> {
-  const { troubles } = (await requireDetails(context)).status
+  const { troubles, phase } = (await requireDetails(context)).status
   // The API server refuses the pods of such a workload, so there is none to read.
   const withPods = troubles.filter(({ reason }) => reason !== 'PodsNotMade')
   const isMeant = (each: Trouble) =>
@@ -44,6 +48,8 @@ async function choose(
   if (pod !== undefined) return { namespace: namespace ?? 'default', pod }
   throw new Failure(
     'failed',
-    'no pod of the cluster is in trouble; name one: edgehostctl cluster logs POD --namespace NAME',
+    phase === 'Unknown'
+      ? 'the API server of the cluster does not answer, so its pods are not known: edgehostctl status'
+      : 'no pod of the cluster is in trouble; name one: edgehostctl cluster logs POD --namespace NAME',
   )
 }

@@ -315,13 +315,20 @@ export const reasons = {
     label: 'Pods failing',
     severity: 'Warning',
     meaning:
-      'Pods of a pack, or of CoreDNS or kube-proxy, do not run. The message names a pod, its container and the reason, one word of troubles of GET /v1/edge-mgmt/cluster/details, and how long the change is still tried. Reported once for each workload, container and reason, not at each restart.',
+      'Pods of a pack, or of CoreDNS or kube-proxy, do not run. The message names a pod, its container and the reason, one word of troubles of GET /v1/edge-mgmt/cluster/details, and how long the change is still tried. Reported once for each workload, container, reason and revision, not at each restart.',
   },
   PodsRecovered: {
     type: 'AddOnDeploymentDone',
     label: 'Pods recovered',
     meaning:
       'A reported reason why pods do not run is over: at once, or for a container that crashed or whose probe failed when it has run for a minute.',
+  },
+  PodReplaced: {
+    type: 'AddOnDeploymentDone',
+    label: 'Pod replaced',
+    severity: 'Warning',
+    meaning:
+      'A pod of a former revision of a StatefulSet did not run and held up the present one: it was deleted, and is made anew.',
   },
   ReleaseCured: {
     type: 'AddOnDeploymentDone',

@@ -1,4 +1,3 @@
-import { shownPack } from '../desired/desired-state.ts'
 import type { ClusterTrouble } from '../schemas.ts'
 
 /** Why a pod does not run; its pack is named by its place. */
@@ -176,13 +175,11 @@ const maskTrouble = (trouble: Trouble, hide: (text: string) => string): Trouble 
   ...(trouble.workload === undefined ? {} : { workload: hide(trouble.workload) }),
 })
 
-/** All pods in trouble, those of CoreDNS and kube-proxy first: other pods need these. None while the API server does not answer. Pure. */
+/** All pods in trouble, those of CoreDNS and kube-proxy first: other pods need these. None while the API server does not answer; `pack` is an `id`. Pure. */
 export const troublesOf = ({ engine, packs }: Pick<Observed, 'engine' | 'packs'>): ClusterTrouble[] =>
   engine.api === 'answers'
     ? [
         ...(engine.troubles ?? []).map((each) => ({ pack: '', ...each })),
-        ...[...packs].flatMap(([id, { troubles = [] }]) =>
-          troubles.map((each) => ({ pack: shownPack(id), ...each })),
-        ),
+        ...[...packs].flatMap(([id, { troubles = [] }]) => troubles.map((each) => ({ pack: id, ...each }))),
       ]
     : []

@@ -249,6 +249,8 @@ export function createObserver(options: ObserverOptions): Observer {
       const seen = record && last(record.uid)
       if (!seen?.deadline || seen.desired.generation !== record?.generation || isDeleting(record))
         return undefined
+      // It has come to run since that observation.
+      if (record.ranGeneration === record.generation) return undefined
       return { ...seen.deadline, leftMs: Math.max(0, seen.deadline.leftMs - (clock.monotonic() - seen.at)) }
     },
     fail: (reason) => void (trouble = reason),

@@ -42,6 +42,10 @@ interface SeenTrouble {
   /** Namespace and workload, or pod. */
   readonly of: string
   readonly container: string
+  /** Since when, RFC 3339: what Kubernetes says begins anew with each start of a container. Absent in what an earlier version has stored. */
+  readonly since?: string
+  /** Revision during which it was last reported; absent in what an earlier version has stored. */
+  readonly generation?: number
   /** Since when it is not observed any more, milliseconds since 1970; absent while it is. */
   readonly goneAt?: number
 }
@@ -245,12 +249,21 @@ function tellTroubles(
     ...[...observed.packs]
       .filter(([id]) => packs.has(id))
       .flatMap(([pack, { troubles = [] }]) => troubles.map((trouble) => ({ pack, trouble }))),
-  ].map(({ pack, trouble }) => ({ trouble, seen: seenOf(pack, trouble) }))
+  ].map(({ pack, trouble }) => ({
+    trouble,
+    seen: {
+      ...seenOf(pack, trouble),
+      generation: desired.generation,
+      since: sinceOf(pack, trouble, before, now),
+    },
+  }))
   const has = (all: readonly SeenTrouble[], one: SeenTrouble) => all.some((each) => isSame(each, one))
   const found = present.map(({ seen }) => seen)
   const unique = found.filter((each, index) => found.findIndex((other) => isSame(each, other)) === index)
   for (const each of unique) {
-    if (has(before, each)) continue
+    const known = before.find((other) => isSame(other, each))
+    // Whether it is the old one or a new one of the same kind: who follows another revision wants to know.
+    if (known && (known.generation ?? desired.generation) === desired.generation) continue
     const { trouble } = present.find(({ seen }) => seen === each) ?? {}
     if (!trouble) continue
     const { namespace, pod, reason, container, message } = trouble
@@ -291,6 +304,23 @@ const seenOf = (
   container,
   of: `${namespace}/${workload ?? `Pod/${pod}`}`,
 })
+
+const sinceOf = (pack: string, trouble: Trouble, known: readonly SeenTrouble[], now: number): string => {
+  const own = seenOf(pack, trouble)
+  const { sinceTimestamp = new Date(now).toISOString() } = trouble
+  return known.find((each) => isSame(each, own))?.since ?? sinceTimestamp
+}
+
+/** Troubles with the time since which they are there, which is stored. Pure. @param troubles with the `id` of their pack */
+export const sinceSeen = <T extends Trouble & { readonly pack: string }>(
+  troubles: readonly T[],
+  { troubles: known = [] }: Seen,
+): readonly T[] =>
+  troubles.map((trouble) => {
+    const own = seenOf(trouble.pack, trouble)
+    const since = known.find((each) => isSame(each, own))?.since
+    return since === undefined ? trouble : { ...trouble, sinceTimestamp: since }
+  })
 
 const isSame = (one: SeenTrouble, other: SeenTrouble) => nameOf(one) === nameOf(other)
 

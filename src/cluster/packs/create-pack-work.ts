@@ -25,7 +25,7 @@ import type { Database } from '../../store/database.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import type { EngineEvent } from '../engine/engine.ts'
-import type { PackObserved } from '../loop/observed.ts'
+import type { PackObserved, Trouble } from '../loop/observed.ts'
 import type { DesiredState, DesiredPack } from '../desired/desired-state.ts'
 import {
   waitUntilAvailable,
@@ -50,6 +50,7 @@ import {
   type PackGoneOrder,
 } from './pack-steps.ts'
 import type { PackWork } from './pack-work.ts'
+import { replaceFormerPods } from './put-right.ts'
 
 /**
  * Whether an object is among manifests. The manifests are read when it is asked first.
@@ -200,6 +201,22 @@ export function createPackWork(options: PackWorkOptions): PackWork {
   const workloads = createWorkloadWatch({ client, onChange })
   const troubleReader = createTroubleReader(client, log)
   const drift = createDrift({ client, clock, log, onEvent: onCorrected, ...options.pace })
+
+  /** Pods of a former revision that hold up the present one; of desired packs alone, since the others go. */
+  async function replaceFormer(
+    { packs }: DesiredState,
+    troubles: ReadonlyMap<string, readonly Trouble[]>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (const { id } of packs)
+      try {
+        for (const message of await replaceFormerPods(client, troubles.get(id) ?? [], signal))
+          onCorrected({ reason: 'PodReplaced', message, object: { kind: 'pack', name: id } })
+      } catch (error) {
+        if (signal.aborted) throw error
+        log.debug({ err: error, pack: id }, 'pods of a former revision could not be replaced')
+      }
+  }
 
   /** @throws StepFailed with the message of ApplyFailed, and the webhook in it */
   async function explained(work: Promise<void>, signal: AbortSignal): Promise<void> {
@@ -370,6 +387,7 @@ export function createPackWork(options: PackWorkOptions): PackWork {
         late.map(({ record: { id, charts, ...rest } }) => ({ id, charts, objects: objectsOf(rest) })),
         signal,
       )
+      await replaceFormer(desired, troubles, signal)
       return new Map(
         observed.map(({ record: { id }, pack }) => {
           const own = troubles.get(id)

@@ -3,6 +3,7 @@
 // trouble is the same: what only counts, as the pause of a back-off, is left out, since each new text would be a change of the status.
 
 import { isRecord } from '../../base/json.ts'
+import { maskShapes } from '../../base/mask.ts'
 import { conditionOf, fieldAt, isTrue, listAt, numberAt, textAt } from '../../kubernetes/fields.ts'
 import type { KubernetesObject } from '../../kubernetes/client.ts'
 import type { Trouble } from '../loop/observed.ts'
@@ -66,8 +67,10 @@ export function troublesOfPod(
     .filter((each) => each.kind === 'Pod' && each.name === name)
     .toSorted((one, other) => other.at.localeCompare(one.at))
   const workload = workloadOf(pod)
-  const trouble = ({ since = notReadySince(pod), ...problem }: Problem, container = ''): Trouble => ({
-    ...problem,
+  const trouble = ({ since = notReadySince(pod), reason, message }: Problem, container = ''): Trouble => ({
+    reason,
+    // What a probe prints is of the container.
+    message: maskShapes(message),
     namespace,
     pod: name,
     ...(workload === undefined ? {} : { workload: `${workload.kind}/${workload.name}` }),
@@ -176,10 +179,11 @@ function endProblem(
   return { reason: 'Crashing', message: joined(state, ended === undefined ? '' : endOf(ended)) }
 }
 
+/** Without the message, which the container itself wrote: its last lines are for administrators, and kept nowhere. */
 function endOf(ended: Part): string {
-  const [reason, message] = [textAt(ended, ['reason']), textAt(ended, ['message'])]
+  const reason = textAt(ended, ['reason'])
   const named = reason === '' || reason === 'Error' || reason === 'Completed' ? '' : ` (${reason})`
-  return joined(`it ended with exit code ${String(ended.exitCode)}${named}`, message)
+  return `it ended with exit code ${String(ended.exitCode)}${named}`
 }
 
 /**

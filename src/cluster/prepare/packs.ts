@@ -40,8 +40,16 @@ export function readPackSettings(values: unknown): PackSettings {
   const problems: SettingsProblem[] = []
   const pack = mappingAt(values, 'pack')
   const namespace = textOf(pack.namespace)?.trim() || 'default'
-  const labels = pairsByNamespace(pack.namespaceLabels)
-  const annotations = pairsByNamespace(pack.namespaceAnnotations)
+  const pairs = (key: 'namespaceLabels' | 'namespaceAnnotations') => {
+    const value = pack[key]
+    if (!isRecord(value) && value !== undefined && value !== null && value !== '') {
+      const message = `has ${key} that name no namespace; write NAMESPACE: key=value below it`
+      problems.push({ code: 'NamespaceLabelInvalid', severity: 'error', message })
+    }
+    return pairsByNamespace(value)
+  }
+  const labels = pairs('namespaceLabels')
+  const annotations = pairs('namespaceAnnotations')
   const named = [
     ...new Set([namespace, ...namesIn(pack.additionalNamespaces), ...labels.keys(), ...annotations.keys()]),
   ]

@@ -272,6 +272,15 @@ interface SlotsOptions {
   readonly running: () => Promise<readonly ClusterProfileDetail[] | undefined>
 }
 
+/** The definition that a cluster is made with where none is named: the one that came last into update or overridden, or the embedded one. */
+export function nextDefinition(store: Pick<DefinitionStore, 'find'>): SlotDefinition | undefined {
+  const [update, overridden] = [store.find('update'), store.find('overridden')]
+  // After the deletion of a cluster, an upload is newer than the last update of that cluster.
+  const isUploadNewer =
+    update !== undefined && overridden !== undefined && overridden.addedAt > update.addedAt
+  return (isUploadNewer ? overridden : (update ?? overridden)) ?? store.find('embedded')
+}
+
 export function createSlots({ store, embedded, judgeValues, running }: SlotsOptions): Slots {
   const replies = createStoredReplies()
 
@@ -296,7 +305,7 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
 
   async function next(): Promise<SlotDefinition> {
     await embedded.refresh()
-    const found = store.find('update') ?? store.find('overridden') ?? store.find('embedded')
+    const found = nextDefinition(store)
     if (found) return found
     throw refusedField('archiveUploadPath', 'is missing, and this host has no definition yet: upload one')
   }

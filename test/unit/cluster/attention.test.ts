@@ -115,7 +115,7 @@ describe('what the cluster needs of an operator', () => {
       {
         ...{ code: 'RevisionApplying', severity: 'info' },
         message:
-          'revision 3 is being applied; it is taken back in 252 s if the cluster does not run with it by then',
+          'revision 3 is being applied; it is taken back in 252 s, unless the cluster runs with it by then',
       },
     ],
     [

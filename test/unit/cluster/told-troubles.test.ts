@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Observed, Trouble } from '../../../src/cluster/loop/observed.ts'
-import { tell, type Seen } from '../../../src/cluster/loop/seen.ts'
+import { sinceSeen, tell, type Seen } from '../../../src/cluster/loop/seen.ts'
 import type { Deadline } from '../../../src/cluster/loop/status.ts'
 import { appliedPack, runningHost, wantedCluster, wantedPack } from '../../support/cluster-parts.ts'
 
@@ -132,5 +132,33 @@ describe('a pod that does not run', () => {
     const after = look(first.seen, { ...running, packs: new Map() }, { of: without })
     expect(after.said).toEqual([])
     expect(look(after.seen, running).said).toEqual([])
+  })
+})
+
+describe('a pod that does not run in several revisions', () => {
+  it('is told again for each revision, whose operator wants to know', () => {
+    const first = look(calm, withTroubles(crashing))
+    const next = look(first.seen, withTroubles(crashing), {
+      of: wantedCluster({ packs: [web], generation: 2 }),
+    })
+    expect(next.said).toEqual(['PodsFailing: shop/web-1, container app: Crashing: it ended with exit code 3'])
+    // What an earlier version has stored has no revision: that is no news.
+    const { troubles = [] } = first.seen
+    const old = {
+      ...first.seen,
+      troubles: troubles.map(({ pack, reason, of, container }) => ({ pack, reason, of, container })),
+    }
+    expect(look(old, withTroubles(crashing)).said).toEqual([])
+  })
+
+  it('is there since it was first observed, whatever Kubernetes says of its last start', () => {
+    const at = (sinceTimestamp: string) => ({ ...crashing, sinceTimestamp })
+    const first = look(calm, withTroubles(at('2026-01-31T08:00:00Z')))
+    const later = at('2026-01-31T08:05:00Z')
+    const { seen } = look(first.seen, withTroubles(later))
+    expect(seen).toEqual(first.seen)
+    const shown = { ...later, pack: web.id }
+    expect(sinceSeen([shown], seen)).toEqual([{ ...shown, sinceTimestamp: '2026-01-31T08:00:00Z' }])
+    expect(sinceSeen([{ ...shown, reason: 'NoRoom' }], seen)[0]?.sinceTimestamp).toBe('2026-01-31T08:05:00Z')
   })
 })

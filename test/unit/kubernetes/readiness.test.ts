@@ -76,7 +76,7 @@ describe('a Deployment', () => {
     ['Current', {}],
     ['InProgress: 1 of 2 pods exist', { replicas: 1 }],
     ['InProgress: 1 of 2 pods are of the new version', { updatedReplicas: 1 }],
-    ['InProgress: 1 pods more than wanted have to end', { replicas: 3 }],
+    ['InProgress: 1 pod more than wanted has to end', { replicas: 3 }],
     ['InProgress: 0 of 2 pods are available', { availableReplicas: undefined }],
     ['InProgress: 1 of 2 pods are ready', { readyReplicas: 1 }],
     [
@@ -163,7 +163,7 @@ describe('a ReplicaSet', () => {
     ['InProgress: 0 of 1 pods are labelled', { fullyLabeledReplicas: 0 }],
     ['InProgress: 0 of 1 pods are available', { availableReplicas: 0 }],
     ['InProgress: 0 of 1 pods are ready', { readyReplicas: 0 }],
-    ['InProgress: 1 pods more than wanted have to end', { replicas: 2 }],
+    ['InProgress: 1 pod more than wanted has to end', { replicas: 2 }],
     ['InProgress: quota', { conditions: [condition('ReplicaFailure', 'True', { message: 'quota' })] }],
   ])('is %s with the status %j', (expected, status) => {
     expect(of('apps/v1/ReplicaSet', { status: { ...done, ...status } })).toBe(expected)

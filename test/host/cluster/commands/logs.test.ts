@@ -50,7 +50,9 @@ describe('cluster logs', () => {
       ...['logs', 'web-1', '--namespace', 'shop', '--container', 'app', '--previous'],
     ])
     expect(ended.asked[0]?.url).toBe(logs('?container=app&previous=true'))
-    expect(ended.stderr).toBe('shop/web-1, container app, before its last start: it has written nothing\n')
+    expect(ended.stderr).toBe(
+      'shop/web-1, container app, before its last start: it has written nothing; if it has not started yet, edgehostctl cluster get says why\n',
+    )
   })
 
   it('says that no pod is in trouble', async () => {

@@ -73,7 +73,7 @@ const cases: Case[] = [
     ),
     [event('BackOff', 'Back-off restarting failed container web in pod web-6f9c7d4b8c-x2x9z_shop(uid)')],
     'Crashing',
-    'container web: CrashLoopBackOff: it ended with exit code 1: no database',
+    'container web: CrashLoopBackOff: it ended with exit code 1',
   ],
   [
     'a container has taken too much memory',
