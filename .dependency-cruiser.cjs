@@ -62,6 +62,8 @@ const law = {
     'content',
     'kubernetes',
   ],
+  // The verb of a stop.
+  power: [...ground, 'audit', 'verbs'],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   backup: [...ground, 'secrets/secret-file.ts'],

@@ -49,6 +49,12 @@ export const hostApiErrors = defineErrors({
     meaning: 'The host is connected to the platform, which manages its clusters.',
     action: 'Use the platform; GET /v1/edge-mgmt/settings says how the host is managed.',
   },
+  Busy: {
+    status: 409,
+    meaning:
+      'The host does something that the operation would break off: a step of the cluster, an upgrade, a renewal, an upload. details.reasons lists all of it.',
+    action: 'Wait until it is done, or send it with force=true.',
+  },
   CrossOrigin: {
     status: 403,
     meaning: 'A cookie-authenticated change did not prove that it comes from the same origin.',

@@ -35,7 +35,7 @@ import type { CommandRunner } from '../system/runner.ts'
 import type { ClusterSettings } from './config.ts'
 import { type ClusterEvent, createAddEvent, createEventLog, conditionsOf } from './events/event-log.ts'
 import { type Histogram, createHistogram } from '../base/sample.ts'
-import type { FiguresOf, Ground, Room } from '../root/room.ts'
+import type { FiguresOf, Ground, ResetPart, Room } from '../root/room.ts'
 import type { about } from './about.ts'
 import type { ClusterStatus } from './loop/status.ts'
 import { readdir, rm } from 'node:fs/promises'
@@ -51,11 +51,12 @@ import { sweepTemporary } from '../system/files.ts'
 import { createLastingRuns } from '../system/lasting/runs.ts'
 import { adopt, followCopy, writeCopy } from './adopt.ts'
 import { createClusterAttention } from './api/attention.ts'
+import { busyWithCluster } from './api/busy.ts'
 import { createCertificates } from './api/certificates.ts'
 import { createChange } from './desired/change.ts'
 import { withDefinition } from './desired/edits.ts'
 import { createFileSync } from './desired/file-sync.ts'
-import { createClusterStore } from './cluster-store.ts'
+import { createClusterStore, isDeleting } from './cluster-store.ts'
 import { givenIn } from './desired/configuration.ts'
 import { createAcceptance, createExamine, pinHolder } from './desired/acceptance.ts'
 import { createCreation, createRequestStore } from './desired/creation.ts'
@@ -64,6 +65,7 @@ import { createKubeadmEngine, readAdminKubeconfig } from './engine/kubeadm.ts'
 import { isScratch } from './engine/kubeadm-files.ts'
 import { isProbe } from './host/probe-folder.ts'
 import { addonObjects } from './engine/observe.ts'
+import { createNodeStop, type NodeStop } from './engine/node-stop.ts'
 import { clusterPaths, kubernetesFiles } from './engine/paths.ts'
 import { createErrorLogs } from './events/error-logs.ts'
 import { createEventList } from './events/event-list.ts'
@@ -150,10 +152,21 @@ export interface ClusterRoom extends Room {
   /** Profiles of the cluster, with sensitive values masked; undefined without a cluster. */
   profiles(): Promise<readonly ClusterProfileDetail[] | undefined>
   hostInCluster(): HostInCluster
+  /** Adds an event of the host to those of the cluster. @returns false without a cluster */
+  noteHost(event: HostEventOfCluster): boolean
+  /** The node before and after a stop of the host. */
+  readonly nodeStop: NodeStop
+  readonly resetPart: ResetPart
   /** Applies orders of the platform of this host. */
   readonly fromPlatform: FromPlatform
   /** Report of the cluster to the platform; undefined without one. */
   platformReport(): Promise<PlatformReport | undefined>
+}
+
+/** An event of the host that its cluster is told of. */
+interface HostEventOfCluster {
+  readonly reason: 'HostStopping' | 'HostStopFailed' | 'HostBack'
+  readonly message: string
 }
 
 // Seconds of a step: from the writing of a file to the start of a control plane.
@@ -535,6 +548,34 @@ export async function createCluster(
   return {
     fromPlatform,
     platformReport,
+    nodeStop: createNodeStop({ client, node: () => store.current()?.summary.node.name, log }),
+    resetPart: {
+      async describe() {
+        const record = store.current()
+        return record
+          ? [
+              `the cluster ${record.name} (${record.uid}), with everything that runs in it and the data of its volumes`,
+            ]
+          : []
+      },
+      async clear() {
+        const record = store.current()
+        if (!record) return true
+        if (!isDeleting(record)) remove()
+        return false
+      },
+    },
+    noteHost(event) {
+      const record = store.current()
+      if (record) addEvent(record, event)
+      return record !== undefined
+    },
+    busy() {
+      const record = store.current()
+      return record
+        ? busyWithCluster({ record, steps: steps.list(), revisions: reading.revisions().items })
+        : []
+    },
     hasCluster: () => store.current() !== undefined,
     async profiles() {
       const record = store.current()

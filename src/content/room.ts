@@ -44,7 +44,7 @@ import { fingerprintOf, type SigningKey } from '../upload/signing.ts'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClientOf } from '../base/client.ts'
-import type { FiguresOf, Ground, Room } from '../root/room.ts'
+import type { FiguresOf, Ground, ResetPart, Room } from '../root/room.ts'
 import type { about } from './about.ts'
 import { createBundles } from './bundles.ts'
 import type { ContentSettings } from './config.ts'
@@ -128,6 +128,7 @@ interface ContentOptions {
 export interface ContentRoom extends Room, ContentAccess {
   readonly registry: Pick<Registry, 'state'>
   readonly images: StoredImages
+  readonly resetPart: ResetPart
 }
 
 /** Creates the room of the content of this host. */
@@ -201,6 +202,25 @@ export function createContent(
       architecture,
       isServed: settings.registry.enabled,
     }),
+    resetPart: {
+      async describe() {
+        await store.open()
+        const unfinished = await uploads.unfinished()
+        return [
+          ...store
+            .index()
+            .list()
+            .map(({ name, uid }) => `the bundle ${name} (${uid})`),
+          ...(unfinished === 0 ? [] : [`unfinished uploads: ${unfinished}`]),
+        ]
+      },
+      async clear() {
+        await store.open()
+        if (!(await uploads.removeAll())) return false
+        for (const { uid } of store.index().list()) await bundles.remove(uid, stopping)
+        return true
+      },
+    },
     async routes(app) {
       await signingKeyRoutes(app, { signing: key && { key, since: since ?? clock.now() } })
       await bundleRoutes(app, { bundles, listTokens })
@@ -246,6 +266,7 @@ export function createContent(
       // Unreadable content, as on a disk that is not mounted, is reported when it can.
       { name: 'content-definitions', kind: 'ready', holds: () => store.isAnnounced() || wasTried },
     ],
+    busy: uploads.busy,
     prepare: requirePlace,
     start: registry.start,
     background() {

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { uploadField, type UploadPart } from '../upload/receive.ts'
+import { busyWithUploads } from '../upload/running.ts'
 import type { SigningKey } from '../upload/signing.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
-import type { Ground, Room } from '../root/room.ts'
+import type { Ground, ResetPart, Room } from '../root/room.ts'
 import type { DefinitionSettings } from './config.ts'
 import { definitionRoutes } from './routes.ts'
 import type { ClusterProfileDetail } from './schemas.ts'
@@ -51,6 +52,7 @@ export interface Definitions extends Room, Pick<Slots, 'archiveOf'> {
   dropFromPlatform(): Promise<void>
   /** Name and version of the definition that a first cluster would be made with; undefined for none. */
   first(): string | undefined
+  readonly resetPart: ResetPart
   /** The cluster that definitions are for; without one, each upload goes into the slot of a first definition. */
   attachCluster(cluster: ClusterOfSlots): void
 }
@@ -151,6 +153,7 @@ export async function createDefinitions(
     // So that the first request for the embedded definition does not have to wait.
     background: () => void embedded.refresh().catch(logFailure),
     stop: () => uploadsEnded ?? stopUploads(),
+    busy: () => busyWithUploads(uploads.count() + fromPlatform.count(), 'definitions'),
     archiveOf: slots.archiveOf,
     async examineBundled({ file, sizeBytes, bundle: { uid: bundleUid, name, publishedAt }, signal }) {
       const bundle = { bundleUid, name, publishedAt, file, sizeBytes }
@@ -187,6 +190,18 @@ export async function createDefinitions(
     async dropFromPlatform() {
       await store.remove('platform')
     },
+    resetPart: {
+      describe: async () =>
+        store
+          .list()
+          .filter(({ slot }) => removedByReset.some((each) => each === slot))
+          .map(({ slot, name, version }) => `the definition ${name} ${version} in the slot ${slot}`),
+      async clear() {
+        if (uploads.count() > 0) return false
+        for (const slot of removedByReset) await store.remove(slot)
+        return true
+      },
+    },
     first() {
       const found = nextDefinition(store)
       return found && `${found.name} ${found.version}`
@@ -195,6 +210,9 @@ export async function createDefinitions(
     bundlesChanged: (bundled) => embedded.setBundles(bundled).catch(logFailure),
   }
 }
+
+/** The embedded definition is of the installer, or goes with the content. */
+const removedByReset = ['overridden', 'update', 'platform'] as const
 
 async function* onePart(part: UploadPart): AsyncGenerator<UploadPart> {
   yield part

@@ -12,6 +12,7 @@ import { host } from '../host/commands/host.ts'
 import { images } from '../images/commands/images.ts'
 import { inventory } from '../inventory/commands/inventory.ts'
 import { platform } from '../uplink/commands/platform.ts'
+import { power } from '../power/commands/power.ts'
 import { support } from '../support/commands/support.ts'
 import { hostSessions } from './host-sessions.ts'
 
@@ -46,6 +47,7 @@ export const commandTable = sumCommands(
     status,
     login,
     host,
+    power,
     inventory,
     sessions,
     config,

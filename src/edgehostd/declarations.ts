@@ -11,6 +11,7 @@ import { about as images } from '../images/about.ts'
 import { about as inventory } from '../inventory/about.ts'
 import { about as jobs } from '../jobs/about.ts'
 import { about as metrics } from '../metrics/about.ts'
+import { about as power } from '../power/about.ts'
 import { about as program } from '../program/about.ts'
 import type { Declaration } from '../root/room.ts'
 import { about as service } from '../service/about.ts'
@@ -34,6 +35,7 @@ const all = [
   images,
   definition,
   cluster,
+  power,
   audit,
   jobs,
   metrics,

@@ -235,5 +235,38 @@ export const migrations: Migrations = {
   -- Times for which the active revision has been applied, JSON.
   ALTER TABLE cluster ADD COLUMN progress TEXT;
   `,
+    `
+  -- Reboots and shutdowns that users have asked for: the open one and the last; and the present boot of the host, with how it came back, JSON.
+  CREATE TABLE host_stop (
+    uid TEXT PRIMARY KEY,
+    action TEXT NOT NULL CHECK (action IN ('reboot', 'shutdown')),
+    state TEXT NOT NULL CHECK (state IN ('planned', 'going', 'done', 'failed')),
+    message TEXT NOT NULL,
+    by TEXT NOT NULL,
+    is_forced INTEGER NOT NULL,
+    requested_at INTEGER NOT NULL,
+    planned_at INTEGER,
+    went_at INTEGER,
+    reason TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  -- The last reset of this host: its plan, JSON, and the phase that is next; null once it is done.
+  CREATE TABLE host_reset (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    uid TEXT NOT NULL,
+    by TEXT NOT NULL,
+    plan TEXT NOT NULL,
+    phase TEXT,
+    reason TEXT NOT NULL,
+    requested_at INTEGER NOT NULL,
+    ended_at INTEGER
+  ) STRICT;
+  CREATE TABLE host_boot (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    boot_id TEXT NOT NULL,
+    began_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    back TEXT
+  ) STRICT;
+  `,
   ],
 }

@@ -25,7 +25,10 @@ import type { Daemon as Program, DaemonOptions as ProgramOptions } from '../root
 import { createService } from '../service/room.ts'
 import { serviceRoutes } from '../service/routes.ts'
 import { createServiceManager } from '../service/systemd.ts'
+import { createPower } from '../power/room.ts'
+import { createBusy } from '../root/busy.ts'
 import { openState, type State } from '../root/state.ts'
+import { bootIdOf } from '../system/lasting/runs.ts'
 import { createTransientUnitRunner, type TransientUnitOptions } from '../system/transient-unit.ts'
 import { createUplink } from '../uplink/room.ts'
 import { parseSigningKey } from '../upload/signing.ts'
@@ -47,6 +50,7 @@ export interface Daemon extends Program {
     readonly definition: Definitions
     readonly content: ContentRoom
     readonly cluster: ClusterRoom
+    readonly power: Room
     readonly jobs: Room
   }
 }
@@ -197,6 +201,19 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
   const images = createImagesRoom(ground, { stored: content.images, root: edges.runtimeRoot })
 
+  const power = createPower(ground, {
+    busy: createBusy(() => working, log),
+    verbs,
+    bootId: async () => (runtimeDirectory === undefined ? edges.bootId : bootIdOf(runner, edges.bootId)),
+    cluster: cluster.nodeStop,
+    endSessions: (reason) => void auth.sessions.end(auth.sessions.list(), reason, true),
+    // The events of a cluster go to the platform by themselves.
+    onEvent({ severity, reason, message }) {
+      if (!cluster.noteHost({ reason, message }))
+        uplink.report({ severity, reason, message, component: 'edgehostd' })
+    },
+  })
+
   // The rooms that collect from all others.
   const working: readonly Room[] = [
     audit,
@@ -211,6 +228,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     cluster,
     images,
     uplink,
+    power,
   ]
   const jobs = createJobs(
     working.flatMap((room) => room.jobs ?? []),
@@ -242,7 +260,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
 
   return {
     app: api.app,
-    rooms: { state, audit, auth, api, definition, content, cluster, jobs },
+    rooms: { state, audit, auth, api, definition, content, cluster, power, jobs },
     ...createPhases({ rooms, api, inherited: systemd.listenFds, state, stop, anonymousLog, log }),
   }
 }

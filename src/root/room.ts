@@ -25,6 +25,8 @@ export interface Room {
   readonly checks?: readonly Check[]
   /** What an operator has to know or to do about it now; called when a client asks. */
   readonly attention?: () => readonly Attention[] | Promise<readonly Attention[]>
+  /** What it does that a stop or a reset of the host would break off; called when one is asked for. */
+  readonly busy?: () => readonly BusyReason[] | Promise<readonly BusyReason[]>
   /** Called before the port opens. An error that it throws ends the start. */
   readonly prepare?: () => Promise<void> | void
   /** Called when the port is open. */
@@ -75,6 +77,37 @@ export interface Attention {
   readonly object?: { readonly kind: string; readonly name: string; readonly namespace?: string }
   /** Milliseconds since 1970; absent where it is not known. */
   readonly since?: number
+}
+
+/** Work that goes on. */
+export interface BusyReason {
+  /** UpperCamelCase, stable: `ClusterStep`, `Upload`. */
+  readonly reason: string
+  /** One line for people, without secrets. */
+  readonly message: string
+}
+
+/** What all rooms are busy with. */
+export interface Busy {
+  reasons(): Promise<readonly BusyReason[]>
+  /**
+   * Refuses an operation that would break off the work of a room.
+   * @param what begins the sentence of the refusal, for example `a reboot`
+   * @throws AppError Busy with all reasons
+   */
+  refuse(what: string): Promise<void>
+}
+
+/** What a reset of the host removes of a room. */
+export interface ResetPart {
+  /** What there is now, for people, a line each; without secrets. */
+  describe(): Promise<readonly string[]>
+  /**
+   * Removes it. Idempotent: it may have been cut off, or be done already.
+   * @returns false while it goes on; it is called again then
+   * @throws Error with a reason for operators; it is called again then too
+   */
+  clear(): Promise<boolean>
 }
 
 /** One value without a label, several with labels, or `undefined` for an unknown value. */

@@ -1,6 +1,7 @@
 import { createFairQueue, type Waiter, createFairTurns } from '../base/fair-queue.ts'
 import { AppError } from '../errors/app-error.ts'
 import { stoppingError } from '../errors/stopping.ts'
+import type { BusyReason } from '../root/room.ts'
 import type { Logger } from '../system/log.ts'
 import { createTally } from '../base/tally.ts'
 import { uploadErrors } from './codes.ts'
@@ -47,9 +48,17 @@ export interface RunningUploads {
    * @throws AppError TooManyUploads after the longest wait; any error of `work`
    */
   run<T>(uploader: Uploader, work: (upload: RunningUpload) => Promise<T>): Promise<T>
+  /** Number of uploads that arrive or wait. */
+  count(): number
   /** Ends each upload with a refusal; resolves when all have ended. */
   stop(): Promise<void>
 }
+
+/** What a stop of the host would break off. @param what noun for them, for example `definitions` */
+export const busyWithUploads = (count: number, what: string): readonly BusyReason[] =>
+  count === 0
+    ? []
+    : [{ reason: 'Upload', message: count === 1 ? `an upload of ${what}` : `${count} uploads of ${what}` }]
 
 export interface RunningUploadsOptions {
   /** Noun for them in messages, for example `definitions`. */
@@ -184,6 +193,7 @@ export function createRunningUploads(options: RunningUploadsOptions): RunningUpl
       running.set(refused, received)
       return received
     },
+    count: () => running.size,
     async stop() {
       const reason = stoppingError('send the file again')
       const all = [...running]

@@ -29,6 +29,8 @@ export interface FakeHost {
   readonly accounts: Map<string, FakeAccount>
   /** How pamtester behaves; `slow` decides at once and answers when released. */
   pam: 'real' | 'module-unknown' | 'silent' | 'timed-out' | 'slow'
+  /** Ends of other programs, by name; without one a program ends with 2. */
+  readonly ends: Map<string, { exitCode: number; stdout?: string; stderr?: string }>
   /** Releases the answers that `slow` holds back. */
   release(): void
   /** Writes the account files again, after a change of `accounts`. */
@@ -60,11 +62,15 @@ export async function createFakeHost(): Promise<FakeHost> {
     calls,
     accounts,
     pam: 'real',
+    ends: new Map(),
     runner: {
       async run(program, args, { input }) {
         if (typeof input === 'object') throw new Error('no program of this host is told more while it runs')
         calls.push({ program, args, input })
-        if (program !== pamtester) return ended(2, '')
+        if (program !== pamtester) {
+          const end = host.ends.get(program)
+          return { ...ended(end?.exitCode ?? 2, end?.stderr ?? ''), stdout: end?.stdout ?? '' }
+        }
         if (host.pam === 'timed-out') throw new CommandFailed(program, 'timed-out', '20000 ms')
         if (host.pam === 'module-unknown') return ended(1, 'Password: pamtester: Module is unknown\n')
         if (host.pam === 'silent') return ended(1, '')

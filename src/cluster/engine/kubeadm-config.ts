@@ -95,6 +95,7 @@ export function kubeadmConfig(desired: DesiredKubeadm, config: PackConfig, migra
       },
     },
     {
+      ...shutdownTimes(config.kubeletConfiguration),
       ...config.kubeletConfiguration,
       apiVersion: 'kubelet.config.k8s.io/v1beta1',
       kind: 'KubeletConfiguration',
@@ -132,6 +133,21 @@ export function usesIPv6(text: string): boolean {
 /** JSON, which kubeadm reads as YAML: there, texts such as `no`, `y` and `1_0` have to be in quotes by rules of its own. */
 const documents = (values: readonly YamlMap[]) =>
   values.map((value) => `${jsonForYaml(value, 2)}\n`).join('---\n')
+
+/**
+ * With logind, the kubelet delays a stop of the host and ends the pods: within 30 s, the default of terminationGracePeriodSeconds, and those of
+ * the control plane in 15 s more. It raises the longest delay of logind by itself. Without logind it says so in the journal, and runs. A pack
+ * that has settings of its own, or turns the feature off, keeps that: the kubelet refuses a mixture.
+ */
+function shutdownTimes(kubelet: YamlMap): YamlMap {
+  const own = [
+    'shutdownGracePeriod',
+    'shutdownGracePeriodCriticalPods',
+    'shutdownGracePeriodByPodPriority',
+  ].some((name) => kubelet[name] !== undefined)
+  const isOff = mapAt(kubelet, 'featureGates').GracefulNodeShutdown === false
+  return own || isOff ? {} : { shutdownGracePeriod: '45s', shutdownGracePeriodCriticalPods: '15s' }
+}
 
 function endpointOf({ node }: DesiredKubeadm, init: YamlMap): YamlMap {
   return { ...mapAt(init, 'localAPIEndpoint'), advertiseAddress: node.address }

@@ -150,6 +150,7 @@ export const removeKubernetes: StepAction = async (order, print) => {
   await removeDeadSockets()
   await unmount([containerdState, paths.containerd])
   for (const path of Object.keys(kernelFiles(true))) await rm(path, { force: true })
+  await removeLogindFile()
   await commands.run('systemctl', ['daemon-reload'])
   await restoreCniFolder(paths)
   await removeLeftovers()
@@ -159,6 +160,19 @@ export const removeKubernetes: StepAction = async (order, print) => {
   for (const path of [paths.copies, paths.kubeadm, paths.programs])
     await rm(path, { recursive: true, force: true })
   print('[removed] Kubernetes is removed')
+}
+
+/** What the kubelet has written to raise the longest delay of a stop (pkg/kubelet/nodeshutdown/systemd of Kubernetes), and its first line. */
+const logindFile = '/etc/systemd/logind.conf.d/99-kubelet.conf'
+const logindHeading = '# Kubelet logind override'
+
+async function removeLogindFile(): Promise<void> {
+  const text = await readFile(logindFile, 'utf8').catch(() => '')
+  if (!text.startsWith(logindHeading)) return
+  await rm(logindFile)
+  await rmdir(dirname(logindFile)).catch(() => undefined)
+  // As the kubelet does it: a restart of logind would end sessions.
+  await commands.attempt('systemctl', ['kill', '--signal=SIGHUP', 'systemd-logind.service'])
 }
 
 async function removeUnit(unit: string): Promise<void> {

@@ -431,6 +431,23 @@ export const reasons = {
     label: 'Daemon started',
     meaning: 'edgehostd was started and found this cluster.',
   },
+  HostStopping: {
+    type: 'StepsSucceed',
+    label: 'Host stops',
+    meaning:
+      'This host is rebooted or shut down, since a user has asked for it; the message says who, and why.',
+  },
+  HostStopFailed: {
+    type: 'StepsSucceed',
+    label: 'Host did not stop',
+    severity: 'Warning',
+    meaning: 'A reboot or a shutdown of this host that was asked for was not done; the message says why.',
+  },
+  HostBack: {
+    type: 'StepsSucceed',
+    label: 'Host is back',
+    meaning: 'This host was booted; the message says after how long, and why it was away.',
+  },
   StepStarted: {
     type: 'StepsSucceed',
     label: 'Started',

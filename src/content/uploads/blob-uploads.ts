@@ -79,6 +79,8 @@ export interface BlobUploads {
   publish(uid: string, signal: AbortSignal): Promise<Published>
   /** @throws AppError NotFound, UploadBusy while it is published; the reason of the signal, before anything is removed */
   remove(uid: string, signal: AbortSignal): Promise<void>
+  /** Number of uploads of which something arrives, or that are published: others only wait for their clients, and go on after a restart. */
+  movingCount(): number
   /** Removes uploads of which nothing has arrived for long. */
   forgetSilent(): Promise<void>
   /** Ends requests that are being received; arrived bytes are kept. */
@@ -367,6 +369,10 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
       if (entry.publishing) throw busy()
       await removeEntry(entry)
     },
+    movingCount: () =>
+      [...entries.values()].filter(
+        ({ upload, publishing }) => publishing !== undefined || (upload?.appendingCount() ?? 0) > 0,
+      ).length,
     async forgetSilent() {
       await load()
       for (const entry of [...entries.values()]) {

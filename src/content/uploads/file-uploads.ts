@@ -46,6 +46,7 @@ export interface FileUploads {
    */
   receive(form: BundleForm): Promise<Published>
   list(): readonly RunningUpload[]
+  count(): number
   /** Ends running uploads, each with a refusal; resolves when their files are removed. */
   stop(): Promise<void>
 }
@@ -215,6 +216,7 @@ export function createFileUploads(options: FileUploadsOptions): FileUploads {
           remainingSeconds: leftBytes === undefined ? undefined : pace.secondsFor(leftBytes),
         }
       }),
+    count: running.count,
     stop: running.stop,
   }
 }

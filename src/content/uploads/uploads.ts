@@ -3,7 +3,7 @@ import type { ContinueTokens } from '../../lists/continue-token.ts'
 import type { Room } from '../../root/room.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
-import { boundedUploads, createRunningUploads } from '../../upload/running.ts'
+import { boundedUploads, busyWithUploads, createRunningUploads } from '../../upload/running.ts'
 import type { SigningKey } from '../../upload/signing.ts'
 import type { ContentSettings } from '../config.ts'
 import type { ContentProgram } from '../program/content-program.ts'
@@ -31,9 +31,14 @@ const dayMs = 86_400_000
 const mostBeginning = 4
 
 /** The uploads of content, as a part of its room. */
-export function createUploads(
-  options: UploadsOptions,
-): Required<Pick<Room, 'routes' | 'jobs' | 'background' | 'stop'>> {
+interface ContentUploads extends Required<Pick<Room, 'routes' | 'jobs' | 'background' | 'busy' | 'stop'>> {
+  /** Number of uploads that are not finished. */
+  unfinished(): Promise<number>
+  /** Removes uploads that wait for their clients. @returns whether none is left. @throws AppError UploadBusy while one is published */
+  removeAll(): Promise<boolean>
+}
+
+export function createUploads(options: UploadsOptions): ContentUploads {
   const { store, program, bootId, settings, signingKey, listTokens, stopping, clock, log } = options
   const times = { now: () => clock.now(), monotonic: () => clock.monotonic() }
   const blobUploads = createBlobUploads({
@@ -87,6 +92,12 @@ export function createUploads(
     ],
     // Uploads of files of a killed daemon go, and uploads that continue are listed. The store has logged why it cannot be read.
     background: () => void blobUploads.ready().catch(() => undefined),
+    busy: () => busyWithUploads(fileUploads.count() + blobUploads.movingCount(), 'content'),
+    unfinished: async () => fileUploads.count() + (await blobUploads.list()).length,
+    async removeAll() {
+      for (const { uid } of await blobUploads.list()) await blobUploads.remove(uid, stopping)
+      return fileUploads.count() === 0
+    },
     stop: () => ended ?? stop(),
   }
 }

@@ -53,6 +53,8 @@ export type ReceiveUpload = (form: UploadForm) => Promise<SlotDefinition>
 
 export interface Uploads {
   readonly receive: ReceiveUpload
+  /** Number of uploads that arrive, wait or are examined. */
+  count(): number
   /** Ends running uploads, each with a refusal; resolves when their files are removed. */
   stop(): Promise<void>
 }
@@ -155,6 +157,7 @@ export function createUploads(options: UploadsOptions): Uploads {
   return {
     receive: (form) =>
       running.run(form.uploader, async (upload) => receiveInto(form, await store.stage(), upload)),
+    count: running.count,
     async stop() {
       await Promise.all([running.stop(), examiner.stop()])
     },

@@ -103,6 +103,20 @@ function ringAt(path: string, alarm: Alarm): () => void {
 }
 
 const timeoutMs = 30_000
+
+/**
+ * The id of the present boot of a host with systemd, which is different after each boot.
+ * @param kernelBoot the kernel's id of this boot
+ * @throws Error where systemd does not answer
+ */
+export async function bootIdOf(runner: CommandRunner, kernelBoot: string): Promise<string> {
+  // In a container the kernel's id of the boot can be the machine's; the start time of systemd is the container's own.
+  const args = ['show', '--property=UserspaceTimestampMonotonic', '--value']
+  const begin = await runner.run('systemctl', args, { timeoutMs })
+  if (begin.exitCode !== 0) throw new Error(begin.stderr.trim() || 'systemctl show failed')
+  return `${kernelBoot} ${begin.stdout.trim()}`
+}
+
 /**
  * Keepers as transient units, outside the sandbox of the daemon and with full rights on the host. systemd refuses a second
  * unit of the same name. Neither systemd-run(1) nor systemctl(1) needs the system bus for this: as root they use systemd's
@@ -159,14 +173,7 @@ export function createUnits(
       const isIdle = ['inactive', 'failed'].includes(value('ActiveState')) && !Number(value('Job'))
       return isIdle ? undefined : Number(value('MainPID'))
     },
-    async bootId() {
-      if (bootId !== undefined) return bootId
-      // In a container the kernel's id of the boot can be the machine's; the start time of systemd is the container's own.
-      const args = ['show', '--property=UserspaceTimestampMonotonic', '--value']
-      const begin = await runner.run('systemctl', args, { timeoutMs })
-      if (begin.exitCode !== 0) throw new Error(begin.stderr.trim() || 'systemctl show failed')
-      return (bootId = `${await kernelBoot()} ${begin.stdout.trim()}`)
-    },
+    bootId: async () => (bootId ??= await bootIdOf(runner, await kernelBoot())),
     async isEnding() {
       const state = await runner.run('systemctl', ['is-system-running'], { timeoutMs })
       return state.stdout.trim() === 'stopping'

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, openSync, closeSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { expect } from 'vitest'
 import { eventually } from './eventually.ts'
 import { cgroupsOf, plainGround, type Ground } from './ground.ts'
 import { run } from './process.ts'
@@ -20,6 +21,10 @@ export interface Machine {
   console(): string
   /** Shuts systemd down in order and boots it again, in a network of its own as before. */
   reboot(): Promise<void>
+  /** Waits until it has booted again, after something that reboots it. */
+  rebootBy(act: () => Promise<unknown>): Promise<void>
+  /** Waits until it is off, after something that shuts it down; then it can only be unplugged. */
+  shutDownBy(act: () => Promise<unknown>): Promise<void>
   /** Ends everything that runs on it at once, as a power cut does, and boots it again. What it has written stays. */
   cutPower(): Promise<void>
   /** Ends it at once and removes everything of it. */
@@ -108,6 +113,10 @@ export async function boot({
   try {
     let leader = await leaderOf(nspawn, readConsole)
     const holder = (await firstChild(nspawn.pid))!
+    const rebootBy = async (act: () => Promise<unknown>) => {
+      await act()
+      leader = await leaderOf(nspawn, readConsole, leader, shutdownMs + bootMs)
+    }
     return {
       get leader() {
         return leader
@@ -115,9 +124,11 @@ export async function boot({
       holder,
       folder,
       console: readConsole,
-      async reboot() {
-        await run('nsenter', ['-t', String(leader), '-a', 'systemctl', 'reboot'])
-        leader = await leaderOf(nspawn, readConsole, leader, shutdownMs + bootMs)
+      reboot: () => rebootBy(() => run('nsenter', ['-t', String(leader), '-a', 'systemctl', 'reboot'])),
+      rebootBy,
+      async shutDownBy(act) {
+        await act()
+        await eventually(() => expect(nspawn.exitCode, readConsole()).toBe(0), shutdownMs)
       },
       async cutPower() {
         await writeFile(join(folder, 'power-cut'), '')

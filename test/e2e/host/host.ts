@@ -51,6 +51,10 @@ export interface Host {
   readonly leader: number
   /** Boots again; not for hosts with a wire that was laid after the boot, since that does not outlast it. */
   reboot(): Promise<void>
+  /** Waits until it has booted again, after something that reboots it; with the same limit. */
+  rebootBy(act: () => Promise<unknown>): Promise<void>
+  /** Waits until it is off, after something that shuts it down. */
+  shutDownBy(act: () => Promise<unknown>): Promise<void>
   /** Cuts its power and boots it again; with the same limit. */
   cutPower(): Promise<void>
   /** Ends the host at once and removes everything of it. */
@@ -134,6 +138,11 @@ export async function bootHost(options: HostOptions): Promise<Host> {
       expectWireStays()
       await machine.reboot()
     },
+    rebootBy: async (act) => {
+      expectWireStays()
+      await machine.rebootBy(act)
+    },
+    shutDownBy: machine.shutDownBy,
     cutPower: async () => {
       expectWireStays()
       await machine.cutPower()

@@ -57,6 +57,24 @@ it('a pack without a configuration gets names, addresses, the socket, the versio
   expect(kubelet).toMatchObject({ cgroupDriver: 'systemd' })
 })
 
+it('pods get 30 s of a stop of the host, and the control plane 15 s', () => {
+  expect(made('').kubelet).toMatchObject({
+    shutdownGracePeriod: '45s',
+    shutdownGracePeriodCriticalPods: '15s',
+  })
+})
+
+it.each([
+  ['a period', 'shutdownGracePeriod: 2m'],
+  ['a period of critical pods', 'shutdownGracePeriodCriticalPods: 5s'],
+  ['periods by priority', 'shutdownGracePeriodByPodPriority: [{priority: 0, shutdownGracePeriodSeconds: 9}]'],
+  ['the feature turned off', 'featureGates: {GracefulNodeShutdown: false}'],
+])('a pack that has %s for a stop of the host has that alone', (_what, line) => {
+  const { kubelet } = made(`kubeletConfiguration:\n  ${line}\n`)
+  const own = Object.keys(kubelet ?? {}).filter((name) => /shutdown|featureGates/.test(name))
+  expect(own).toEqual([line.slice(0, line.indexOf(':'))])
+})
+
 it('what the pack says stays, but for what is of this host', () => {
   const { init, cluster, kubelet, proxy } = made(`
 clusterConfiguration:

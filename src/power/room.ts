@@ -1,0 +1,51 @@
+import type { Busy, Ground, Room } from '../root/room.ts'
+import type { Verbs } from '../verbs/call.ts'
+import { powerRoutes } from './routes.ts'
+import { createStopStore } from './stop-store.ts'
+import { createStops, type ClusterOfStops, type PowerEvent } from './stops.ts'
+
+interface PowerOptions {
+  readonly busy: Busy
+  readonly verbs: Verbs
+  /** The id of this boot of the host. */
+  readonly bootId: () => Promise<string>
+  readonly cluster: ClusterOfStops
+  /** Ends every session. @param reason for the trail */
+  readonly endSessions: (reason: string) => void
+  readonly onEvent: (event: PowerEvent) => void
+}
+
+// Pods that a stop has ended are reported for some time after the API server answers again.
+const settlesForMs = 180_000
+
+/** Builds the room of reboot and shutdown. */
+export function createPower(ground: Ground, own: PowerOptions): Room {
+  const { database, runner, record, clock, log } = ground
+  const { cluster } = own
+  const stops = createStops({ ...own, store: createStopStore(database), runner, record, clock, log })
+  /** Until when the cluster is settled after a stop, monotonic milliseconds; undefined while its API has not answered. */
+  let settlesUntil: number | undefined
+  let isSettled = false
+
+  async function settle(): Promise<void> {
+    if (isSettled || stops.busy().length > 0 || !(await cluster.settle())) return
+    settlesUntil ??= clock.monotonic() + settlesForMs
+    isSettled = clock.monotonic() > settlesUntil
+  }
+
+  return {
+    async routes(app) {
+      await powerRoutes(app, { stops })
+    },
+    jobs: [
+      { name: 'stop of the host', schedule: '* * * * * *', stuckAfterMs: 600_000, run: () => stops.tick() },
+      { name: 'cluster after a stop', schedule: '*/10 * * * * *', stuckAfterMs: 300_000, run: settle },
+    ],
+    attention: stops.attention,
+    busy: stops.busy,
+    async start() {
+      stops.begin(await own.bootId())
+    },
+    stop: () => stops.end(),
+  }
+}
