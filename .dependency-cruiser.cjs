@@ -64,6 +64,7 @@ const law = {
   ],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
+  diagnosis: [...ground, 'verbs', 'host'],
   backup: [...ground, 'secrets/secret-file.ts'],
   service: [...ground, 'certificate'],
   platform: [
