@@ -66,6 +66,7 @@ const law = {
   power: [...ground, 'audit', 'verbs'],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
+  diagnosis: [...ground, 'verbs', 'host'],
   backup: [...ground, 'secrets/secret-file.ts'],
   service: [...ground, 'certificate'],
   platform: [

@@ -30,6 +30,11 @@ export const apiErrors = defineErrors({
     action:
       'Send the header Content-Type: application/json; for an upload multipart/form-data. The document of the API lists the types of each endpoint.',
   },
+  RangeUnsatisfiable: {
+    status: 416,
+    meaning: 'The range has no byte of what is sent; the header Content-Range gives its size.',
+    action: 'Ask for a range within it, or for the whole.',
+  },
   TooManyRequests: {
     status: 429,
     meaning: `This client or user sends more requests than the ${program.noun} allows.`,

@@ -1,6 +1,9 @@
 import type { FastifyRequest, FastifyReply } from 'fastify'
 import type { FileHandle } from 'node:fs/promises'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { AppError } from '../errors/app-error.ts'
+import { apiErrors } from './codes.ts'
 import { onClosing } from './request-end.ts'
 import { mostOfStream } from './connection/waiting-replies.ts'
 
@@ -32,9 +35,57 @@ export function parseRange(
 }
 
 /** The range of a request; with `If-Range` it counts only for the same content (RFC 9110, 13.1.5). */
-export function rangeFor({ headers }: FastifyRequest, etag: string, sizeBytes: number) {
+function rangeFor({ headers }: FastifyRequest, etag: string, sizeBytes: number) {
   const condition = headers['if-range']
   return condition === undefined || condition === etag ? parseRange(headers.range, sizeBytes) : undefined
+}
+
+/** What a reply sends whole, or a range of. */
+interface Sent {
+  /** With its quotes. */
+  readonly etag: string
+  readonly sizeBytes: number
+  /** Header fields of the reply, beside those of the range. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** The part that a request asks for, and the head of its reply. */
+interface AskedPart {
+  /** First byte. */
+  readonly start: number
+  /** Bytes of the part. */
+  readonly sizeBytes: number
+  /** Sets status and header fields. */
+  readonly begin: () => FastifyReply
+}
+
+/**
+ * The part of a content that a request asks for; the whole for a HEAD request (RFC 9110, 14.2).
+ * @throws AppError RangeUnsatisfiable
+ */
+export function askedPart(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { etag, sizeBytes, headers }: Sent,
+): AskedPart {
+  const range = request.method === 'GET' ? rangeFor(request, etag, sizeBytes) : undefined
+  if (range === 'unsatisfiable') {
+    void reply.header('content-range', `bytes */${sizeBytes}`)
+    throw new AppError(apiErrors.RangeUnsatisfiable, `the range is not within the ${sizeBytes} bytes`)
+  }
+  const { start, end } = range ?? { start: 0, end: sizeBytes - 1 }
+  return {
+    start,
+    sizeBytes: end + 1 - start,
+    begin: () =>
+      reply.code(range ? 206 : 200).headers({
+        ...headers,
+        etag,
+        'accept-ranges': 'bytes',
+        'content-length': end + 1 - start,
+        ...(range ? { 'content-range': `bytes ${start}-${end}/${sizeBytes}` } : {}),
+      }),
+  }
 }
 
 /** Sends parts of files as replies, with a bounded amount of memory for all of them. */
@@ -149,4 +200,38 @@ export function createFileSender(): FileSender {
   }
 
   return { send, sentBytes: () => sentBytes }
+}
+
+/**
+ * The same as a stream, for a reply that the audit hook records: a reply of `FileSender` passes it by. It closes the file when it ends. A file that
+ * ends too early breaks the connection.
+ */
+export function readPart(
+  file: FileHandle,
+  { start, sizeBytes }: Pick<AskedPart, 'start' | 'sizeBytes'>,
+): Readable {
+  async function* pieces() {
+    try {
+      for (let at = 0; at < sizeBytes;) {
+        const buffer = Buffer.allocUnsafeSlow(Math.min(mostPieceBytes, sizeBytes - at))
+        const { bytesRead } = await file.read(buffer, 0, buffer.length, start + at)
+        if (bytesRead === 0) throw new ReadFailed(`its file ends at byte ${start + at}`)
+        at += bytesRead
+        yield buffer.subarray(0, bytesRead)
+      }
+    } finally {
+      await file.close()
+    }
+  }
+  return Readable.from(pieces(), { objectMode: false })
+}
+
+/** `Content-Disposition` for a file of this name (RFC 6266, 4.3); other names than ASCII by RFC 8187. */
+export function attachment(name: string): string {
+  const plain = name.replace(/[^\x20-\x7e]|["\\%]/gu, '_')
+  const encoded = encodeURIComponent(name).replace(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+  return `attachment; filename="${plain}"${plain === name ? '' : `; filename*=UTF-8''${encoded}`}`
 }

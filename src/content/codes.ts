@@ -98,9 +98,4 @@ export const registryErrors = defineErrors({
     meaning: 'The parameter n of a list is not a whole number.',
     action: 'Correct n, or leave it out.',
   },
-  RangeUnsatisfiable: {
-    status: 416,
-    meaning: 'The range has no byte of the blob; the header Content-Range gives its size.',
-    action: 'Ask for a range within the blob.',
-  },
 })

@@ -6,6 +6,7 @@ import { about as cluster } from '../cluster/about.ts'
 import { about as content } from '../content/about.ts'
 import { about as credentials } from '../credentials/about.ts'
 import { about as definition } from '../definition/about.ts'
+import { about as diagnosis } from '../diagnosis/about.ts'
 import { about as host } from '../host/about.ts'
 import { about as images } from '../images/about.ts'
 import { about as inventory } from '../inventory/about.ts'
@@ -36,6 +37,7 @@ const all = [
   definition,
   cluster,
   power,
+  diagnosis,
   audit,
   jobs,
   metrics,

@@ -12,6 +12,7 @@ import { families, type Config } from './declarations.ts'
 import { createDefinitions, type Definitions } from '../definition/definitions.ts'
 import { hostEdges, type Edges } from './edges.ts'
 import { openHostRecord } from '../host/identity/host-record.ts'
+import { createDiagnosis } from '../diagnosis/room.ts'
 import { createHost } from '../host/room.ts'
 import { createImagesRoom } from '../images/room.ts'
 import { createInventory, inventoryUnit } from '../inventory/room.ts'
@@ -199,6 +200,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   host.attachCluster(cluster)
   definition.attachCluster(edges.clusterOfSlots ?? cluster)
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
+  const diagnosis = createDiagnosis(ground)
   const images = createImagesRoom(ground, { stored: content.images, root: edges.runtimeRoot })
 
   const power = createPower(ground, {
@@ -227,6 +229,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     content,
     cluster,
     images,
+    diagnosis,
     uplink,
     power,
   ]

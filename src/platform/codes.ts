@@ -143,11 +143,6 @@ export const platformErrors = defineErrors({
     action:
       'Delete without forceDelete, or wait until the host has been silent for an hour. A host that is in wrong hands is removed at once, with its cluster, by edgeplatformctl host delete HOST --force.',
   },
-  RangeUnsatisfiable: {
-    status: 416,
-    meaning: 'The range of the request is not within the bytes.',
-    action: 'Ask for the whole.',
-  },
   CloudNotConfigured: {
     status: 400,
     meaning: 'The configuration of the platform names no cloud.',

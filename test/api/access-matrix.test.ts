@@ -61,6 +61,8 @@ const table: Readonly<Record<Needed, readonly string[]>> = {
   admin: [
     'GET /metrics',
     'GET /v1/edge-mgmt/cluster/pods/:namespace/:name/logs',
+    'GET /v1/edge-mgmt/edgehosts/current/file-download/:filePath',
+    'GET /v1/edge-mgmt/edgehosts/current/file-download/files',
     'DELETE /v1/edge-mgmt/cluster',
     'GET /v1/edge-mgmt/cluster',
     'PATCH /v1/edge-mgmt/cluster',

@@ -6,6 +6,7 @@ import type { LifecycleEvents } from '../../src/cluster/events/schemas.ts'
 import { clusterEvents, errorLog } from '../support/event-examples.ts'
 import { busyboxBundle, putBundle } from '../support/content-bundles.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
+import { diagnosisExamples } from '../support/diagnosis-examples.ts'
 import { hostBody } from '../support/host-body.ts'
 import { platformLink } from '../support/link-example.ts'
 import { plantCluster, postedCluster } from '../support/planted-cluster.ts'
@@ -354,6 +355,7 @@ it('the examples of the API document are what the edge replies', async () => {
   keep('operations', 'getClusterCertificates', { reply: shownCertificates })
   keep('operations', 'renewClusterCertificates', { reply: acceptedRenewal })
   keep('operations', 'getPodLogs', { reply: shownPodLogs })
+  for (const [name, example] of Object.entries(diagnosisExamples)) keep('operations', name, example)
   await succeed('listClusterNodes', 'GET', '/v1/edge-mgmt/clusters/current/nodes')
   await succeed('listMachinePools', 'GET', '/v1/edge-mgmt/clusters/current/machinepools')
   await fail(400, 'POST', loginPath, { username: 'alice' })

@@ -1,4 +1,7 @@
 import { createSign, generateKeyPairSync, randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Type } from 'typebox'
 import { createDeclaringServer } from '../../build/declaring-server.ts'
@@ -27,6 +30,9 @@ import { form } from '../support/upload-server.ts'
 
 const { document, operations, problemsOf } = readDocument()
 
+const filesFolder = mkdtempSync(join(tmpdir(), 'edgehostd-files-'))
+writeFileSync(join(filesFolder, 'some-id'), 'a line\n')
+
 let edge: TestEdge
 let sign: (content: Buffer) => Buffer
 beforeAll(async () => {
@@ -37,11 +43,15 @@ beforeAll(async () => {
     rateLimits: unmet,
     content: noReserve,
     inventoryProgram: playedInventory().program,
+    flags: [`--diagnosis.filesDirectory=${filesFolder}`],
     signingKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
   })
   await putBundle(edge.stateDirectory, bundleUid, busyboxBundle)
 })
-afterAll(() => edge.stop())
+afterAll(() => {
+  rmSync(filesFolder, { recursive: true })
+  return edge.stop()
+})
 
 // With its headers; no request reaches it.
 const rate = { requestsPerSecond: 10_000, burst: 5 }

@@ -18,7 +18,7 @@ import {
 import type { FileHandle } from 'node:fs/promises'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { rangeFor, ReadFailed, type FileSender } from '../../api/send-file.ts'
+import { askedPart, ReadFailed, type FileSender } from '../../api/send-file.ts'
 import { matchesEtag } from '../../api/etag.ts'
 import type { ErrorKind } from '../../errors/define-errors.ts'
 import { FileRefused, openRegularFile } from '../../system/regular-file.ts'
@@ -218,30 +218,16 @@ function createPull({ store, sender, suspects }: PullOptions) {
     const isRead = request.method === 'GET'
     const headers = { etag, 'docker-content-digest': digest }
     if (matchesEtag(request, etag)) return reply.headers(headers).code(304).send()
-    const range = isRead ? rangeFor(request, etag, sizeBytes) : undefined
-    if (range === 'unsatisfiable') {
-      void reply.header('content-range', `bytes */${sizeBytes}`)
-      throw new AppError(registryErrors.RangeUnsatisfiable, `the range is not within the ${sizeBytes} bytes`)
-    }
-    const { start, end } = range ?? { start: 0, end: sizeBytes - 1 }
-    const begin = () =>
-      reply.code(range ? 206 : 200).headers({
-        ...headers,
-        'accept-ranges': 'bytes',
-        'content-length': end + 1 - start,
-        'content-type': what === 'manifest' ? mediaType : 'application/octet-stream',
-        ...(range ? { 'content-range': `bytes ${start}-${end}/${sizeBytes}` } : {}),
-      })
+    const type = (what === 'manifest' ? mediaType : undefined) ?? 'application/octet-stream'
+    const part = askedPart(request, reply, {
+      etag,
+      sizeBytes,
+      headers: { ...headers, 'content-type': type },
+    })
     const file = await openWhole(blob, what, isRead)
     try {
-      if (isRead)
-        await sender.send({
-          file,
-          start,
-          sizeBytes: end + 1 - start,
-          begin: () => begin().hijack(),
-        })
-      else void begin().send()
+      if (isRead) await sender.send({ ...part, file, begin: () => part.begin().hijack() })
+      else void part.begin().send()
     } catch (error) {
       if (!(error instanceof ReadFailed)) throw error
       const refusal = refuse(blob, what, error.message)

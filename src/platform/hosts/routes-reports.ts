@@ -1,8 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { rangeFor, type FileSender, createFileSender } from '../../api/send-file.ts'
-import { AppError } from '../../errors/app-error.ts'
+import { askedPart, type FileSender, createFileSender } from '../../api/send-file.ts'
 import type { Download } from '../clusters/downloads.ts'
-import { platformErrors } from '../codes.ts'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { matchesEtag } from '../../api/etag.ts'
@@ -31,23 +29,14 @@ async function sendDesired(
   reply: FastifyReply,
   { etag, reprDigest, definitionBytes, open, frame }: Download,
 ): Promise<void> {
-  const headers = desiredHeaders(etag)
+  void reply.headers(desiredHeaders(etag))
   const { before, after } = frame()
-  const sizeBytes = before.length + definitionBytes + after.length
-  const range = rangeFor(request, etag, sizeBytes)
-  if (range === 'unsatisfiable') {
-    void reply.headers({ ...headers, 'content-range': `bytes */${sizeBytes}` })
-    throw new AppError(platformErrors.RangeUnsatisfiable, `the range is not within the ${sizeBytes} bytes`)
-  }
-  const { start, end } = range ?? { start: 0, end: sizeBytes - 1 }
-  const begin = () =>
-    reply.code(range ? 206 : 200).headers({
-      ...headers,
-      'content-type': 'application/x-tar',
-      'content-length': end + 1 - start,
-      'repr-digest': reprDigest,
-      ...(range ? { 'content-range': `bytes ${start}-${end}/${sizeBytes}` } : {}),
-    })
+  const asked = askedPart(request, reply, {
+    etag,
+    sizeBytes: before.length + definitionBytes + after.length,
+    headers: { 'content-type': 'application/x-tar', 'repr-digest': reprDigest },
+  })
+  const [start, end] = [asked.start, asked.start + asked.sizeBytes - 1]
   // The bytes of each part within the range.
   const [fileStart, afterStart] = [before.length, before.length + definitionBytes]
   const within = (at: number, most: number) => Math.max(0, Math.min(at, most))
@@ -66,7 +55,7 @@ async function sendDesired(
         within(start - afterStart, after.length),
         within(end + 1 - afterStart, after.length),
       ),
-      begin: () => begin().hijack(),
+      begin: () => asked.begin().hijack(),
     })
   } finally {
     await file?.close()

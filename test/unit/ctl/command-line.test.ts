@@ -175,7 +175,7 @@ describe('a command that passes arguments to another program', () => {
 
 describe('the help of a group', () => {
   it.each([
-    ['host', ['host show', 'host inventory']],
+    ['host', ['host show', 'host inventory', 'host files list', 'host files get']],
     ['audit', ['audit list', 'audit verify', 'audit download']],
     [
       'content',

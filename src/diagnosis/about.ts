@@ -1,0 +1,10 @@
+import type { Declaration } from '../root/room.ts'
+import { diagnosisErrors } from './codes.ts'
+import { Diagnosis } from './config.ts'
+
+/** What finds the cause of trouble on this host: its files. */
+export const about = {
+  errors: diagnosisErrors,
+  config: { diagnosis: Diagnosis },
+  tags: { diagnosis: 'Files of this host.' },
+} as const satisfies Declaration
