@@ -62,6 +62,7 @@ const law = {
   ],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
+  network: [...ground, 'audit', 'host'],
   backup: [...ground, 'secrets/secret-file.ts'],
   service: [...ground, 'certificate'],
   platform: [

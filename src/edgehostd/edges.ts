@@ -44,6 +44,10 @@ export interface Edges {
   readonly stepProgram: string
   /** Path of `keeper.cjs`. */
   readonly keeperProgram: string
+  /** Path of `network-trial`. */
+  readonly networkProgram: string
+  /** Folder of the open change of the network. */
+  readonly networkFolder: string
   /** Folder below which container runtimes are searched for. */
   readonly runtimeRoot: string
   /** Replaces what definitions ask of the cluster. */
@@ -85,6 +89,8 @@ export const hostEdges = (log: Logger): Edges => ({
   prepareProgram: join(import.meta.dirname, 'prepare.cjs'),
   stepProgram: join(import.meta.dirname, 'step.cjs'),
   keeperProgram: join(import.meta.dirname, 'keeper.cjs'),
+  networkProgram: join(import.meta.dirname, 'network-trial'),
+  networkFolder: '/run/edgehostd-network',
   runtimeRoot: '/',
   clusterOfSlots: undefined,
   platformClient: undefined,

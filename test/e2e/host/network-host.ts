@@ -6,7 +6,7 @@ import { filesOfChange } from '../../../src/network/trial/change.ts'
 import { eventually } from './eventually.ts'
 import { plainGround, type Ground } from './ground.ts'
 import { bootHost, type Host } from './host.ts'
-import { run } from './process.ts'
+import { run, type Ended } from './process.ts'
 import { lowerFolder } from './roots.ts'
 
 /** Its management link is host0, at 192.0.2.10; eth2 is another one. */
@@ -18,13 +18,13 @@ export interface NetworkHost extends Host {
   /** Writes a change for the program, and begins it as the daemon does. */
   begin(uid: string, change: ChangeSet, windowSeconds: number): Promise<void>
   /** Runs the program in a unit, as the daemon does. */
-  trial(...args: string[]): Promise<{ exitCode: number; stderr: string; stdout: string }>
+  trial(...args: string[]): Promise<Ended>
   /** State and reason of a change, as the program has written them: `open applying`, `open trial`, `reverted deadline`… */
   stateOf(uid: string): Promise<string>
   /** Whether the neighbour of the host has an answer of this address. */
   reaches(address: string): Promise<boolean>
   /** Runs a program beside the neighbour. */
-  neighbour(...args: string[]): Promise<{ exitCode: number; stdout: string }>
+  neighbour(...args: string[]): Promise<Ended>
 }
 
 export type TestedBackend = 'networkd' | 'ifupdown' | 'networkmanager'

@@ -1,0 +1,16 @@
+import type { Declaration } from '../root/room.ts'
+import { Network } from './config.ts'
+import { trialErrors } from './trial/codes.ts'
+
+/** The network of this host. */
+export const about = {
+  errors: trialErrors,
+  config: { network: Network },
+  tags: { network: 'Links of this host, and changes of them that are taken back unless they are confirmed.' },
+  attention: {
+    NetworkChangeOpen: 'A change of the network is being tried, and is taken back at its deadline.',
+    NetworkRevertFailed: 'A change of the network was taken back, but the network is not as before.',
+    NetworkChangeNotKept: 'A confirmed change of the network is not written to its files yet.',
+  },
+  support: [{ name: 'network-changes.json', path: '/v1/edge-mgmt/network/changes' }],
+} as const satisfies Declaration
