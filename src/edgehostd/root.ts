@@ -15,7 +15,7 @@ import { openHostRecord } from '../host/identity/host-record.ts'
 import { createHost } from '../host/room.ts'
 import { createImagesRoom } from '../images/room.ts'
 import { createInventory, inventoryUnit } from '../inventory/room.ts'
-import { createNetwork } from '../network/room.ts'
+import { createTrialRoom } from '../network/trial/room.ts'
 import { createJobs } from '../jobs/jobs.ts'
 import { createContinueTokens } from '../lists/continue-token.ts'
 import { createMetrics } from '../metrics/room.ts'
@@ -190,14 +190,14 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   host.attachCluster(cluster)
   definition.attachCluster(edges.clusterOfSlots ?? cluster)
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
-  const network = createNetwork(ground, {
+  const trial = createTrialRoom(ground, {
     privileged,
     program: edges.networkProgram,
     runtimeFolder: edges.networkFolder,
     acceptedAt: api.acceptedAt,
   })
-  certificate.waitFor(() => network.trials.open() !== undefined)
-  network.trials.onEnd(certificate.renew)
+  certificate.waitFor(() => trial.trials.open() !== undefined)
+  trial.trials.onEnd(certificate.renew)
   const images = createImagesRoom(ground, { stored: content.images, root: edges.runtimeRoot })
 
   // The rooms that collect from all others.
@@ -213,7 +213,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     content,
     cluster,
     images,
-    network,
+    trial,
     uplink,
   ]
   const jobs = createJobs(

@@ -140,6 +140,8 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       inventoryProgram: options.inventoryProgram ?? '/nowhere/inventory.cjs',
       stepProgram: '/nowhere/step.cjs',
       keeperProgram: '/nowhere/keeper.cjs',
+      networkProgram: '/nowhere/network-trial',
+      networkFolder: '/nowhere/edgehostd-network',
       clusterOfSlots: options.running && {
         hasCluster: () => options.running?.() !== undefined,
         profiles: () => Promise.resolve(options.running?.()),

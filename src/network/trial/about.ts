@@ -1,12 +1,11 @@
-import type { Declaration } from '../root/room.ts'
+import type { Declaration } from '../../root/room.ts'
 import { Network } from './config.ts'
-import { trialErrors } from './trial/codes.ts'
+import { trialErrors } from './codes.ts'
 
-/** The network of this host. */
+/** Changes of the network of this host; its tag is that of the room around. */
 export const about = {
   errors: trialErrors,
   config: { network: Network },
-  tags: { network: 'Links of this host, and changes of them that are taken back unless they are confirmed.' },
   attention: {
     NetworkChangeOpen: 'A change of the network is being tried, and is taken back at its deadline.',
     NetworkRevertFailed: 'A change of the network was taken back, but the network is not as before.',

@@ -1,17 +1,17 @@
-// A change of the network is a trial (docs/network.md): `trial/trials.ts` hands it to the shell program `network-trial`
+// A change of the network is a trial (docs/network.md): `trials.ts` hands it to the shell program `network-trial`
 // (`systemd/network-trial`), which arms its revert before it changes anything, and needs neither this daemon nor Node from then on. The daemon
-// stores what the program says about it (`trial/progress.ts`, `trial/store.ts`), and decides who may confirm (`trial/way.ts`).
+// stores what the program says about it (`progress.ts`, `store.ts`), and decides who may confirm (`way.ts`).
 
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
-import type { Attention, Ground, Room } from '../root/room.ts'
-import type { CommandRunner } from '../system/runner.ts'
-import { openChangeStore, type StoredChange } from './trial/store.ts'
-import { changeRoutes, type ChangeRoutesOptions } from './trial/routes-changes.ts'
-import { createTrials, type Trials } from './trial/trials.ts'
-import type { LinkAddresses } from './trial/way.ts'
+import type { Attention, Ground, Room } from '../../root/room.ts'
+import type { CommandRunner } from '../../system/runner.ts'
+import { openChangeStore, type StoredChange } from './store.ts'
+import { changeRoutes, type ChangeRoutesOptions } from './routes-changes.ts'
+import { createTrials, type Trials } from './trials.ts'
+import type { LinkAddresses } from './way.ts'
 
-interface NetworkRoomOptions extends Pick<ChangeRoutesOptions, 'acceptedAt'> {
+interface TrialRoomOptions extends Pick<ChangeRoutesOptions, 'acceptedAt'> {
   /** Runs commands outside the sandbox of the daemon. */
   readonly privileged: CommandRunner
   /** Path of `network-trial`. */
@@ -21,12 +21,12 @@ interface NetworkRoomOptions extends Pick<ChangeRoutesOptions, 'acceptedAt'> {
 }
 
 /** The network of this host. */
-export interface NetworkRoom extends Room {
+export interface TrialRoom extends Room {
   readonly trials: Pick<Trials, 'open' | 'onEnd'>
 }
 
 /** The network of this host, and changes of it. */
-export function createNetwork(ground: Ground, own: NetworkRoomOptions): NetworkRoom {
+export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoom {
   const { database, stateDirectory } = ground
   const trials = createTrials({
     ...ground,
