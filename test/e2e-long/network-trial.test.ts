@@ -17,7 +17,7 @@ describe.each(backends)('a change of the network of a host with %s', (backend) =
       'leaves the host reachable: %s',
       async (course) => {
         await takeCourse(host, backend, name, course)
-        expect(await host.sh('ls /run/edgehostd-network')).not.toContain('trial')
+        expect(await host.sh('ls /run/edgehostd-network 2> /dev/null || true')).not.toContain('trial')
       },
     )
   })

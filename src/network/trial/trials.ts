@@ -270,8 +270,4 @@ const ended: Readonly<Record<string, string>> = {
 }
 
 const lastLine = (text: string) =>
-  text
-    .trim()
-    .split('\n')
-    .at(-1)!
-    .replace(/^network-trial: /, '') || 'the program did not say why'
+  (text.trim().split('\n').at(-1) ?? '').replace(/^network-trial: /, '') || 'the program did not say why'

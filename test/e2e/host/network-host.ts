@@ -205,7 +205,7 @@ for family in -4 -6; do
 done
 ip rule show; ip -6 rule show
 grep -v '^#' /etc/resolv.conf 2> /dev/null || true
-if systemctl --quiet is-active systemd-resolved; then resolvectl dns | sed -E 's/ [(][^)]*[)]//' | sort; fi
+grep -v '^#' /run/systemd/resolve/resolv.conf 2> /dev/null || true
 `
 
 const stateOf = `
