@@ -60,6 +60,8 @@ const law = {
     'content',
     'kubernetes',
   ],
+  // Networks in the notation of CIDR; pure.
+  network: [...ground, 'host', 'cluster/host/subnet.ts'],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   backup: [...ground, 'secrets/secret-file.ts'],

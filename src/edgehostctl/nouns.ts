@@ -11,6 +11,7 @@ import { content, registry } from '../content/commands/content.ts'
 import { host } from '../host/commands/host.ts'
 import { images } from '../images/commands/images.ts'
 import { inventory } from '../inventory/commands/inventory.ts'
+import { network } from '../network/commands/network.ts'
 import { platform } from '../uplink/commands/platform.ts'
 import { support } from '../support/commands/support.ts'
 import { hostSessions } from './host-sessions.ts'
@@ -47,6 +48,7 @@ export const commandTable = sumCommands(
     login,
     host,
     inventory,
+    network,
     sessions,
     config,
     audit,

@@ -18,6 +18,7 @@ import { createInventory, inventoryUnit } from '../inventory/room.ts'
 import { createJobs } from '../jobs/jobs.ts'
 import { createContinueTokens } from '../lists/continue-token.ts'
 import { createMetrics } from '../metrics/room.ts'
+import { createNetwork } from '../network/room.ts'
 import { migrations } from './migrations.ts'
 import { createPhases } from '../root/phases.ts'
 import type { Ground, Room } from '../root/room.ts'
@@ -189,6 +190,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   host.attachCluster(cluster)
   definition.attachCluster(edges.clusterOfSlots ?? cluster)
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
+  const network = createNetwork(ground, { files, clusterAddresses: cluster.nodeAddresses })
   const images = createImagesRoom(ground, { stored: content.images, root: edges.runtimeRoot })
 
   // The rooms that collect from all others.
@@ -203,6 +205,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     definition,
     content,
     cluster,
+    network,
     images,
     uplink,
   ]
