@@ -9,6 +9,7 @@ import type { HostFiles } from '../host/files.ts'
 import type { Ground, Room } from '../root/room.ts'
 import { networkErrors } from './codes.ts'
 import { readLinks, type NetworkReading } from './links/links.ts'
+import { createPlanner, refusalOf, type Planner } from './planner.ts'
 import { networkRoutes } from './routes.ts'
 import type { Shown } from './wire.ts'
 
@@ -22,6 +23,7 @@ interface NetworkOptions {
 export interface Network extends Room {
   /** Reads it now; calls during a reading share the next one. @throws AppError NetworkUnreadable */
   read(): Promise<NetworkReading>
+  readonly planner: Planner
 }
 
 /** Builds the room. */
@@ -49,10 +51,11 @@ export function createNetwork(ground: Ground, own: NetworkOptions): Network {
   }
   const shown = (): Shown => ({
     clusterAddresses: new Set(clusterAddresses()),
-    refusal: () => 'cannot be changed by this version of edgehostd; change it with the tools of its owner',
+    refusal: refusalOf,
   })
   return {
     read,
+    planner: createPlanner({ files, read, clusterAddresses }),
     async routes(app) {
       await networkRoutes(app, { read, shown, selected: () => '' })
     },

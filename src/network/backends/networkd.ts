@@ -348,13 +348,9 @@ function planDeletion(plan: Plan, { name, of }: WantedChange & { kind: 'delete' 
   if (unit === undefined) return
   const without = changeVlan(unit, name, false)
   const original = plan.original(parent)
-  const isEmpty = formatUnit(without) === formatUnit(changeVlan(emptyUnit(parent), name, false))
+  const isSame = (other: Unit) => formatUnit(without) === formatUnit(changeVlan(other, name, false))
   // A file that says no more than the one that it was made from, or nothing, is not needed any more.
-  if (
-    (original !== undefined && formatUnit(without) === formatUnit(original)) ||
-    (original === undefined && isEmpty)
-  )
-    plan.remove(parent, 'network')
+  if (isSame(original ?? emptyUnit(parent))) plan.remove(parent, 'network')
   else plan.put(parent, 'network', without)
 }
 
