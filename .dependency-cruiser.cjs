@@ -60,9 +60,10 @@ const law = {
     'content',
     'kubernetes',
   ],
+  // Networks in the notation of CIDR; pure.
+  network: [...ground, 'audit', 'host', 'cluster/host/subnet.ts'],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
-  network: [...ground, 'audit', 'host'],
   backup: [...ground, 'secrets/secret-file.ts'],
   service: [...ground, 'certificate'],
   platform: [

@@ -149,6 +149,8 @@ export interface ClusterRoom extends Room {
   /** Profiles of the cluster, with sensitive values masked; undefined without a cluster. */
   profiles(): Promise<readonly ClusterProfileDetail[] | undefined>
   hostInCluster(): HostInCluster
+  /** Addresses of this host as a node, and of its control plane, which may be a virtual one; none without a cluster. */
+  nodeAddresses(): readonly string[]
   /** Applies orders of the platform of this host. */
   readonly fromPlatform: FromPlatform
   /** Report of the cluster to the platform; undefined without one. */
@@ -537,6 +539,10 @@ export async function createCluster(
     },
     hostInCluster: () =>
       hostInCluster(store.current(), reconcile.observed()?.engine.controlPlane === 'complete'),
+    nodeAddresses() {
+      const node = store.current()?.summary.node
+      return node === undefined ? [] : [...new Set([node.address, node.endpoint])]
+    },
     async routes(app) {
       await clusterRoutes(app, { creation, reading, remove })
       await app.register(changeRoutes, {

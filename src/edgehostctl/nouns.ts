@@ -11,6 +11,7 @@ import { content, registry } from '../content/commands/content.ts'
 import { host } from '../host/commands/host.ts'
 import { images } from '../images/commands/images.ts'
 import { inventory } from '../inventory/commands/inventory.ts'
+import { network } from '../network/commands/network.ts'
 import { networkChanges } from '../network/trial/commands/changes.ts'
 import { platform } from '../uplink/commands/platform.ts'
 import { support } from '../support/commands/support.ts'
@@ -48,6 +49,7 @@ export const commandTable = sumCommands(
     login,
     host,
     inventory,
+    network,
     networkChanges,
     sessions,
     config,

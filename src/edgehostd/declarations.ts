@@ -11,6 +11,7 @@ import { about as images } from '../images/about.ts'
 import { about as inventory } from '../inventory/about.ts'
 import { about as jobs } from '../jobs/about.ts'
 import { about as metrics } from '../metrics/about.ts'
+import { about as network } from '../network/about.ts'
 import { about as networkTrial } from '../network/trial/about.ts'
 import { about as program } from '../program/about.ts'
 import type { Declaration } from '../root/room.ts'
@@ -27,6 +28,7 @@ const all = [
   host,
   uplink,
   inventory,
+  network,
   networkTrial,
   api,
   certificate,

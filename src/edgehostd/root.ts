@@ -19,6 +19,7 @@ import { createTrialRoom } from '../network/trial/room.ts'
 import { createJobs } from '../jobs/jobs.ts'
 import { createContinueTokens } from '../lists/continue-token.ts'
 import { createMetrics } from '../metrics/room.ts'
+import { createNetwork } from '../network/room.ts'
 import { migrations } from './migrations.ts'
 import { createPhases } from '../root/phases.ts'
 import type { Ground, Room } from '../root/room.ts'
@@ -198,6 +199,12 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   })
   certificate.waitFor(() => trial.trials.open() !== undefined)
   trial.trials.onEnd(certificate.renew)
+  const network = createNetwork(ground, {
+    files,
+    clusterAddresses: cluster.nodeAddresses,
+    trials: trial.trials,
+    acceptedAt: api.acceptedAt,
+  })
   const images = createImagesRoom(ground, { stored: content.images, root: edges.runtimeRoot })
 
   // The rooms that collect from all others.
@@ -212,6 +219,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     definition,
     content,
     cluster,
+    network,
     images,
     trial,
     uplink,

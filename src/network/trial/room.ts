@@ -22,7 +22,7 @@ interface TrialRoomOptions extends Pick<ChangeRoutesOptions, 'acceptedAt'> {
 
 /** The network of this host. */
 export interface TrialRoom extends Room {
-  readonly trials: Pick<Trials, 'open' | 'onEnd'>
+  readonly trials: Pick<Trials, 'start' | 'open' | 'onEnd'>
 }
 
 /** The network of this host, and changes of it. */
