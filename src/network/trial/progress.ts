@@ -36,7 +36,12 @@ function openProgress(folders: TrialFolders, uid: string): Progress | undefined 
   const has = (name: string) => existsSync(join(trial, name))
   const lost = (textOf(join(trial, 'lost')) ?? '').split('\n').filter(Boolean)
   const appliedAt = has('applied') ? Math.round(timeOf(join(trial, 'applied'))) : undefined
-  const common = { lost, ...(appliedAt === undefined ? {} : { appliedAt }) }
+  const common = {
+    lost,
+    reason: undefined,
+    endedAt: undefined,
+    ...(appliedAt === undefined ? {} : { appliedAt }),
+  }
   if (has('reverting')) return { ...common, state: 'reverting', ...reasonOf(textOf(join(trial, 'reason'))) }
   if (has('confirming')) return { ...common, state: 'confirming' }
   return { ...common, state: appliedAt === undefined ? 'applying' : 'trial' }

@@ -1,4 +1,5 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createLock } from '../../base/lock.ts'
 import { uuidAt } from '../../base/uid.ts'
@@ -13,7 +14,7 @@ import type { ChangeSet } from '../change-set.ts'
 import { filesOfChange } from './change.ts'
 import { trialErrors } from './codes.ts'
 import { openUid, progressOf, type TrialFolders } from './progress.ts'
-import { isEnded, type ChangeStore, type StoredChange } from './store.ts'
+import { isEnded, type ChangeStore, type Progress, type StoredChange } from './store.ts'
 import { touchesWay, whyUnproven, type LinkAddresses, type Way } from './way.ts'
 
 export interface TrialsOptions {
@@ -83,7 +84,8 @@ export function createTrials(options: TrialsOptions): Trials {
   let timer: NodeJS.Timeout | undefined
 
   const stored = (uid: string) => store.list().find((each) => each.uid === uid)
-  const unended = () => store.list().find((each) => !isEnded(each))
+  /** The open one counts although it was stored as ended: its start may outlive a daemon that was killed. */
+  const unended = () => stored(openUid(folders) ?? '') ?? store.list().find((each) => !isEnded(each))
 
   /** Looks how far the open change is. */
   function look(): void {
@@ -95,7 +97,7 @@ export function createTrials(options: TrialsOptions): Trials {
     }
     const seen = progressOf(folders, change.uid)
     if (seen === undefined && change.uid === starting) return
-    const progress = seen ?? { state: 'reverted', reason: 'reboot', endedAt: clock.now(), message: '' }
+    const progress = seen ?? gone(change.uid)
     if (progress.appliedAt !== undefined && !seenApplied.has(change.uid))
       seenApplied.set(change.uid, clock.monotonic())
     const keys = Object.keys(progress) as (keyof typeof progress)[]
@@ -103,6 +105,17 @@ export function createTrials(options: TrialsOptions): Trials {
     const next = store.update(change.uid, progress)
     if (next.state !== change.state) log.info({ uid: next.uid, state: next.state }, 'a change of the network')
     if (isEnded(next)) end(next)
+  }
+
+  /** What has become of a change of which there is no trace. */
+  function gone(uid: string): Progress {
+    const isBegun = !existsSync(join(folders.state, `new-${uid}`))
+    return {
+      state: 'reverted',
+      reason: isBegun ? 'reboot' : 'failed',
+      endedAt: clock.now(),
+      message: isBegun ? '' : 'the daemon ended before the change was begun',
+    }
   }
 
   function end(change: StoredChange): void {
@@ -257,6 +270,9 @@ export function createTrials(options: TrialsOptions): Trials {
       }
       look()
       if (unended()) watch()
+      for (const name of await readdir(folders.state).catch(() => []))
+        if (name.startsWith('new-') && !unended())
+          await rm(join(folders.state, name), { recursive: true, force: true })
     },
     onEnd: (listener) => void listeners.push(listener),
     stop: () => clearInterval(timer),

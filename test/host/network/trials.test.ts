@@ -219,6 +219,32 @@ it('a boot in a trial is the revert', async () => {
   expect(ended).toEqual(['reverted'])
 })
 
+it('a change that was not begun before the daemon ended is taken back, with what was written of it', async () => {
+  const { trials, create, folders } = start()
+  const { uid } = await trials.start(change, request)
+  trials.stop()
+  rmSync(join(folders.runtime, 'trial'), { recursive: true })
+  mkdirSync(join(folders.state, `new-${uid}`), { recursive: true })
+  const next = create()
+  await next.resume()
+  expect(next.find(uid)).toMatchObject({ state: 'reverted', reason: 'failed' })
+  expect(readdirSync(folders.state)).toEqual([])
+})
+
+it('a change whose start outlives the daemon is open again', async () => {
+  const { trials, create, folders, program } = start()
+  const { uid } = await trials.start(change, request)
+  trials.stop()
+  renameSync(join(folders.runtime, 'trial'), join(folders.runtime, 'later'))
+  const next = create()
+  await next.resume()
+  expect(next.find(uid)).toMatchObject({ state: 'reverted' })
+  renameSync(join(folders.runtime, 'later'), join(folders.runtime, 'trial'))
+  program.applied()
+  expect(next.open()).toMatchObject({ uid, state: 'trial', endedAt: undefined, reason: undefined })
+  expect(await next.confirm(uid, newWay())).toMatchObject({ state: 'confirmed' })
+})
+
 it('a commit that a power cut left is finished where the unit of the boot did not', async () => {
   const { trials, create, program, folders } = start()
   const { uid } = await trials.start(change, request)
