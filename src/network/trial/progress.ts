@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { revertReasons, type NetworkChange } from './schemas.ts'
+import { revertReasons, type NetworkChange } from '../schemas.ts'
 import type { Progress } from './store.ts'
 
 /** The folders in which `network-trial` says how far a change is; see its head. */

@@ -1,6 +1,6 @@
 import type { Backend } from '../change-set.ts'
 import type { Database } from '../../store/database.ts'
-import type { NetworkChange } from './schemas.ts'
+import type { NetworkChange } from '../schemas.ts'
 
 /** A change as it is stored. Times are milliseconds since 1970. */
 export interface StoredChange {

@@ -1,6 +1,6 @@
 import type { Context } from '../../../ctl/client.ts'
 import { moment, renderTable, type Column } from '../../../ctl/layout.ts'
-import type { NetworkChange } from '../schemas.ts'
+import type { NetworkChange } from '../../schemas.ts'
 
 const path = '/v1/edge-mgmt/network/changes'
 
