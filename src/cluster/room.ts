@@ -157,6 +157,8 @@ export interface ClusterRoom extends Room {
   /** The node before and after a stop of the host. */
   readonly nodeStop: NodeStop
   readonly resetPart: ResetPart
+  /** Addresses of this host as a node, and of its control plane, which may be a virtual one; none without a cluster. */
+  nodeAddresses(): readonly string[]
   /** Applies orders of the platform of this host. */
   readonly fromPlatform: FromPlatform
   /** Report of the cluster to the platform; undefined without one. */
@@ -583,6 +585,10 @@ export async function createCluster(
     },
     hostInCluster: () =>
       hostInCluster(store.current(), reconcile.observed()?.engine.controlPlane === 'complete'),
+    nodeAddresses() {
+      const node = store.current()?.summary.node
+      return node === undefined ? [] : [...new Set([node.address, node.endpoint])]
+    },
     async routes(app) {
       await clusterRoutes(app, { creation, reading, remove })
       await app.register(changeRoutes, {

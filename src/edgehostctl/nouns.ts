@@ -12,6 +12,8 @@ import { hostFiles } from '../diagnosis/commands/diagnosis.ts'
 import { host } from '../host/commands/host.ts'
 import { images } from '../images/commands/images.ts'
 import { inventory } from '../inventory/commands/inventory.ts'
+import { network } from '../network/commands/network.ts'
+import { networkChanges } from '../network/trial/commands/changes.ts'
 import { platform } from '../uplink/commands/platform.ts'
 import { power } from '../power/commands/power.ts'
 import { support } from '../support/commands/support.ts'
@@ -51,6 +53,8 @@ export const commandTable = sumCommands(
     power,
     inventory,
     hostFiles,
+    network,
+    networkChanges,
     sessions,
     config,
     audit,

@@ -13,6 +13,8 @@ import { about as inventory } from '../inventory/about.ts'
 import { about as jobs } from '../jobs/about.ts'
 import { about as metrics } from '../metrics/about.ts'
 import { about as power } from '../power/about.ts'
+import { about as network } from '../network/about.ts'
+import { about as networkTrial } from '../network/trial/about.ts'
 import { about as program } from '../program/about.ts'
 import type { Declaration } from '../root/room.ts'
 import { about as service } from '../service/about.ts'
@@ -28,6 +30,8 @@ const all = [
   host,
   uplink,
   inventory,
+  network,
+  networkTrial,
   api,
   certificate,
   credentials,

@@ -46,6 +46,10 @@ export interface Edges {
   readonly keeperProgram: string
   /** Path of `verb.cjs`. */
   readonly verbProgram: string
+  /** Path of `network-trial`. */
+  readonly networkProgram: string
+  /** Folder of the open change of the network. */
+  readonly networkFolder: string
   /** Folder below which container runtimes are searched for. */
   readonly runtimeRoot: string
   /** Replaces what definitions ask of the cluster. */
@@ -88,6 +92,8 @@ export const hostEdges = (log: Logger): Edges => ({
   stepProgram: join(import.meta.dirname, 'step.cjs'),
   keeperProgram: join(import.meta.dirname, 'keeper.cjs'),
   verbProgram: join(import.meta.dirname, 'verb.cjs'),
+  networkProgram: join(import.meta.dirname, 'network-trial'),
+  networkFolder: '/run/edgehostd-network',
   runtimeRoot: '/',
   clusterOfSlots: undefined,
   platformClient: undefined,

@@ -267,6 +267,11 @@ export const migrations: Migrations = {
     ended_at INTEGER,
     back TEXT
   ) STRICT;
+  -- Changes of the network of this host, JSON.
+  CREATE TABLE network_change (
+    uid TEXT PRIMARY KEY,
+    change TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
   `,
   ],
 }

@@ -16,9 +16,11 @@ import { createDiagnosis } from '../diagnosis/room.ts'
 import { createHost } from '../host/room.ts'
 import { createImagesRoom } from '../images/room.ts'
 import { createInventory, inventoryUnit } from '../inventory/room.ts'
+import { createTrialRoom } from '../network/trial/room.ts'
 import { createJobs } from '../jobs/jobs.ts'
 import { createContinueTokens } from '../lists/continue-token.ts'
 import { createMetrics } from '../metrics/room.ts'
+import { createNetwork } from '../network/room.ts'
 import { migrations } from './migrations.ts'
 import { createPhases } from '../root/phases.ts'
 import type { Ground, Room } from '../root/room.ts'
@@ -201,6 +203,20 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   definition.attachCluster(edges.clusterOfSlots ?? cluster)
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
   const diagnosis = createDiagnosis(ground)
+  const trial = createTrialRoom(ground, {
+    privileged,
+    program: edges.networkProgram,
+    runtimeFolder: edges.networkFolder,
+    acceptedAt: api.acceptedAt,
+  })
+  certificate.waitFor(() => trial.trials.open() !== undefined)
+  trial.trials.onEnd(certificate.renew)
+  const network = createNetwork(ground, {
+    files,
+    clusterAddresses: cluster.nodeAddresses,
+    trials: trial.trials,
+    acceptedAt: api.acceptedAt,
+  })
   const images = createImagesRoom(ground, { stored: content.images, root: edges.runtimeRoot })
 
   const power = createPower(ground, {
@@ -228,8 +244,10 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     definition,
     content,
     cluster,
+    network,
     images,
     diagnosis,
+    trial,
     uplink,
     power,
   ]

@@ -141,6 +141,8 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       stepProgram: '/nowhere/step.cjs',
       keeperProgram: '/nowhere/keeper.cjs',
       verbProgram: '/nowhere/verb.cjs',
+      networkProgram: '/nowhere/network-trial',
+      networkFolder: '/nowhere/edgehostd-network',
       clusterOfSlots: options.running && {
         hasCluster: () => options.running?.() !== undefined,
         profiles: () => Promise.resolve(options.running?.()),

@@ -107,6 +107,8 @@ interface Link {
 // Interfaces that container engines and network plugins create on the host, including bridges.
 const namesOfPods =
   /^(docker\d|br-[0-9a-f]{12}$|cni|podman|nerdctl|cbr\d|kube-|flannel|cali|tunl|vxlan|wireguard\.cali|cilium|lxc|weave|antrea-|ovn-k8s|nodelocaldns|virbr|veth)/
+/** Whether a name is one that container engines and network plugins give; a card may have it too. */
+export const isOfPodsName = (name: string): boolean => namesOfPods.test(name)
 const composedTypes = new Set(['bond', 'bridge', 'vlan'])
 // <linux/if_arp.h>: a CAN bus is not a network with addresses.
 const arphrdCan = '280'
@@ -135,7 +137,7 @@ async function readLink(
   const path = await files.link(`/sys/class/net/${name}`)
   if (path === undefined || basename(path) !== name) return undefined
   // The name alone does not decide: a card may be called docker7, and a bridge to the plant network br-0123456789ab.
-  const isOfPods = namesOfPods.test(name) && isVirtual(path) && !(await hasHardwarePort(files, path))
+  const isOfPods = isOfPodsName(name) && isVirtual(path) && !(await hasHardwarePort(files, path))
   // A Kubernetes node has hundreds of these, so no more of their files are read.
   if (isOfPods && !wanted.has(name)) return undefined
   const event = parseAssignments((await files.text(`${path}/uevent`)) ?? '')

@@ -1,0 +1,38 @@
+export type Backend = 'networkd' | 'netplan' | 'networkmanager' | 'ifupdown'
+
+/** A file of a state: text, a link to /dev/null (a mask), or nothing at the path. */
+export interface StateFile {
+  readonly path: string
+  readonly mode: number
+  readonly content: { readonly text: string } | 'masked' | 'absent'
+}
+
+/** One of the two states between which a trial switches. */
+export interface NetworkState {
+  /** Below /run, except for ifupdown (a flattened file for `ifup --interfaces=`). */
+  readonly files: readonly StateFile[]
+  /** Virtual devices that exist in this state and not in the other one, masters last. */
+  readonly devices: readonly string[]
+  /** Links or connections to bring up after the files are loaded, in this order (NetworkManager, ifupdown). */
+  readonly up: readonly string[]
+  /** What has to be there before the switch counts as done. */
+  readonly expected: readonly {
+    readonly link: string
+    /** In CIDR form; empty: DHCP, any. */
+    readonly addresses: readonly string[]
+    readonly gateway?: string
+  }[]
+}
+
+/** A change of the network that can be tried, kept and taken back. */
+export interface ChangeSet {
+  readonly backend: Backend
+  /** Links whose configuration the change touches, those of members too. */
+  readonly links: readonly string[]
+  readonly before: NetworkState
+  readonly after: NetworkState
+  /** Where the change is kept, written after the commit: absolute paths. */
+  readonly kept: readonly StateFile[]
+  /** For people: 'eth1: address 192.0.2.9/24'. */
+  readonly summary: string
+}
