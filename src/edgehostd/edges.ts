@@ -44,6 +44,8 @@ export interface Edges {
   readonly stepProgram: string
   /** Path of `keeper.cjs`. */
   readonly keeperProgram: string
+  /** Replaces the files and programs that the network is read from. */
+  readonly network: { readonly files: HostFiles; readonly runner: CommandRunner } | undefined
   /** Folder below which container runtimes are searched for. */
   readonly runtimeRoot: string
   /** Replaces what definitions ask of the cluster. */
@@ -85,6 +87,7 @@ export const hostEdges = (log: Logger): Edges => ({
   prepareProgram: join(import.meta.dirname, 'prepare.cjs'),
   stepProgram: join(import.meta.dirname, 'step.cjs'),
   keeperProgram: join(import.meta.dirname, 'keeper.cjs'),
+  network: undefined,
   runtimeRoot: '/',
   clusterOfSlots: undefined,
   platformClient: undefined,

@@ -190,7 +190,10 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   host.attachCluster(cluster)
   definition.attachCluster(edges.clusterOfSlots ?? cluster)
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
-  const network = createNetwork(ground, { files, clusterAddresses: cluster.nodeAddresses })
+  const network = createNetwork(ground, {
+    ...(edges.network ?? { files, runner }),
+    clusterAddresses: cluster.nodeAddresses,
+  })
   const images = createImagesRoom(ground, { stored: content.images, root: edges.runtimeRoot })
 
   // The rooms that collect from all others.

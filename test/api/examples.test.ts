@@ -219,6 +219,11 @@ it('the examples of the API document are what the edge replies', async () => {
   expect(Object.keys(attention.json())).toEqual(['items'])
   keep('operations', 'getAttention', { reply: attentionExample })
   await succeed('getCurrentEdgeHostInventory', 'GET', `${hostPath}/inventory`, undefined, admin)
+  const networkPath = '/v1/edge-mgmt/network'
+  await succeed('listNetworkInterfaces', 'GET', `${networkPath}/interfaces`)
+  await succeed('getNetworkInterface', 'GET', `${networkPath}/interfaces/eth1`)
+  await succeed('listBridges', 'GET', `${networkPath}/bridges`)
+  await succeed('getManagementInterface', 'GET', `${networkPath}/management-interface`)
   await succeed('listAudits', 'GET', `${hostPath}/audits?limit=2`, undefined, admin)
   await succeed('getAuditFilters', 'GET', `${hostPath}/audits/filters`, undefined, admin)
   await succeed('verifyAudits', 'GET', `${hostPath}/audits/verify`, undefined, admin)
