@@ -222,7 +222,13 @@ it('the examples of the API document are what the edge replies', async () => {
   const networkPath = '/v1/edge-mgmt/network'
   await succeed('listNetworkInterfaces', 'GET', `${networkPath}/interfaces`)
   await succeed('getNetworkInterface', 'GET', `${networkPath}/interfaces/eth1`)
+  await succeed('listBonds', 'GET', `${networkPath}/bonds`)
+  await succeed('getBond', 'GET', `${networkPath}/bonds/bond0`)
+  await succeed('listVlans', 'GET', `${networkPath}/vlans`)
+  await succeed('getVlan', 'GET', `${networkPath}/vlans/bond0.7`)
   await succeed('listBridges', 'GET', `${networkPath}/bridges`)
+  await succeed('getBridge', 'GET', `${networkPath}/bridges/br1`)
+  await succeed('getNetworkConfigOptions', 'GET', `${networkPath}/config-options`)
   await succeed('getManagementInterface', 'GET', `${networkPath}/management-interface`)
   await succeed('listAudits', 'GET', `${hostPath}/audits?limit=2`, undefined, admin)
   await succeed('getAuditFilters', 'GET', `${hostPath}/audits/filters`, undefined, admin)

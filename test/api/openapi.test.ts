@@ -60,6 +60,14 @@ const { archiveUploadPath = '' } = postedCluster.spec ?? {}
 
 // What each operation needs to succeed, beside its path.
 const good: Record<string, () => Promise<Ask>> = {
+  ...Object.fromEntries(
+    [
+      ['getNetworkInterface', 'interfaces/eth0'],
+      ['getBond', 'bonds/bond0'],
+      ['getVlan', 'vlans/bond0.7'],
+      ['getBridge', 'bridges/br1'],
+    ].map(([name, path]) => [name, async () => Promise.resolve({ url: `/v1/edge-mgmt/network/${path}` })]),
+  ),
   login: async () => ({ payload: { username: 'alice', password: 'alice pass' } }),
   renewToken: async () => ({ payload: { refreshToken: (await edge.login('bob')).refresh } }),
   logout: async () => ({ headers: { authorization: (await edge.login('bob')).access } }),

@@ -17,7 +17,7 @@ import type { ServiceStatus } from '../../src/service/schemas.ts'
 import { createRunner, type CommandRunner } from '../../src/system/runner.ts'
 import { createFakeHost, pamtester, type FakeHost } from './fake-host.ts'
 import { captureLog, generous } from './https-server.ts'
-import { capturedHost, type CapturedHost } from './network-host.ts'
+import { hostWithBond, type CapturedHost } from './network-host.ts'
 import { createRunningClock } from './turning-clock.ts'
 import { contentHere, createWorkersHere, examineHere } from './workers-here.ts'
 
@@ -54,7 +54,7 @@ export interface TestEdgeOptions {
   readonly content?: Partial<Config['content']>
   /** For edges that read the inventory; without it they cannot. */
   readonly inventoryProgram?: string
-  /** The network of the host; by default one that systemd-networkd configures. */
+  /** The network of the host; by default one that systemd-networkd configures, with a bond and a VLAN. */
   readonly network?: CapturedHost
   /** Folder below which container runtimes are looked for; by default there is none. */
   readonly runtimeRoot?: string
@@ -139,7 +139,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       examineProgram: options.examineProgram ?? examineHere,
       prepareProgram: options.prepareProgram ?? '/nowhere/prepare.cjs',
       contentProgram: options.contentProgram ?? contentHere,
-      network: options.network ?? capturedHost('networkd'),
+      network: options.network ?? hostWithBond(),
       runtimeRoot: options.runtimeRoot ?? '/nowhere',
       inventoryProgram: options.inventoryProgram ?? '/nowhere/inventory.cjs',
       stepProgram: '/nowhere/step.cjs',

@@ -23,15 +23,25 @@ describe.each(['airgap', 'connected'] as const)('in mode %s', (mode) => {
     const { interfaces, ...rest } = (await get('/interfaces')).json<NicSummaryList>()
     expect(interfaces.map(({ name, ip, owner }) => [name, ip, owner])).toEqual([
       ['eth0', '192.0.2.20', 'systemd-networkd'],
-      ['eth1', '192.0.2.129', 'systemd-networkd'],
       ['eth2', undefined, 'systemd-networkd'],
+      ['eth1', undefined, 'systemd-networkd'],
     ])
     expect(rest).toEqual({})
-    expect((await get('/interfaces/eth1')).json<NicSummary>()).toEqual(interfaces[1])
+    expect((await get('/interfaces/eth1')).json<NicSummary>()).toEqual(interfaces[2])
     const bridges = (await get('/bridges')).json<BridgeList>()
     expect(bridges.items.map(({ name, members }) => [name, members])).toEqual([['br1', ['eth2']]])
     expect((await get('/bridges/br1')).json()).toEqual(bridges.items[0])
-    for (const path of ['/bonds', '/vlans']) expect((await get(path)).json()).toEqual({ items: [] })
+    const { items: bonds } = (await get('/bonds')).json<BondList>()
+    expect(bonds).toMatchObject([
+      { name: 'bond0', members: ['eth1'], mode: 'active-backup', miiMonitorSec: '0.1' },
+    ])
+    expect((await get('/bonds/bond0')).json()).toEqual(bonds[0])
+    const { items: vlans } = (await get('/vlans')).json<VlanList>()
+    expect(vlans).toMatchObject([{ name: 'bond0.7', parentName: 'bond0', parentType: 'bond', vlanID: '7' }])
+    expect((await get('/vlans/bond0.7')).json()).toEqual(vlans[0])
+    expect((await get('/config-options')).json()).toMatchObject({
+      bond: { lacpTransmitRate: ['slow', 'fast'] },
+    })
   })
 })
 
@@ -57,8 +67,9 @@ it('the candidates for management are the links with an address, and bridges', a
     selected: '',
     candidates: [
       { name: 'eth0', type: 'nic', ipAddress: '192.0.2.20', status: 'up' },
-      { name: 'eth1', type: 'nic', ipAddress: '192.0.2.129', status: 'up' },
       { name: 'br1', type: 'bridge', ipAddress: '203.0.113.5', status: 'up' },
+      { name: 'bond0', type: 'bond', ipAddress: '192.0.2.129', status: 'up' },
+      { name: 'bond0.7', type: 'vlan', ipAddress: '198.51.100.7', status: 'up' },
     ],
   })
 })
