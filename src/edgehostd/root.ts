@@ -192,15 +192,15 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   definition.attachCluster(edges.clusterOfSlots ?? cluster)
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
   const trial = createTrialRoom(ground, {
-    privileged,
-    program: edges.networkProgram,
-    runtimeFolder: edges.networkFolder,
+    privileged: edges.networkTrial.runner ?? privileged,
+    program: edges.networkTrial.program,
+    runtimeFolder: edges.networkTrial.folder,
     acceptedAt: api.acceptedAt,
   })
   certificate.waitFor(() => trial.trials.open() !== undefined)
   trial.trials.onEnd(certificate.renew)
   const network = createNetwork(ground, {
-    files,
+    ...(edges.network ?? { files, runner }),
     clusterAddresses: cluster.nodeAddresses,
     trials: trial.trials,
     acceptedAt: api.acceptedAt,

@@ -7,6 +7,7 @@
 import { AppError } from '../errors/app-error.ts'
 import type { HostFiles } from '../host/files.ts'
 import type { Ground, Room } from '../root/room.ts'
+import type { CommandRunner } from '../system/runner.ts'
 import { networkErrors } from './codes.ts'
 import { readLinks, type NetworkReading } from './links/links.ts'
 import { createPlanner, refusalOf, type Planner } from './planner.ts'
@@ -17,6 +18,7 @@ import type { Shown } from './wire.ts'
 
 interface NetworkOptions {
   readonly files: HostFiles
+  readonly runner: CommandRunner
   /** Addresses of the cluster on this host: of the node and of its control plane. */
   readonly clusterAddresses: () => readonly string[]
   readonly trials: NetworkWritesOptions['trials']
@@ -35,8 +37,8 @@ export function createNetwork(
   ground: Ground<{ readonly network: NetworkSettings }>,
   own: NetworkOptions,
 ): Network {
-  const { runner, config } = ground
-  const { files, clusterAddresses } = own
+  const { config } = ground
+  const { files, runner, clusterAddresses } = own
   let running: Promise<NetworkReading> | undefined
   let next: Promise<NetworkReading> | undefined
 

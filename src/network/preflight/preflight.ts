@@ -353,13 +353,13 @@ function judgeAddressing(
     else if (isUnusable(gateway, subnet))
       refuse('gateway', `${gateway} is no address for a host in ${spellSubnet(network)}`)
   }
-  // An address that the link has already may be in the network of another one; that is not of this change.
-  const before = place.own?.addresses.some((each) => `${each.address}/${each.prefixLength}` === address)
-  if (before === true) return
+  const before = goes.flatMap(subnetOf)
   const stays = links.filter(({ name }) => name !== wanted.name && !goes.some((link) => link.name === name))
   for (const link of stays) {
     const same = link.addresses.some((each) => each.address === own)
-    const other = subnetOf(link).find((each) => overlap(each, subnet))
+    // Two links that are in one network already are not of this change.
+    const isNew = (each: Subnet) => !before.some((was) => overlap(was, each))
+    const other = subnetOf(link).find((each) => overlap(each, subnet) && isNew(each))
     if (same) refuse('ip', `${own} is an address of ${link.name}`)
     else if (other !== undefined)
       refuse(
