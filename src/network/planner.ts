@@ -3,12 +3,15 @@ import { generalErrors } from '../errors/codes.ts'
 import { resolvedService } from '../host/network/dns.ts'
 import type { HostFiles } from '../host/files.ts'
 import { isServiceRunning } from '../host/services.ts'
+import { planIfupdown } from './backends/ifupdown.ts'
 import { planNetworkd } from './backends/networkd.ts'
+import { planNetworkManager } from './backends/networkmanager.ts'
+import type { Planned } from './backends/planned.ts'
 import type { Backend, ChangeSet } from './change-set.ts'
 import type { NetworkReading } from './links/links.ts'
 import { backendNames } from './links/owners.ts'
 import { judge, neededPrograms, type PreflightFacts } from './preflight/preflight.ts'
-import { warningsOf, type Problem, type Read } from './wanted.ts'
+import { warningsOf, type Problem, type Read, type WantedChange } from './wanted.ts'
 
 /** A change that may be made, with what has to be said about it. */
 export interface Prepared {
@@ -39,11 +42,16 @@ interface PlannerOptions {
 }
 
 /** Backends whose links can be changed. */
-const changed: ReadonlySet<Backend> = new Set(['networkd'])
+const planOf: Readonly<Partial<Record<Backend, (reading: NetworkReading, wanted: WantedChange) => Planned>>> =
+  {
+    networkd: planNetworkd,
+    networkmanager: planNetworkManager,
+    ifupdown: planIfupdown,
+  }
 
 /** Why links of a backend cannot be changed; undefined where they can. Continues a sentence that begins with the link. */
 export const refusalOf = (backend: Backend): string | undefined =>
-  changed.has(backend)
+  planOf[backend] !== undefined
     ? undefined
     : `is configured by ${backendNames[backend]}, whose links this version of edgehostd can only show; change it with the tools of ${backendNames[backend]}`
 
@@ -60,12 +68,15 @@ export function createPlanner({ files, read, clusterAddresses }: PlannerOptions)
         dropsAddresses,
       }
       const { problems, backend, lostRoutes, reachableBy } = judge(reading, wanted, facts)
-      if (problems.length > 0 || backend === undefined) throw refusedBy(problems)
-      const planned = planNetworkd(reading, wanted)
+      const plan = backend === undefined ? undefined : planOf[backend]
+      if (problems.length > 0 || plan === undefined) throw refusedBy(problems)
+      const planned = plan(reading, wanted)
       if (planned.kind === 'refused') throw refusedBy(planned.problems)
       return {
         ...(planned.kind === 'change' ? { change: planned.change } : {}),
-        ...{ lostRoutes, reachableBy, warnings: warningsOf(wanted) },
+        lostRoutes,
+        reachableBy,
+        warnings: warningsOf(wanted),
       }
     },
   }

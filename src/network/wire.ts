@@ -67,7 +67,11 @@ function common(link: Link, shown: Shown) {
     ...(mac === undefined ? {} : { mac: link.permanentMac ?? mac }),
     hasCarrier: link.hasCarrier,
     addresses: addresses.map(({ address, prefixLength, scope, isDynamic }) => ({
-      ...{ address, prefixLength, family: familyOf(address), scope, isDynamic },
+      address,
+      prefixLength,
+      family: familyOf(address),
+      scope,
+      isDynamic,
     })),
     routes: routes.map((each) => ({ ...each })),
     searchDomains: [...link.searchDomains],
@@ -95,9 +99,9 @@ function configuredOf(configuration: NonNullable<Link['owner']['configured']>) {
   }
 }
 
-const familyOf = (address: string) => (isIPv4(address) ? 'ipv4' : 'ipv6') as 'ipv4' | 'ipv6'
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4' : 'ipv6')
 
-export const statusOf = ({ isUp, hasCarrier }: Link) => (isUp && hasCarrier ? 'up' : 'down') as 'up' | 'down'
+export const statusOf = ({ isUp, hasCarrier }: Link): 'up' | 'down' => (isUp && hasCarrier ? 'up' : 'down')
 
 /** How a link gets its address of IPv4: as its files say, otherwise as its addresses tell. */
 export function typeOf(link: Link): 'dhcp' | 'static' | 'none' {

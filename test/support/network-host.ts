@@ -22,7 +22,7 @@ export interface CapturedHost {
 
 export interface Changes {
   /** Files beside those that were captured, by path; undefined takes one away, and `masked` is a link to /dev/null. */
-  readonly files?: Readonly<Record<string, string | 'masked' | undefined>>
+  readonly files?: Readonly<Record<string, string | undefined>>
   /** Replaces the output of a program; an error is one that ends with exit code 1. */
   readonly output?: Readonly<Record<string, (text: string) => string | Error>>
 }
