@@ -10,7 +10,7 @@ import type { Ground, Room } from '../root/room.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { networkErrors } from './codes.ts'
 import { readLinks, type NetworkReading } from './links/links.ts'
-import { createPlanner, refusalOf, type Planner } from './planner.ts'
+import { createPlanner, type Planner } from './planner.ts'
 import { networkRoutes } from './routes.ts'
 import type { Shown } from './wire.ts'
 
@@ -52,11 +52,10 @@ export function createNetwork(_ground: Ground, own: NetworkOptions): Network {
   }
   const shown = (): Shown => ({
     clusterAddresses: new Set(clusterAddresses()),
-    refusal: refusalOf,
   })
   return {
     read,
-    planner: createPlanner({ files, read, clusterAddresses }),
+    planner: createPlanner({ files, runner, read, clusterAddresses }),
     async routes(app) {
       await networkRoutes(app, { read, shown, selected: () => '' })
     },
