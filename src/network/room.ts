@@ -10,7 +10,7 @@ import type { Ground, Room } from '../root/room.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { networkErrors } from './codes.ts'
 import { readLinks, type NetworkReading } from './links/links.ts'
-import { createPlanner, refusalOf, type Planner } from './planner.ts'
+import { createPlanner, type Planner } from './planner.ts'
 import { networkRoutes } from './routes.ts'
 import { networkWriteRoutes, type NetworkWritesOptions } from './routes-writes.ts'
 import type { NetworkSettings } from './trial/config.ts'
@@ -60,9 +60,8 @@ export function createNetwork(
   }
   const shown = (): Shown => ({
     clusterAddresses: new Set(clusterAddresses()),
-    refusal: refusalOf,
   })
-  const planner = createPlanner({ files, read, clusterAddresses })
+  const planner = createPlanner({ files, runner, read, clusterAddresses })
   return {
     read,
     planner,

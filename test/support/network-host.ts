@@ -22,7 +22,7 @@ export interface CapturedHost {
 
 export interface Changes {
   /** Files beside those that were captured, by path; undefined takes one away, and `masked` is a link to /dev/null. */
-  readonly files?: Readonly<Record<string, string | 'masked' | undefined>>
+  readonly files?: Readonly<Record<string, string | undefined>>
   /** Replaces the output of a program; an error is one that ends with exit code 1. */
   readonly output?: Readonly<Record<string, (text: string) => string | Error>>
 }
@@ -111,6 +111,9 @@ export const changeNetworkctl =
 export const hostWithBond = (): CapturedHost =>
   capturedHost('networkd', {
     files: {
+      // What a change of networkd needs.
+      '/usr/bin/arping': '',
+      '/run/dbus/system_bus_socket': '',
       '/etc/systemd/network/50-bond0.netdev':
         '[NetDev]\nName=bond0\nKind=bond\n[Bond]\nMode=active-backup\nMIIMonitorSec=0.1\n',
       '/etc/systemd/network/50-bond0.network':

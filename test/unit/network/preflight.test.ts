@@ -9,7 +9,6 @@ const facts: PreflightFacts = {
   usesNameservers: () => true,
   hasBus: true,
   missingPrograms: new Set(),
-  refusal: () => undefined,
   dropsAddresses: false,
 }
 let host: NetworkReading
@@ -226,12 +225,6 @@ describe('a bond', () => {
         /^members are configured by two programs: eth0 by systemd-networkd, eth1 by ifupdown/,
       ),
     ])
-  })
-
-  it('of a backend whose links are only shown is refused with its reason', () => {
-    expect(problemsOf(host, bond(['eth1'], { type: 'dhcp' }), { refusal: () => 'is only shown' })[0]).toBe(
-      'members[0] eth1 is only shown',
-    )
   })
 })
 
