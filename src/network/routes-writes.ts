@@ -56,7 +56,11 @@ const Query = Type.Object({
     Type.Boolean({ description: 'Addresses of members go that the change does not take over.' }),
   ),
 })
-type Query = { dryRun?: boolean; window?: number; dropAddress?: boolean }
+interface Query {
+  dryRun?: boolean
+  window?: number
+  dropAddress?: boolean
+}
 
 const params = Type.Object({ name: Type.String({ description: 'Name of the link.' }) })
 
