@@ -61,7 +61,7 @@ const law = {
     'kubernetes',
   ],
   // Networks in the notation of CIDR; pure.
-  network: [...ground, 'host', 'cluster/host/subnet.ts'],
+  network: [...ground, 'audit', 'host', 'cluster/host/subnet.ts'],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   backup: [...ground, 'secrets/secret-file.ts'],

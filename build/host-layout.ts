@@ -24,6 +24,7 @@ export const programPaths = [
   'usr/lib/edgehostd/examine.cjs',
   'usr/lib/edgehostd/content.cjs',
   'usr/lib/edgehostd/keeper.cjs',
+  'usr/lib/edgehostd/network-trial',
   'usr/lib/edgehostd/inventory.cjs',
   'usr/lib/edgehostd/prepare.cjs',
   'usr/lib/edgehostd/step.cjs',
@@ -35,6 +36,7 @@ export const programPaths = [
   'usr/bin/edgehostctl',
   'lib/systemd/system/edgehostd.service',
   'lib/systemd/system/edgehostd.socket',
+  'lib/systemd/system/edgehostd-network.service',
   'usr/lib/tmpfiles.d/edgehostd.conf',
   'usr/share/man/man8/edgehostd.8.gz',
   'usr/share/man/man1/edgehostctl.1.gz',
@@ -71,6 +73,7 @@ function listHostFiles(architecture: Architecture): InstalledFile[] {
     'usr/lib/edgehostd/examine.cjs': read('dist/examine.cjs'),
     'usr/lib/edgehostd/content.cjs': read('dist/content.cjs'),
     'usr/lib/edgehostd/keeper.cjs': read('dist/keeper.cjs'),
+    'usr/lib/edgehostd/network-trial': read('systemd/network-trial'),
     'usr/lib/edgehostd/inventory.cjs': read('dist/inventory.cjs'),
     'usr/lib/edgehostd/prepare.cjs': read('dist/prepare.cjs'),
     'usr/lib/edgehostd/step.cjs': read('dist/step.cjs'),
@@ -82,6 +85,7 @@ function listHostFiles(architecture: Architecture): InstalledFile[] {
     'usr/sbin/edgehostd': read('build/debian/edgehostd'),
     'lib/systemd/system/edgehostd.service': read('systemd/edgehostd.service'),
     'lib/systemd/system/edgehostd.socket': read('systemd/edgehostd.socket'),
+    'lib/systemd/system/edgehostd-network.service': read('systemd/edgehostd-network.service'),
     'usr/lib/tmpfiles.d/edgehostd.conf': read('systemd/edgehostd.tmpfiles'),
     'usr/share/man/man8/edgehostd.8.gz': gzipSync(read('systemd/edgehostd.8'), { level: 9 }),
     'usr/share/man/man1/edgehostctl.1.gz': gzipSync(manualPage({ table: commandTable, ...ofHost }), {
@@ -95,7 +99,7 @@ function listHostFiles(architecture: Architecture): InstalledFile[] {
     ),
     'usr/share/doc/edgehostd/changelog.gz': gzipSync(changelog('edgehostd'), { level: 9 }),
   }
-  const executables = /^usr\/(lib\/edgehostd\/(node|pamtester)|s?bin\/.*)$/
+  const executables = /^usr\/(lib\/edgehostd\/(node|pamtester|network-trial)|s?bin\/.*)$/
   return [
     ...programPaths.map((path): InstalledFile => {
       return { path, mode: executables.test(path) ? 0o755 : 0o644, content: contents[path] }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Mode } from '../base/role.ts'
 import type { Client, ClientOf } from '../base/client.ts'
 import { createNetworks } from '../base/address.ts'
@@ -55,6 +55,8 @@ export interface Api extends Room {
   readonly flow: Flow
   /** All routes. */
   readonly table: RouteTable
+  /** When a connection of the port was accepted, monotonic milliseconds; undefined for others. */
+  acceptedAt(socket: Socket): number | undefined
   /** Sets the certificate for new connections. */
   useCertificate(material: TlsMaterial): void
   /** Ends the requests in flight whose session is gone; their connections count as those without a login again. */
@@ -122,6 +124,7 @@ export function createApi(ground: Ground<{ readonly api: ApiSettings }>, own: Ap
     app,
     flow,
     table: routes,
+    acceptedAt: https.acceptedAt,
     useCertificate: https.useCertificate,
     endSessions(isGone) {
       endRequests(isGone)

@@ -31,6 +31,10 @@ export interface CertificateRoom
   extends Room, Pick<Certificates, 'material' | 'fingerprint' | 'notAfter' | 'isSelfSigned'> {
   /** Registers a listener, called when new connections must use another certificate. */
   onChange(listener: () => void): void
+  /** Makes no new certificate while this is so: addresses of a change of the network may be gone in a minute. */
+  waitFor(isHeld: () => boolean): void
+  /** Makes a new certificate where one is due. */
+  renew(): void
 }
 
 /**
@@ -87,15 +91,19 @@ export async function createCertificateRoom(
     )
   }
 
-  const renew = async () => use(await certificates.ensure())
-  names.onNamesChange(() => {
+  let isHeld = () => false
+  const renew = async () => {
+    if (!isHeld()) use(await certificates.ensure())
+  }
+  const renewSoon = () => {
     renew().catch((error: unknown) =>
       log.error(
         { err: error },
         `the certificate could not be renewed; try again with: systemctl reload ${program.daemon}`,
       ),
     )
-  })
+  }
+  names.onNamesChange(renewSoon)
 
   return {
     material: certificates.material,
@@ -103,6 +111,10 @@ export async function createCertificateRoom(
     notAfter: certificates.notAfter,
     isSelfSigned: certificates.isSelfSigned,
     onChange: (listener) => void listeners.push(listener),
+    waitFor(held) {
+      isHeld = held
+    },
+    renew: renewSoon,
     jobs: [{ name: 'certificate', schedule: '47 7 * * * *', stuckAfterMs: 300_000, run: renew }],
     figures: (): FiguresOf<typeof about.families> => ({
       edgehostd_certificate_expiry_timestamp_seconds: certificates.notAfter().getTime() / 1_000,

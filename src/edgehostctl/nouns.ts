@@ -12,6 +12,7 @@ import { host } from '../host/commands/host.ts'
 import { images } from '../images/commands/images.ts'
 import { inventory } from '../inventory/commands/inventory.ts'
 import { network } from '../network/commands/network.ts'
+import { networkChanges } from '../network/trial/commands/changes.ts'
 import { platform } from '../uplink/commands/platform.ts'
 import { support } from '../support/commands/support.ts'
 import { hostSessions } from './host-sessions.ts'
@@ -49,6 +50,7 @@ export const commandTable = sumCommands(
     host,
     inventory,
     network,
+    networkChanges,
     sessions,
     config,
     audit,

@@ -12,6 +12,7 @@ import { about as inventory } from '../inventory/about.ts'
 import { about as jobs } from '../jobs/about.ts'
 import { about as metrics } from '../metrics/about.ts'
 import { about as network } from '../network/about.ts'
+import { about as networkTrial } from '../network/trial/about.ts'
 import { about as program } from '../program/about.ts'
 import type { Declaration } from '../root/room.ts'
 import { about as service } from '../service/about.ts'
@@ -28,6 +29,7 @@ const all = [
   uplink,
   inventory,
   network,
+  networkTrial,
   api,
   certificate,
   credentials,

@@ -235,5 +235,12 @@ export const migrations: Migrations = {
   -- Times for which the active revision has been applied, JSON.
   ALTER TABLE cluster ADD COLUMN progress TEXT;
   `,
+    `
+  -- Changes of the network of this host, JSON.
+  CREATE TABLE network_change (
+    uid TEXT PRIMARY KEY,
+    change TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
   ],
 }

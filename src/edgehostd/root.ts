@@ -15,6 +15,7 @@ import { openHostRecord } from '../host/identity/host-record.ts'
 import { createHost } from '../host/room.ts'
 import { createImagesRoom } from '../images/room.ts'
 import { createInventory, inventoryUnit } from '../inventory/room.ts'
+import { createTrialRoom } from '../network/trial/room.ts'
 import { createJobs } from '../jobs/jobs.ts'
 import { createContinueTokens } from '../lists/continue-token.ts'
 import { createMetrics } from '../metrics/room.ts'
@@ -190,9 +191,19 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   host.attachCluster(cluster)
   definition.attachCluster(edges.clusterOfSlots ?? cluster)
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
+  const trial = createTrialRoom(ground, {
+    privileged: edges.networkTrial.runner ?? privileged,
+    program: edges.networkTrial.program,
+    runtimeFolder: edges.networkTrial.folder,
+    acceptedAt: api.acceptedAt,
+  })
+  certificate.waitFor(() => trial.trials.open() !== undefined)
+  trial.trials.onEnd(certificate.renew)
   const network = createNetwork(ground, {
     ...(edges.network ?? { files, runner }),
     clusterAddresses: cluster.nodeAddresses,
+    trials: trial.trials,
+    acceptedAt: api.acceptedAt,
   })
   const images = createImagesRoom(ground, { stored: content.images, root: edges.runtimeRoot })
 
@@ -210,6 +221,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     cluster,
     network,
     images,
+    trial,
     uplink,
   ]
   const jobs = createJobs(

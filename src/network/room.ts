@@ -12,6 +12,8 @@ import { networkErrors } from './codes.ts'
 import { readLinks, type NetworkReading } from './links/links.ts'
 import { createPlanner, type Planner } from './planner.ts'
 import { networkRoutes } from './routes.ts'
+import { networkWriteRoutes, type NetworkWritesOptions } from './routes-writes.ts'
+import type { NetworkSettings } from './trial/config.ts'
 import type { Shown } from './wire.ts'
 
 interface NetworkOptions {
@@ -19,6 +21,8 @@ interface NetworkOptions {
   readonly runner: CommandRunner
   /** Addresses of the cluster on this host: of the node and of its control plane. */
   readonly clusterAddresses: () => readonly string[]
+  readonly trials: NetworkWritesOptions['trials']
+  readonly acceptedAt: NetworkWritesOptions['acceptedAt']
 }
 
 /** The network of this host. */
@@ -29,7 +33,11 @@ export interface Network extends Room {
 }
 
 /** Builds the room. */
-export function createNetwork(_ground: Ground, own: NetworkOptions): Network {
+export function createNetwork(
+  ground: Ground<{ readonly network: NetworkSettings }>,
+  own: NetworkOptions,
+): Network {
+  const { config } = ground
   const { files, runner, clusterAddresses } = own
   let running: Promise<NetworkReading> | undefined
   let next: Promise<NetworkReading> | undefined
@@ -53,11 +61,13 @@ export function createNetwork(_ground: Ground, own: NetworkOptions): Network {
   const shown = (): Shown => ({
     clusterAddresses: new Set(clusterAddresses()),
   })
+  const planner = createPlanner({ files, runner, read, clusterAddresses })
   return {
     read,
-    planner: createPlanner({ files, runner, read, clusterAddresses }),
+    planner,
     async routes(app) {
       await networkRoutes(app, { read, shown, selected: () => '' })
+      await networkWriteRoutes(app, { ...own, ...config.network, read, planner })
     },
   }
 }

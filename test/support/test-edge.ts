@@ -17,6 +17,7 @@ import type { ServiceStatus } from '../../src/service/schemas.ts'
 import { createRunner, type CommandRunner } from '../../src/system/runner.ts'
 import { createFakeHost, pamtester, type FakeHost } from './fake-host.ts'
 import { captureLog, generous } from './https-server.ts'
+import { playNetworkTrial } from './played-network-trial.ts'
 import { hostWithBond, type CapturedHost } from './network-host.ts'
 import { createRunningClock } from './turning-clock.ts'
 import { contentHere, createWorkersHere, examineHere } from './workers-here.ts'
@@ -119,6 +120,11 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
   const clock = createRunningClock()
   const { log, lines } = captureLog()
   const stateDirectory = options.stateDirectory ?? (await mkdtemp(join(memory, 'edgehostd-edge-')))
+  const networkFolders = {
+    runtime: join(stateDirectory, 'run-network'),
+    state: join(stateDirectory, 'network'),
+  }
+  const network = playNetworkTrial(networkFolders)
   const daemon = await createDaemon({
     config: await configFor(options, stateDirectory),
     log,
@@ -144,6 +150,11 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       inventoryProgram: options.inventoryProgram ?? '/nowhere/inventory.cjs',
       stepProgram: '/nowhere/step.cjs',
       keeperProgram: '/nowhere/keeper.cjs',
+      networkTrial: {
+        program: '/nowhere/network-trial',
+        folder: networkFolders.runtime,
+        runner: network.runner,
+      },
       clusterOfSlots: options.running && {
         hasCluster: () => options.running?.() !== undefined,
         profiles: () => Promise.resolve(options.running?.()),
@@ -173,6 +184,8 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     app,
     daemon,
     content,
+    /** In the place of the shell program that tries changes of the network. */
+    network,
     routes: rooms.api.table,
     host,
     clock,

@@ -94,6 +94,8 @@ export interface Connections {
   /** Connections of callers that are gone count as connections without a login again. */
   markUnauthenticated(isGone: IsGone): void
   count(): number
+  /** When a connection was accepted, monotonic milliseconds; undefined for one that is closed. */
+  acceptedAt(socket: Socket): number | undefined
   /**
    * Closes connections on which no request is in flight, also those without any request yet and those in their handshake. From
    * then on, each of the others closes with its last reply.
@@ -105,6 +107,8 @@ export interface Connections {
 
 interface Connection {
   readonly raw: Socket
+  /** Monotonic milliseconds. */
+  readonly acceptedAt: number
   /** The socket of its requests (`fed-socket.ts`); set after the handshake of TLS. */
   socket: Socket | undefined
   /** Undefined for a trusted proxy, whose connections carry many clients: only the limit of all connections applies to them. */
@@ -190,6 +194,7 @@ export function limitConnections(
     }
     const connection: Connection = {
       raw,
+      acceptedAt: performance.now(),
       socket: undefined,
       client,
       groups: [],
@@ -345,6 +350,7 @@ export function limitConnections(
       }
     },
     count: () => count,
+    acceptedAt: (socket) => bySocket.get(socket)?.acceptedAt,
     closeIdle() {
       isClosing = true
       for (const { raw, socket, requests } of byTuple.values()) {

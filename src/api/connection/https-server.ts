@@ -171,6 +171,8 @@ interface HttpsServer {
   markUnauthenticated(isGone: IsGone): void
   /** Open connections, from the accepted TCP connection on. */
   connections(): number
+  /** When a connection was accepted, monotonic milliseconds. */
+  acceptedAt(socket: Socket): number | undefined
   /**
    * Closes connections on which no request is in flight, for the stop; Node's own `closeIdleConnections()` skips those without
    * any request yet. It first waits for the first request of new connections, and answers it.
@@ -215,6 +217,7 @@ export function createHttpsServer({
     markAuthenticated: (socket, caller, response) => made?.limits.markAuthenticated(socket, caller, response),
     markUnauthenticated: (isGone) => made?.limits.markUnauthenticated(isGone),
     connections: () => made?.limits.count() ?? 0,
+    acceptedAt: (socket) => made?.limits.acceptedAt(socket),
     closeIdle() {
       setTimeout(() => made?.limits.closeIdle(), firstRequestMs).unref()
     },

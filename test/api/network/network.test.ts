@@ -1,9 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type {
+  BondList,
   BridgeList,
   ManagementInterface,
   NicSummary,
   NicSummaryList,
+  VlanList,
 } from '../../../src/network/schemas.ts'
 import { capturedHost } from '../../support/network-host.ts'
 import { createTestEdge, type ErrorReply, type TestEdgeOptions } from '../../support/test-edge.ts'

@@ -4,18 +4,20 @@ import { join } from 'node:path'
 import { output, run, systemPath } from './process.ts'
 
 /** The read-only lower layers that hosts are booted on. */
-export type Lower = 'machine' | 'minbase' | 'services' | 'openstack'
+export type Lower = 'machine' | 'minbase' | 'services' | 'network' | 'openstack'
 
 /** The folder of everything that is made once per checkout. */
 export const cache = join(import.meta.dirname, '../../../.cache')
 
 /**
  * The folder of a lower layer: this machine's own root, a minimal Debian with systemd and nothing else, one with
- * systemd's resolver and time service too, or one with OpenStack, which is not set up.
+ * systemd's resolver and time service too, one with every program that may own the network, none of them enabled, or one with OpenStack, which
+ * is not set up.
  */
 export async function lowerFolder(lower: Lower): Promise<string> {
   if (lower === 'machine') return '/'
   if (lower === 'openstack') return installed(lower, await lowerFolder('minbase'), openStack)
+  if (lower === 'network') return installed(lower, await lowerFolder('minbase'), networkPrograms)
   return debian(lower, packages[lower])
 }
 
@@ -23,6 +25,12 @@ const packages = {
   minbase: ['systemd-sysv'],
   services: ['systemd-sysv', 'dbus', 'iproute2', 'systemd-resolved', 'systemd-timesyncd'],
 }
+
+// dnsmasq is for the neighbours of a host: it runs there from the same tree.
+const networkPrograms = [
+  ...['dbus', 'iproute2', 'iputils-arping', 'iputils-ping', 'systemd-resolved', 'netplan.io'],
+  ...['network-manager', 'ifupdown', 'isc-dhcp-client', 'bridge-utils', 'ifenslave', 'vlan', 'dnsmasq-base'],
+]
 
 const openStack = [
   ...['dbus', 'curl', 'ca-certificates', 'openssl', 'nginx-light', 'rabbitmq-server', 'mariadb-server'],

@@ -1,0 +1,83 @@
+import type { Backend } from '../change-set.ts'
+import type { Database } from '../../store/database.ts'
+import type { NetworkChange } from '../schemas.ts'
+
+/** A change as it is stored. Times are milliseconds since 1970. */
+export interface StoredChange {
+  readonly uid: string
+  readonly createdAt: number
+  readonly deadlineAt: number
+  readonly windowSeconds: number
+  readonly requestedBy: string
+  readonly summary: string
+  readonly backend: Backend
+  readonly links: readonly string[]
+  readonly needsNewWay: boolean
+  readonly state: NetworkChange['state']
+  readonly reason: NetworkChange['reason']
+  readonly message: string
+  readonly lost: readonly string[]
+  readonly appliedAt: number | undefined
+  readonly endedAt: number | undefined
+}
+
+/** What changes of a change. */
+export type Progress = Partial<
+  Pick<StoredChange, 'state' | 'reason' | 'message' | 'lost' | 'appliedAt' | 'endedAt'>
+>
+
+/** The changes of the network of this host, the newest first; of old ones the last hundred are kept. */
+export interface ChangeStore {
+  add(change: StoredChange): void
+  update(uid: string, progress: Progress): StoredChange
+  remove(uid: string): void
+  list(): readonly StoredChange[]
+}
+
+const mostKept = 100
+
+interface Row {
+  uid: string
+  change: string
+}
+
+export function openChangeStore(database: Database): ChangeStore {
+  const { sql } = database
+  const put = sql.prepare('INSERT OR REPLACE INTO network_change (uid, change) VALUES (?, ?)')
+  const remove = sql.prepare('DELETE FROM network_change WHERE uid = ?')
+  const trim = sql.prepare(
+    'DELETE FROM network_change WHERE uid NOT IN (SELECT uid FROM network_change ORDER BY uid DESC LIMIT ?)',
+  )
+  // Uids are of version 7: they grow with time.
+  const rows = sql
+    .prepare('SELECT uid, change FROM network_change ORDER BY uid DESC')
+    .all() as unknown as Row[]
+  let all: readonly StoredChange[] = rows.map(({ change }) => JSON.parse(change) as StoredChange)
+
+  return {
+    add(change) {
+      database.transaction(() => {
+        put.run(change.uid, JSON.stringify(change))
+        trim.run(mostKept)
+      })
+      all = [change, ...all].slice(0, mostKept)
+    },
+    update(uid, progress) {
+      const present = all.find((each) => each.uid === uid)
+      if (!present) throw new Error(`no change ${uid} is stored`)
+      const next = { ...present, ...progress }
+      put.run(uid, JSON.stringify(next))
+      all = all.map((each) => (each.uid === uid ? next : each))
+      return next
+    },
+    remove(uid) {
+      remove.run(uid)
+      all = all.filter((each) => each.uid !== uid)
+    },
+    list: () => all,
+  }
+}
+
+/** Whether nothing decides about a change any more. */
+export const isEnded = ({ state }: Pick<StoredChange, 'state'>): boolean =>
+  state === 'confirmed' || state === 'reverted' || state === 'revertFailed'

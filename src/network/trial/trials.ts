@@ -1,0 +1,289 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { createLock } from '../../base/lock.ts'
+import { uuidAt } from '../../base/uid.ts'
+import type { SystemEntry } from '../../audit/own-entries.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import type { Clock } from '../../system/clock.ts'
+import { isThere, syncTree } from '../../system/files.ts'
+import type { Logger } from '../../system/log.ts'
+import type { CommandResult, CommandRunner } from '../../system/runner.ts'
+import type { ChangeSet } from '../change-set.ts'
+import { filesOfChange } from './change.ts'
+import { trialErrors } from './codes.ts'
+import { openUid, progressOf, type TrialFolders } from './progress.ts'
+import { isEnded, type ChangeStore, type Progress, type StoredChange } from './store.ts'
+import { touchesWay, whyUnproven, type LinkAddresses, type Way } from './way.ts'
+
+export interface TrialsOptions {
+  readonly store: ChangeStore
+  /** Runs the program outside the sandbox of the daemon: below it a rename in /run is refused. */
+  readonly privileged: CommandRunner
+  /** Path of `network-trial`. */
+  readonly program: string
+  readonly folders: TrialFolders
+  /** The addresses of the links of this host, as they are now. */
+  readonly links: () => readonly LinkAddresses[]
+  readonly record: (entry: SystemEntry) => void
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export interface TrialRequest {
+  /** Time until the change is taken back unless it is confirmed. */
+  readonly windowSeconds: number
+  /** Account of the user. */
+  readonly requestedBy: string
+  /** The way by which the request came. */
+  readonly cameBy: Pick<Way, 'isLocal' | 'hostAddress' | 'clientAddress'>
+}
+
+/** Changes of the network that are taken back unless they are confirmed, whatever dies meanwhile. */
+export interface Trials {
+  /**
+   * Arms the revert, then begins to apply a change.
+   * @throws AppError NetworkChangeOpen while another one is tried; NetworkChangeFailed where nothing was changed
+   */
+  start(change: ChangeSet, request: TrialRequest): Promise<{ readonly uid: string }>
+  /** All changes, the newest first, as far as they are now. */
+  list(): readonly StoredChange[]
+  /** @throws AppError NotFound */
+  find(uid: string): StoredChange
+  /** The change that is tried now, or is being confirmed or taken back. */
+  open(): StoredChange | undefined
+  /**
+   * Keeps a change. It is on the disk when the promise resolves.
+   * @throws AppError NotFound; NetworkConfirmUnproven, NetworkChangeNotApplied or NetworkChangeDecided
+   */
+  confirm(uid: string, way: Way): Promise<StoredChange>
+  /** Takes a change back; it is being taken back when the promise resolves. @throws AppError NotFound; NetworkChangeDecided */
+  revert(uid: string): Promise<StoredChange>
+  /** Finishes what a power cut left where the unit of the boot does not know the state folder, and looks at the open change again. */
+  resume(): Promise<void>
+  /** Registers a listener, called after a change has ended. */
+  onEnd(listener: (change: StoredChange) => void): void
+  stop(): void
+}
+
+const lookEveryMs = 200
+/** The program waits for a lock, for units and for the disk; a decision may be on the disk when it takes longer. */
+const programMs = 60_000
+
+const exit = { otherIsOpen: 3, decided: 5, notOpen: 6, notApplied: 7 } as const
+
+export function createTrials(options: TrialsOptions): Trials {
+  const { store, privileged, program, folders, links, record, clock, log } = options
+  const listeners: ((change: StoredChange) => void)[] = []
+  const inTurn = createLock()
+  /** When the apply of a change was seen to have ended, monotonic milliseconds: a connection that is accepted later shows that it works. */
+  const seenApplied = new Map<string, number>()
+  /** The change whose start has not ended; there may be no trace of it yet. */
+  let starting: string | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  const stored = (uid: string) => store.list().find((each) => each.uid === uid)
+  /** The open one counts although it was stored as ended: its start may outlive a daemon that was killed. */
+  const unended = () => stored(openUid(folders) ?? '') ?? store.list().find((each) => !isEnded(each))
+
+  /** Looks how far the open change is. */
+  function look(): void {
+    const change = unended()
+    if (change === undefined) {
+      clearInterval(timer)
+      timer = undefined
+      return
+    }
+    const seen = progressOf(folders, change.uid)
+    if (seen === undefined && change.uid === starting) return
+    const progress = seen ?? gone(change.uid)
+    if (progress.appliedAt !== undefined && !seenApplied.has(change.uid))
+      seenApplied.set(change.uid, clock.monotonic())
+    const keys = Object.keys(progress) as (keyof typeof progress)[]
+    if (keys.every((key) => JSON.stringify(change[key]) === JSON.stringify(progress[key]))) return
+    const next = store.update(change.uid, progress)
+    if (next.state !== change.state) log.info({ uid: next.uid, state: next.state }, 'a change of the network')
+    if (isEnded(next)) end(next)
+  }
+
+  /** What has become of a change of which there is no trace. */
+  function gone(uid: string): Progress {
+    const isBegun = !existsSync(join(folders.state, `new-${uid}`))
+    return {
+      state: 'reverted',
+      reason: isBegun ? 'reboot' : 'failed',
+      endedAt: clock.now(),
+      message: isBegun ? '' : 'the daemon ended before the change was begun',
+    }
+  }
+
+  function end(change: StoredChange): void {
+    const { uid, state, reason, message, summary } = change
+    seenApplied.delete(uid)
+    record({
+      action: 'action',
+      kind: 'network',
+      resourceUid: uid,
+      resourceName: summary,
+      outcome: state === 'revertFailed' ? 'failed' : 'success',
+      message: `The change of the network is ${ended[state]}${reason ? ` (${reason})` : ''}${message ? `: ${message}` : ''}`,
+    })
+    if (state === 'revertFailed')
+      log.error(
+        { uid, differs: message },
+        'a change of the network was taken back, but the network is not as before; see: edgehostctl network changes',
+      )
+    for (const tell of listeners) tell(change)
+  }
+
+  function watch(): void {
+    timer ??= setInterval(look, lookEveryMs).unref()
+  }
+
+  const run = (...args: string[]): Promise<CommandResult> =>
+    privileged.run(program, args, { timeoutMs: programMs })
+
+  function find(uid: string): StoredChange {
+    look()
+    const found = stored(uid)
+    if (!found) throw new AppError(generalErrors.NotFound, `there is no change of the network ${uid}`)
+    return found
+  }
+
+  function refuseDecided({ uid, state }: StoredChange): never {
+    throw new AppError(trialErrors.NetworkChangeDecided, `the change ${uid} is ${state}`, {
+      details: { uid, state },
+    })
+  }
+
+  function refuseOther(uid: string): never {
+    throw new AppError(
+      trialErrors.NetworkChangeOpen,
+      `the change ${uid} of the network is being tried; confirm it or take it back first`,
+      { details: { uid } },
+    )
+  }
+
+  /** The refusal for an exit code of the program. */
+  function refuse(change: StoredChange, { exitCode, stderr }: CommandResult): never {
+    look()
+    const present = stored(change.uid) ?? change
+    if (exitCode === exit.notApplied)
+      throw new AppError(
+        trialErrors.NetworkChangeNotApplied,
+        `the change ${change.uid} is still being applied`,
+      )
+    if (exitCode === exit.decided || exitCode === exit.notOpen) refuseDecided(present)
+    throw new AppError(trialErrors.NetworkChangeFailed, lastLine(stderr))
+  }
+
+  return {
+    start: (change, { windowSeconds, requestedBy, cameBy }) =>
+      inTurn(async () => {
+        look()
+        const other = unended()?.uid ?? openUid(folders)
+        if (other !== undefined) refuseOther(other)
+        const createdAt = clock.now()
+        const uid = uuidAt(createdAt)
+        const folder = join(folders.state, `new-${uid}`)
+        for (const [path, text] of filesOfChange(uid, change, windowSeconds)) {
+          await mkdir(dirname(join(folder, path)), { recursive: true, mode: 0o700 })
+          await writeFile(join(folder, path), text, { mode: 0o600 })
+        }
+        await syncTree(folder)
+        store.add({
+          uid,
+          createdAt,
+          deadlineAt: createdAt + windowSeconds * 1_000,
+          windowSeconds,
+          requestedBy,
+          summary: change.summary,
+          backend: change.backend,
+          links: change.links,
+          needsNewWay: touchesWay(change, cameBy, links()),
+          state: 'applying',
+          reason: undefined,
+          message: '',
+          lost: [],
+          appliedAt: undefined,
+          endedAt: undefined,
+        })
+        starting = uid
+        try {
+          const started = await run('start', folder)
+          if (started.exitCode === 0) return { uid }
+          store.remove(uid)
+          if (started.exitCode === exit.otherIsOpen) refuseOther(started.stdout.trim())
+          throw new AppError(
+            trialErrors.NetworkChangeFailed,
+            `nothing was changed: ${lastLine(started.stderr)}`,
+          )
+        } finally {
+          starting = undefined
+          await rm(folder, { recursive: true, force: true })
+          if (unended()) watch()
+          look()
+        }
+      }),
+
+    list() {
+      look()
+      return store.list()
+    },
+    find,
+    open() {
+      look()
+      return unended()
+    },
+
+    async confirm(uid, way) {
+      const change = find(uid)
+      if (change.state === 'applying')
+        throw new AppError(trialErrors.NetworkChangeNotApplied, `the change ${uid} is still being applied`)
+      if (change.state !== 'trial') refuseDecided(change)
+      const own = links().flatMap(({ addresses }) => addresses.map((each) => each.split('/')[0] ?? ''))
+      const why = whyUnproven({ needsNewWay: change.needsNewWay, appliedAt: seenApplied.get(uid) }, way, own)
+      if (why !== undefined) throw new AppError(trialErrors.NetworkConfirmUnproven, why, { details: { uid } })
+      const confirmed = await run('confirm', uid)
+      if (confirmed.exitCode !== 0) refuse(change, confirmed)
+      return find(uid)
+    },
+
+    async revert(uid) {
+      const change = find(uid)
+      if (change.state !== 'trial' && change.state !== 'applying') refuseDecided(change)
+      const reverted = await run('ask', uid)
+      if (reverted.exitCode !== 0) refuse(change, reverted)
+      return find(uid)
+    },
+
+    async resume() {
+      const isLeft = async (name: string) => isThere(join(folders.state, name, 'uid'))
+      if (openUid(folders) === undefined && ((await isLeft('commit')) || (await isLeft('open')))) {
+        const { exitCode, stderr } = await run('boot', folders.state)
+        if (exitCode !== 0)
+          log.error(
+            { reason: lastLine(stderr) },
+            `a confirmed change of the network could not be written; try again with: systemctl restart edgehostd-network edgehostd`,
+          )
+      }
+      look()
+      if (unended()) watch()
+      for (const name of await readdir(folders.state).catch(() => []))
+        if (name.startsWith('new-') && !unended())
+          await rm(join(folders.state, name), { recursive: true, force: true })
+    },
+    onEnd: (listener) => void listeners.push(listener),
+    stop: () => clearInterval(timer),
+  }
+}
+
+const ended: Readonly<Record<string, string>> = {
+  confirmed: 'confirmed',
+  reverted: 'taken back',
+  revertFailed: 'taken back, but the network is not as before',
+}
+
+const lastLine = (text: string) =>
+  (text.trim().split('\n').at(-1) ?? '').replace(/^network-trial: /, '') || 'the program did not say why'

@@ -1,0 +1,79 @@
+import { canonicalAddress, isLoopback } from '../../base/address.ts'
+import type { ChangeSet } from '../change-set.ts'
+
+// The way by which a request comes, and what that proves about the network. Pure.
+
+/** The connection of a request. */
+export interface Way {
+  /** Whether it is root's own socket. */
+  readonly isLocal: boolean
+  /** The address of this host that the client connected to; undefined on root's own socket. */
+  readonly hostAddress: string | undefined
+  /** The address at the other end. */
+  readonly clientAddress: string | undefined
+  /** When it was accepted, on the monotonic clock, milliseconds; undefined where that is not known. */
+  readonly acceptedAt: number | undefined
+}
+
+/** The addresses of a link of this host, in CIDR form. */
+export interface LinkAddresses {
+  readonly link: string
+  readonly addresses: readonly string[]
+}
+
+/**
+ * Whether a change touches the way by which it was asked for: the link that has the address of the request, or a gateway, by which the replies
+ * may go where the client is not a neighbour on another link. Where nothing is known, it does.
+ */
+export function touchesWay(
+  change: Pick<ChangeSet, 'links' | 'before' | 'after'>,
+  way: Pick<Way, 'isLocal' | 'hostAddress' | 'clientAddress'>,
+  links: readonly LinkAddresses[],
+): boolean {
+  if (way.isLocal) return false
+  const own = canonicalAddress(way.hostAddress ?? '')
+  if (isLoopback(own)) return false
+  const link = links.find(({ addresses }) => addresses.some((each) => addressOf(each) === own))
+  if (link === undefined || change.links.includes(link.link)) return true
+  if (![...change.before.expected, ...change.after.expected].some(({ gateway }) => gateway !== undefined))
+    return false
+  const client = canonicalAddress(way.clientAddress ?? '')
+  return !link.addresses.some((each) => isWithin(client, each))
+}
+
+/**
+ * Why a request may not confirm a change; undefined where it may.
+ * @param appliedAt when the apply was seen to have ended, monotonic milliseconds
+ * @param own the addresses that this host has now
+ */
+export function whyUnproven(
+  { needsNewWay, appliedAt }: { readonly needsNewWay: boolean; readonly appliedAt: number | undefined },
+  way: Way,
+  own: readonly string[],
+): string | undefined {
+  if (way.isLocal) return undefined
+  if (appliedAt === undefined || way.acceptedAt === undefined || way.acceptedAt <= appliedAt)
+    return 'the connection of the request was open before the change was applied; connect again'
+  if (!needsNewWay) return undefined
+  const address = canonicalAddress(way.hostAddress ?? '')
+  if (isLoopback(address) || !own.map(canonicalAddress).includes(address))
+    return `the request came to ${address || 'an unknown address'}, which no other host can reach now; connect to an address that this host has in the trial`
+  return undefined
+}
+
+const addressOf = (cidr: string) => canonicalAddress(cidr.split('/')[0] ?? '')
+
+/** Whether an address is in the subnet of another one, IPv4 only: of IPv6 neighbours nothing is known by their address. */
+function isWithin(address: string, cidr: string): boolean {
+  const [network = '', length = '32'] = cidr.split('/')
+  const [one, two] = [numberOf(address), numberOf(canonicalAddress(network))]
+  if (one === undefined || two === undefined) return false
+  const size = 2 ** (32 - Number(length))
+  return Math.floor(one / size) === Math.floor(two / size)
+}
+
+function numberOf(address: string): number | undefined {
+  const parts = address.split('.').map(Number)
+  if (parts.length !== 4 || parts.some((part) => !Number.isInteger(part))) return undefined
+  return parts.reduce((sum, part) => sum * 256 + part, 0)
+}
