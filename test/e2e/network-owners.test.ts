@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { NicSummaryList } from '../../src/network/schemas.ts'
 import { asEdgehostd, installPackage, type Edgehostd } from './host/edgehostd.ts'
 import { eventually } from './host/eventually.ts'
-import { bootNetworkHost, type NetworkHost, type TestedBackend } from './host/network-host.ts'
+import { bootNetworkHost, type NetworkHost, type Owner } from './host/network-host.ts'
 import './host/global-setup.ts'
 
 // Root's own socket, so that a request needs no new connection.
@@ -13,7 +13,8 @@ const body = JSON.stringify({
   mtu: 1400,
 })
 
-describe.each<[TestedBackend, { owner: string; file: string; kept: string }]>([
+describe.each<[Owner, { owner: string; file: string; kept: string }]>([
+  ['netplan', { owner: 'netplan', file: '/etc/netplan/50-plant.yaml', kept: '192.0.2.11/24' }],
   ['ifupdown', { owner: 'ifupdown', file: '/etc/network/interfaces', kept: 'address 192.0.2.11/24' }],
   [
     'networkmanager',
@@ -28,6 +29,11 @@ describe.each<[TestedBackend, { owner: string; file: string; kept: string }]>([
   let host: Edgehostd
   const api = async (...args: string[]) =>
     JSON.parse(await host.output(['edgehostctl', 'api', ...args])) as Record<string, unknown>
+  const isState = (uid: string, state: string) =>
+    eventually(
+      async () => expect(await api('get', `${path}/changes/${uid}`)).toMatchObject({ state }),
+      60_000,
+    )
   const begin = async () => {
     const { uid } = JSON.parse(
       await host.output(
@@ -37,8 +43,7 @@ describe.each<[TestedBackend, { owner: string; file: string; kept: string }]>([
         },
       ),
     ) as { uid: string }
-    const change = () => api('get', `${path}/changes/${uid}`)
-    await eventually(async () => expect(await change()).toMatchObject({ state: 'trial' }), 60_000)
+    await isState(uid, 'trial')
     return uid
   }
   const isReached = (address: string) =>
@@ -62,9 +67,14 @@ describe.each<[TestedBackend, { owner: string; file: string; kept: string }]>([
         ['eth2', '203.0.113.10', owner],
       ]),
     )
-    expect(interfaces.find(({ name }) => name === 'host0')).toMatchObject({
+    const host0 = interfaces.find(({ name }) => name === 'host0')
+    // Those of netplan are the ones that it has made for networkd.
+    expect(host0?.configured?.files).toEqual([
+      backend === 'netplan' ? '/run/systemd/network/10-netplan-host0.network' : file,
+    ])
+    expect(host0).toMatchObject({
       isWritable: true,
-      configured: { type: 'static', files: [file], addresses: ['192.0.2.10/24', 'fd00:1::10/64'] },
+      configured: { type: 'static', addresses: ['192.0.2.10/24', 'fd00:1::10/64'] },
     })
   })
 
@@ -74,6 +84,7 @@ describe.each<[TestedBackend, { owner: string; file: string; kept: string }]>([
     await isReached('192.0.2.11')
     expect(await host.read(file)).toBe(before)
     await host.output(['edgehostctl', 'network', 'revert', uid])
+    await isState(uid, 'reverted')
     await isReached('192.0.2.10')
     expect(await host.read(file)).toBe(before)
   })
