@@ -9,7 +9,7 @@ import { isServiceRunning } from '../host/services.ts'
 import { planIfupdown } from './backends/ifupdown.ts'
 import { planNetworkd } from './backends/networkd.ts'
 import { planNetworkManager } from './backends/networkmanager.ts'
-import { changedFile, netplanFolders, planNetplan, type TextFile } from './backends/netplan.ts'
+import type { TextFile } from './backends/netplan.ts'
 import type { Planned } from './backends/planned.ts'
 import type { Backend, ChangeSet } from './change-set.ts'
 import type { NetworkReading } from './links/links.ts'
@@ -116,7 +116,9 @@ async function planByNetplan(
   reading: NetworkReading,
   wanted: WantedChange,
 ): Promise<Planned> {
-  const inForce = await readNetplan(files)
+  // It loads a parser of YAML, which no start of the daemon needs.
+  const { changedFile, netplanFolders, planNetplan } = await import('./backends/netplan.ts')
+  const inForce = await readNetplan(files, netplanFolders)
   const edited = changedFile(reading, wanted, inForce)
   if ('problems' in edited) return { kind: 'refused', problems: edited.problems }
   const folder = await mkdtemp(join(tmpdir(), 'edgehostd-netplan-'))
@@ -147,9 +149,9 @@ async function planByNetplan(
 }
 
 /** Files of netplan that count, in the order of their names. */
-async function readNetplan(files: HostFiles): Promise<readonly TextFile[]> {
+async function readNetplan(files: HostFiles, folders: readonly string[]): Promise<readonly TextFile[]> {
   const found = new Map<string, TextFile>()
-  for (const folder of netplanFolders)
+  for (const folder of folders)
     for (const name of await files.names(folder)) {
       if (!name.endsWith('.yaml') || found.has(name)) continue
       const path = `${folder}/${name}`
