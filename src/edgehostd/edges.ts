@@ -46,10 +46,14 @@ export interface Edges {
   readonly keeperProgram: string
   /** Path of `verb.cjs`. */
   readonly verbProgram: string
-  /** Path of `network-trial`. */
-  readonly networkProgram: string
-  /** Folder of the open change of the network. */
-  readonly networkFolder: string
+  /** Path of `network-trial`, the folder of the open change of the network, and what replaces the runner of the program. */
+  readonly networkTrial: {
+    readonly program: string
+    readonly folder: string
+    readonly runner?: CommandRunner
+  }
+  /** Replaces the files and programs that the network is read from. */
+  readonly network: { readonly files: HostFiles; readonly runner: CommandRunner } | undefined
   /** Folder below which container runtimes are searched for. */
   readonly runtimeRoot: string
   /** Replaces what definitions ask of the cluster. */
@@ -92,8 +96,8 @@ export const hostEdges = (log: Logger): Edges => ({
   stepProgram: join(import.meta.dirname, 'step.cjs'),
   keeperProgram: join(import.meta.dirname, 'keeper.cjs'),
   verbProgram: join(import.meta.dirname, 'verb.cjs'),
-  networkProgram: join(import.meta.dirname, 'network-trial'),
-  networkFolder: '/run/edgehostd-network',
+  networkTrial: { program: join(import.meta.dirname, 'network-trial'), folder: '/run/edgehostd-network' },
+  network: undefined,
   runtimeRoot: '/',
   clusterOfSlots: undefined,
   platformClient: undefined,

@@ -204,15 +204,15 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
   const diagnosis = createDiagnosis(ground)
   const trial = createTrialRoom(ground, {
-    privileged,
-    program: edges.networkProgram,
-    runtimeFolder: edges.networkFolder,
+    privileged: edges.networkTrial.runner ?? privileged,
+    program: edges.networkTrial.program,
+    runtimeFolder: edges.networkTrial.folder,
     acceptedAt: api.acceptedAt,
   })
   certificate.waitFor(() => trial.trials.open() !== undefined)
   trial.trials.onEnd(certificate.renew)
   const network = createNetwork(ground, {
-    files,
+    ...(edges.network ?? { files, runner }),
     clusterAddresses: cluster.nodeAddresses,
     trials: trial.trials,
     acceptedAt: api.acceptedAt,

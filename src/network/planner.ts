@@ -1,14 +1,21 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { resolvedService } from '../host/network/dns.ts'
-import type { HostFiles } from '../host/files.ts'
+import { createHostFiles, type HostFiles } from '../host/files.ts'
 import { isServiceRunning } from '../host/services.ts'
+import { planIfupdown } from './backends/ifupdown.ts'
 import { planNetworkd } from './backends/networkd.ts'
+import { planNetworkManager } from './backends/networkmanager.ts'
+import type { TextFile } from './backends/netplan.ts'
+import type { Planned } from './backends/planned.ts'
 import type { Backend, ChangeSet } from './change-set.ts'
 import type { NetworkReading } from './links/links.ts'
-import { backendNames } from './links/owners.ts'
+import type { CommandRunner } from '../system/runner.ts'
 import { judge, neededPrograms, type PreflightFacts } from './preflight/preflight.ts'
-import { warningsOf, type Problem, type Read } from './wanted.ts'
+import { warningsOf, type Problem, type Read, type WantedChange } from './wanted.ts'
 
 /** A change that may be made, with what has to be said about it. */
 export interface Prepared {
@@ -33,21 +40,21 @@ export interface Planner {
 
 interface PlannerOptions {
   readonly files: HostFiles
+  readonly runner: CommandRunner
   readonly read: () => Promise<NetworkReading>
   /** Addresses of the cluster on this host, canonical. */
   readonly clusterAddresses: () => readonly string[]
 }
 
-/** Backends whose links can be changed. */
-const changed: ReadonlySet<Backend> = new Set(['networkd'])
+const planOf: Readonly<
+  Record<Exclude<Backend, 'netplan'>, (reading: NetworkReading, wanted: WantedChange) => Planned>
+> = {
+  networkd: planNetworkd,
+  networkmanager: planNetworkManager,
+  ifupdown: planIfupdown,
+}
 
-/** Why links of a backend cannot be changed; undefined where they can. Continues a sentence that begins with the link. */
-export const refusalOf = (backend: Backend): string | undefined =>
-  changed.has(backend)
-    ? undefined
-    : `is configured by ${backendNames[backend]}, whose links this version of edgehostd can only show; change it with the tools of ${backendNames[backend]}`
-
-export function createPlanner({ files, read, clusterAddresses }: PlannerOptions): Planner {
+export function createPlanner({ files, runner, read, clusterAddresses }: PlannerOptions): Planner {
   return {
     async prepare(body, dropsAddresses) {
       if ('problems' in body) throw refusedBy(body.problems)
@@ -56,16 +63,20 @@ export function createPlanner({ files, read, clusterAddresses }: PlannerOptions)
       const facts: PreflightFacts = {
         ...(await readFacts(files)),
         clusterAddresses: new Set(clusterAddresses()),
-        refusal: refusalOf,
         dropsAddresses,
       }
       const { problems, backend, lostRoutes, reachableBy } = judge(reading, wanted, facts)
       if (problems.length > 0 || backend === undefined) throw refusedBy(problems)
-      const planned = planNetworkd(reading, wanted)
+      const planned =
+        backend === 'netplan'
+          ? await planByNetplan({ files, runner }, reading, wanted)
+          : planOf[backend](reading, wanted)
       if (planned.kind === 'refused') throw refusedBy(planned.problems)
       return {
         ...(planned.kind === 'change' ? { change: planned.change } : {}),
-        ...{ lostRoutes, reachableBy, warnings: warningsOf(wanted) },
+        lostRoutes,
+        reachableBy,
+        warnings: warningsOf(wanted),
       }
     },
   }
@@ -95,4 +106,67 @@ async function readFacts(
     missingPrograms: new Set(neededPrograms.filter((program) => !programs.has(program))),
     hasBus: (await files.names('/run/dbus')).includes('system_bus_socket'),
   }
+}
+
+const generateMs = 20_000
+
+/** Has netplan make the files of a change in a folder of its own: it reads and writes nothing of the host. */
+async function planByNetplan(
+  { files, runner }: Pick<PlannerOptions, 'files' | 'runner'>,
+  reading: NetworkReading,
+  wanted: WantedChange,
+): Promise<Planned> {
+  // It loads a parser of YAML, which no start of the daemon needs.
+  const { changedFile, netplanFolders, planNetplan } = await import('./backends/netplan.ts')
+  const inForce = await readNetplan(files, netplanFolders)
+  const edited = changedFile(reading, wanted, inForce)
+  if ('problems' in edited) return { kind: 'refused', problems: edited.problems }
+  const folder = await mkdtemp(join(tmpdir(), 'edgehostd-netplan-'))
+  try {
+    const yaml = join(folder, 'etc/netplan')
+    await mkdir(yaml, { recursive: true })
+    for (const file of inForce) {
+      const { text } = file.path === edited.file.path ? edited.file : file
+      await writeFile(join(yaml, basename(file.path)), text, { mode: 0o600 })
+    }
+    const arguments_ = ['generate', '--root-dir', folder]
+    const { exitCode, stderr } = await runner.run('netplan', arguments_, { timeoutMs: generateMs })
+    if (exitCode !== 0) {
+      const reason = `${wanted.name} cannot be changed, netplan refuses its file: ${stderr.trim().split('\n').at(-1) ?? ''}`
+      return { kind: 'refused', problems: [{ field: 'name', reason }] }
+    }
+    const made = createHostFiles(folder)
+    return planNetplan(reading, wanted, {
+      files: inForce,
+      changed: edited.file,
+      before: await readGenerated(files),
+      after: await readGenerated(made),
+      hasCloudInit: (await files.names('/etc/cloud')).length > 0,
+    })
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Files of netplan that count, in the order of their names. */
+async function readNetplan(files: HostFiles, folders: readonly string[]): Promise<readonly TextFile[]> {
+  const found = new Map<string, TextFile>()
+  for (const folder of folders)
+    for (const name of await files.names(folder)) {
+      if (!name.endsWith('.yaml') || found.has(name)) continue
+      const path = `${folder}/${name}`
+      const text = await files.text(path)
+      if (text !== undefined) found.set(name, { path, text })
+    }
+  return [...found].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, file]) => file)
+}
+
+async function readGenerated(files: HostFiles): Promise<ReadonlyMap<string, string>> {
+  const folder = '/run/systemd/network'
+  const found = new Map<string, string>()
+  for (const name of await files.names(folder)) {
+    const text = name.startsWith('10-netplan-') ? await files.text(`${folder}/${name}`) : undefined
+    if (text !== undefined) found.set(`${folder}/${name}`, text)
+  }
+  return found
 }

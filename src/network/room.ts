@@ -7,9 +7,10 @@
 import { AppError } from '../errors/app-error.ts'
 import type { HostFiles } from '../host/files.ts'
 import type { Ground, Room } from '../root/room.ts'
+import type { CommandRunner } from '../system/runner.ts'
 import { networkErrors } from './codes.ts'
 import { readLinks, type NetworkReading } from './links/links.ts'
-import { createPlanner, refusalOf, type Planner } from './planner.ts'
+import { createPlanner, type Planner } from './planner.ts'
 import { networkRoutes } from './routes.ts'
 import { networkWriteRoutes, type NetworkWritesOptions } from './routes-writes.ts'
 import type { NetworkSettings } from './trial/config.ts'
@@ -17,6 +18,7 @@ import type { Shown } from './wire.ts'
 
 interface NetworkOptions {
   readonly files: HostFiles
+  readonly runner: CommandRunner
   /** Addresses of the cluster on this host: of the node and of its control plane. */
   readonly clusterAddresses: () => readonly string[]
   readonly trials: NetworkWritesOptions['trials']
@@ -35,8 +37,8 @@ export function createNetwork(
   ground: Ground<{ readonly network: NetworkSettings }>,
   own: NetworkOptions,
 ): Network {
-  const { runner, config } = ground
-  const { files, clusterAddresses } = own
+  const { config } = ground
+  const { files, runner, clusterAddresses } = own
   let running: Promise<NetworkReading> | undefined
   let next: Promise<NetworkReading> | undefined
 
@@ -58,9 +60,8 @@ export function createNetwork(
   }
   const shown = (): Shown => ({
     clusterAddresses: new Set(clusterAddresses()),
-    refusal: refusalOf,
   })
-  const planner = createPlanner({ files, read, clusterAddresses })
+  const planner = createPlanner({ files, runner, read, clusterAddresses })
   return {
     read,
     planner,

@@ -68,7 +68,7 @@ export const networkRoutes: FastifyPluginAsyncTypebox<NetworkRoutesOptions> = as
       generalErrors.NotFound,
       other === undefined
         ? `this host has no ${called} ${name}; edgehostctl network list shows all links`
-        : `${name} is a ${kindNames[other.kind]}, not a ${called}`,
+        : `${name} is a ${kindNames[other.kind]}; see network/${pathOf[other.kind]}/${name}`,
     )
   }
   const access = { access: 'viewer' } as const
@@ -233,6 +233,14 @@ export const networkRoutes: FastifyPluginAsyncTypebox<NetworkRoutesOptions> = as
     },
     async () => managementOf((await read()).links, selected()),
   )
+}
+
+const pathOf: Readonly<Record<LinkKind, string>> = {
+  nic: 'interfaces',
+  wifi: 'interfaces',
+  bond: 'bonds',
+  vlan: 'vlans',
+  bridge: 'bridges',
 }
 
 const kindNames: Readonly<Record<LinkKind, string>> = {

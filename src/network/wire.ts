@@ -2,7 +2,6 @@
 
 import { isIPv4 } from 'node:net'
 import { backendNames } from './links/owners.ts'
-import type { Backend } from './change-set.ts'
 import { bareAddress, dottedMask, firstIpv4 } from './links/configuration.ts'
 import type { LinkKind, RunningAddress } from './links/kernel.ts'
 import type { Link } from './links/links.ts'
@@ -12,14 +11,12 @@ import type { Bond, Bridge, ManagementInterface, NicSummary, Vlan } from './sche
 export interface Shown {
   /** Addresses of the cluster on this host, canonical. */
   readonly clusterAddresses: ReadonlySet<string>
-  /** Why no link of a backend can be changed; absent where they can. */
-  readonly refusal: (backend: Backend) => string | undefined
 }
 
 /** Why the configuration of a link cannot be changed here; undefined where it can. Continues a sentence that begins with the link. */
-export function notWritable(link: Link, { refusal }: Pick<Shown, 'refusal'>): string | undefined {
+export function notWritable(link: Link): string | undefined {
   const { backend, name } = link.owner
-  if (backend !== undefined) return refusal(backend)
+  if (backend !== undefined) return undefined
   if (name === 'nobody')
     return 'is configured by none of systemd-networkd, netplan, NetworkManager and ifupdown; configure it with one of them first'
   const known = Object.values(backendNames).filter((each) => name.split(' and ').includes(each))
@@ -54,7 +51,7 @@ function common(link: Link, shown: Shown) {
     )
     .toSorted((a, b) => a.metric - b.metric)
   const gateway = route?.gateway ?? configured?.gateway
-  const reason = notWritable(link, shown)
+  const reason = notWritable(link)
   return {
     name: link.name,
     configStatus: owner.status,
@@ -67,7 +64,11 @@ function common(link: Link, shown: Shown) {
     ...(mac === undefined ? {} : { mac: link.permanentMac ?? mac }),
     hasCarrier: link.hasCarrier,
     addresses: addresses.map(({ address, prefixLength, scope, isDynamic }) => ({
-      ...{ address, prefixLength, family: familyOf(address), scope, isDynamic },
+      address,
+      prefixLength,
+      family: familyOf(address),
+      scope,
+      isDynamic,
     })),
     routes: routes.map((each) => ({ ...each })),
     searchDomains: [...link.searchDomains],
@@ -95,9 +96,9 @@ function configuredOf(configuration: NonNullable<Link['owner']['configured']>) {
   }
 }
 
-const familyOf = (address: string) => (isIPv4(address) ? 'ipv4' : 'ipv6') as 'ipv4' | 'ipv6'
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4' : 'ipv6')
 
-export const statusOf = ({ isUp, hasCarrier }: Link) => (isUp && hasCarrier ? 'up' : 'down') as 'up' | 'down'
+export const statusOf = ({ isUp, hasCarrier }: Link): 'up' | 'down' => (isUp && hasCarrier ? 'up' : 'down')
 
 /** How a link gets its address of IPv4: as its files say, otherwise as its addresses tell. */
 export function typeOf(link: Link): 'dhcp' | 'static' | 'none' {

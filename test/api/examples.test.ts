@@ -20,6 +20,7 @@ import {
   triedChange,
   warning,
 } from '../support/running-cluster.ts'
+import { confirmedChange, triedChangeOfNetwork } from '../support/played-network-trial.ts'
 import { playedInventory } from '../support/played-inventory.ts'
 import {
   createTestEdge,
@@ -164,7 +165,7 @@ it('the examples of the API document are what the edge replies', async () => {
   }
 
   const ask = async (
-    method: 'GET' | 'POST' | 'DELETE',
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     url: string,
     payload?: unknown,
     headers: Record<string, string> = { authorization: access },
@@ -220,6 +221,49 @@ it('the examples of the API document are what the edge replies', async () => {
   expect(Object.keys(attention.json())).toEqual(['items'])
   keep('operations', 'getAttention', { reply: attentionExample })
   await succeed('getCurrentEdgeHostInventory', 'GET', `${hostPath}/inventory`, undefined, admin)
+  const networkPath = '/v1/edge-mgmt/network'
+  await succeed('listNetworkInterfaces', 'GET', `${networkPath}/interfaces`)
+  await succeed('getNetworkInterface', 'GET', `${networkPath}/interfaces/eth1`)
+  await succeed('listBonds', 'GET', `${networkPath}/bonds`)
+  await succeed('getBond', 'GET', `${networkPath}/bonds/bond0`)
+  await succeed('listVlans', 'GET', `${networkPath}/vlans`)
+  await succeed('getVlan', 'GET', `${networkPath}/vlans/bond0.7`)
+  await succeed('listBridges', 'GET', `${networkPath}/bridges`)
+  await succeed('getBridge', 'GET', `${networkPath}/bridges/br1`)
+  await succeed('getNetworkConfigOptions', 'GET', `${networkPath}/config-options`)
+  await succeed('getManagementInterface', 'GET', `${networkPath}/management-interface`)
+  const address = { type: 'static', ip: '192.0.2.9', subnet: '255.255.255.0', gateway: '192.0.2.1' }
+  const nicPath = `${networkPath}/interfaces/eth0/config`
+  const judged = await ask('PUT', `${nicPath}?dryRun=true`, address, admin)
+  expect(judged.json()).toMatchObject({ problems: [] })
+  for (const [name, request] of [
+    ['updateNetworkInterface', address],
+    ['createBond', { members: ['eth1', 'eth2'], mode: 'active-backup', type: 'dhcp' }],
+    ['putBond', { members: ['eth1'], mode: 'active-backup', type: 'none' }],
+    ['createVlan', { parentName: 'eth0', parentType: 'nic', vlanID: '7', type: 'dhcp' }],
+    ['putVlan', { parentName: 'eth0', parentType: 'nic', vlanID: '7', type: 'dhcp' }],
+    ['createBridge', { name: 'br2', members: ['eth1'], type: 'none' }],
+    ['putBridge', { name: 'br1', members: ['eth2'], type: 'dhcp' }],
+    ['deleteBond', undefined],
+    ['deleteVlan', undefined],
+    ['deleteBridge', undefined],
+  ] as const)
+    keep('operations', name, {
+      ...(request === undefined ? {} : { request }),
+      replies: {
+        200: judged.json<unknown>(),
+        202: {
+          message: `${triedChangeOfNetwork.summary}: it is taken back in 60 seconds unless it is confirmed`,
+          uid: triedChangeOfNetwork.uid,
+        },
+      },
+    })
+  keep('operations', 'listNetworkChanges', { reply: { items: [triedChangeOfNetwork] } })
+  keep('operations', 'getNetworkChange', { reply: triedChangeOfNetwork })
+  keep('operations', 'confirmNetworkChange', { reply: confirmedChange })
+  keep('operations', 'revertNetworkChange', {
+    reply: { ...triedChangeOfNetwork, state: 'reverting', reason: 'asked' },
+  })
   await succeed('listAudits', 'GET', `${hostPath}/audits?limit=2`, undefined, admin)
   await succeed('getAuditFilters', 'GET', `${hostPath}/audits/filters`, undefined, admin)
   await succeed('verifyAudits', 'GET', `${hostPath}/audits/verify`, undefined, admin)

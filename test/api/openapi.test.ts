@@ -11,6 +11,7 @@ import { errorTable } from '../../src/edgehostd/declarations.ts'
 import { readDocument, type DocumentedOperation } from '../support/api-document.ts'
 import { busyboxBundle, putBundle } from '../support/content-bundles.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
+import { confirmedChange } from '../support/played-network-trial.ts'
 import { playedInventory } from '../support/played-inventory.ts'
 import { hostBody } from '../support/host-body.ts'
 import { createTestEdge, sessionsPath, type TestEdge } from '../support/test-edge.ts'
@@ -70,6 +71,39 @@ const { archiveUploadPath = '' } = postedCluster.spec ?? {}
 
 // What each operation needs to succeed, beside its path.
 const good: Record<string, () => Promise<Ask>> = {
+  ...Object.fromEntries(
+    [
+      ['getNetworkInterface', 'interfaces/eth0'],
+      ['getBond', 'bonds/bond0'],
+      ['getVlan', 'vlans/bond0.7'],
+      ['getBridge', 'bridges/br1'],
+    ].map(([name, path]) => [name, async () => Promise.resolve({ url: `/v1/edge-mgmt/network/${path}` })]),
+  ),
+  ...Object.fromEntries(
+    [
+      ['updateNetworkInterface', 'interfaces/eth0/config', { type: 'dhcp' }],
+      ['createBond', 'bonds/bond1', { members: ['eth1'] }],
+      ['putBond', 'bonds/bond0', { members: ['eth1'] }],
+      ['deleteBond', 'bonds/bond0', undefined],
+      ['createVlan', 'vlans/eth0.9', { parentName: 'eth0', parentType: 'nic', vlanID: '9' }],
+      ['putVlan', 'vlans/bond0.7', { parentName: 'bond0', parentType: 'bond', vlanID: '7' }],
+      ['deleteVlan', 'vlans/bond0.7', undefined],
+      ['createBridge', 'bridges/br2', { name: 'br2' }],
+      ['putBridge', 'bridges/br1', { name: 'br1' }],
+      ['deleteBridge', 'bridges/br1', undefined],
+    ].map(([name, path, payload]) => [
+      name,
+      async () =>
+        Promise.resolve({
+          url: `/v1/edge-mgmt/network/${path as string}?dryRun=true`,
+          ...(payload === undefined ? {} : { payload }),
+        }),
+    ]),
+  ),
+  getNetworkChange: async () => ({ url: `/v1/edge-mgmt/network/changes/${await beginChange()}` }),
+  revertNetworkChange: async () => ({
+    url: `/v1/edge-mgmt/network/changes/${await beginChange()}/actions/revert`,
+  }),
   login: async () => ({ payload: { username: 'alice', password: 'alice pass' } }),
   renewToken: async () => ({ payload: { refreshToken: (await edge.login('bob')).refresh } }),
   logout: async () => ({ headers: { authorization: (await edge.login('bob')).access } }),
@@ -164,6 +198,21 @@ const good: Record<string, () => Promise<Ask>> = {
   },
 }
 
+/** A change of the network that is tried; the former one is taken back. */
+async function beginChange(): Promise<string> {
+  const { access } = await edge.login('alice')
+  if (edge.network.isOpen()) edge.network.end('reverted\nasked\n1800000000000\n\n')
+  const { uid } = (
+    await edge.app.inject({
+      method: 'PUT',
+      url: '/v1/edge-mgmt/network/interfaces/eth0/config',
+      payload: { type: 'dhcp' },
+      headers: { authorization: access },
+    })
+  ).json<{ uid: string }>()
+  return uid
+}
+
 const signed = (content: Buffer) => ({ name: 'signature', fileName: 's', content: sign(content) })
 
 /** An upload of a bundle that no other operation has, and its first manifest. */
@@ -229,9 +278,10 @@ describe('openapi.json', () => {
     (one, other) =>
       Number(one.operationId === 'deleteCluster') - Number(other.operationId === 'deleteCluster'),
   )
-  // There is nothing to renew without a control plane, and no pod.
+  // There is nothing to renew without a control plane, and no pod; an injected request has no connection that proves anything.
   const succeeding = deletionLast.filter(
-    ({ operationId }) => !['renewClusterCertificates', 'getPodLogs'].includes(operationId),
+    ({ operationId }) =>
+      !['renewClusterCertificates', 'getPodLogs', 'confirmNetworkChange'].includes(operationId),
   )
   it.each(succeeding)('$method $path: the reply is as documented', async (operation) => {
     const { access } = await edge.login('alice')
@@ -244,7 +294,8 @@ describe('openapi.json', () => {
   it.each([
     ['renewClusterCertificates', 201, acceptedRenewal],
     ['getPodLogs', 200, shownPodLogs],
-  ])('the reply to %s, which needs a control plane, is as documented', (name, status, body) => {
+    ['confirmNetworkChange', 200, confirmedChange],
+  ])('the reply to %s, which needs more than this daemon has, is as documented', (name, status, body) => {
     const operation = operations.find(({ operationId }) => operationId === name)!
     const headers = { 'content-type': 'application/json; charset=utf-8', 'x-request-id': 'x', audituid: 'x' }
     const reply = { status, headers }

@@ -22,7 +22,7 @@ export interface CapturedHost {
 
 export interface Changes {
   /** Files beside those that were captured, by path; undefined takes one away, and `masked` is a link to /dev/null. */
-  readonly files?: Readonly<Record<string, string | 'masked' | undefined>>
+  readonly files?: Readonly<Record<string, string | undefined>>
   /** Replaces the output of a program; an error is one that ends with exit code 1. */
   readonly output?: Readonly<Record<string, (text: string) => string | Error>>
 }
@@ -106,3 +106,68 @@ export const changeNetworkctl =
     change(reply.Interfaces)
     return JSON.stringify(reply)
   }
+
+/** The captured host of networkd with a bond on its second NIC, and a VLAN on that; the kernel of the capture had neither. */
+export const hostWithBond = (): CapturedHost =>
+  capturedHost('networkd', {
+    files: {
+      // What a change of networkd needs.
+      '/usr/bin/arping': '',
+      '/run/dbus/system_bus_socket': '',
+      '/etc/systemd/network/50-bond0.netdev':
+        '[NetDev]\nName=bond0\nKind=bond\n[Bond]\nMode=active-backup\nMIIMonitorSec=0.1\n',
+      '/etc/systemd/network/50-bond0.network':
+        '[Match]\nName=bond0\n[Network]\nDHCP=ipv4\nVLAN=bond0.7\n[DHCPv4]\nRouteMetric=300\n',
+      '/etc/systemd/network/50-vlan.netdev': '[NetDev]\nName=bond0.7\nKind=vlan\n[VLAN]\nId=7\n',
+      '/etc/systemd/network/50-vlan.network': '[Match]\nName=bond0.7\n[Network]\nAddress=198.51.100.7/25\n',
+      '/etc/systemd/network/30-second.network': '[Match]\nName=eth1\n[Network]\nBond=bond0\n',
+    },
+    output: {
+      'ip -json -details address show': (text) => JSON.stringify(withBond(JSON.parse(text) as KernelEntry[])),
+      'ip -json -details route show table all': (text) => text.replaceAll('"dev":"eth1"', '"dev":"bond0"'),
+      'networkctl --json=short': changeNetworkctl((links) => {
+        for (const [name, file] of [
+          ['bond0', 'bond0'],
+          ['bond0.7', 'vlan'],
+        ])
+          links.push({
+            Name: name,
+            AdministrativeState: 'configured',
+            NetworkFile: `/etc/systemd/network/50-${file}.network`,
+          })
+      }),
+    },
+  })
+
+interface KernelEntry {
+  readonly ifname: string
+  readonly addr_info: readonly { readonly local: string; readonly label?: string }[]
+}
+
+function withBond(links: readonly KernelEntry[]): readonly object[] {
+  const member = links.find(({ ifname }) => ifname === 'eth1')
+  if (member === undefined) throw new Error('the capture has no eth1')
+  const { addr_info: addresses, ...same } = member
+  const data = { mode: 'active-backup', miimon: 100, xmit_hash_policy: 'layer2', ad_lacp_rate: 'slow' }
+  const address = { family: 'inet', local: '198.51.100.7', prefixlen: 25, scope: 'global' }
+  return [
+    ...links.filter((link) => link !== member),
+    {
+      ...same,
+      master: 'bond0',
+      linkinfo: { info_kind: 'veth', info_slave_kind: 'bond', info_slave_data: { state: 'ACTIVE' } },
+      addr_info: [],
+    },
+    {
+      ...same,
+      ...{ ifindex: 6, link_index: undefined, ifname: 'bond0', addr_info: addresses },
+      linkinfo: { info_kind: 'bond', info_data: data },
+    },
+    {
+      ...same,
+      ...{ ifindex: 7, link_index: undefined, ifname: 'bond0.7', link: 'bond0' },
+      linkinfo: { info_kind: 'vlan', info_data: { protocol: '802.1Q', id: 7 } },
+      addr_info: [{ ...address, valid_life_time: 4_294_967_295, preferred_life_time: 4_294_967_295 }],
+    },
+  ]
+}

@@ -17,6 +17,8 @@ import type { ServiceStatus } from '../../src/service/schemas.ts'
 import { createRunner, type CommandRunner } from '../../src/system/runner.ts'
 import { createFakeHost, pamtester, type FakeHost } from './fake-host.ts'
 import { captureLog, generous } from './https-server.ts'
+import { playNetworkTrial } from './played-network-trial.ts'
+import { hostWithBond, type CapturedHost } from './network-host.ts'
 import { createRunningClock } from './turning-clock.ts'
 import { contentHere, createWorkersHere, examineHere } from './workers-here.ts'
 
@@ -53,6 +55,8 @@ export interface TestEdgeOptions {
   readonly content?: Partial<Config['content']>
   /** For edges that read the inventory; without it they cannot. */
   readonly inventoryProgram?: string
+  /** The network of the host; by default one that systemd-networkd configures, with a bond and a VLAN. */
+  readonly network?: CapturedHost
   /** Folder below which container runtimes are looked for; by default there is none. */
   readonly runtimeRoot?: string
   /** Base64 or PEM of the key that verifies uploads. */
@@ -116,6 +120,11 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
   const clock = createRunningClock()
   const { log, lines } = captureLog()
   const stateDirectory = options.stateDirectory ?? (await mkdtemp(join(memory, 'edgehostd-edge-')))
+  const networkFolders = {
+    runtime: join(stateDirectory, 'run-network'),
+    state: join(stateDirectory, 'network'),
+  }
+  const network = playNetworkTrial(networkFolders)
   const daemon = await createDaemon({
     config: await configFor(options, stateDirectory),
     log,
@@ -136,13 +145,17 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       examineProgram: options.examineProgram ?? examineHere,
       prepareProgram: options.prepareProgram ?? '/nowhere/prepare.cjs',
       contentProgram: options.contentProgram ?? contentHere,
+      network: options.network ?? hostWithBond(),
       runtimeRoot: options.runtimeRoot ?? '/nowhere',
       inventoryProgram: options.inventoryProgram ?? '/nowhere/inventory.cjs',
       stepProgram: '/nowhere/step.cjs',
       keeperProgram: '/nowhere/keeper.cjs',
       verbProgram: '/nowhere/verb.cjs',
-      networkProgram: '/nowhere/network-trial',
-      networkFolder: '/nowhere/edgehostd-network',
+      networkTrial: {
+        program: '/nowhere/network-trial',
+        folder: networkFolders.runtime,
+        runner: network.runner,
+      },
       clusterOfSlots: options.running && {
         hasCluster: () => options.running?.() !== undefined,
         profiles: () => Promise.resolve(options.running?.()),
@@ -172,6 +185,8 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     app,
     daemon,
     content,
+    /** In the place of the shell program that tries changes of the network. */
+    network,
     routes: rooms.api.table,
     host,
     clock,

@@ -38,6 +38,9 @@ export function sourcesOf(text: string, path: string): readonly { pattern: strin
   })
 }
 
+/** Whether a line names other files to read. */
+export const isSource = (line: string): boolean => /^\s*source(-directory|-dir)?\s/.test(line)
+
 /** Lines with continued ones joined, without comments. */
 const logicalLines = (text: string): readonly string[] =>
   text
@@ -56,7 +59,8 @@ const keywords = new Set([
   'rename',
   'template',
 ])
-const startsStanza = (keyword: string) =>
+/** Whether a line with this first word begins something new, and does not belong to the stanza before it. */
+export const startsStanza = (keyword: string): boolean =>
   keywords.has(keyword) || keyword.startsWith('allow-') || /^no-(auto-down|scripts)$/.test(keyword)
 
 /** Parses files in the order in which ifupdown reads them. */
@@ -125,7 +129,7 @@ export function stanzaConfiguration(
   const gateway = gateways.find(isOfIpv4)
   const gateway6 = gateways.find((each) => each.includes(':'))
   const metric = ofIpv4.flatMap((stanza) => optionOf(stanza, 'metric') ?? [])[0]
-  const mtu = own.flatMap((stanza) => optionOf(stanza, 'mtu') ?? [])[0]
+  const mtu = own.flatMap((stanza) => optionOf(stanza, 'mtu') ?? mtuCommandOf(stanza) ?? [])[0]
   const master = own.flatMap((stanza) => optionOf(stanza, 'bond-master') ?? [])[0] ?? ofMaster?.name
   const device = own.length === 0 ? undefined : deviceOf(own, name)
   return {
@@ -156,6 +160,12 @@ export function stanzaConfiguration(
     ...(device === undefined ? {} : { device }),
   }
 }
+
+/** ifupdown has no option for the MTU of a link with DHCP: a command sets it. */
+const mtuCommandOf = ({ options }: Stanza) =>
+  options.flatMap(([key, value]) =>
+    key === 'pre-up' ? (/^ip link set (?:dev )?\S+ mtu (\d+)$/.exec(value)?.[1] ?? []) : [],
+  )[0]
 
 /** Routes that commands of a stanza add; ifupdown has no option for them. */
 function routesOf({ options }: Stanza): readonly ConfiguredRoute[] {

@@ -241,6 +241,10 @@ export function setValues(unit: Unit, section: string, key: string, values: read
 const setValue = (unit: Unit, section: string, key: string, value: string | undefined): Unit =>
   setValues(unit, section, key, value === undefined ? [] : [value])
 
+/** A section with another value of a key. */
+const setIn = (section: Section, key: string, value: string): Section =>
+  setValues([section], section.name, key, [value])[0] ?? section
+
 /** The file as it is carried over for one link: what it matched besides stays with the file it came from. */
 export const forLink = (unit: Unit, name: string): Unit => [
   { name: 'Match', lines: [{ key: 'Name', value: name }] },
@@ -280,9 +284,7 @@ function changeAddress(unit: Unit, address: string | undefined): Unit {
   // A section of its own may have options, as a label or a scope, which stay.
   return address === undefined
     ? unit.toSpliced(at, 1)
-    : unit.map((section, index) =>
-        index === at ? setValue([section], 'Address', 'Address', address)[0]! : section,
-      )
+    : unit.map((section, index) => (index === at ? setIn(section, 'Address', address) : section))
 }
 
 const isAddressOfIpv4 = (section: Section) =>
@@ -305,7 +307,7 @@ function changeGateway(unit: Unit, gateway: string | undefined): Unit {
   if (first === undefined) return withLine(true)
   return withLine(false)
     .filter((section) => !more.includes(section))
-    .map((section) => (section === first ? setValue([section], 'Route', 'Gateway', gateway)[0]! : section))
+    .map((section) => (section === first ? setIn(section, 'Gateway', gateway) : section))
 }
 
 const isOneOf = (section: Section, routes: readonly { readonly section: Section }[]) =>

@@ -6,6 +6,7 @@ import type { ChangeSet, NetworkState, StateFile } from '../change-set.ts'
 import { bareAddress, firstIpv4 } from '../links/configuration.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
 import type { Addressing, Problem, WantedBond, WantedChange } from '../wanted.ts'
+import { expectedBy, expectedNow, summaryOf, type Planned } from './planned.ts'
 import {
   changeAddressing,
   changeVlan,
@@ -28,12 +29,6 @@ const prefix = '05-edgehostd-'
 
 const fileName = (link: string, extension: 'network' | 'netdev') => `${prefix}${link}.${extension}`
 const isOurs = (path: string) => path.slice(path.lastIndexOf('/') + 1).startsWith(prefix)
-
-/** A planned change, that there is nothing to change, or what speaks against it. */
-export type Planned =
-  | { readonly kind: 'change'; readonly change: ChangeSet }
-  | { readonly kind: 'unchanged' }
-  | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
 
 /**
  * Plans a change. Whether it suits the host was judged by the pre-flight before.
@@ -177,18 +172,10 @@ function createPlan(reading: NetworkReading, files: NetworkdFiles): Plan {
     if (!after.has(own)) return []
     const unit = after.get(own) ?? plan.original(name)
     if (unit === undefined) return []
-    const { type, addresses, gateway } = networkConfiguration(unit, [])
-    if (type === 'none' && addresses.length === 0) return []
     // One without a cable, a parent of a VLAN for example, has had no address either.
     const now = link(name)
     if (name !== wanted.name && now !== undefined && !now.hasCarrier) return []
-    return [
-      {
-        link: name,
-        addresses,
-        ...(gateway === undefined || type === 'dhcp' || name !== wanted.name ? {} : { gateway }),
-      },
-    ]
+    return expectedBy(name, networkConfiguration(unit, []), name === wanted.name)
   }
 
   function textOf(own: string, unit: Unit | undefined): string | undefined {
@@ -211,17 +198,6 @@ const head = (name: string, origin: string | undefined) =>
   ].join('\n')
 
 const originOf = (text: string): string | undefined => /^# Carried over from: (\S+)$/m.exec(text)?.[1]
-
-/** What is there now has to be there again after a revert. */
-function expectedNow(link: Link | undefined): NetworkState['expected'] {
-  const configured = link?.owner.configured
-  if (link === undefined || configured === undefined) return []
-  // A cable that is pulled now need not be back.
-  if (!link.hasCarrier) return []
-  const { type, addresses, gateway } = configured
-  if (type === 'none' && addresses.length === 0) return []
-  return [{ link: link.name, addresses, ...(type === 'dhcp' || gateway === undefined ? {} : { gateway }) }]
-}
 
 function planNic(plan: Plan, { name, addressing }: WantedChange & { kind: 'nic' }): void {
   const unit = plan.carried(name) ?? forLink([], name)
@@ -363,24 +339,4 @@ export function isMadeHere(files: NetworkdFiles, name: string): boolean {
     ),
   )
   return making.length === 1 && making.every(({ path }) => isOurs(path))
-}
-
-/** For people: `eth1: address 192.0.2.9/24, gateway 192.0.2.1`. */
-export function summaryOf(wanted: WantedChange): string {
-  if (wanted.kind === 'delete') return `${wanted.name}: ${wanted.of} removed`
-  const { addressing, name } = wanted
-  const { type, address, gateway, mtu, nameservers } = addressing
-  const parts = [
-    ...(wanted.kind === 'bond' || wanted.kind === 'bridge'
-      ? [`${wanted.kind} of ${wanted.members.join(' and ') || 'no members'}`]
-      : []),
-    ...(wanted.kind === 'vlan' ? [`VLAN ${wanted.id} on ${wanted.parent}`] : []),
-    ...(wanted.kind === 'bond' && wanted.options.mode !== undefined ? [`mode ${wanted.options.mode}`] : []),
-    ...(type === 'static' && address !== undefined ? [`address ${address}`] : []),
-    ...(type === 'dhcp' ? ['address by DHCP'] : type === 'none' ? ['no address'] : []),
-    ...(gateway === undefined ? [] : [`gateway ${gateway}`]),
-    ...(mtu === undefined ? [] : [`MTU ${mtu}`]),
-    ...(nameservers === undefined ? [] : [`name servers ${nameservers.join(' ') || 'none'}`]),
-  ]
-  return `${name}: ${parts.join(', ')}`
 }

@@ -50,16 +50,9 @@ const prefixOf = (mask = '') =>
     .reduce((sum, bits) => sum + bits, 0)
 
 function masterOf(link: Shown): string | undefined {
-  const {
-    bondName = '',
-    bridgeName = '',
-    parentName,
-  } = {
-    ...('bondName' in link ? { bondName: link.bondName } : {}),
-    ...('bridgeName' in link ? { bridgeName: link.bridgeName } : {}),
-    ...('parentName' in link ? { parentName: link.parentName } : {}),
-  }
-  return bondName || bridgeName || parentName
+  const bond = 'bondName' in link ? link.bondName : ''
+  const bridge = 'bridgeName' in link ? link.bridgeName : ''
+  return (bond ?? '') || (bridge ?? '') || ('parentName' in link ? link.parentName : undefined)
 }
 
 /** `network list`. */
@@ -107,9 +100,7 @@ function factsOf(link: Shown): Fact[] {
     ...fact('Part of', masterOf(link)),
     ...('members' in link ? fact('Members', link.members.join(', ')) : []),
     ...('mode' in link ? fact('Mode', link.mode) : []),
-    ...('stpEnabled' in link && link.stpEnabled !== undefined
-      ? fact('Spanning tree', link.stpEnabled ? 'on' : 'off')
-      : []),
+    ...('stpEnabled' in link ? fact('Spanning tree', link.stpEnabled === true ? 'on' : 'off') : []),
     ...fact('Gateway', link.gateway),
     ...fact('Name servers', link.nameservers.join(' ')),
     ...fact('Search', link.searchDomains.join(' ')),

@@ -184,12 +184,13 @@ async function readNetworkManager(files: HostFiles, ask: Ask): Promise<NetworkMa
   ])
   if (devices === undefined || profiles === undefined) return undefined
   const parsed = parseProfiles(profiles)
-  const keyfiles = new Map<string, ReturnType<typeof parseKeyfile>>()
+  const texts = new Map<string, string>()
   for (const { path } of parsed) {
     const text = path === '' ? undefined : await files.text(path)
-    if (text !== undefined) keyfiles.set(path, parseKeyfile(text))
+    if (text !== undefined) texts.set(path, text)
   }
-  return { devices: parseDevices(devices), profiles: parsed, keyfiles }
+  const keyfiles = new Map([...texts].map(([path, text]) => [path, parseKeyfile(text)]))
+  return { devices: parseDevices(devices), profiles: parsed, keyfiles, texts }
 }
 
 const interfacesFile = '/etc/network/interfaces'
@@ -211,7 +212,7 @@ async function readIfupdown(files: HostFiles, ask: Ask): Promise<IfupdownState |
       }
   }
   await open(main, interfacesFile, 0)
-  return { state: parseIfstate(state), interfaces: parseInterfaces(read) }
+  return { state: parseIfstate(state), interfaces: parseInterfaces(read), files: read }
 }
 
 /** Files of a pattern whose last part may have `*` and `?`; in a folder only those whose names have no dots, interfaces(5). */

@@ -51,6 +51,8 @@ export interface NetworkManagerState {
   readonly devices: readonly ManagedDevice[]
   readonly profiles: readonly Profile[]
   readonly keyfiles: ReadonlyMap<string, Keyfile>
+  /** Their texts. */
+  readonly texts: ReadonlyMap<string, string>
 }
 
 /** What ifupdown says. */
@@ -58,6 +60,8 @@ export interface IfupdownState {
   /** Links that are up, with the names of their stanzas. */
   readonly state: ReadonlyMap<string, string>
   readonly interfaces: Interfaces
+  /** What was read for it, /etc/network/interfaces first. */
+  readonly files: readonly { readonly path: string; readonly text: string }[]
 }
 
 /** All that the backends of a host say; one that does not run or is not installed is absent. */
@@ -110,8 +114,13 @@ export function ownerOf(name: string, states: BackendStates): Owner {
   }
   if (more.length === 0) return only
   // What is configured is shown as the first of them has it; whoever came last has had its way.
-  const { backend, ...shown } = only
-  return { ...shown, name: owners.map((owner) => owner.name).join(' and ') }
+  const { status, configured, device } = only
+  return {
+    name: owners.map((owner) => owner.name).join(' and '),
+    status,
+    ...(configured === undefined ? {} : { configured }),
+    ...(device === undefined ? {} : { device }),
+  }
 }
 
 const networkdState = (name: string, { networkd }: BackendStates) =>

@@ -29,8 +29,6 @@ export interface PreflightFacts {
   readonly hasBus: boolean
   /** Names of programs that changes may need, which are in none of the folders of programs. */
   readonly missingPrograms: ReadonlySet<string>
-  /** Why no link of a backend can be changed; absent where they can. */
-  readonly refusal: (backend: Backend) => string | undefined
   /** `?dropAddress=true`: addresses of new members go. */
   readonly dropsAddresses: boolean
 }
@@ -56,8 +54,6 @@ export function judge(reading: NetworkReading, wanted: WantedChange, facts: Pref
   const place: Place = { wanted, own, links, find, facts, refuse }
   const backend = backendFor(reading, wanted, place)
   if (backend !== undefined) {
-    const reason = facts.refusal(backend)
-    if (reason !== undefined) refuse('name', `${wanted.name} ${reason}`)
     if (!facts.hasBus && backend !== 'ifupdown')
       refuse('name', `${wanted.name} cannot be changed without a system bus: apt-get install dbus`)
     for (const each of programsFor(backend, wanted))
@@ -106,9 +102,9 @@ const kindNames = { nic: 'NIC', wifi: 'Wi-Fi interface', bond: 'bond', vlan: 'VL
 
 /** The backend of the link, or of those that a new one is made of; one that nobody configures can be a member or a parent. */
 function backendFor(reading: NetworkReading, wanted: WantedChange, place: Place): Backend | undefined {
-  const { own, find, refuse, facts } = place
+  const { own, find, refuse } = place
   if (own !== undefined) {
-    const reason = notWritable(own, facts)
+    const reason = notWritable(own)
     if (reason !== undefined) refuse('name', `${own.name} ${reason}`)
     if (own.owner.backend !== undefined) return own.owner.backend
     return undefined
@@ -123,7 +119,7 @@ function backendFor(reading: NetworkReading, wanted: WantedChange, place: Place)
     const link = find(name)
     const field = wanted.kind === 'vlan' ? 'parentName' : `members[${index}]`
     if (link === undefined || link.owner.name === 'nobody') continue
-    const reason = notWritable(link, facts)
+    const reason = notWritable(link)
     if (reason !== undefined) refuse(field, `${name} ${reason}`)
     if (link.owner.backend === undefined) continue
     owners.set(link.owner.backend, name)
@@ -353,13 +349,13 @@ function judgeAddressing(
     else if (isUnusable(gateway, subnet))
       refuse('gateway', `${gateway} is no address for a host in ${spellSubnet(network)}`)
   }
-  // An address that the link has already may be in the network of another one; that is not of this change.
-  const before = place.own?.addresses.some((each) => `${each.address}/${each.prefixLength}` === address)
-  if (before === true) return
+  const before = goes.flatMap(subnetOf)
   const stays = links.filter(({ name }) => name !== wanted.name && !goes.some((link) => link.name === name))
   for (const link of stays) {
     const same = link.addresses.some((each) => each.address === own)
-    const other = subnetOf(link).find((each) => overlap(each, subnet))
+    // Two links that are in one network already are not of this change.
+    const isNew = (each: Subnet) => !before.some((was) => overlap(was, each))
+    const other = subnetOf(link).find((each) => overlap(each, subnet) && isNew(each))
     if (same) refuse('ip', `${own} is an address of ${link.name}`)
     else if (other !== undefined)
       refuse(

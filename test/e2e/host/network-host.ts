@@ -28,6 +28,8 @@ export interface NetworkHost extends Host {
 }
 
 export type TestedBackend = 'networkd' | 'ifupdown' | 'networkmanager'
+/** Who may have the links of a host. */
+export type Owner = TestedBackend | 'netplan'
 
 const gateway = '192.0.2.1'
 
@@ -76,7 +78,7 @@ const uuids: Readonly<Record<string, string>> = {
 
 /** The files of an administrator who gave both links an address by this backend, and the commands that make it their owner. */
 const configurations: Readonly<
-  Record<TestedBackend, { readonly files: Readonly<Record<string, string>>; readonly begin: string }>
+  Record<Owner, { readonly files: Readonly<Record<string, string>>; readonly begin: string }>
 > = {
   networkd: {
     files: {
@@ -84,6 +86,13 @@ const configurations: Readonly<
       '/etc/systemd/network/20-eth2.network':
         '[Match]\nName=eth2\n[Network]\nAddress=203.0.113.10/24\nIPv6AcceptRA=no\n',
     },
+    begin: 'systemctl enable --now systemd-networkd systemd-resolved',
+  },
+  netplan: {
+    files: {
+      '/etc/netplan/50-plant.yaml': `# the plant\nnetwork:\n  version: 2\n  ethernets:\n    host0:\n      addresses: [192.0.2.10/24, "fd00:1::10/64"]\n      routes: [{to: default, via: ${gateway}}]\n    eth2:\n      addresses: [203.0.113.10/24]\n`,
+    },
+    // The reload before it runs the generator of netplan.
     begin: 'systemctl enable --now systemd-networkd systemd-resolved',
   },
   ifupdown: {
@@ -120,7 +129,7 @@ function nmConnection(link: string, ipv4: string, more = ''): string {
 }
 
 /** Boots a host whose links a backend owns; it is up when its neighbour reaches it. */
-export async function bootNetworkHost(backend: TestedBackend): Promise<NetworkHost> {
+export async function bootNetworkHost(backend: Owner): Promise<NetworkHost> {
   const host = await bootHost({ lower: 'network', ground })
   const neighbours = await startNeighbour(host.clientNamespace())
   const tree = await lowerFolder('network')

@@ -1,14 +1,4 @@
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -19,7 +9,7 @@ import { createTrials, type Trials } from '../../../src/network/trial/trials.ts'
 import type { Way } from '../../../src/network/trial/way.ts'
 import { migrations } from '../../../src/edgehostd/migrations.ts'
 import { openDatabase } from '../../../src/store/database.ts'
-import type { CommandRunner } from '../../../src/system/runner.ts'
+import { playNetworkTrial } from '../../support/played-network-trial.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { eventually } from '../../e2e/host/eventually.ts'
 
@@ -38,60 +28,6 @@ const request = {
   cameBy: { isLocal: false, hostAddress: '192.0.2.5', clientAddress: '192.0.2.77' },
 }
 
-/** The files of the shell program, which is tested on booted hosts, and the exit codes of its head. */
-function play(folders: { runtime: string; state: string }) {
-  const trial = join(folders.runtime, 'trial')
-  const at = (name: string) => join(trial, name)
-  const uid = () => readFileSync(at('uid'), 'utf8').trim()
-  const result = (exitCode: number, stdout = '', stderr = '') => ({
-    exitCode,
-    stdout,
-    stderr,
-    signal: undefined,
-  })
-  const calls: string[] = []
-  let startFails: [number, string] | undefined
-  const end = (text: string) => {
-    for (const folder of [folders.runtime, folders.state]) {
-      mkdirSync(join(folder, 'ended'), { recursive: true })
-      writeFileSync(join(folder, 'ended', uid()), text)
-    }
-    rmSync(trial, { recursive: true })
-  }
-  const decide = (name: string) => {
-    if (!existsSync(trial)) return 6
-    if (name === 'confirming' && !existsSync(at('applied'))) return 7
-    if (!existsSync(at('undecided'))) return 5
-    renameSync(at('undecided'), at(name))
-    return 0
-  }
-  const runner: CommandRunner = {
-    run: async (_program, [action = '', argument = '']) => {
-      calls.push(action)
-      if (action === 'start') {
-        if (startFails) return result(startFails[0], '', startFails[1])
-        if (existsSync(trial)) return result(3, uid())
-        cpSync(argument, trial, { recursive: true })
-        writeFileSync(at('undecided'), '')
-      }
-      const decided = action === 'confirm' ? decide('confirming') : action === 'ask' ? decide('reverting') : 0
-      if (decided === 0 && action === 'confirm') end('confirmed\nasked\n1800000000000\n\n')
-      if (decided === 0 && action === 'ask') writeFileSync(at('reason'), 'asked\n')
-      return result(decided)
-    },
-  }
-  return {
-    runner,
-    calls,
-    applied: () => writeFileSync(at('applied'), '1'),
-    end,
-    reboot: () => rmSync(folders.runtime, { recursive: true, force: true }),
-    failStart(...how: [number, string]) {
-      startFails = how
-    },
-  }
-}
-
 function start() {
   const folder = mkdtempSync(join(tmpdir(), 'edgehostd-trials-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -100,7 +36,7 @@ function start() {
   const { log, lines } = captureLog()
   const database = openDatabase(join(folder, 'db'), log, migrations)
   onTestFinished(() => database.close())
-  const program = play(folders)
+  const program = playNetworkTrial(folders)
   const records: string[] = []
   const ended: string[] = []
   const create = (): Trials => {

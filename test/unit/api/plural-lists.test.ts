@@ -9,6 +9,9 @@ const whole = [
   '/v1/edge-mgmt/clusters/current/machinepools',
   '/v1/edge-mgmt/cluster/revisions',
   '/v1/edge-mgmt/edgehosts/current/attention',
+  '/v1/edge-mgmt/network/bonds',
+  '/v1/edge-mgmt/network/bridges',
+  '/v1/edge-mgmt/network/vlans',
 ]
 
 describe.each(['openapi.json', 'platform-openapi.json'])('the lists of plural resources of %s', (name) => {

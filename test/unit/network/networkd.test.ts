@@ -185,7 +185,7 @@ Gateway=192.0.2.2
 })
 
 describe('a bond', () => {
-  const bond: WantedChange = {
+  const bond: WantedChange & { kind: 'bond' } = {
     ...{ kind: 'bond', name: 'bond0', members: ['eth0', 'eth1'] },
     ...{ addressing: { ...static9, address: '192.0.2.20/24' }, options: {} },
   }
@@ -224,10 +224,7 @@ describe('a bond', () => {
 
   it('with another mode is made anew in both directions, and keeps its other options', async () => {
     const changes = withDevice(after(await plan(bond), { bond0: {} }), device)
-    const change = await plan(
-      { ...bond, options: { mode: '802.3ad', lacpTransmitRate: 'fast' } } as WantedChange,
-      changes,
-    )
+    const change = await plan({ ...bond, options: { mode: '802.3ad', lacpTransmitRate: 'fast' } }, changes)
     expect([change.before.devices, change.after.devices]).toEqual([['bond0'], ['bond0']])
     expect(contentOf(change.kept, `${kept}/05-edgehostd-bond0.netdev`)).toContain(
       'MACAddress=82:cc:64:40:cb:8c\n\n[Bond]\nMode=802.3ad\nMIIMonitorSec=0.1\nLACPTransmitRate=fast\n',
@@ -236,7 +233,7 @@ describe('a bond', () => {
 
   it('that loses a member gives it back the file of its administrator', async () => {
     const changes = withDevice(after(await plan(bond), { bond0: {} }), device)
-    const change = await plan({ ...bond, members: ['eth0'] } as WantedChange, changes)
+    const change = await plan({ ...bond, members: ['eth0'] }, changes)
     expect(contentOf(change.after.files, `${run}/05-edgehostd-eth1.network`)).toBe('masked')
     expect(contentOf(change.kept, `${kept}/05-edgehostd-eth1.network`)).toBe('absent')
     expect(change.after.devices).toEqual([])

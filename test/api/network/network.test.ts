@@ -1,0 +1,105 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type {
+  BondList,
+  BridgeList,
+  ManagementInterface,
+  NicSummary,
+  NicSummaryList,
+  VlanList,
+} from '../../../src/network/schemas.ts'
+import { capturedHost } from '../../support/network-host.ts'
+import { createTestEdge, type ErrorReply, type TestEdgeOptions } from '../../support/test-edge.ts'
+
+const root = '/v1/edge-mgmt/network'
+
+async function start(options: TestEdgeOptions = {}) {
+  const edge = await createTestEdge(options)
+  onTestFinished(() => edge.stop())
+  const { access } = await edge.login('bob')
+  return (path: string) => edge.get(`${root}${path}`, access)
+}
+
+describe.each(['airgap', 'connected'] as const)('in mode %s', (mode) => {
+  it('viewers see the interfaces, bridges, bonds and VLANs of the host', async () => {
+    const get = await start({ mode })
+    const { interfaces, ...rest } = (await get('/interfaces')).json<NicSummaryList>()
+    expect(interfaces.map(({ name, ip, owner }) => [name, ip, owner])).toEqual([
+      ['eth0', '192.0.2.20', 'systemd-networkd'],
+      ['eth2', undefined, 'systemd-networkd'],
+      ['eth1', undefined, 'systemd-networkd'],
+    ])
+    expect(rest).toEqual({})
+    expect((await get('/interfaces/eth1')).json<NicSummary>()).toEqual(interfaces[2])
+    const bridges = (await get('/bridges')).json<BridgeList>()
+    expect(bridges.items.map(({ name, members }) => [name, members])).toEqual([['br1', ['eth2']]])
+    expect((await get('/bridges/br1')).json()).toEqual(bridges.items[0])
+    const { items: bonds } = (await get('/bonds')).json<BondList>()
+    expect(bonds).toMatchObject([
+      { name: 'bond0', members: ['eth1'], mode: 'active-backup', miiMonitorSec: '0.1' },
+    ])
+    expect((await get('/bonds/bond0')).json()).toEqual(bonds[0])
+    const { items: vlans } = (await get('/vlans')).json<VlanList>()
+    expect(vlans).toMatchObject([{ name: 'bond0.7', parentName: 'bond0', parentType: 'bond', vlanID: '7' }])
+    expect((await get('/vlans/bond0.7')).json()).toEqual(vlans[0])
+    expect((await get('/config-options')).json()).toMatchObject({
+      bond: { lacpTransmitRate: ['slow', 'fast'] },
+    })
+  })
+})
+
+it.each([
+  ['/interfaces/eth7', 404, 'this host has no interface eth7'],
+  ['/interfaces/br1', 404, 'br1 is a bridge; see network/bridges/br1'],
+  ['/bonds/eth0', 404, 'eth0 is a NIC; see network/interfaces/eth0'],
+  ['/vlans/eth0.7', 404, 'this host has no VLAN eth0.7'],
+  ['/bridges/a%20b', 400, '"a b" is no name of an interface'],
+  ['/interfaces/a-name-of-sixteen', 400, 'is no name of an interface'],
+  ['/bonds/%2e%2e', 404, ''],
+])('%s is answered with %i: %s', async (path, status, message) => {
+  const reply = await (await start())(path)
+  expect([reply.statusCode, reply.json<ErrorReply>().message]).toEqual([
+    status,
+    expect.stringContaining(message),
+  ])
+})
+
+it('the candidates for management are the links with an address, and bridges', async () => {
+  const reply = await (await start())('/management-interface')
+  expect(reply.json<ManagementInterface>()).toEqual({
+    selected: '',
+    candidates: [
+      { name: 'eth0', type: 'nic', ipAddress: '192.0.2.20', status: 'up' },
+      { name: 'br1', type: 'bridge', ipAddress: '203.0.113.5', status: 'up' },
+      { name: 'bond0', type: 'bond', ipAddress: '192.0.2.129', status: 'up' },
+      { name: 'bond0.7', type: 'vlan', ipAddress: '198.51.100.7', status: 'up' },
+    ],
+  })
+})
+
+it('a host whose links cannot be read says why, and what to try', async () => {
+  const { files, runner } = capturedHost('networkd', {
+    output: { 'ip -json -details address show': () => new Error('Cannot open netlink socket') },
+  })
+  const reply = await (await start({ network: { files, runner } }))('/interfaces')
+  expect(reply.statusCode).toBe(500)
+  expect(reply.json<ErrorReply>()).toMatchObject({
+    code: 'NetworkUnreadable',
+    message: 'the links cannot be read: ip: Cannot open netlink socket',
+  })
+})
+
+it('a backend that does not answer is named beside the links of the kernel', async () => {
+  const network = capturedHost('networkmanager', {
+    output: {
+      'nmcli --terse --fields DEVICE,TYPE,STATE,CON-UUID device': () =>
+        new Error('Error: NetworkManager is not running.'),
+    },
+  })
+  const { interfaces, problems } = (await (await start({ network }))('/interfaces')).json<NicSummaryList>()
+  expect(interfaces.map(({ name, owner }) => [name, owner])).toEqual([
+    ['eth0', 'nobody'],
+    ['eth1', 'nobody'],
+    ['eth2', 'nobody'],
+  ])
+  expect(problems).toEqual(['nmcli: Error: NetworkManager is not running.'])
+})
