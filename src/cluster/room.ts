@@ -151,6 +151,10 @@ export interface ClusterRoom extends Room {
   hostInCluster(): HostInCluster
   /** Applies orders of the platform of this host. */
   readonly fromPlatform: FromPlatform
+  /** Masks the sensitive values of the cluster in a text. */
+  hide(): (text: string) => string
+  /** Time since which lines of kubelet and containerd are of the cluster that `hide` knows; 0 for all. */
+  clusterSince(): number
   /** Report of the cluster to the platform; undefined without one. */
   platformReport(): Promise<PlatformReport | undefined>
 }
@@ -530,6 +534,8 @@ export async function createCluster(
   return {
     fromPlatform,
     platformReport,
+    hide,
+    clusterSince,
     hasCluster: () => store.current() !== undefined,
     async profiles() {
       const record = store.current()

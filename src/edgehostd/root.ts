@@ -68,7 +68,11 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const verbs = createVerbs({
     outside,
     program: edges.verbProgram,
-    place: { stateDirectory: config.state.directory, pam: config.auth.pam },
+    place: {
+      stateDirectory: config.state.directory,
+      pam: config.auth.pam,
+      support: { program: edges.supportProgram, socket: config.api.socket.path },
+    },
   })
 
   // The ground: the state folder, the identity of this host, and the audit trail.
@@ -196,7 +200,13 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   host.attachCluster(cluster)
   definition.attachCluster(edges.clusterOfSlots ?? cluster)
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
-  const diagnosis = createDiagnosis(ground)
+  const diagnosis = createDiagnosis(ground, {
+    verbs,
+    streamer: edges.streamer,
+    cluster,
+    hostName: host.hostName,
+    platformWay: uplink.way,
+  })
   const images = createImagesRoom(ground, { stored: content.images, root: edges.runtimeRoot })
 
   // The rooms that collect from all others.

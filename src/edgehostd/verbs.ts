@@ -1,5 +1,6 @@
 import { changePassword } from '../auth/verbs.ts'
+import { makeSupportArchive, ping, traceroute } from '../diagnosis/verbs.ts'
 import type { AnyVerb } from '../verbs/verb.ts'
 
 /** All that the daemon may have done on the host as root, beside the steps of its cluster (`cluster/step-program`). */
-export const verbs: readonly AnyVerb[] = [changePassword]
+export const verbs: readonly AnyVerb[] = [changePassword, ping, traceroute, makeSupportArchive]

@@ -151,6 +151,9 @@ const good: Record<string, () => Promise<Ask>> = {
       },
     }
   },
+  checkConnectivity: async () => ({
+    url: '/v1/edge-mgmt/edgehosts/connectivity/check?kind=dns&target=127.0.0.1',
+  }),
   listErrorLogs: async () => ({ url: '/v1/edge-mgmt/edgehosts/current/error-logs?logCount=1' }),
   // The registry makes its password when it starts.
   getContentRegistryPassword: async () => {
@@ -229,9 +232,12 @@ describe('openapi.json', () => {
     (one, other) =>
       Number(one.operationId === 'deleteCluster') - Number(other.operationId === 'deleteCluster'),
   )
-  // There is nothing to renew without a control plane, and no pod.
+  // There is nothing to renew without a control plane, no pod, and no ping.
   const succeeding = deletionLast.filter(
-    ({ operationId }) => !['renewClusterCertificates', 'getPodLogs'].includes(operationId),
+    ({ operationId }) =>
+      !['renewClusterCertificates', 'getPodLogs', 'pingEndpoint', 'traceRoute', 'downloadLogs'].includes(
+        operationId,
+      ),
   )
   it.each(succeeding)('$method $path: the reply is as documented', async (operation) => {
     const { access } = await edge.login('alice')

@@ -141,6 +141,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       stepProgram: '/nowhere/step.cjs',
       keeperProgram: '/nowhere/keeper.cjs',
       verbProgram: '/nowhere/verb.cjs',
+      supportProgram: '/nowhere/support.cjs',
       clusterOfSlots: options.running && {
         hasCluster: () => options.running?.() !== undefined,
         profiles: () => Promise.resolve(options.running?.()),
