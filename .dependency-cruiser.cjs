@@ -68,7 +68,10 @@ const law = {
   network: [...ground, 'audit', 'host', 'cluster/host/subnet.ts'],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
-  diagnosis: [...ground, 'verbs', 'host'],
+  diagnosis: [
+    ...[...ground, 'verbs', 'host', 'outgoing/connection.ts'],
+    ...['uplink/probe.ts', 'uplink/cause.ts', 'uplink/client.ts', 'cluster/engine/paths.ts'],
+  ],
   backup: [...ground, 'secrets/secret-file.ts'],
   service: [...ground, 'certificate'],
   platform: [

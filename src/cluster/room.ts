@@ -161,6 +161,10 @@ export interface ClusterRoom extends Room {
   nodeAddresses(): readonly string[]
   /** Applies orders of the platform of this host. */
   readonly fromPlatform: FromPlatform
+  /** Masks the sensitive values of the cluster in a text. */
+  hide(): (text: string) => string
+  /** Time since which lines of kubelet and containerd are of the cluster that `hide` knows; 0 for all. */
+  clusterSince(): number
   /** Report of the cluster to the platform; undefined without one. */
   platformReport(): Promise<PlatformReport | undefined>
 }
@@ -578,6 +582,8 @@ export async function createCluster(
         ? busyWithCluster({ record, steps: steps.list(), revisions: reading.revisions().items })
         : []
     },
+    hide,
+    clusterSince,
     hasCluster: () => store.current() !== undefined,
     async profiles() {
       const record = store.current()

@@ -8,7 +8,7 @@ import { definition } from '../authoring/commands/definition.ts'
 import { definitionsOnHost } from '../definition/commands/definition.ts'
 import { config } from '../config/commands/config.ts'
 import { content, registry } from '../content/commands/content.ts'
-import { hostFiles } from '../diagnosis/commands/diagnosis.ts'
+import { hostFiles, logs, networkDiagnosis } from '../diagnosis/commands/diagnosis.ts'
 import { host } from '../host/commands/host.ts'
 import { images } from '../images/commands/images.ts'
 import { inventory } from '../inventory/commands/inventory.ts'
@@ -55,6 +55,8 @@ export const commandTable = sumCommands(
     hostFiles,
     network,
     networkChanges,
+    networkDiagnosis,
+    logs,
     sessions,
     config,
     audit,

@@ -8,7 +8,7 @@ import type { Snapshot } from '../host/snapshot.ts'
 import { systemClock, type Clock } from '../system/clock.ts'
 import { createFollower, type CommandFollower } from '../system/follower.ts'
 import type { Logger } from '../system/log.ts'
-import { createRunner, type CommandRunner } from '../system/runner.ts'
+import { createRunner, type CommandRunner, type CommandStreamer } from '../system/runner.ts'
 import type { PlatformClient } from '../uplink/client.ts'
 import { createAnonymousLog, type AnonymousLog } from '../system/anonymous-log.ts'
 
@@ -16,6 +16,8 @@ import { createAnonymousLog, type AnonymousLog } from '../system/anonymous-log.t
 export interface Edges {
   readonly runner: CommandRunner
   readonly follower: CommandFollower
+  /** Passes on the lines of programs as they come. */
+  readonly streamer: CommandStreamer
   readonly clock: Clock
   /** Files in which the kernel describes the machine. */
   readonly files: HostFiles
@@ -54,6 +56,8 @@ export interface Edges {
   }
   /** Replaces the files and programs that the network is read from. */
   readonly network: { readonly files: HostFiles; readonly runner: CommandRunner } | undefined
+  /** Path of `support.cjs`. */
+  readonly supportProgram: string
   /** Folder below which container runtimes are searched for. */
   readonly runtimeRoot: string
   /** Replaces what definitions ask of the cluster. */
@@ -79,6 +83,7 @@ function readBootId(): string {
 export const hostEdges = (log: Logger): Edges => ({
   runner: createRunner(log),
   follower: createFollower({ log }),
+  streamer: createRunner(log),
   clock: systemClock,
   files: createHostFiles(),
   anonymousLog: createAnonymousLog(log, () => systemClock.monotonic()),
@@ -98,6 +103,7 @@ export const hostEdges = (log: Logger): Edges => ({
   verbProgram: join(import.meta.dirname, 'verb.cjs'),
   networkTrial: { program: join(import.meta.dirname, 'network-trial'), folder: '/run/edgehostd-network' },
   network: undefined,
+  supportProgram: join(import.meta.dirname, 'support.cjs'),
   runtimeRoot: '/',
   clusterOfSlots: undefined,
   platformClient: undefined,

@@ -74,7 +74,11 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const verbs = createVerbs({
     outside,
     program: edges.verbProgram,
-    place: { stateDirectory: config.state.directory, pam: config.auth.pam },
+    place: {
+      stateDirectory: config.state.directory,
+      pam: config.auth.pam,
+      support: { program: edges.supportProgram, socket: config.api.socket.path },
+    },
   })
 
   // The ground: the state folder, the identity of this host, and the audit trail.
@@ -202,7 +206,6 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   host.attachCluster(cluster)
   definition.attachCluster(edges.clusterOfSlots ?? cluster)
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
-  const diagnosis = createDiagnosis(ground)
   const trial = createTrialRoom(ground, {
     privileged: edges.networkTrial.runner ?? privileged,
     program: edges.networkTrial.program,
@@ -216,6 +219,13 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     clusterAddresses: cluster.nodeAddresses,
     trials: trial.trials,
     acceptedAt: api.acceptedAt,
+  })
+  const diagnosis = createDiagnosis(ground, {
+    verbs,
+    streamer: edges.streamer,
+    cluster,
+    hostName: host.hostName,
+    platformWay: uplink.way,
   })
   const images = createImagesRoom(ground, { stored: content.images, root: edges.runtimeRoot })
 

@@ -1,6 +1,15 @@
 import { changePassword } from '../auth/verbs.ts'
+import { makeSupportArchive, ping, traceroute } from '../diagnosis/verbs.ts'
 import { removeConfiguration, restartDaemon, stopHost } from '../power/verbs.ts'
 import type { AnyVerb } from '../verbs/verb.ts'
 
 /** All that the daemon may have done on the host as root, beside the steps of its cluster (`cluster/step-program`). */
-export const verbs: readonly AnyVerb[] = [changePassword, stopHost, restartDaemon, removeConfiguration]
+export const verbs: readonly AnyVerb[] = [
+  changePassword,
+  stopHost,
+  restartDaemon,
+  removeConfiguration,
+  ping,
+  traceroute,
+  makeSupportArchive,
+]

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress } from 'node:zlib'
 import { withFile } from '../errors/system-reason.ts'
@@ -13,33 +13,52 @@ export interface Member {
   readonly content: Buffer
 }
 
-/** The bytes of a tar archive, compressed with Zstandard (RFC 8878). A member is read only when the previous one was written. */
-function packed(members: AsyncIterable<Member>, madeAt: number) {
-  async function* bytes() {
-    for await (const { name, content } of members) {
-      yield tarHeader(name, content.length, madeAt)
-      yield content
-      yield tarPadding(content.length)
-    }
-    yield tarEnd()
-  }
-  return [Readable.from(bytes(), { objectMode: false }), createZstdCompress()] as const
+interface Packing {
+  /** Time of each member, milliseconds since 1970. */
+  readonly madeAt: number
+  /** Most bytes of the tar; by default any number. */
+  readonly limitBytes?: number
 }
+
+/** The bytes of a tar archive. A member is read only when the previous one was written. @throws Error for a larger one */
+async function* tarOf(
+  members: AsyncIterable<Member>,
+  { madeAt, limitBytes = Infinity }: Packing,
+): AsyncGenerator<Buffer> {
+  let size = 0
+  for await (const { name, content } of members) {
+    size += content.length
+    if (size > limitBytes)
+      throw Object.assign(new Error(`the archive would be larger than ${limitBytes} bytes`), {
+        code: 'EFBIG',
+      })
+    yield tarHeader(name, content.length, madeAt)
+    yield content
+    yield tarPadding(content.length)
+  }
+  yield tarEnd()
+}
+
+/** The same, compressed with Zstandard (RFC 8878) unless its name ends with `.tar`. */
+const packed = (file: string, members: AsyncIterable<Member>, packing: Packing) =>
+  [
+    Readable.from(tarOf(members, packing), { objectMode: false }),
+    file.endsWith('.tar') ? new PassThrough() : createZstdCompress(),
+  ] as const
 
 /**
  * Writes an archive under a temporary name and renames it when it is complete and on the disk. Only its owner may read it.
  * @param file path of the archive; `-` is standard output
- * @param madeAt time of each member, milliseconds since 1970
  * @param onBegin called with the temporary name of the file
  */
 export async function writeArchive(
   file: string,
   members: AsyncIterable<Member>,
-  madeAt: number,
+  packing: Packing,
   onBegin: (temporary: string) => void,
 ): Promise<void> {
   if (file === '-') {
-    await pipeline(...packed(members, madeAt), async (chunks: AsyncIterable<Buffer>) => {
+    await pipeline(...packed(file, members, packing), async (chunks: AsyncIterable<Buffer>) => {
       for await (const chunk of chunks) writeOutput(chunk)
     })
     return
@@ -48,7 +67,7 @@ export async function writeArchive(
     path: file,
     mode: 0o600,
     onBegin,
-    write: (handle) => pipeline(...packed(members, madeAt), handle.createWriteStream({ flush: true })),
+    write: (handle) => pipeline(...packed(file, members, packing), handle.createWriteStream({ flush: true })),
   }).catch(withFile(file))
 }
 

@@ -38,6 +38,7 @@ async function main(): Promise<void> {
       socket: { type: 'string', default: '' },
       file: { type: 'string' },
       output: { type: 'string', default: 'table' },
+      'limit-bytes': { type: 'string' },
     },
   })
   const runner = createRunner()
@@ -99,7 +100,12 @@ async function main(): Promise<void> {
     yield { name: `${folder}/summary.json`, content: Buffer.from(`${JSON.stringify(summary, null, 2)}\n`) }
   }
 
-  await writeArchive(file, members(), madeAt.getTime(), removeOnSignal()).finally(line.clear)
+  const limit = values['limit-bytes']
+  const packing = {
+    madeAt: madeAt.getTime(),
+    ...(limit === undefined ? {} : { limitBytes: Number(limit) }),
+  }
+  await writeArchive(file, members(), packing, removeOnSignal()).finally(line.clear)
   report(file, collected, values.output)
 }
 

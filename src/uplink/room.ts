@@ -135,6 +135,8 @@ export interface Uplink extends Room {
   /** One line for the console; undefined in airgap mode. */
   consoleLine(): string | undefined
   onChange(listener: () => void): void
+  /** How the platform of the configuration is reached; undefined in airgap mode, and without one. @throws Error for unreadable authorities */
+  way(): Promise<PlatformClientOptions | undefined>
   /** Content has come or gone: missing content of the cluster may be there. */
   contentChanged(): void
   /** The cluster that follows the platform; before the start. */
@@ -379,6 +381,8 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
       return `${url ?? 'no URL'}: ${how}${condition === undefined ? '' : `, ${conditionInWords(condition)}`}`
     },
     onChange: (listener) => void listeners.push(listener),
+    way: async () =>
+      settings.url === undefined ? undefined : readTrust(settings.url, settings, store, clock),
     link: inReply,
     attention() {
       const found = cause()
@@ -451,6 +455,7 @@ const airgapped = (): Uplink => ({
   inHostInfo: () => notApplicable,
   consoleLine: () => undefined,
   onChange: () => undefined,
+  way: async () => undefined,
   async routes(app) {
     await platformLinkRoutes(app, { link: noLink })
   },

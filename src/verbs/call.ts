@@ -29,32 +29,35 @@ export type VerbCaller = { readonly role: Role } | 'service'
 export interface Verbs {
   /**
    * Does a verb and waits for its end.
+   * @param signal ends its unit
    * @throws AppError Forbidden; VerbRefused with a reason for operators; CommandFailed when its unit could not be run to its end
    */
   call<Input extends TObject, Output>(
     verb: Verb<Input, Output>,
     input: Static<Input>,
     caller: VerbCaller,
+    signal?: AbortSignal,
   ): Promise<Output>
 }
 
 export function createVerbs({ outside, program, place }: VerbsOptions): Verbs {
   return {
-    async call(verb, input, caller) {
+    async call(verb, input, caller, signal) {
       const { name, role, unit } = verb
       if (caller !== 'service' && (role === 'service' || !isAtLeast(caller.role, role)))
         throw new AppError(generalErrors.Forbidden, `${name} needs the role ${role}`)
       const problem = problemOfInput(verb, input)
       if (problem !== undefined) throw new VerbRefused(problem)
       const { description, properties, timeoutMs } = unit
+      const bounds = { timeoutMs, ...(signal ? { signal } : {}) }
       const run = outside({ description, properties })
       if ('command' in verb) {
         const { program: path, args, ...more } = verb.command(input, place)
-        return verb.read(await run.run(path, args, { timeoutMs, ...more }), input)
+        return verb.read(await run.run(path, args, { ...bounds, ...more }), input)
       }
       const order: VerbOrder = { place, input }
       const ended = await run.run(process.execPath, [program, name], {
-        timeoutMs,
+        ...bounds,
         input: JSON.stringify(order),
       })
       return readAnswer(name, ended) as Awaited<ReturnType<Awaited<ReturnType<typeof verb.load>>>>

@@ -15,6 +15,8 @@ export interface VerbPlace {
   readonly stateDirectory: string
   /** Absolute path of pamtester, and the file in /etc/pam.d. */
   readonly pam: { readonly program: string; readonly service: string }
+  /** Path of `support.cjs`, and root's socket of the daemon; empty where there is none. */
+  readonly support: { readonly program: string; readonly socket: string }
 }
 
 interface VerbUnit {

@@ -185,6 +185,9 @@ const good: Record<string, () => Promise<Ask>> = {
       },
     }
   },
+  checkConnectivity: async () => ({
+    url: '/v1/edge-mgmt/edgehosts/connectivity/check?kind=dns&target=127.0.0.1',
+  }),
   listErrorLogs: async () => ({ url: '/v1/edge-mgmt/edgehosts/current/error-logs?logCount=1' }),
   // The registry makes its password when it starts.
   getContentRegistryPassword: async () => {
@@ -278,11 +281,10 @@ describe('openapi.json', () => {
     (one, other) =>
       Number(one.operationId === 'deleteCluster') - Number(other.operationId === 'deleteCluster'),
   )
-  // There is nothing to renew without a control plane, and no pod; an injected request has no connection that proves anything.
-  const succeeding = deletionLast.filter(
-    ({ operationId }) =>
-      !['renewClusterCertificates', 'getPodLogs', 'confirmNetworkChange'].includes(operationId),
-  )
+  // There is nothing to renew without a control plane, no pod, and no ping; an injected request has no connection that proves anything.
+  const without = ['renewClusterCertificates', 'getPodLogs', 'confirmNetworkChange']
+  without.push('pingEndpoint', 'traceRoute', 'downloadLogs')
+  const succeeding = deletionLast.filter(({ operationId }) => !without.includes(operationId))
   it.each(succeeding)('$method $path: the reply is as documented', async (operation) => {
     const { access } = await edge.login('alice')
     const wanted = { headers: { authorization: access }, ...(await good[operation.operationId]?.()) }

@@ -156,6 +156,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
         folder: networkFolders.runtime,
         runner: network.runner,
       },
+      supportProgram: '/nowhere/support.cjs',
       clusterOfSlots: options.running && {
         hasCluster: () => options.running?.() !== undefined,
         profiles: () => Promise.resolve(options.running?.()),

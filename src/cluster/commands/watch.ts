@@ -1,124 +1,25 @@
-import type { IncomingMessage } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { createLineSplitter } from '../../base/lines.ts'
-import { notLoggedIn, keepSession, type Context } from '../../ctl/client.ts'
+import type { Context } from '../../ctl/client.ts'
+import { readEventStream } from '../../ctl/event-stream.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { foreignReply, readReply, requireFields, toFailure, type Reply } from '../../ctl/reply.ts'
-import { oneLine } from '../../ctl/layout.ts'
+import { requireFields } from '../../ctl/reply.ts'
 import type { Event } from '../events/schemas.ts'
 import { onInterrupt } from '../../ctl/terminal.ts'
 import { readDetails, createEventScreen } from '../../ctl/cluster.ts'
 
 const streamPath = '/v1/edge-mgmt/events/stream'
-const firstPauseMs = 500
-const longestPauseMs = 15_000
 
 /**
- * Reads the stream of events for as long as the caller wants them; begins again after the last event when the connection breaks or the
- * daemon stops. The session is kept.
+ * Reads the stream of events for as long as the caller wants them, as `readEventStream`.
  * @param isKnown whether the host has answered before, so that it is worth to try again from the beginning on
  * @throws Failure where the first connection fails, or the session has ended
  */
-export async function* readEvents(
-  { client, output, target }: Pick<Context, 'client' | 'output' | 'target'>,
+export const readEvents = (
+  context: Pick<Context, 'client' | 'output' | 'target'>,
   isKnown = false,
-): AsyncGenerator<Event> {
-  const endSession = keepSession(client)
-  let last: string | undefined
-  let hasConnected = isKnown
-  let pauseMs = 0
-  try {
-    for (;;) {
-      try {
-        const message = await client.open({
-          method: 'GET',
-          path: streamPath,
-          headers: { accept: 'text/event-stream', ...(last === undefined ? {} : { 'last-event-id': last }) },
-        })
-        if (message.statusCode !== 200) throw refusal(await readReply(message))
-        if (message.headers['content-type']?.startsWith('text/event-stream') !== true)
-          throw foreignReply('it is not a stream of events')
-        hasConnected = true
-        for await (const { id, type, data } of parseStream(message)) {
-          if (type === 'end') throwIfOver(data)
-          else {
-            // Only now: an event that could not be read is asked for again.
-            yield eventOf(data)
-            last = id ?? last
-            pauseMs = 0
-          }
-        }
-      } catch (error) {
-        if (!(error instanceof Failure)) throw error
-        if (error.exitName === 'notLoggedIn') throw notLoggedIn(target, error)
-        if (!hasConnected || error.exitName !== 'unreachable') throw error
-        if (pauseMs === 0) output.note(`${error.message.split('\n')[0] ?? ''}; trying again`)
-      }
-      pauseMs = Math.min(longestPauseMs, pauseMs === 0 ? firstPauseMs : 2 * pauseMs)
-      await sleep(pauseMs)
-    }
-  } finally {
-    endSession()
-  }
-}
+): AsyncGenerator<Event> => readEventStream(context, { path: streamPath, read: eventOf, isKnown })
 
-/** A daemon that starts, stops or has too much to do answers later. */
-function refusal(reply: Reply): Failure {
-  const failure = toFailure(reply)
-  return [429, 503].includes(reply.status) ? new Failure('unreachable', failure.message) : failure
-}
-
-/** The stream ends since the daemon stops, or since the session has ended. */
-function throwIfOver(data: string): void {
-  const { code, message } = requireFields<{ code: string; message: string }>(parse(data), ['code', 'message'])
-  if (code !== 'NotReady')
-    throw new Failure(code === 'Unauthenticated' ? 'notLoggedIn' : 'failed', oneLine(message))
-}
-
-const eventOf = (data: string): Event =>
-  requireFields<Event>(parse(data), ['metadata', 'reason', 'message', 'severity', 'source'])
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch (error) {
-    throw foreignReply('an event is not JSON', error)
-  }
-}
-
-interface Sent {
-  readonly id: string | undefined
-  readonly type: string
-  readonly data: string
-}
-
-/** Parses server-sent events, HTML standard 9.2.6. An event that the end of the connection cuts off is not one. */
-async function* parseStream(message: IncomingMessage): AsyncGenerator<Sent> {
-  const found: Sent[] = []
-  let fields: Record<string, string> = {}
-  const splitter = createLineSplitter((text) => {
-    const line = text.replace(/\r$/, '')
-    if (line === '') {
-      const { id, event = 'message', data } = fields
-      if (data !== undefined) found.push({ id, type: event, data })
-      fields = {}
-      return
-    }
-    const [, name = '', value = ''] = /^([^:]*):? ?(.*)$/s.exec(line) ?? []
-    fields[name] = name === 'data' && fields.data !== undefined ? `${fields.data}\n${value}` : value
-  })
-  try {
-    for await (const chunk of message as AsyncIterable<Buffer>) {
-      splitter.add(chunk)
-      yield* found.splice(0)
-    }
-  } catch (error) {
-    if (error instanceof Failure) throw error
-    throw new Failure('unreachable', `the connection broke: ${(error as Error).message}`, { cause: error })
-  } finally {
-    message.destroy()
-  }
-}
+const eventOf = (data: unknown): Event =>
+  requireFields<Event>(data, ['metadata', 'reason', 'message', 'severity', 'source'])
 
 type HostContext = Pick<Context, 'client' | 'output' | 'target'>
 

@@ -2,10 +2,9 @@ import { maskShapes } from '../../base/mask.ts'
 import type { Event } from './schemas.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
+import { componentOf, messageOf, textOf, type JournalFields } from '../../host/journal.ts'
 import type { Clock } from '../../system/clock.ts'
 import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
-
-type Fields = Readonly<Record<string, unknown>>
 
 /**
  * Parses entries of the journal, `journalctl --output=json` (systemd.io/JOURNAL_EXPORT_FORMATS, "Journal JSON Format"). Text that looks
@@ -15,11 +14,11 @@ function parseJournalErrors(text: string, hide: (text: string) => string): Event
   return text
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => eventOf(JSON.parse(line) as Fields, hide))
+    .map((line) => eventOf(JSON.parse(line) as JournalFields, hide))
 }
 
-function eventOf(entry: Fields, hide: (text: string) => string): Event {
-  const field = (name: string) => (typeof entry[name] === 'string' ? entry[name] : '')
+function eventOf(entry: JournalFields, hide: (text: string) => string): Event {
+  const field = (name: string) => textOf(entry, name)
   const host = field('_HOSTNAME')
   const cursor = field('__CURSOR')
   return {
@@ -34,31 +33,7 @@ function eventOf(entry: Fields, hide: (text: string) => string): Event {
     reason: 'LogError',
     message: maskShapes(hide(messageOf(entry.MESSAGE))),
     severity: 'Error',
-    source: { component: componentOf(field), ...(host && { host }) },
-  }
-}
-
-/** The program of edgehostd is node, so its unit names it. */
-const componentOf = (field: (name: string) => string) =>
-  /^(.+)\.service$/.exec(field('_SYSTEMD_UNIT'))?.[1] ?? field('SYSLOG_IDENTIFIER')
-
-/** A message is null where it is too long, and a list of bytes where it is not printable text. */
-function messageOf(value: unknown): string {
-  if (typeof value === 'string') return ownMessageOf(value) ?? value
-  if (value === null) return '(too long to be shown here; journalctl --all shows it)'
-  if (!Array.isArray(value)) return ''
-  const isBytes = value.every((each) => typeof each === 'number')
-  return isBytes ? Buffer.from(value).toString() : value.map(messageOf).join(' ')
-}
-
-/** Message and error of a line of edgehostd. Undefined for lines of other programs. */
-function ownMessageOf(line: string): string | undefined {
-  if (!line.startsWith('{"level":')) return undefined
-  try {
-    const { msg, err } = JSON.parse(line) as { msg?: unknown; err?: { message?: unknown } }
-    return [msg, err?.message].filter((each) => typeof each === 'string').join(': ')
-  } catch {
-    return undefined
+    source: { component: componentOf(entry), ...(host && { host }) },
   }
 }
 

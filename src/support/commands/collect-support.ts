@@ -1,10 +1,18 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isatty } from 'node:tty'
 import { become, requireLocalRoot } from '../../ctl/become.ts'
+import type { Context } from '../../ctl/client.ts'
 import type { Program } from '../../ctl/command.ts'
+import { download } from '../../ctl/download.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
+import { oneLine } from '../../ctl/layout.ts'
+import { runOnHost } from '../../ctl/run-on-host.ts'
+import { chooseTarget } from '../../ctl/target.ts'
 
-/** Becomes support.cjs, which starts processes and reads files of the host; a client of the API does neither. */
-export const collectSupport: Program<'file'> = async (line) => {
+/** On this host it becomes support.cjs, which starts processes and reads files; of another one it is generated there. */
+export const collectSupport: Program<'file'> = async (line, table) => {
+  if (chooseTarget(line.options, process.env, () => '').kind === 'host')
+    return runOnHost(line, downloadSupport, table, process.env)
   const { path: socket } = requireLocalRoot(line, {
     does: 'collects the data of',
     reason: 'only root may read the journal and the state of the daemon',
@@ -16,4 +24,38 @@ export const collectSupport: Program<'file'> = async (line) => {
     value === undefined ? [] : [`--${name}=${value}`],
   )
   become('support.cjs', args)
+}
+
+interface Status {
+  readonly status: string
+  readonly msg: string
+}
+
+const path = '/v1/edge-mgmt/edgehosts/current'
+const pauseMs = 1_000
+
+async function downloadSupport(context: Context<'file'>): Promise<undefined> {
+  const { client, line, output, target } = context
+  const name = target.kind === 'host' ? target.host.replace(/[^\w.-]/g, '-') : 'host'
+  const day = new Date().toISOString().slice(0, 10)
+  const file = line.options.file ?? `edgehostd-support-${name}-${day}.tar`
+  if (file !== '-' && !file.endsWith('.tar'))
+    throw new Failure('usage', 'the archive of another host is a .tar; give it such a name with --file')
+  await client.change('POST', `${path}/generate-logs`)
+  output.note('The host collects its data, which takes up to some minutes.')
+  for (;;) {
+    const { status, msg } = await client.get<Status>(`${path}/generate-logs-status`, ['status', 'msg'])
+    if (status === 'Completed') break
+    if (status !== 'InProgress') throw new Failure('failed', oneLine(msg))
+    await sleep(pauseMs)
+  }
+  await download(context, {
+    path: `${path}/download-logs`,
+    file,
+    what: 'the archive',
+    type: 'application/x-tar',
+  })
+  if (file !== '-')
+    output.note(`The archive is in ${oneLine(file)}; its secrets are masked. Check it before you pass it on.`)
+  return undefined
 }

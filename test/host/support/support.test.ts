@@ -37,7 +37,7 @@ describe('an archive', () => {
       yield { name: 'top/none.txt', content: Buffer.alloc(0) }
       yield { name: 'top/large.txt', content: large }
     }
-    await writeArchive(file, members(), Date.UTC(2026, 0, 31), () => undefined)
+    await writeArchive(file, members(), { madeAt: Date.UTC(2026, 0, 31) }, () => undefined)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const list = execaSync('tar', ['-tv'], { input: zstdDecompressSync(readFileSync(file)) }).stdout
     expect(list.match(/^-rw------- .* 2026-01-31 .* top\/(one|none|large)\.txt$/gm)).toHaveLength(3)
@@ -57,7 +57,7 @@ describe('an archive', () => {
       yield { name: 'one.txt', content: Buffer.from('one') }
     }
     const begun: string[] = []
-    await writeArchive(file, members(), 0, (temporary) => void begun.push(temporary))
+    await writeArchive(file, members(), { madeAt: 0 }, (temporary) => void begun.push(temporary))
     expect(begun).toHaveLength(1)
     expect(readFileSync(victim, 'utf8')).toBe('old')
     expect(statSync(file).mode & 0o777).toBe(0o600)
@@ -73,7 +73,7 @@ describe('an archive', () => {
         async function* members(): AsyncGenerator<Member> {
           yield { name: 'one.txt', content: shake(1_000_000) }
         }
-        await expect(writeArchive(file, members(), 0, () => undefined)).rejects.toThrow(
+        await expect(writeArchive(file, members(), { madeAt: 0 }, () => undefined)).rejects.toThrow(
           `${file} could not be written: no space left on device (ENOSPC)`,
         )
         expect(readdirSync(folder)).toEqual([])
@@ -89,7 +89,7 @@ describe('an archive', () => {
       yield { name: 'one.txt', content: Buffer.alloc(1_000_000) }
       throw new Error('no more')
     }
-    await expect(writeArchive(file, members(), 0, () => undefined)).rejects.toThrow('no more')
+    await expect(writeArchive(file, members(), { madeAt: 0 }, () => undefined)).rejects.toThrow('no more')
     expect(readdirSync(folder)).toEqual([])
   })
 })

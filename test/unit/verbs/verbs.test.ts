@@ -4,7 +4,11 @@ import { verbs as table } from '../../../src/edgehostd/verbs.ts'
 import { createVerbs } from '../../../src/verbs/call.ts'
 import { answerOrder, defineOwnVerb, defineProgramVerb, VerbRefused } from '../../../src/verbs/verb.ts'
 
-const place = { stateDirectory: '/state', pam: { program: '/pamtester', service: 'edgehostd' } }
+const place = {
+  stateDirectory: '/state',
+  pam: { program: '/pamtester', service: 'edgehostd' },
+  support: { program: '/support.cjs', socket: '' },
+}
 const greet = defineOwnVerb({
   name: 'greet',
   role: 'admin',
