@@ -72,7 +72,7 @@ documents:
 	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true redocly lint --config build/redocly-platform.yaml docs/platform-openapi.json
 
 # One way through each door of the installed programs.
-JOURNEYS := journey service content platform cluster/first-hour cluster/platform
+JOURNEYS := journey service content platform cluster/first-hour cluster/platform network-trial
 
 journeys e2e: $(DEPENDENCIES)
 	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 tmux busybox-static \
@@ -81,7 +81,7 @@ journeys e2e: $(DEPENDENCIES)
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e --project e2e-cluster $(if $(filter journeys,$@),$(JOURNEYS:%=test/e2e/%.test.ts))
 
-journeys: ## one way through each door: an installed host, content, a platform, a cluster, a platform with two hosts (root)
+journeys: ## one way through each door: an installed host, content, a platform, a cluster, a platform with two hosts, the network (root)
 e2e: ## tests in hosts booted by systemd, with the installed packages (root)
 
 e2e-long: $(DEPENDENCIES) ## long tests: an emulated PC, power cuts, killed platforms, and the README's commands on a fresh Debian (root, network)
