@@ -56,7 +56,11 @@ const Query = Type.Object({
     Type.Boolean({ description: 'Addresses of members go that the change does not take over.' }),
   ),
 })
-type Query = { dryRun?: boolean; window?: number; dropAddress?: boolean }
+interface Query {
+  dryRun?: boolean
+  window?: number
+  dropAddress?: boolean
+}
 
 const params = Type.Object({ name: Type.String({ description: 'Name of the link.' }) })
 
@@ -95,6 +99,7 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
     requireInterfaceName(name)
     request.auditResource = { name }
     if (dryRun) {
+      request.auditNote = 'dry run, nothing is changed'
       const judged = await judge(planner.prepare(body, dropAddress))
       const { change } = judged
       if (change !== undefined) windowOf(change, window, shortestWindowSeconds)
@@ -135,7 +140,6 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
         kind: 'network',
         resource: ({ params: of }: FastifyRequest) => ({ name: nameOf((of as { name?: string }).name) }),
         changes: 'the record has the summary of the change; how it ends is another record',
-        isTrial: ({ query }: FastifyRequest) => (query as Query).dryRun === true,
       },
     }) as const
   const schema = (operationId: string, summary: string) => ({

@@ -252,8 +252,8 @@ it('the examples of the API document are what the edge replies', async () => {
       replies: {
         200: judged.json<unknown>(),
         202: {
-          message: `${judgedChangeOfNetwork.summary}: it is taken back in 60 seconds unless it is confirmed`,
-          uid: judgedChangeOfNetwork.uid,
+          message: `${triedChangeOfNetwork.summary}: it is taken back in 60 seconds unless it is confirmed`,
+          uid: triedChangeOfNetwork.uid,
         },
       },
     })

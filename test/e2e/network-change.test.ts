@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { asEdgehostd, installPackage, type Edgehostd } from './host/edgehostd.ts'
 import { eventually } from './host/eventually.ts'
 import { bootNetworkHost, type NetworkHost } from './host/network-host.ts'
-import { run } from './host/process.ts'
 import './host/global-setup.ts'
 
 const path = '/v1/edge-mgmt/network'
@@ -13,6 +12,13 @@ const addressed = (last: number) => ({
   subnet: '255.255.255.0',
   gateway: '192.0.2.1',
 })
+
+/** What the replies of this test have. */
+interface AnyReply {
+  readonly uid: string
+  readonly items: readonly { readonly uid: string; readonly creationTimestamp: string }[]
+  readonly Token: { readonly Authorization: string }
+}
 
 describe('the network of a host is changed over the API', () => {
   let network: NetworkHost
@@ -28,7 +34,10 @@ describe('the network of a host is changed over the API', () => {
       `https://${address}:5080${target}`,
     )
     const [text = '', status = '0'] = stdout.split(/\n(?=\d+$)/)
-    return { status: exitCode === 0 ? Number(status) : 0, json: text === '' ? {} : (JSON.parse(text) as any) }
+    return {
+      status: exitCode === 0 ? Number(status) : 0,
+      json: (text === '' ? {} : JSON.parse(text)) as AnyReply,
+    }
   }
   const change = async (uid: string, address = '192.0.2.10') =>
     (await ask(address, 'GET', `${path}/changes/${uid}`)).json
@@ -40,7 +49,7 @@ describe('the network of a host is changed over the API', () => {
     const target = `${path}/interfaces/host0/config?window=${window}`
     const reply = await ask(address, 'PUT', target, addressed(last))
     expect(reply, JSON.stringify(reply)).toMatchObject({ status: 202 })
-    return reply.json.uid as string
+    return reply.json.uid
   }
 
   beforeAll(async () => {
@@ -114,7 +123,7 @@ describe('the network of a host is changed over the API', () => {
     )
     expect(stdout.trim(), stderr).toBe('200 202 trial 409 NetworkConfirmUnproven')
     const { items } = (await ask('192.0.2.200', 'GET', `${path}/changes`)).json
-    await isState(items[0].uid, 'reverted', '192.0.2.11')
+    await isState(items[0]!.uid, 'reverted', '192.0.2.11')
   })
 
   it('a change whose gateway does not answer is taken back at once, and says why', async () => {
@@ -149,7 +158,7 @@ describe('the network of a host is changed over the API', () => {
         // Killed before the program had begun, the next daemon may be faster than the program, and takes the change away.
         const reason = when === 'before' ? expect.stringMatching(/^(deadline|failed)$/) : 'deadline'
         expect(items[0]).toMatchObject({ state: 'reverted', reason })
-        expect(Date.parse(items[0].creationTimestamp)).toBeGreaterThan(beganAt)
+        expect(Date.parse(items[0]!.creationTimestamp)).toBeGreaterThan(beganAt)
       }, 30_000)
       await eventually(async () => expect(await network.snapshot()).toBe(before), 20_000)
     },

@@ -111,6 +111,9 @@ export const changeNetworkctl =
 export const hostWithBond = (): CapturedHost =>
   capturedHost('networkd', {
     files: {
+      // What a change of networkd needs.
+      '/usr/bin/arping': '',
+      '/run/dbus/system_bus_socket': '',
       '/etc/systemd/network/50-bond0.netdev':
         '[NetDev]\nName=bond0\nKind=bond\n[Bond]\nMode=active-backup\nMIIMonitorSec=0.1\n',
       '/etc/systemd/network/50-bond0.network':
