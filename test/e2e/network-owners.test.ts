@@ -143,6 +143,16 @@ describe('on a host of systemd-networkd', () => {
   })
   afterAll(() => network.unplug())
 
+  it('an address that another device has is refused, with its hardware address', async () => {
+    await network.neighbour('ip', 'address', 'add', '192.0.2.77/24', 'dev', 'edge0')
+    const body = { type: 'static', ip: '192.0.2.77', subnet: '255.255.255.0', gateway: '192.0.2.1' }
+    expect(await send('put', 'interfaces/host0/config?dryRun=true', body)).toMatchObject({
+      problems: [
+        { field: 'ip', reason: expect.stringMatching(/^192.0.2.77 is taken: the device ..:/) as string },
+      ],
+    })
+  })
+
   it('a bridge over the link of the address is taken back, and the host is as before', async () => {
     const before = await network.snapshot()
     const { uid } = await send('post', 'bridges/br0?window=30', bridge)

@@ -2,7 +2,7 @@
 // administrator, which stay as they are. They are kept in /usr/local/lib, below /run in rank: a trial has the same names in /run, and takes a kept file
 // away by a mask there. Pure.
 
-import type { ChangeSet, NetworkState, StateFile } from '../change-set.ts'
+import type { NetworkState, StateFile } from '../change-set.ts'
 import { bareAddress, firstIpv4, type LinkConfiguration } from '../links/configuration.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
 import type { Addressing, Problem, WantedBond, WantedChange } from '../wanted.ts'
