@@ -6,6 +6,7 @@ import type { ClusterOfSlots } from '../definition/definitions.ts'
 import { createHostFiles, type HostFiles } from '../host/files.ts'
 import type { Snapshot } from '../host/snapshot.ts'
 import { systemClock, type Clock } from '../system/clock.ts'
+import type { NetworkOptions } from '../network/room.ts'
 import { createFollower, type CommandFollower } from '../system/follower.ts'
 import type { Logger } from '../system/log.ts'
 import { createRunner, type CommandRunner } from '../system/runner.ts'
@@ -47,7 +48,7 @@ export interface Edges {
   /** Folder of the open change of the network. */
   readonly networkFolder: string
   /** Replaces the files and programs that the network is read from. */
-  readonly network: { readonly files: HostFiles; readonly runner: CommandRunner } | undefined
+  readonly network: Pick<NetworkOptions, 'files' | 'runner' | 'findDevice'> | undefined
   /** Path of `verb.cjs`. */
   readonly verbProgram: string
   /** Folder below which container runtimes are searched for. */

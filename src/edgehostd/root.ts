@@ -12,6 +12,7 @@ import { families, type Config } from './declarations.ts'
 import { createDefinitions, type Definitions } from '../definition/definitions.ts'
 import { hostEdges, type Edges } from './edges.ts'
 import { openHostRecord } from '../host/identity/host-record.ts'
+import { findAnsweringDevice } from '../host/network/answering-device.ts'
 import { createHost } from '../host/room.ts'
 import { createImagesRoom } from '../images/room.ts'
 import { createInventory, inventoryUnit } from '../inventory/room.ts'
@@ -205,7 +206,12 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   certificate.waitFor(() => trial.trials.open() !== undefined)
   trial.trials.onEnd(certificate.renew)
   const network = createNetwork(ground, {
-    ...(edges.network ?? { files, runner }),
+    ...(edges.network ?? {
+      files,
+      runner,
+      findDevice: (address, networkInterface) =>
+        findAnsweringDevice({ address, networkInterface }, { files, runner }, stop.signal),
+    }),
     clusterAddresses: cluster.nodeAddresses,
     trials: trial.trials,
     acceptedAt: api.acceptedAt,
