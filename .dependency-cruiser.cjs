@@ -65,7 +65,7 @@ const law = {
   // The verb of a stop.
   power: [...ground, 'audit', 'verbs'],
   // Networks in the notation of CIDR; pure.
-  network: [...ground, 'audit', 'host', 'cluster/host/subnet.ts'],
+  network: [...ground, 'audit', 'host', 'verbs', 'cluster/host/subnet.ts'],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   diagnosis: [

@@ -6,6 +6,7 @@ import type { ClusterOfSlots } from '../definition/definitions.ts'
 import { createHostFiles, type HostFiles } from '../host/files.ts'
 import type { Snapshot } from '../host/snapshot.ts'
 import { systemClock, type Clock } from '../system/clock.ts'
+import type { NetworkOptions } from '../network/room.ts'
 import { createFollower, type CommandFollower } from '../system/follower.ts'
 import type { Logger } from '../system/log.ts'
 import { createRunner, type CommandRunner, type CommandStreamer } from '../system/runner.ts'
@@ -48,16 +49,12 @@ export interface Edges {
   readonly keeperProgram: string
   /** Path of `verb.cjs`. */
   readonly verbProgram: string
-  /** Path of `network-trial`, the folder of the open change of the network, and what replaces the runner of the program. */
-  readonly networkTrial: {
-    readonly program: string
-    readonly folder: string
-    readonly runner?: CommandRunner
-  }
-  /** Replaces the files and programs that the network is read from. */
-  readonly network: { readonly files: HostFiles; readonly runner: CommandRunner } | undefined
   /** Path of `support.cjs`. */
   readonly supportProgram: string
+  /** Folder of the open change of the network. */
+  readonly networkFolder: string
+  /** Replaces the files and programs that the network is read from. */
+  readonly network: Pick<NetworkOptions, 'files' | 'runner' | 'findDevice'> | undefined
   /** Folder below which container runtimes are searched for. */
   readonly runtimeRoot: string
   /** Replaces what definitions ask of the cluster. */
@@ -101,9 +98,9 @@ export const hostEdges = (log: Logger): Edges => ({
   stepProgram: join(import.meta.dirname, 'step.cjs'),
   keeperProgram: join(import.meta.dirname, 'keeper.cjs'),
   verbProgram: join(import.meta.dirname, 'verb.cjs'),
-  networkTrial: { program: join(import.meta.dirname, 'network-trial'), folder: '/run/edgehostd-network' },
   network: undefined,
   supportProgram: join(import.meta.dirname, 'support.cjs'),
+  networkFolder: '/run/edgehostd-network',
   runtimeRoot: '/',
   clusterOfSlots: undefined,
   platformClient: undefined,

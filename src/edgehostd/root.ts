@@ -13,6 +13,7 @@ import { createDefinitions, type Definitions } from '../definition/definitions.t
 import { hostEdges, type Edges } from './edges.ts'
 import { openHostRecord } from '../host/identity/host-record.ts'
 import { createDiagnosis } from '../diagnosis/room.ts'
+import { findAnsweringDevice } from '../host/network/answering-device.ts'
 import { createHost } from '../host/room.ts'
 import { createImagesRoom } from '../images/room.ts'
 import { createInventory, inventoryUnit } from '../inventory/room.ts'
@@ -207,15 +208,19 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   definition.attachCluster(edges.clusterOfSlots ?? cluster)
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
   const trial = createTrialRoom(ground, {
-    privileged: edges.networkTrial.runner ?? privileged,
-    program: edges.networkTrial.program,
-    runtimeFolder: edges.networkTrial.folder,
+    verbs,
+    runtimeFolder: edges.networkFolder,
     acceptedAt: api.acceptedAt,
   })
   certificate.waitFor(() => trial.trials.open() !== undefined)
   trial.trials.onEnd(certificate.renew)
   const network = createNetwork(ground, {
-    ...(edges.network ?? { files, runner }),
+    ...(edges.network ?? {
+      files,
+      runner,
+      findDevice: (address, networkInterface) =>
+        findAnsweringDevice({ address, networkInterface }, { files, runner }, stop.signal),
+    }),
     clusterAddresses: cluster.nodeAddresses,
     trials: trial.trials,
     acceptedAt: api.acceptedAt,

@@ -1,6 +1,7 @@
 import { changePassword } from '../auth/verbs.ts'
 import { makeSupportArchive, ping, traceroute } from '../diagnosis/verbs.ts'
 import { removeConfiguration, restartDaemon, stopHost } from '../power/verbs.ts'
+import { decideNetworkChange, finishNetworkChanges, tryNetworkChange } from '../network/trial/verbs.ts'
 import type { AnyVerb } from '../verbs/verb.ts'
 
 /** All that the daemon may have done on the host as root, beside the steps of its cluster (`cluster/step-program`). */
@@ -12,4 +13,7 @@ export const verbs: readonly AnyVerb[] = [
   ping,
   traceroute,
   makeSupportArchive,
+  tryNetworkChange,
+  decideNetworkChange,
+  finishNetworkChanges,
 ]

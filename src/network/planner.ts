@@ -4,6 +4,7 @@ import { basename, join } from 'node:path'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { resolvedService } from '../host/network/dns.ts'
+import { isInSubnet } from '../cluster/host/subnet.ts'
 import { createHostFiles, type HostFiles } from '../host/files.ts'
 import { isServiceRunning } from '../host/services.ts'
 import { planIfupdown } from './backends/ifupdown.ts'
@@ -12,6 +13,7 @@ import { planNetworkManager } from './backends/networkmanager.ts'
 import type { TextFile } from './backends/netplan.ts'
 import type { Planned } from './backends/planned.ts'
 import type { Backend, ChangeSet } from './change-set.ts'
+import { bareAddress } from './links/configuration.ts'
 import type { NetworkReading } from './links/links.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { judge, neededPrograms, type PreflightFacts } from './preflight/preflight.ts'
@@ -42,6 +44,8 @@ interface PlannerOptions {
   readonly files: HostFiles
   readonly runner: CommandRunner
   readonly read: () => Promise<NetworkReading>
+  /** The hardware address of another device that has an address in a network of a link; undefined where none answers. */
+  readonly findDevice: (address: string, link: string) => Promise<string | undefined>
   /** Addresses of the cluster on this host, canonical. */
   readonly clusterAddresses: () => readonly string[]
 }
@@ -54,7 +58,25 @@ const planOf: Readonly<
   ifupdown: planIfupdown,
 }
 
-export function createPlanner({ files, runner, read, clusterAddresses }: PlannerOptions): Planner {
+export function createPlanner({
+  files,
+  runner,
+  read,
+  findDevice,
+  clusterAddresses,
+}: PlannerOptions): Planner {
+  /** An address of a network that the host is in is asked for there; one of another network can only be asked for in the trial. */
+  async function refuseTaken({ links }: NetworkReading, wanted: WantedChange): Promise<void> {
+    const address = wanted.kind === 'delete' ? undefined : wanted.addressing.address
+    const own = address === undefined ? undefined : bareAddress(address)
+    if (own === undefined || links.some((link) => link.addresses.some((each) => each.address === own))) return
+    const link = links.find(({ addresses }) =>
+      addresses.some((each) => each.prefixLength < 32 && isInSubnet(own, each)),
+    )
+    const device = link === undefined ? undefined : await findDevice(own, link.name)
+    if (device !== undefined)
+      throw refusedBy([{ field: 'ip', reason: `${own} is taken: the device ${device} answers for it` }])
+  }
   return {
     async prepare(body, dropsAddresses) {
       if ('problems' in body) throw refusedBy(body.problems)
@@ -67,6 +89,7 @@ export function createPlanner({ files, runner, read, clusterAddresses }: Planner
       }
       const { problems, backend, lostRoutes, reachableBy } = judge(reading, wanted, facts)
       if (problems.length > 0 || backend === undefined) throw refusedBy(problems)
+      await refuseTaken(reading, wanted)
       const planned =
         backend === 'netplan'
           ? await planByNetplan({ files, runner }, reading, wanted)

@@ -16,9 +16,10 @@ import { networkWriteRoutes, type NetworkWritesOptions } from './routes-writes.t
 import type { NetworkSettings } from './trial/config.ts'
 import type { Shown } from './wire.ts'
 
-interface NetworkOptions {
+export interface NetworkOptions {
   readonly files: HostFiles
   readonly runner: CommandRunner
+  readonly findDevice: (address: string, link: string) => Promise<string | undefined>
   /** Addresses of the cluster on this host: of the node and of its control plane. */
   readonly clusterAddresses: () => readonly string[]
   readonly trials: NetworkWritesOptions['trials']
@@ -38,7 +39,7 @@ export function createNetwork(
   own: NetworkOptions,
 ): Network {
   const { config } = ground
-  const { files, runner, clusterAddresses } = own
+  const { files, runner, findDevice, clusterAddresses } = own
   let running: Promise<NetworkReading> | undefined
   let next: Promise<NetworkReading> | undefined
 
@@ -61,7 +62,7 @@ export function createNetwork(
   const shown = (): Shown => ({
     clusterAddresses: new Set(clusterAddresses()),
   })
-  const planner = createPlanner({ files, runner, read, clusterAddresses })
+  const planner = createPlanner({ files, runner, read, findDevice, clusterAddresses })
   return {
     read,
     planner,

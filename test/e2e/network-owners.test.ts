@@ -104,3 +104,100 @@ describe.each<[Owner, { owner: string; file: string; kept: string }]>([
     })
   })
 })
+
+describe('on a host of systemd-networkd', () => {
+  let network: NetworkHost
+  let host: Edgehostd
+  const send = async (method: 'post' | 'put' | 'delete', target: string, input?: object) => {
+    const data = input === undefined ? [] : ['--data', '-']
+    const options = input === undefined ? {} : { input: JSON.stringify(input) }
+    const text = await host.output(['edgehostctl', 'api', method, `${path}/${target}`, ...data], options)
+    return JSON.parse(text) as { uid: string }
+  }
+  const get = async (target: string) =>
+    JSON.parse(await host.output(['edgehostctl', 'api', 'get', `${path}/${target}`])) as Record<
+      string,
+      unknown
+    >
+  const isState = (uid: string, state: string) =>
+    eventually(async () => expect(await get(`changes/${uid}`)).toMatchObject({ state }), 60_000)
+  const confirm = async (uid: string) => {
+    await isState(uid, 'trial')
+    await host.output(['edgehostctl', 'network', 'confirm', uid])
+    await isState(uid, 'confirmed')
+  }
+  const bridge = {
+    ...{ name: 'br0', members: ['host0'], type: 'static', stpEnabled: false },
+    ...{ ip: '192.0.2.10', subnet: '255.255.255.0', gateway: '192.0.2.1' },
+  }
+  const isReached = () =>
+    eventually(async () => {
+      if (!(await network.reaches('192.0.2.10'))) throw new Error('the host does not answer')
+    }, 30_000)
+
+  beforeAll(async () => {
+    network = await bootNetworkHost('networkd')
+    host = asEdgehostd(network)
+    await installPackage(host, await readFile(inject('deb')))
+    await network.addForeign()
+  })
+  afterAll(() => network.unplug())
+
+  it('an address that another device has is refused, with its hardware address', async () => {
+    await network.neighbour('ip', 'address', 'add', '192.0.2.77/24', 'dev', 'edge0')
+    const body = { type: 'static', ip: '192.0.2.77', subnet: '255.255.255.0', gateway: '192.0.2.1' }
+    expect(await send('put', 'interfaces/host0/config?dryRun=true', body)).toMatchObject({
+      problems: [
+        { field: 'ip', reason: expect.stringMatching(/^192.0.2.77 is taken: the device ..:/) as string },
+      ],
+    })
+  })
+
+  it('a bridge over the link of the address is taken back, and the host is as before', async () => {
+    const before = await network.snapshot()
+    const { uid } = await send('post', 'bridges/br0?window=30', bridge)
+    await isState(uid, 'trial')
+    expect(await get('bridges/br0')).toMatchObject({
+      ip: '192.0.2.10',
+      members: ['host0'],
+      stpEnabled: false,
+    })
+    expect(await network.snapshot()).toContain('br0 inet 192.0.2.200/32')
+    await host.output(['edgehostctl', 'network', 'revert', uid])
+    await isState(uid, 'reverted')
+    // Its new IPv6 addresses are looked for by others for a second (RFC 4862, 5.4).
+    await eventually(async () => expect(await network.snapshot()).toBe(before))
+  })
+
+  it('it is kept over a boot with the IPv6 address of its member, and its deletion gives that back', async () => {
+    const { uid } = await send('post', 'bridges/br0?window=60', bridge)
+    await confirm(uid)
+    await network.reboot()
+    await isReached()
+    const addresses = (reply: Record<string, unknown>) =>
+      (reply.addresses as { address: string }[]).map(({ address }) => address)
+    expect(addresses(await get('bridges/br0'))).toEqual(expect.arrayContaining(['192.0.2.10', 'fd00:1::10']))
+    const removal = await send('delete', 'bridges/br0?window=60')
+    await confirm(removal.uid)
+    expect(await get('bridges')).toEqual({ items: [] })
+    expect(await get('interfaces/host0')).toMatchObject({
+      ip: '192.0.2.10',
+      configured: { files: ['/etc/systemd/network/20-host0.network'] },
+    })
+    await isReached()
+  })
+
+  it('an address by DHCP and back, each kept', async () => {
+    const byDhcp = await send('put', 'interfaces/host0/config?window=60', { type: 'dhcp' })
+    await confirm(byDhcp.uid)
+    expect(await get('interfaces/host0')).toMatchObject({
+      type: 'dhcp',
+      configured: { addresses: ['fd00:1::10/64'] },
+    })
+    const back = await send('put', 'interfaces/host0/config?window=60', {
+      ...{ type: 'static', ip: '192.0.2.10', subnet: '255.255.255.0', gateway: '192.0.2.1' },
+    })
+    await confirm(back.uid)
+    await isReached()
+  })
+})

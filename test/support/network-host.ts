@@ -18,6 +18,8 @@ const services: Readonly<Record<CapturedBackend, string>> = {
 export interface CapturedHost {
   readonly files: HostFiles
   readonly runner: CommandRunner
+  /** No other device has any address. */
+  readonly findDevice: () => Promise<undefined>
 }
 
 export interface Changes {
@@ -58,6 +60,7 @@ export function capturedHost(
     'ifquery --state': 'ifstate.txt',
   }
   return {
+    findDevice: () => Promise.resolve(undefined),
     files: {
       async text(path, ...more) {
         if (path in files) return files[path] === 'masked' ? '' : files[path]

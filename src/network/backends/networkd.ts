@@ -2,8 +2,8 @@
 // administrator, which stay as they are. They are kept in /usr/local/lib, below /run in rank: a trial has the same names in /run, and takes a kept file
 // away by a mask there. Pure.
 
-import type { ChangeSet, NetworkState, StateFile } from '../change-set.ts'
-import { bareAddress, firstIpv4 } from '../links/configuration.ts'
+import type { NetworkState, StateFile } from '../change-set.ts'
+import { bareAddress, firstIpv4, type LinkConfiguration } from '../links/configuration.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
 import type { Addressing, Problem, WantedBond, WantedChange } from '../wanted.ts'
 import { expectedBy, expectedNow, summaryOf, type Planned } from './planned.ts'
@@ -276,6 +276,15 @@ function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge'
 
 const withoutMaster = (unit: Unit): Unit =>
   ['Bond', 'Bridge'].reduce((all, key) => setValues(all, 'Network', key, []), unit)
+
+/** What the members of a bond or bridge of ours have when it is gone: the files of their administrator. */
+export function releasedBy(reading: NetworkReading, master: Link): readonly LinkConfiguration[] {
+  const plan = createPlan(reading, reading.states.networkd?.files ?? new Map())
+  return master.members.flatMap((name) => {
+    const original = plan.original(name)
+    return original === undefined || hasMaster(original) ? [] : [networkConfiguration(original, [])]
+  })
+}
 
 /** A link that is no member any more gets back the configuration of its administrator's file, or none. */
 function release(plan: Plan, name: string): void {

@@ -52,7 +52,7 @@ const prefixOf = (mask = '') =>
 function masterOf(link: Shown): string | undefined {
   const bond = 'bondName' in link ? link.bondName : ''
   const bridge = 'bridgeName' in link ? link.bridgeName : ''
-  return (bond ?? '') || (bridge ?? '') || ('parentName' in link ? link.parentName : undefined)
+  return bond || bridge || ('parentName' in link ? link.parentName : undefined)
 }
 
 /** `network list`. */
@@ -100,7 +100,7 @@ function factsOf(link: Shown): Fact[] {
     ...fact('Part of', masterOf(link)),
     ...('members' in link ? fact('Members', link.members.join(', ')) : []),
     ...('mode' in link ? fact('Mode', link.mode) : []),
-    ...('stpEnabled' in link ? fact('Spanning tree', link.stpEnabled === true ? 'on' : 'off') : []),
+    ...('stpEnabled' in link ? fact('Spanning tree', link.stpEnabled ? 'on' : 'off') : []),
     ...fact('Gateway', link.gateway),
     ...fact('Name servers', link.nameservers.join(' ')),
     ...fact('Search', link.searchDomains.join(' ')),

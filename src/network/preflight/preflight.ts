@@ -12,8 +12,8 @@ import {
   type Subnet,
 } from '../../cluster/host/subnet.ts'
 import type { Backend } from '../change-set.ts'
-import { handingOver } from '../backends/networkd.ts'
-import { bareAddress, isOfIpv4 } from '../links/configuration.ts'
+import { handingOver, releasedBy } from '../backends/networkd.ts'
+import { bareAddress, isOfIpv4, type LinkConfiguration } from '../links/configuration.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
 import { backendNames } from '../links/owners.ts'
 import type { Addressing, Problem, WantedChange } from '../wanted.ts'
@@ -69,16 +69,20 @@ export function judge(reading: NetworkReading, wanted: WantedChange, facts: Pref
   else judgeMembers(place, wanted)
   const goes = linksThatLose(place)
   if (wanted.kind !== 'delete') judgeAddressing(place, wanted.addressing, { goes, backend })
-  judgeDefaultRoute(place, goes)
+  // Where the members of what is deleted have addresses and routes of their own files again.
+  const released =
+    wanted.kind === 'delete' && backend === 'networkd' && own !== undefined ? releasedBy(reading, own) : []
+  judgeDefaultRoute(place, goes, released)
   const isGone = (link: Link) => goes.some(({ name }) => name === link.name)
   return {
     problems,
     backend: problems.length > 0 ? undefined : backend,
-    lostRoutes: goes.flatMap(lostRoutesOf(wanted)),
+    lostRoutes: goes.flatMap(lostRoutesOf(wanted)).filter((route) => !isReplaced(route, released)),
     reachableBy: [
       ...(wanted.kind === 'delete' || wanted.addressing.address === undefined
         ? []
         : [bareAddress(wanted.addressing.address)]),
+      ...released.flatMap(({ addresses }) => addresses.map(bareAddress)),
       ...links
         .filter((link) => !isGone(link))
         .flatMap(({ addresses }) => addresses)
@@ -404,12 +408,19 @@ const defaultRoutes = (links: readonly Link[]): readonly DefaultRoute[] =>
     .toSorted((a, b) => a.metric - b.metric)
 
 /** Where there was a default route, one has to be left; two of the same metric are used by chance. */
-function judgeDefaultRoute(place: Place, goes: readonly Link[]): void {
+function judgeDefaultRoute(
+  place: Place,
+  goes: readonly Link[],
+  released: readonly LinkConfiguration[],
+): void {
   const { links, wanted, own, refuse } = place
   const now = defaultRoutes(links)
   const stays = now.filter(({ link }) => !goes.some(({ name }) => name === link.name))
   const addressing = wanted.kind === 'delete' ? undefined : wanted.addressing
-  const bringsOne = addressing?.gateway !== undefined || addressing?.type === 'dhcp'
+  const bringsOne =
+    addressing?.gateway !== undefined ||
+    addressing?.type === 'dhcp' ||
+    released.some(({ type, gateway }) => type === 'dhcp' || gateway !== undefined)
   const field = addressing === undefined ? 'name' : addressing.type === 'static' ? 'gateway' : 'type'
   if (now.length > 0 && stays.length === 0 && !bringsOne) {
     const [route] = now
@@ -455,3 +466,6 @@ const lostRoutesOf =
         ({ destination, gateway }) =>
           `${destination}${gateway === undefined ? '' : ` via ${gateway}`} of ${link.name}`,
       )
+
+const isReplaced = (route: string, released: readonly LinkConfiguration[]) =>
+  released.some(({ gateway }) => gateway !== undefined && route.startsWith(`default via ${gateway} `))

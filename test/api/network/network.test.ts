@@ -77,10 +77,10 @@ it('the candidates for management are the links with an address, and bridges', a
 })
 
 it('a host whose links cannot be read says why, and what to try', async () => {
-  const { files, runner } = capturedHost('networkd', {
+  const network = capturedHost('networkd', {
     output: { 'ip -json -details address show': () => new Error('Cannot open netlink socket') },
   })
-  const reply = await (await start({ network: { files, runner } }))('/interfaces')
+  const reply = await (await start({ network }))('/interfaces')
   expect(reply.statusCode).toBe(500)
   expect(reply.json<ErrorReply>()).toMatchObject({
     code: 'NetworkUnreadable',

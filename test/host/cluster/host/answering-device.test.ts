@@ -23,7 +23,7 @@ exec "$NODE" --input-type=module --eval "$PROGRAM"
 `
 
 const program = `
-import { findAnsweringDevice } from '${sources}/cluster/host/address.ts'
+import { findAnsweringDevice } from '${sources}/host/network/answering-device.ts'
 import { createHostFiles } from '${sources}/host/files.ts'
 import { createRunner } from '${sources}/system/runner.ts'
 const options = { files: createHostFiles(), runner: createRunner() }

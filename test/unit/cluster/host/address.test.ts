@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import {
   addressUnitText,
-  parseArp,
   missingAddress,
   parseIpv4Routes,
   parseIpv6Routes,
   placeEndpoint,
 } from '../../../../src/cluster/host/address.ts'
+import { parseArp } from '../../../../src/host/network/answering-device.ts'
 import { spellSubnet } from '../../../../src/cluster/host/subnet.ts'
 
 const ipv4Routes = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
