@@ -27,6 +27,8 @@ const law = {
   audit: [...ground, 'archive', 'api/audit-hook.ts'],
   certificate: [...ground, 'audit'],
   host: ground,
+  // The door to the rights of root; its table is in the root.
+  verbs: ['base', 'errors', 'system'],
   credentials: ground,
   outgoing: ground,
   // What it downloads is an archive, and keeps the reserve of the disk as an upload does.
@@ -43,7 +45,7 @@ const law = {
     // How the tar is made of which it downloads one.
     'definition/examination/protocol.ts',
   ],
-  auth: [...ground, 'secrets', 'audit', 'credentials'],
+  auth: [...ground, 'secrets', 'audit', 'credentials', 'verbs'],
   upload: [...ground, 'archive', 'api', 'audit'],
   definition: [...ground, 'archive', 'program', 'upload', 'audit', 'host'],
   content: [...ground, 'archive', 'program', 'upload', 'audit'],
@@ -61,7 +63,7 @@ const law = {
     'kubernetes',
   ],
   // Networks in the notation of CIDR; pure.
-  network: [...ground, 'audit', 'host', 'cluster/host/subnet.ts'],
+  network: [...ground, 'audit', 'host', 'verbs', 'cluster/host/subnet.ts'],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   backup: [...ground, 'secrets/secret-file.ts'],

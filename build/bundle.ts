@@ -11,6 +11,7 @@
 // - prepare.cjs: prepares a cluster from a definition for the daemon;
 // - keeper.cjs: runs a command that outlives the daemon;
 // - inventory.cjs: reads the inventory of the hardware;
+// - verb.cjs: does one verb as root, outside the sandbox of the daemon;
 // - step.cjs: does one action of a step of the cluster, outside the sandbox of the daemon;
 // - execa.cjs, re2js.cjs, x509.cjs and yaml.cjs: packages that these programs load only when they need them.
 import { createHash } from 'node:crypto'
@@ -124,6 +125,7 @@ const files: Record<string, string> = {
   'prepare.cjs': await bundle({ ...programOptions, entryPoints: ['src/cluster/prepare/main.ts'] }),
   'keeper.cjs': await bundle({ ...programOptions, entryPoints: ['src/system/lasting/main.ts'] }),
   'inventory.cjs': await bundle({ ...programOptions, entryPoints: ['src/inventory/program/main.ts'] }),
+  'verb.cjs': await bundle({ ...programOptions, entryPoints: ['src/edgehostd/verb-program.ts'] }),
   'step.cjs': await bundle({ ...programOptions, entryPoints: ['src/cluster/step-program/main.ts'] }),
 }
 for (const [name, file] of Object.entries(separatePackages))

@@ -2,7 +2,6 @@ import type { SystemEntry } from '../audit/audit.ts'
 import { type SessionRecord, createSessionStore, endMarkFile } from './session-store.ts'
 import { join } from 'node:path'
 import type { Client, ClientOf } from '../base/client.ts'
-import type { CommandRunner } from '../system/runner.ts'
 import { watchForSleep } from '../system/sleep-watch.ts'
 import { sampleEach } from '../base/sample.ts'
 import type { FiguresOf, Ground, Room } from '../root/room.ts'
@@ -19,6 +18,8 @@ import { createPamSlots } from './pam-slots.ts'
 import { authRoutes } from './routes.ts'
 import { createSessionAccess } from './session-access.ts'
 import { createSessions, type IsCallerGone, type Sessions } from './sessions.ts'
+import type { Verbs } from '../verbs/call.ts'
+import { changePassword } from './verbs.ts'
 
 // Above this number, the record only has the number of sessions.
 const mostNamed = 10
@@ -38,7 +39,7 @@ function endEntry(sessions: readonly SessionRecord[], reason: string): SystemEnt
 
 interface AuthOptions {
   /** Runs commands that write outside the unit's sandbox. */
-  readonly privileged: CommandRunner
+  readonly verbs: Verbs
   /** Finds the client behind an address. */
   readonly clientOf: ClientOf
   /** Number of processor cores. */
@@ -67,7 +68,7 @@ export async function createAuth(
   own: AuthOptions,
 ): Promise<Auth> {
   const { runner, database, stateDirectory, secrets, listTokens, record, clock, log, anonymousLog } = ground
-  const { privileged, clientOf, cores } = own
+  const { verbs, clientOf, cores } = own
   const settings = ground.config.auth
   const etc = own.etc === undefined ? {} : { etc: own.etc }
   const { adminGroups, allowAnyShell } = settings
@@ -85,7 +86,13 @@ export async function createAuth(
     ...settings.tokens,
   })
   const history = createLoginHistory(database)
-  const pam = createPam({ runner, privileged, ...settings.pam })
+  const pam = createPam({
+    runner,
+    // The account changes its own password, which PAM proves.
+    change: ({ userName, address, password, newPassword }) =>
+      verbs.call(changePassword, { userName, address, password, newPassword }, { role: 'viewer' }),
+    ...settings.pam,
+  })
   const onSleep = (pid: number, report: () => void) => watchForSleep({ pid, quietMs, onSleep: report })
   const slots = createPamSlots({ cores, onSleep, ...settings.pam })
   const guard = createGuessGuard({

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { AppError } from '../errors/app-error.ts'
 import { authErrors } from './codes.ts'
 import { localAddress } from '../base/address.ts'
-import { CommandFailed, type CommandRunner } from '../system/runner.ts'
+import { CommandFailed, type CommandResult, type CommandRunner } from '../system/runner.ts'
 
 /** The answer of PAM to a user name and password. */
 type PamVerdict =
@@ -63,10 +63,10 @@ function wordsOf(stderr: string): string[] {
     .filter((line) => line !== '' && !line.startsWith('pamtester:'))
 }
 
-interface PamOptions {
+export interface PamOptions {
   readonly runner: CommandRunner
-  /** Runs commands that write outside the unit's sandbox: to /etc/shadow. */
-  readonly privileged: CommandRunner
+  /** Changes a password, outside of the sandbox of the daemon: in /etc/shadow. */
+  readonly change: (credentials: Credentials & { readonly newPassword: string }) => Promise<CommandResult>
   /** Absolute path of pamtester. */
   readonly program: string
   /** Name of the file in /etc/pam.d. */
@@ -83,6 +83,19 @@ export interface Credentials {
 
 // Checking a password is expensive by design, and any client may request it: requests of logged-in users have priority.
 const niceness = 5
+
+/** Arguments of pamtester. */
+export const pamtesterArguments = (
+  service: string,
+  { userName, address }: Pick<Credentials, 'userName' | 'address'>,
+  ...operations: readonly string[]
+): readonly string[] => [
+  // The local socket is treated like the console.
+  ...(address === localAddress ? [] : ['-I', `rhost=${address}`]),
+  service,
+  userName,
+  ...operations,
+]
 
 /** The host's PAM stack. */
 export interface Pam {
@@ -111,15 +124,7 @@ export interface Pam {
  * without PAM_DISALLOW_NULL_AUTHTOK an account without a password can log in; without acct_mgmt expired accounts can
  * log in; without PAM_CHANGE_EXPIRED_AUTHTOK the modules, called by root, skip the old password and the policy.
  */
-export function createPam({ runner, privileged, program, service, timeoutMs }: PamOptions): Pam {
-  const argumentsFor = ({ userName, address }: Credentials, ...operations: string[]) => [
-    // The local socket is treated like the console.
-    ...(address === localAddress ? [] : ['-I', `rhost=${address}`]),
-    service,
-    userName,
-    ...operations,
-  ]
-
+export function createPam({ runner, change, program, service, timeoutMs }: PamOptions): Pam {
   // PAM does not report a missing service file: it falls back to `other`, which authenticates on Debian.
   function requireService(): void {
     const files = [`/etc/pam.d/${service}`, `/usr/lib/pam.d/${service}`]
@@ -132,7 +137,7 @@ export function createPam({ runner, privileged, program, service, timeoutMs }: P
       const operations = ['authenticate(PAM_DISALLOW_NULL_AUTHTOK)', 'acct_mgmt']
       const input = `${credentials.password}\n`
       const result = await runner
-        .run(program, argumentsFor(credentials, ...operations), {
+        .run(program, pamtesterArguments(service, credentials, ...operations), {
           timeoutMs,
           input,
           niceness,
@@ -149,21 +154,15 @@ export function createPam({ runner, privileged, program, service, timeoutMs }: P
 
     async changePassword({ newPassword, ...credentials }) {
       requireService()
-      const input = `${credentials.password}\n${newPassword}\n${newPassword}\n`
-      const operation = 'chauthtok(PAM_CHANGE_EXPIRED_AUTHTOK)'
-      const result = await privileged
-        .run(program, argumentsFor(credentials, operation), { timeoutMs, input })
-        .catch((error: unknown) => {
-          throw error instanceof CommandFailed
-            ? new AppError(
-                authErrors.PasswordChangeUnavailable,
-                'the unit that changes passwords could not be run',
-                {
-                  cause: error,
-                },
-              )
-            : error
-        })
+      const result = await change({ ...credentials, newPassword }).catch((error: unknown) => {
+        throw error instanceof CommandFailed
+          ? new AppError(
+              authErrors.PasswordChangeUnavailable,
+              'the unit that changes passwords could not be run',
+              { cause: error },
+            )
+          : error
+      })
       if (result.exitCode === 0) return undefined
       const verdict = parseVerdict(result.exitCode, result.stderr)
       if (verdict.kind === 'unusable') {

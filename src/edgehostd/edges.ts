@@ -45,14 +45,12 @@ export interface Edges {
   readonly stepProgram: string
   /** Path of `keeper.cjs`. */
   readonly keeperProgram: string
-  /** Path of `network-trial`, the folder of the open change of the network, and what replaces the runner of the program. */
-  readonly networkTrial: {
-    readonly program: string
-    readonly folder: string
-    readonly runner?: CommandRunner
-  }
+  /** Folder of the open change of the network. */
+  readonly networkFolder: string
   /** Replaces the files and programs that the network is read from. */
   readonly network: Pick<NetworkOptions, 'files' | 'runner' | 'findDevice'> | undefined
+  /** Path of `verb.cjs`. */
+  readonly verbProgram: string
   /** Folder below which container runtimes are searched for. */
   readonly runtimeRoot: string
   /** Replaces what definitions ask of the cluster. */
@@ -94,8 +92,9 @@ export const hostEdges = (log: Logger): Edges => ({
   prepareProgram: join(import.meta.dirname, 'prepare.cjs'),
   stepProgram: join(import.meta.dirname, 'step.cjs'),
   keeperProgram: join(import.meta.dirname, 'keeper.cjs'),
-  networkTrial: { program: join(import.meta.dirname, 'network-trial'), folder: '/run/edgehostd-network' },
+  networkFolder: '/run/edgehostd-network',
   network: undefined,
+  verbProgram: join(import.meta.dirname, 'verb.cjs'),
   runtimeRoot: '/',
   clusterOfSlots: undefined,
   platformClient: undefined,

@@ -32,6 +32,7 @@ import { openState, type State } from '../root/state.ts'
 import { createTransientUnitRunner, type TransientUnitOptions } from '../system/transient-unit.ts'
 import { createUplink } from '../uplink/room.ts'
 import { parseSigningKey } from '../upload/signing.ts'
+import { createVerbs } from '../verbs/call.ts'
 
 export interface DaemonOptions extends ProgramOptions<Config> {
   /** The edges that a test replaces; the others are of this machine. */
@@ -66,6 +67,11 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const outside = (more: Partial<TransientUnitOptions> = {}) =>
     runtimeDirectory === undefined ? runner : createTransientUnitRunner({ runner, runtimeDirectory, ...more })
   const privileged = outside()
+  const verbs = createVerbs({
+    outside,
+    program: edges.verbProgram,
+    place: { stateDirectory: config.state.directory, pam: config.auth.pam },
+  })
 
   // The ground: the state folder, the identity of this host, and the audit trail.
   const state = await openState({ settings: config.state, migrations, clock, log })
@@ -133,7 +139,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     names: host,
     lastResource: audit.lastResource,
   })
-  const auth = await createAuth(ground, { privileged, clientOf: host.clientOf, cores, etc: edges.etc })
+  const auth = await createAuth(ground, { verbs, clientOf: host.clientOf, cores, etc: edges.etc })
   const api = createApi(ground, {
     mode,
     material: certificate.material(),
@@ -193,9 +199,8 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   definition.attachCluster(edges.clusterOfSlots ?? cluster)
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
   const trial = createTrialRoom(ground, {
-    privileged: edges.networkTrial.runner ?? privileged,
-    program: edges.networkTrial.program,
-    runtimeFolder: edges.networkTrial.folder,
+    verbs,
+    runtimeFolder: edges.networkFolder,
     acceptedAt: api.acceptedAt,
   })
   certificate.waitFor(() => trial.trials.open() !== undefined)

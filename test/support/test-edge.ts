@@ -17,6 +17,7 @@ import type { ServiceStatus } from '../../src/service/schemas.ts'
 import { createRunner, type CommandRunner } from '../../src/system/runner.ts'
 import { createFakeHost, pamtester, type FakeHost } from './fake-host.ts'
 import { captureLog, generous } from './https-server.ts'
+import { trialProgram } from '../../src/network/trial/verbs.ts'
 import { playNetworkTrial } from './played-network-trial.ts'
 import { hostWithBond, type CapturedHost } from './network-host.ts'
 import { createRunningClock } from './turning-clock.ts'
@@ -131,7 +132,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     version: '1.2.3',
     buildDate: Date.UTC(2026, 0, 1),
     edges: {
-      runner: runnerOf(host),
+      runner: runnerOf(host, network.runner),
       clock: options.monotonic ? { ...clock, monotonic: options.monotonic } : clock,
       files: withAddresses(options.ownAddresses ?? []),
       facts: factsOf(options.hostBody ?? '{"metadata":{}}'),
@@ -150,11 +151,8 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       inventoryProgram: options.inventoryProgram ?? '/nowhere/inventory.cjs',
       stepProgram: '/nowhere/step.cjs',
       keeperProgram: '/nowhere/keeper.cjs',
-      networkTrial: {
-        program: '/nowhere/network-trial',
-        folder: networkFolders.runtime,
-        runner: network.runner,
-      },
+      networkFolder: networkFolders.runtime,
+      verbProgram: '/nowhere/verb.cjs',
       clusterOfSlots: options.running && {
         hasCluster: () => options.running?.() !== undefined,
         profiles: () => Promise.resolve(options.running?.()),
@@ -283,12 +281,17 @@ async function firstPiece(stream: Readable): Promise<string> {
 }
 
 /** Archives and bundles are really read; all other programs belong to the fake host. */
-function runnerOf({ runner }: FakeHost): CommandRunner {
+function runnerOf({ runner }: FakeHost, network: CommandRunner): CommandRunner {
   const workers = createWorkersHere(createRunner())
   return {
     ...runner,
     run: (program, args, options) =>
-      ([process.execPath, 'sync'].includes(program) ? workers : runner).run(program, args, options),
+      (program === trialProgram
+        ? network
+        : [process.execPath, 'sync'].includes(program)
+          ? workers
+          : runner
+      ).run(program, args, options),
   }
 }
 

@@ -5,17 +5,18 @@
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import type { Attention, Ground, Room } from '../../root/room.ts'
-import type { CommandRunner } from '../../system/runner.ts'
+import type { Verbs } from '../../verbs/call.ts'
 import { openChangeStore, type StoredChange } from './store.ts'
 import { changeRoutes, type ChangeRoutesOptions } from './routes-changes.ts'
 import { createTrials, type Trials } from './trials.ts'
+import { decideNetworkChange, finishNetworkChanges, tryNetworkChange } from './verbs.ts'
 import type { LinkAddresses } from './way.ts'
 
+/** The routes that change something are for administrators alone. */
+const administrator = { role: 'admin' } as const
+
 interface TrialRoomOptions extends Pick<ChangeRoutesOptions, 'acceptedAt'> {
-  /** Runs commands outside the sandbox of the daemon. */
-  readonly privileged: CommandRunner
-  /** Path of `network-trial`. */
-  readonly program: string
+  readonly verbs: Verbs
   /** Folder of the open change; gone after a boot. */
   readonly runtimeFolder: string
 }
@@ -28,9 +29,14 @@ export interface TrialRoom extends Room {
 /** The network of this host, and changes of it. */
 export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoom {
   const { database, stateDirectory } = ground
+  const { verbs } = own
   const trials = createTrials({
     ...ground,
-    ...own,
+    run: (action, argument) => {
+      if (action === 'start') return verbs.call(tryNetworkChange, { folder: argument }, administrator)
+      if (action === 'boot') return verbs.call(finishNetworkChanges, { folder: argument }, 'service')
+      return verbs.call(decideNetworkChange, { action, uid: argument }, administrator)
+    },
     store: openChangeStore(database),
     folders: { runtime: own.runtimeFolder, state: join(stateDirectory, 'network') },
     links: readAddresses,

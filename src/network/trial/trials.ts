@@ -9,7 +9,7 @@ import { generalErrors } from '../../errors/codes.ts'
 import type { Clock } from '../../system/clock.ts'
 import { isThere, syncTree } from '../../system/files.ts'
 import type { Logger } from '../../system/log.ts'
-import type { CommandResult, CommandRunner } from '../../system/runner.ts'
+import type { CommandResult } from '../../system/runner.ts'
 import type { ChangeSet } from '../change-set.ts'
 import { filesOfChange } from './change.ts'
 import { trialErrors } from './codes.ts'
@@ -19,10 +19,8 @@ import { touchesWay, whyUnproven, type LinkAddresses, type Way } from './way.ts'
 
 export interface TrialsOptions {
   readonly store: ChangeStore
-  /** Runs the program outside the sandbox of the daemon: below it a rename in /run is refused. */
-  readonly privileged: CommandRunner
-  /** Path of `network-trial`. */
-  readonly program: string
+  /** Runs `network-trial` outside the sandbox of the daemon: below it a rename in /run is refused. */
+  readonly run: (action: 'start' | 'confirm' | 'ask' | 'boot', argument: string) => Promise<CommandResult>
   readonly folders: TrialFolders
   /** The addresses of the links of this host, as they are now. */
   readonly links: () => readonly LinkAddresses[]
@@ -68,13 +66,11 @@ export interface Trials {
 }
 
 const lookEveryMs = 200
-/** The program waits for a lock, for units and for the disk; a decision may be on the disk when it takes longer. */
-const programMs = 60_000
 
 const exit = { otherIsOpen: 3, decided: 5, notOpen: 6, notApplied: 7 } as const
 
 export function createTrials(options: TrialsOptions): Trials {
-  const { store, privileged, program, folders, links, record, clock, log } = options
+  const { store, run, folders, links, record, clock, log } = options
   const listeners: ((change: StoredChange) => void)[] = []
   const inTurn = createLock()
   /** When the apply of a change was seen to have ended, monotonic milliseconds: a connection that is accepted later shows that it works. */
@@ -140,9 +136,6 @@ export function createTrials(options: TrialsOptions): Trials {
   function watch(): void {
     timer ??= setInterval(look, lookEveryMs).unref()
   }
-
-  const run = (...args: string[]): Promise<CommandResult> =>
-    privileged.run(program, args, { timeoutMs: programMs })
 
   function find(uid: string): StoredChange {
     look()

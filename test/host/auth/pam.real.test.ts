@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { constants, copyFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createPam } from '../../../src/auth/pam.ts'
+import { createPam, type PamOptions } from '../../../src/auth/pam.ts'
+import { changePassword } from '../../../src/auth/verbs.ts'
+import { createVerbs } from '../../../src/verbs/call.ts'
 import { createRunner } from '../../../src/system/runner.ts'
 
 const program = '/usr/bin/pamtester'
@@ -39,7 +41,13 @@ it('the service file has each stack of the system once, and access.conf', async 
 
 describe.skipIf(needs)(`PAM of this machine${needs ? ` (${needs})` : ''}`, { timeout: 60_000 }, () => {
   const runner = createRunner()
-  const pam = createPam({ runner, privileged: runner, program, service, timeoutMs: 20_000 })
+  const verbs = createVerbs({
+    outside: () => runner,
+    program: '',
+    place: { stateDirectory: '', pam: { program, service } },
+  })
+  const changed: PamOptions['change'] = (input) => verbs.call(changePassword, input, { role: 'viewer' })
+  const pam = createPam({ runner, change: changed, program, service, timeoutMs: 20_000 })
   const address = '192.0.2.1'
   const verify = (userName: string, given: string) => pam.verify({ userName, password: given, address })
   const change = (old: string, wanted: string) =>
@@ -108,7 +116,7 @@ describe.skipIf(needs)(`PAM of this machine${needs ? ` (${needs})` : ''}`, { tim
   it('PAM is unusable without its service file, and does not use another one', async () => {
     const missing = createPam({
       runner,
-      privileged: runner,
+      change: changed,
       program,
       service: `${service}-x`,
       timeoutMs: 20_000,
@@ -125,7 +133,7 @@ describe.skipIf(needs)(`PAM of this machine${needs ? ` (${needs})` : ''}`, { tim
       'auth required pam_not_there.so\naccount required pam_permit.so\n',
     )
     const of = (change: { service?: string; program?: string }) =>
-      createPam({ runner, privileged: runner, program, service, timeoutMs: 20_000, ...change })
+      createPam({ runner, change: changed, program, service, timeoutMs: 20_000, ...change })
     for (const change of [{ service: broken }, { program: '/no/such/pamtester' }]) {
       const verdict = of(change).verify({ userName: user, password, address })
       await expect(verdict).rejects.toMatchObject({ code: 'PamUnavailable' })

@@ -42,8 +42,7 @@ function start() {
   const create = (): Trials => {
     const trials = createTrials({
       store: openChangeStore(database),
-      privileged: program.runner,
-      program: '/nowhere/network-trial',
+      run: (...args) => program.runner.run('', args, { timeoutMs: 1_000 }),
       folders,
       links: () => [{ link: 'eth1', addresses: ['192.0.2.5/24', '192.0.2.9/24'] }],
       record: ({ message }) => records.push(message),
