@@ -79,8 +79,25 @@ export function createPower(ground: Ground, own: PowerOptions): Room {
     attention: () => [...stops.attention(), ...reset.attention()],
     busy: () => [...stops.busy(), ...reset.busy()],
     async start() {
-      stops.begin(await own.bootId())
+      try {
+        stops.begin(await own.bootId())
+      } catch (error) {
+        // A full disk, or a systemd that does not answer, keeps no daemon from its work.
+        log.error(
+          { err: error },
+          'it could not be noted how the host came back; see: systemctl is-system-running',
+        )
+      }
     },
-    stop: () => stops.end(),
+    stop() {
+      try {
+        stops.end()
+      } catch (error) {
+        log.error(
+          { err: error },
+          'the end of the daemon could not be noted; the next boot counts as disorderly',
+        )
+      }
+    },
   }
 }
