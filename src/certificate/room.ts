@@ -1,4 +1,5 @@
 import { program } from '../base/program.ts'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FiguresOf, Ground, Room } from '../root/room.ts'
 import type { about } from './about.ts'
@@ -35,6 +36,8 @@ export interface CertificateRoom
   waitFor(isHeld: () => boolean): void
   /** Makes a new certificate where one is due. */
   renew(): void
+  /** Removes the key pair that the daemon has made; the next start makes another. */
+  forget(): Promise<void>
 }
 
 /**
@@ -49,8 +52,9 @@ export async function createCertificateRoom(
   const { names, lastResource } = own
   const { certificateFile, keyFile } = config.api.tls
   const listeners: (() => void)[] = []
+  const folder = join(stateDirectory, 'tls')
   const certificates = createCertificates({
-    directory: join(stateDirectory, 'tls'),
+    directory: folder,
     staysForAddresses: own.staysForAddresses ?? false,
     own: certificateFile !== undefined && keyFile !== undefined ? { certificateFile, keyFile } : undefined,
     buildDate: own.buildDate,
@@ -115,6 +119,7 @@ export async function createCertificateRoom(
       isHeld = held
     },
     renew: renewSoon,
+    forget: () => rm(folder, { recursive: true, force: true }),
     jobs: [{ name: 'certificate', schedule: '47 7 * * * *', stuckAfterMs: 300_000, run: renew }],
     figures: (): FiguresOf<typeof about.families> => ({
       edgehostd_certificate_expiry_timestamp_seconds: certificates.notAfter().getTime() / 1_000,

@@ -239,10 +239,36 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     verbs,
     bootId: async () => (runtimeDirectory === undefined ? edges.bootId : bootIdOf(runner, edges.bootId)),
     cluster: cluster.nodeStop,
+    hostName: host.hostName,
+    platform() {
+      const { mode: linked, url = 'of this host' } = uplink.link()
+      return linked === 'connected' ? url : undefined
+    },
+    parts: {
+      cluster: cluster.resetPart,
+      definitions: definition.resetPart,
+      content: content.resetPart,
+      sessions: {
+        describe: async () =>
+          auth.sessions.list().map(({ userName, address }) => `a session of ${userName} from ${address}`),
+        clear: async () => auth.sessions.end(auth.sessions.list(), 'the host is reset', true),
+      },
+      identity: {
+        describe: async () => [
+          `the id ${record.id}, its certificate and key, and its key and registration on a platform`,
+        ],
+        async clear() {
+          await certificate.forget()
+          await uplink.forget()
+          record.forget()
+          return true
+        },
+      },
+    },
     endSessions: (reason) => void auth.sessions.end(auth.sessions.list(), reason, true),
     // The events of a cluster go to the platform by themselves.
     onEvent({ severity, reason, message }) {
-      if (!cluster.noteHost({ reason, message }))
+      if (reason === 'HostReset' || !cluster.noteHost({ reason, message }))
         uplink.report({ severity, reason, message, component: 'edgehostd' })
     },
   })

@@ -1,22 +1,18 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncFolder } from '../system/files.ts'
-import type { VerbWork } from '../verbs/verb.ts'
-import { configurationFolder, type removeConfiguration } from './verbs.ts'
+import { configurationFolder } from './schemas.ts'
 
-/** Names of the files that the daemon reads there. */
-const isRead = (name: string) => name.endsWith('.yaml')
-
-/** Work of the verb `remove-configuration`; a folder that is not there has none. */
-export const removeConfigurationFiles: VerbWork<(typeof removeConfiguration)['input'], number> = async () => {
-  const names = (await readdir(configurationFolder).catch(() => [])).filter(isRead)
-  for (const name of names) await rm(join(configurationFolder, name), { force: true })
-  if (names.length > 0) await syncFolder(configurationFolder)
-  return names.length
-}
-
-/** The files that it would remove. */
+/** Files of an administrator that configure the daemon; none where the folder is not there. */
 export const configurationFiles = async (): Promise<readonly string[]> =>
   (await readdir(configurationFolder).catch(() => []))
-    .filter(isRead)
+    .filter((name) => name.endsWith('.yaml'))
     .map((name) => join(configurationFolder, name))
+
+/** Work of the verb `remove-configuration`. @returns the number of removed files */
+export async function removeConfigurationFiles(): Promise<number> {
+  const files = await configurationFiles()
+  for (const file of files) await rm(file, { force: true })
+  if (files.length > 0) await syncFolder(configurationFolder)
+  return files.length
+}

@@ -3,18 +3,35 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { callerOf } from '../api/guard.ts'
 import { errorReplies, NoContent } from '../api/schemas.ts'
 import { formatTime } from '../base/time.ts'
-import { HostActions, StopAccepted, StopPath, StopQuery, type StopAction } from './schemas.ts'
+import { parseWipe, type Reset } from './reset.ts'
+import {
+  HostActions,
+  ResetBody,
+  ResetPlan,
+  ResetQuery,
+  StopAccepted,
+  StopPath,
+  StopQuery,
+  type StopAction,
+} from './schemas.ts'
 import type { Stops } from './stops.ts'
 
 interface PowerRoutesOptions {
   readonly stops: Pick<Stops, 'accept' | 'go' | 'cancel' | 'show'>
+  readonly reset: Pick<Reset, 'plan' | 'accept' | 'show'>
+  readonly stateDirectory: string
+  /** The reply to a reset has left. */
+  readonly onReset: () => void
 }
 
 const audit = (action: 'action' | 'delete') =>
   ({ action, kind: 'host', changes: 'a stop of the host is an operation, not a value' }) as const
 
 /** Reboot and shutdown: `/v1/edge-mgmt/edgehosts/current/actions`. */
-export const powerRoutes: FastifyPluginAsyncTypebox<PowerRoutesOptions> = async (app, { stops }) => {
+export const powerRoutes: FastifyPluginAsyncTypebox<PowerRoutesOptions> = async (
+  app,
+  { stops, reset, stateDirectory, onReset },
+) => {
   const path = '/v1/edge-mgmt/edgehosts/current/actions'
   const tags = ['power']
 
@@ -25,7 +42,10 @@ export const powerRoutes: FastifyPluginAsyncTypebox<PowerRoutesOptions> = async 
     { at, force = false, message = '' }: StopQuery,
   ): Promise<StopAccepted> {
     const accepted = await stops.accept({
-      ...{ action, message, at, isForced: force },
+      action,
+      message,
+      at,
+      isForced: force,
       by: callerOf(request).userName,
     })
     const { uid, plannedAt } = accepted
@@ -90,6 +110,54 @@ export const powerRoutes: FastifyPluginAsyncTypebox<PowerRoutesOptions> = async 
     (request, reply) => stop(request, reply, 'shutdown', request.query),
   )
 
+  app.post(
+    `${path}/reset`,
+    {
+      config: {
+        access: 'admin',
+        audit: audit('action'),
+      },
+      schema: {
+        operationId: 'resetEdgeHost',
+        tags,
+        summary: 'Reset this host: its cluster, content, definitions and sessions go',
+        description:
+          'Try it with dryRun: the reply lists everything that goes. The body has to have the name of this host. It cannot be cancelled; a restart of edgehostd or a power cut does not end it. Accounts and the audit trail stay. A host that a platform manages is refused without force. GET of the actions shows the phase.',
+        querystring: ResetQuery,
+        body: ResetBody,
+        response: {
+          200: ResetPlan,
+          202: StopAccepted,
+          ...errorReplies(400, 401, 403, 409, 507),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { dryRun = false, force = false, keep, wipe } = request.query
+      const wish = { keepsContent: keep === 'content', wipe: parseWipe(wipe, stateDirectory) }
+      if (dryRun) {
+        request.auditNote = 'dry run, nothing is changed'
+        return reset.plan(wish)
+      }
+      const uid = await reset.accept({
+        ...wish,
+        hostName: request.body.hostName,
+        isForced: force,
+        by: callerOf(request).userName,
+      })
+      request.auditResource = { uid }
+      request.auditNote = [
+        'reset',
+        ...(keep ? [`keep ${keep}`] : []),
+        ...(wipe === undefined ? [] : [`wipe ${wipe}`]),
+        ...(force ? ['forced'] : []),
+      ].join(', ')
+      void reply.code(202).header('connection', 'close').header('location', path)
+      for (const end of ['finish', 'close'] as const) reply.raw.once(end, onReset)
+      return { uid, message: `the host is being reset; its sessions end now, GET ${path} shows the phase` }
+    },
+  )
+
   app.get(
     path,
     {
@@ -98,11 +166,14 @@ export const powerRoutes: FastifyPluginAsyncTypebox<PowerRoutesOptions> = async 
         operationId: 'getHostActions',
         tags,
         summary:
-          'The stop of this host that is planned or under way, the last one, and how the host came back',
+          'The stop of this host that is planned or under way, the last one, the last reset, and how the host came back',
         response: { 200: HostActions, ...errorReplies(401) },
       },
     },
-    async () => stops.show(),
+    async () => {
+      const last = reset.show()
+      return { ...stops.show(), ...(last ? { reset: last } : {}) }
+    },
   )
 
   app.delete(

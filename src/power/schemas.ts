@@ -98,6 +98,9 @@ export const HostActions = Type.Object(
 )
 export type HostActions = Static<typeof HostActions>
 
+/** Where an administrator has the configuration of the daemon, beside config.yaml of the package. */
+export const configurationFolder = '/etc/edgehostd/config.d'
+
 /** What more a reset may remove. */
 export const wipeParts = ['network', 'configuration', 'identity'] as const
 export type WipePart = (typeof wipeParts)[number]

@@ -1,8 +1,6 @@
 import Type from 'typebox'
+import { configurationFolder } from './schemas.ts'
 import { defineOwnVerb, defineProgramVerb, VerbRefused, writesOnly } from '../verbs/verb.ts'
-
-/** Where an administrator has the configuration of the daemon, beside config.yaml of the package. */
-export const configurationFolder = '/etc/edgehostd/config.d'
 
 /** Removes the files of an administrator that configure the daemon; config.yaml of the package stays. */
 export const removeConfiguration = defineOwnVerb({

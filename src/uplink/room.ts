@@ -137,6 +137,8 @@ export interface Uplink extends Room {
   onChange(listener: () => void): void
   /** How the platform of the configuration is reached; undefined in airgap mode, and without one. @throws Error for unreadable authorities */
   way(): Promise<PlatformClientOptions | undefined>
+  /** Removes key and registration of this host on the platform; the next start makes others. */
+  forget(): Promise<void>
   /** Content has come or gone: missing content of the cluster may be there. */
   contentChanged(): void
   /** The cluster that follows the platform; before the start. */
@@ -151,13 +153,15 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
   const { host, hostId } = own
   const settings = config.platform
   const { mode } = config.host
-  const downloads = join(stateDirectory, platformFolder, 'download')
+  const folder = join(stateDirectory, platformFolder)
+  const downloads = join(folder, 'download')
+  const forget = () => rm(folder, { recursive: true, force: true })
   if (mode === 'airgap') {
     // Of a platform that this host has left: up to a definition, which no platform asks for now.
     await rm(downloads, { recursive: true, force: true }).catch((error: unknown) =>
       log.warn({ err: error }, 'the downloads from the former platform cannot be removed'),
     )
-    return airgapped()
+    return { ...airgapped(), forget }
   }
   const { url } = settings
   const store = await openLinkStore(stateDirectory, log)
@@ -357,6 +361,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
       reportsOf?.wake()
       follow?.wake()
     },
+    forget,
     contentChanged: () => follow?.contentChanged(),
     attachCluster: (attached) => void (cluster = attached),
     attachChecks: (attached) => void (checks = attached),
@@ -446,7 +451,7 @@ const noLink = (): PlatformLink => ({
   events: { waiting: 0, dropped: 0 },
 })
 
-const airgapped = (): Uplink => ({
+const airgapped = (): Omit<Uplink, 'forget'> => ({
   link: noLink,
   report: () => undefined,
   contentChanged: () => undefined,

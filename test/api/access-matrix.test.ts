@@ -112,6 +112,7 @@ const table: Readonly<Record<Needed, readonly string[]>> = {
     'GET /v1/edge-mgmt/clusters/archive/update/details',
     'DELETE /v1/edge-mgmt/content/bundles/:uid',
     'POST /v1/edge-mgmt/edgehosts/current/actions/reboot',
+    'POST /v1/edge-mgmt/edgehosts/current/actions/reset',
     'POST /v1/edge-mgmt/edgehosts/current/actions/shutdown',
     'DELETE /v1/edge-mgmt/edgehosts/current/actions/:uid',
     'GET /v1/edge-mgmt/content/registry/password',

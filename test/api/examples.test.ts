@@ -53,6 +53,64 @@ const attentionExample = {
     },
   ],
 }
+const stopUid = '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44'
+const powerExamples = {
+  rebootEdgeHost: { reply: { uid: stopUid, message: 'the host is being rebooted; its sessions end now' } },
+  shutDownEdgeHost: {
+    reply: {
+      uid: stopUid,
+      message: 'the host is being shut down; its sessions end now, and it has to be turned on again',
+    },
+  },
+  getHostActions: {
+    reply: {
+      items: [],
+      last: {
+        ...{
+          uid: stopUid,
+          action: 'reboot',
+          state: 'done',
+          message: 'new memory',
+          isForced: false,
+          by: 'alice',
+        },
+        creationTimestamp: '2026-01-31T09:30:00.000Z',
+      },
+      boot: {
+        startTimestamp: '2026-01-31T09:30:49.000Z',
+        message: 'this host is back after 48 s: reboot by alice: new memory',
+        isOrderly: true,
+        backAfterSeconds: 48,
+      },
+    },
+  },
+  resetEdgeHost: {
+    request: { hostName: 'edge-1' },
+    replies: {
+      200: {
+        hostName: 'edge-1',
+        removes: [
+          {
+            phase: 'cluster',
+            items: [
+              'the cluster shop (0198c1f0-6f0e-4c3a-9d52-2f6d7c1b0a45), with everything that runs in it and the data of its volumes',
+            ],
+          },
+          { phase: 'definitions', items: ['the definition shop 1.2.0 in the slot overridden'] },
+          { phase: 'content', items: [] },
+          { phase: 'sessions', items: ['a session of alice from 192.0.2.40'] },
+        ],
+        stays: ['accounts of the operating system', 'the audit trail'],
+        problems: [],
+      },
+      202: {
+        uid: stopUid,
+        message:
+          'the host is being reset; its sessions end now, GET /v1/edge-mgmt/edgehosts/current/actions shows the phase',
+      },
+    },
+  },
+}
 const hostPath = '/v1/edge-mgmt/edgehosts/current'
 const archivePath = '/v1/edge-mgmt/clusters/archive'
 const actions = `${hostPath}/actions`
@@ -220,6 +278,7 @@ it('the examples of the API document are what the edge replies', async () => {
   const attention = await succeed('getAttention', 'GET', `${hostPath}/attention`, undefined, admin)
   expect(Object.keys(attention.json())).toEqual(['items'])
   keep('operations', 'getAttention', { reply: attentionExample })
+  for (const [operation, example] of Object.entries(powerExamples)) keep('operations', operation, example)
   await succeed('getCurrentEdgeHostInventory', 'GET', `${hostPath}/inventory`, undefined, admin)
   const networkPath = '/v1/edge-mgmt/network'
   await succeed('listNetworkInterfaces', 'GET', `${networkPath}/interfaces`)

@@ -70,6 +70,13 @@ const bundlePath = `/v1/edge-mgmt/content/bundles/${bundleUid}`
 const { archiveUploadPath = '' } = postedCluster.spec ?? {}
 
 // What each operation needs to succeed, beside its path.
+const hostActions = '/v1/edge-mgmt/edgehosts/current/actions'
+/** A stop that is planned, in place of any other. */
+function planOf(action: 'reboot' | 'shutdown'): string {
+  edge.database.sql.exec('DELETE FROM host_stop')
+  return `${hostActions}/${action}?at=${new Date(Date.now() + 3_600_000).toISOString()}`
+}
+
 const good: Record<string, () => Promise<Ask>> = {
   ...Object.fromEntries(
     [
@@ -158,6 +165,15 @@ const good: Record<string, () => Promise<Ask>> = {
       },
     ]),
   ),
+  rebootEdgeHost: async () => ({ url: planOf('reboot') }),
+  shutDownEdgeHost: async () => ({ url: planOf('shutdown') }),
+  resetEdgeHost: async () => ({ url: `${hostActions}/reset?dryRun=true`, payload: {} }),
+  cancelHostAction: async () => {
+    const { access } = await edge.login('alice')
+    const headers = { authorization: access }
+    const reply = await edge.app.inject({ method: 'POST', url: planOf('reboot'), headers })
+    return { url: `${hostActions}/${reply.json<{ uid: string }>().uid}` }
+  },
   getBundle: async () => ({ url: bundlePath }),
   listBundleEntries: async () => ({ url: `${bundlePath}/entries` }),
   deleteBundle: async () => ({ url: `${bundlePath}?dryRun=true` }),

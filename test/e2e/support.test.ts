@@ -137,6 +137,7 @@ describe('edgehostctl support', () => {
       'content-usage.json',
       'error-logs.json',
       'facts.json',
+      'host-actions.json',
       'inventory.json',
       'metrics.txt',
       'platform.json',

@@ -47,10 +47,14 @@ export function isDrained(pod: KubernetesObject): boolean {
  * made another. A pod without a controller stays: nothing would make it anew, and what it says is all that is left of it. Pure.
  */
 export const isRemains = (pod: KubernetesObject): boolean =>
-  textAt(pod, ['status', 'phase']) === 'Failed' &&
+  // Succeeded where its containers ended with 0.
+  ['Failed', 'Succeeded'].includes(textAt(pod, ['status', 'phase'])) &&
   textAt(pod, ['status', 'reason']) === 'Terminated' &&
   pod.metadata.annotations?.[mirrorAnnotation] === undefined &&
-  listAt(pod, ['metadata', 'ownerReferences']).some((owner) => owner.controller === true)
+  listAt(pod, ['metadata', 'ownerReferences']).some(
+    // A Job counts its pods that have ended.
+    (owner) => owner.controller === true && textAt(owner, ['kind']) !== 'Job',
+  )
 
 const requestMs = 10_000
 

@@ -21,6 +21,8 @@ export interface HostRecord {
    * @returns the time of the last change
    */
   putFacts(hash: string): Date
+  /** Removes the id; the next start chooses one from its sources. */
+  forget(): void
 }
 
 export interface HostRecordOptions {
@@ -86,6 +88,7 @@ export async function openHostRecord(options: HostRecordOptions): Promise<HostRe
         ]
       : [],
     createdAt: new Date(createdAt),
+    forget: () => sql.exec('DELETE FROM host'),
     putFacts(hash) {
       if (hash !== noted.hash) {
         const modifiedAt = clock.now()

@@ -12,12 +12,12 @@ const stopOptions = {
     summary: 'The reason, for events, the audit trail and users at terminals.',
   },
   force: {
-    summary: 'Also while the host is busy: what it does is broken off, and goes on after the boot.',
+    summary: 'Also while the host is busy: what it does is broken off.',
   },
   yes,
 } as const satisfies Options
 
-/** Reboot and shutdown of a host. */
+/** Reboot, shutdown and reset of a host. */
 export const power: Noun = [
   defineCommand({
     name: 'host reboot',
@@ -36,9 +36,29 @@ export const power: Noun = [
     load: onHost(async () => (await import('./stop-host.ts')).shutDownHost),
   }),
   defineCommand({
+    name: 'host reset',
+    arguments: ['[NAME]'],
+    summary: 'Reset this host: its cluster, content, definitions and sessions go; for administrators',
+    details:
+      'Shows what goes, and asks for the name of the host; NAME gives it. It cannot be cancelled, and goes on after a restart or a power cut: edgehostctl host stops shows its phase. Accounts and the audit trail stay.',
+    options: {
+      keep: { value: 'content', choices: ['content'], summary: 'What stays: the content.' },
+      wipe: {
+        value: 'PART[,PART]',
+        summary:
+          'What goes too: configuration (the files in /etc/edgehostd/config.d), identity (keys, certificate and registration).',
+      },
+      'dry-run': { summary: 'Only show what would go.', isOfCommand: true },
+      force: stopOptions.force,
+      yes,
+    },
+    load: onHost(async () => (await import('./reset-host.ts')).resetHost),
+  }),
+  defineCommand({
     name: 'host stops',
     arguments: ['[cancel]'],
-    summary: 'Show the planned reboot or shutdown and the last one; or cancel the planned one',
+    summary:
+      'Show the planned reboot or shutdown, the last one and the last reset; or cancel the planned one',
     load: onHost(async () => (await import('./stop-host.ts')).showStops),
   }),
 ]

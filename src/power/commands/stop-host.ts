@@ -70,7 +70,7 @@ export async function showStops({ client, line, output }: Context): Promise<unde
   return undefined
 }
 
-function renderStops({ items, last, boot }: HostActions, paper: Paper): string {
+function renderStops({ items, last, boot, reset }: HostActions, paper: Paper): string {
   const facts: Fact[] = [
     ...items.map((stop): Fact => ({
       label: stop.state === 'planned' ? 'Planned' : 'Under way',
@@ -84,6 +84,18 @@ function renderStops({ items, last, boot }: HostActions, paper: Paper): string {
             label: 'Last',
             lines: linesOf(last),
             ...(last.state === 'failed' ? { mood: 'bad' as const } : {}),
+          },
+        ]
+      : []),
+    ...(reset
+      ? [
+          {
+            label: 'Reset',
+            lines: [
+              `${moment(reset.creationTimestamp)}, by ${oneLine(reset.by)}: ${reset.phase ?? `done ${moment(reset.endTimestamp ?? '')}`}`,
+              ...(reset.reason === undefined ? [] : [reset.reason]),
+            ],
+            ...(reset.phase === undefined ? {} : { mood: 'warning' as const }),
           },
         ]
       : []),

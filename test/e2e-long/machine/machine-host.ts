@@ -98,6 +98,12 @@ function asHost(machine: Machine): Host {
     async reboot() {
       throw new Error('a machine boots once')
     },
+    async rebootBy() {
+      throw new Error('a machine boots once')
+    },
+    async shutDownBy() {
+      throw new Error('a machine is unplugged')
+    },
     async cutPower() {
       throw new Error('a machine boots once')
     },

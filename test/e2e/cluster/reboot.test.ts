@@ -91,4 +91,29 @@ describe.skipIf(isKitMissing())('a reboot of a host with a cluster', () => {
       expect(await writers()).toBe('Running')
     }, 120_000)
   })
+
+  it('a reset deletes the cluster too, over a kill of the daemon, and the host is as before', async () => {
+    const body = { hostName: (await plant.host.output(['hostname'])).trim() }
+    const reply = await plant.host.http('POST', `${path}/reset`, { token: plant.token, body })
+    expect(reply, reply.text).toMatchObject({ status: 202 })
+    await eventually(() => plant.logInAgain())
+    await eventually(async () => {
+      const { json } = await plant.cluster.get(path)
+      expect((json as HostActions).reset?.phase).toBe('cluster')
+      expect((await plant.cluster.details())?.status.clusterState).toBe('Deleting')
+    }, 30_000)
+    await plant.host.output(['systemctl', 'kill', '--signal=KILL', 'edgehostd'])
+    await eventually(async () => {
+      await plant.logInAgain()
+      const { json } = await plant.cluster.get(path)
+      expect((json as HostActions).reset).toHaveProperty('endTimestamp')
+    }, 240_000)
+    await eventually(() => plant.logInAgain())
+    expect(await plant.cluster.details()).toBeUndefined()
+    const bundles = await plant.cluster.get('/v1/edge-mgmt/content/bundles')
+    expect(bundles.json.items).toEqual([])
+    // What the kubelet has written for logind is gone too.
+    const { exitCode } = await plant.host.run(['test', '-e', '/etc/systemd/logind.conf.d/99-kubelet.conf'])
+    expect(exitCode).toBe(1)
+  })
 })

@@ -183,6 +183,8 @@ describe('pods at a stop', () => {
 
   it.each([
     ['that was made anew', pod({ phase: 'Failed', reason: 'Terminated' }, { controller: true }), true],
+    ['that has ended well', pod({ phase: 'Succeeded', reason: 'Terminated' }, { controller: true }), true],
+    ['of a Job', pod({ phase: 'Failed', reason: 'Terminated' }, { kind: 'Job', controller: true }), false],
     ['without a controller', pod({ phase: 'Failed', reason: 'Terminated' }), false],
     ['that has failed by itself', pod({ phase: 'Failed', reason: 'Evicted' }, { controller: true }), false],
     [
