@@ -402,7 +402,7 @@ function askRegistry({ host, port, address, isTls, signal }: RegistryAsk): Promi
         })
       : getHttp(options)
     asked.once('response', resolve)
-    asked.on('error', (error) => {
+    asked.on('error', (error: Error) => {
       reject(
         new StageFailed(
           `no reply to /v2/: ${signal.aborted ? 'it was ended' : error.message.slice(0, 200)}`,

@@ -235,5 +235,9 @@ export const migrations: Migrations = {
   -- Times for which the active revision has been applied, JSON.
   ALTER TABLE cluster ADD COLUMN progress TEXT;
   `,
+    `
+  -- Public keys that accounts have set themselves, JSON.
+  CREATE TABLE account_ssh_keys (name TEXT PRIMARY KEY, keys TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  `,
   ],
 }
