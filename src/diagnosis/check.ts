@@ -308,7 +308,7 @@ function openTls(
       shown.destroy()
       fail(`no TLS handshake within ${connectMs / 1_000} s`)
     }, connectMs)
-    shown.on('error', (error) => {
+    shown.on('error', (error: Error) => {
       clearTimeout(timer)
       fail(`the TLS handshake has failed: ${error.message.slice(0, 200)}`)
     })
