@@ -45,7 +45,10 @@ const law = {
     // How the tar is made of which it downloads one.
     'definition/examination/protocol.ts',
   ],
-  auth: [...ground, 'secrets', 'audit', 'credentials', 'verbs'],
+  auth: [
+    ...[...ground, 'secrets', 'audit', 'credentials', 'verbs'],
+    ...['host/public-key.ts', 'host/ssh-keys.ts'],
+  ],
   upload: [...ground, 'archive', 'api', 'audit'],
   definition: [...ground, 'archive', 'program', 'upload', 'audit', 'host'],
   content: [...ground, 'archive', 'program', 'upload', 'audit'],

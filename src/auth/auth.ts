@@ -19,6 +19,7 @@ import { authRoutes } from './routes.ts'
 import { createSessionAccess } from './session-access.ts'
 import { createSessions, type IsCallerGone, type Sessions } from './sessions.ts'
 import type { Verbs } from '../verbs/call.ts'
+import { createAccountKeys, type KeysChange } from './ssh-keys.ts'
 import { changePassword } from './verbs.ts'
 
 // Above this number, the record only has the number of sessions.
@@ -40,6 +41,8 @@ function endEntry(sessions: readonly SessionRecord[], reason: string): SystemEnt
 interface AuthOptions {
   /** Runs commands that write outside the unit's sandbox. */
   readonly verbs: Verbs
+  /** Called when an account has changed its SSH keys. */
+  readonly onKeysChange: (change: KeysChange) => void
   /** Finds the client behind an address. */
   readonly clientOf: ClientOf
   /** Number of processor cores. */
@@ -68,7 +71,7 @@ export async function createAuth(
   own: AuthOptions,
 ): Promise<Auth> {
   const { runner, database, stateDirectory, secrets, listTokens, record, clock, log, anonymousLog } = ground
-  const { verbs, clientOf, cores } = own
+  const { verbs, clientOf, cores, onKeysChange } = own
   const settings = ground.config.auth
   const etc = own.etc === undefined ? {} : { etc: own.etc }
   const { adminGroups, allowAnyShell } = settings
@@ -133,6 +136,15 @@ export async function createAuth(
         login,
         passwordChange: createPasswordChange({ login, pam, sessions, log }),
         sessions: createSessionAccess({ sessions, accounts, clock }),
+        accountKeys: createAccountKeys({
+          database,
+          verbs,
+          login,
+          sessions,
+          clock,
+          log,
+          onChange: onKeysChange,
+        }),
         listTokens,
         isKnownUser: accounts.isLocal,
         monotonic: () => clock.monotonic(),

@@ -29,6 +29,17 @@ export const authErrors = defineErrors({
     meaning: 'The old password is not the current one.',
     action: 'Correct oldPassword.',
   },
+  LoginTooOld: {
+    status: 403,
+    meaning:
+      'SSH keys outlive a session, so a login of the last five minutes, or the password, has to prove who sets them.',
+    action: 'Log in again, or send the password in the body.',
+  },
+  SshKeysRefused: {
+    status: 409,
+    meaning: 'The keys cannot be placed in a file of the account; the message says why and what to do.',
+    action: 'Do what the message says, then try again.',
+  },
   PamUnavailable: {
     status: 500,
     meaning: "The host's PAM stack gave no answer.",

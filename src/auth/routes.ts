@@ -17,6 +17,7 @@ import { generalErrors } from '../errors/codes.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import { listOf } from '../lists/page.ts'
 import { listParameters, parseListQuery } from '../lists/query.ts'
+import type { AccountKeys } from './ssh-keys.ts'
 import { type Login, type PasswordChange, typedUserName } from './login.ts'
 import {
   CurrentUser,
@@ -27,6 +28,7 @@ import {
   RenewalBody,
   RenewalQuery,
   SessionItem,
+  UserSpec,
   UserToken,
 } from './schemas.ts'
 import type { TokenPair } from './sessions.ts'
@@ -36,6 +38,7 @@ export interface AuthRoutesOptions {
   readonly login: Login
   readonly passwordChange: PasswordChange
   readonly sessions: SessionAccess
+  readonly accountKeys: AccountKeys
   readonly listTokens: ContinueTokens
   /** Whether an account of this name is in the local files. */
   readonly isKnownUser: (name: string) => boolean
@@ -45,7 +48,7 @@ export interface AuthRoutesOptions {
 
 /** Login, renewal, logout, password and sessions: `/v1/users/…`. */
 export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (app, options) => {
-  const { login, passwordChange, sessions, listTokens, isKnownUser, monotonic } = options
+  const { login, passwordChange, sessions, accountKeys, listTokens, isKnownUser, monotonic } = options
 
   /** Notes user and session for the trail and the journal. */
   const noteSession = (request: FastifyRequest, tokens: TokenPair) => {
@@ -235,8 +238,43 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         userName,
         role: role === 'admin' ? ('admin' as const) : ('viewer' as const),
         disablePasswordUpdate: false,
-        sshKeys: [],
+        sshKeys: [...accountKeys.of(userName)],
       }
+    },
+  )
+
+  app.patch(
+    '/v1/users/current',
+    {
+      config: {
+        access: 'viewer',
+        bucket: 'login',
+        audit: {
+          action: 'update',
+          kind: 'user',
+          changes: 'the note has the fingerprints of the keys',
+          resource: ({ caller }) => ({ name: caller?.userName }),
+        },
+      },
+      schema: {
+        operationId: 'updateCurrentUser',
+        tags: ['users'],
+        summary: 'Set the SSH keys of your own account',
+        description:
+          'They are written with the rights of the account, into a file of its own beside authorized_keys. A login of the last five minutes, or the password, is needed, since a key outlives a stolen token.',
+        body: UserSpec,
+        response: { 204: NoContent, ...errorReplies(400, 401, 403, 409, 429, 500, 503, 507) },
+      },
+    },
+    async (request, reply) => {
+      const change = await accountKeys.change(sessionCallerOf(request), request.body, origin(request))
+      request.auditNote =
+        change === undefined
+          ? 'nothing differs'
+          : change.fingerprints.length === 0
+            ? 'no keys'
+            : `keys ${change.fingerprints.join(', ')}`
+      return reply.code(204).send(null)
     },
   )
 

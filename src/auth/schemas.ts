@@ -53,8 +53,25 @@ export const CurrentUser = Type.Object({
   role: Type.Union([Type.Literal('admin'), Type.Literal('viewer')]),
   disablePasswordUpdate: Type.Boolean(),
   sshKeys: Type.Array(Type.String(), {
-    description: 'Keys of this user alone: none. The host has the sshKeys of the settings of its cluster.',
+    description:
+      'Keys that this user has set here. The host may have more: those of its administrator, and the sshKeys of the settings of its cluster.',
   }),
+})
+
+export const UserSpec = Type.Object({
+  sshKeys: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'Public keys of OpenSSH, without options, in place of those that were set here before; an empty list removes them.',
+    }),
+  ),
+  userName: Type.Optional(Type.String({ description: 'The own name, or absent: it cannot be changed.' })),
+  disablePasswordUpdate: Type.Optional(
+    Type.Boolean({ description: 'false, or absent: PAM decides who changes a password.' }),
+  ),
+  password: Type.Optional(
+    Type.String({ description: 'The password of the account, where the login is older than five minutes.' }),
+  ),
 })
 
 const Timestamp = Type.String({ format: 'date-time' })

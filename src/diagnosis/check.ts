@@ -308,7 +308,7 @@ function openTls(
       shown.destroy()
       fail(`no TLS handshake within ${connectMs / 1_000} s`)
     }, connectMs)
-    shown.on('error', (error) => {
+    shown.on('error', (error: Error) => {
       clearTimeout(timer)
       fail(`the TLS handshake has failed: ${error.message.slice(0, 200)}`)
     })
@@ -402,7 +402,7 @@ function askRegistry({ host, port, address, isTls, signal }: RegistryAsk): Promi
         })
       : getHttp(options)
     asked.once('response', resolve)
-    asked.on('error', (error) => {
+    asked.on('error', (error: Error) => {
       reject(
         new StageFailed(
           `no reply to /v2/: ${signal.aborted ? 'it was ended' : error.message.slice(0, 200)}`,

@@ -125,7 +125,11 @@ export function createConnectivity({
           return {
             pingHostStatus: `ping: ${address.message}\n`,
             result: {
-              ...{ target, isReachable: false, transmitted: 0, received: 0, errors: [address.message] },
+              target,
+              isReachable: false,
+              transmitted: 0,
+              received: 0,
+              errors: [address.message],
               next: nextForName(host),
             },
           }

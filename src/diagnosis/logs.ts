@@ -2,7 +2,7 @@
 // steps of the cluster, which are files (`system/lasting`). Masked as the error logs are: what looks like a secret, sensitive values of the cluster,
 // and private keys that are printed line by line.
 
-import { open, readdir } from 'node:fs/promises'
+import { open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { masked, maskShapes } from '../base/mask.ts'
@@ -96,10 +96,11 @@ interface Masked {
 export function createLogs({ streamer, hide, clusterSince, steps, clock }: LogsOptions): Logs {
   let following = 0
 
-  const optionsOf = ({ units, since }: LogQuestion): string[] => [
+  /** @param machine only entries of this machine; empty for all that the journal has */
+  const optionsOf = ({ units, since }: LogQuestion, machine = ''): string[] => [
     ...['--quiet', '--no-pager', '--output=json', `--output-fields=${outputFields}`],
     ...(since === undefined ? [] : [`--since=@${Math.floor(since / 1_000)}`]),
-    ...matchesOf(units),
+    ...matchesOf(units, machine === '' ? [] : [`_MACHINE_ID=${machine}`]),
   ]
 
   /** An entry without its mask; undefined for one that is not asked for. */
@@ -235,7 +236,9 @@ export function createLogs({ streamer, hide, clusterSince, steps, clock }: LogsO
         const begin = after === undefined ? [`--lines=${firstOfFollower}`] : [`--after-cursor=${after}`]
         const { exitCode, tail } = await streamer.stream(
           'journalctl',
-          ['--follow', ...begin, ...optionsOf(question)],
+          // Alone, --follow is of the present boot. In a container, whose id of the boot is mounted over that of the kernel, the /proc of the
+          // sandbox shows another one, and nothing would come.
+          ['--follow', '--merge', ...begin, ...optionsOf(question, await machineId())],
           {
             timeoutMs: longestFollowMs,
             signal: both,
@@ -286,14 +289,20 @@ export function createLogs({ streamer, hide, clusterSince, steps, clock }: LogsO
 const hasJournal = ({ units }: LogQuestion) => units.some((unit) => unit !== 'steps')
 
 /** Matches of journalctl(1): those of a unit, what systemd says of it, and the kernel; a + between alternatives. */
-function matchesOf(units: readonly LogUnit[]): string[] {
+function matchesOf(units: readonly LogUnit[], each: readonly string[]): string[] {
   const alternatives = units.flatMap((unit): string[][] => {
     if (unit === 'steps') return []
     if (unit === 'kernel') return [['_TRANSPORT=kernel']]
     return unitsOf[unit].flatMap((name) => [[`_SYSTEMD_UNIT=${name}`], ['_PID=1', `UNIT=${name}`]])
   })
-  return alternatives.flatMap((matches, index) => (index === 0 ? matches : ['+', ...matches]))
+  return alternatives.flatMap((matches, index) =>
+    index === 0 ? [...each, ...matches] : ['+', ...each, ...matches],
+  )
 }
+
+/** Id of this machine: --merge reads journals that other machines have sent too. */
+const machineId = async (): Promise<string> =>
+  /^[0-9a-f]{32}/.exec(await readFile('/etc/machine-id', 'utf8').catch(() => ''))?.[0] ?? ''
 
 async function sizeAt(path: string): Promise<number> {
   const file = await open(path).catch(() => undefined)

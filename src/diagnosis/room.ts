@@ -43,7 +43,8 @@ export function createDiagnosis(
     now: () => clock.now(),
   })
   const logs = createLogs({
-    ...{ streamer, clock },
+    streamer,
+    clock,
     hide: cluster.hide,
     clusterSince: cluster.clusterSince,
     steps: join(clusterPaths(ground.stateDirectory).folder, 'steps'),

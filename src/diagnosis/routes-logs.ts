@@ -94,7 +94,7 @@ export const logRoutes: FastifyPluginAsyncTypebox<LogRoutesOptions> = async (app
       if (follow === true) {
         const giveBack = logs.takePlace()
         try {
-          return sendEvents(request, reply, async ({ send, signal, lastEventId }) => {
+          return await sendEvents(request, reply, async ({ send, signal, lastEventId }) => {
             const after = lastEventId !== undefined && isCursor(lastEventId) ? lastEventId : undefined
             try {
               await logs.follow(

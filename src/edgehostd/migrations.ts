@@ -272,6 +272,8 @@ export const migrations: Migrations = {
     uid TEXT PRIMARY KEY,
     change TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
+  -- Public keys that accounts have set themselves, JSON.
+  CREATE TABLE account_ssh_keys (name TEXT PRIMARY KEY, keys TEXT NOT NULL) STRICT, WITHOUT ROWID;
   `,
   ],
 }

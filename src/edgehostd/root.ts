@@ -148,7 +148,20 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     names: host,
     lastResource: audit.lastResource,
   })
-  const auth = await createAuth(ground, { verbs, clientOf: host.clientOf, cores, etc: edges.etc })
+  const auth = await createAuth(ground, {
+    verbs,
+    onKeysChange: ({ userName, fingerprints }) =>
+      uplink.report({
+        severity: 'Normal',
+        reason: 'SshKeysChanged',
+        message: `${userName} has set its SSH keys: ${fingerprints.join(', ') || 'none'}`,
+        component: 'users',
+        involvedObject: { kind: 'User', name: userName },
+      }),
+    clientOf: host.clientOf,
+    cores,
+    etc: edges.etc,
+  })
   const api = createApi(ground, {
     mode,
     material: certificate.material(),

@@ -1,4 +1,4 @@
-import { changePassword } from '../auth/verbs.ts'
+import { changePassword, setSshKeys } from '../auth/verbs.ts'
 import { makeSupportArchive, ping, traceroute } from '../diagnosis/verbs.ts'
 import { removeConfiguration, restartDaemon, stopHost } from '../power/verbs.ts'
 import { decideNetworkChange, finishNetworkChanges, tryNetworkChange } from '../network/trial/verbs.ts'
@@ -7,6 +7,7 @@ import type { AnyVerb } from '../verbs/verb.ts'
 /** All that the daemon may have done on the host as root, beside the steps of its cluster (`cluster/step-program`). */
 export const verbs: readonly AnyVerb[] = [
   changePassword,
+  setSshKeys,
   stopHost,
   restartDaemon,
   removeConfiguration,

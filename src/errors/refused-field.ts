@@ -23,3 +23,23 @@ export function requireTag(
   const isMeant = ifMatch?.split(',').some((tag) => ['*', etag].includes(tag.trim())) ?? true
   if (!isMeant) throw new AppError(generalErrors.PreconditionFailed, advice)
 }
+
+/**
+ * Reads a list of texts: without empty entries and repetitions.
+ * @param problemOf why an entry is refused; it completes a sentence that begins with the field
+ * @throws AppError BadRequest that names the entry
+ */
+export function readEntries(
+  entries: readonly string[],
+  field: string,
+  most: number,
+  problemOf: (entry: string) => string | undefined,
+): readonly string[] {
+  for (const [index, entry] of entries.entries()) {
+    const problem = entry.trim() === '' ? undefined : problemOf(entry.trim())
+    if (problem !== undefined) throw refusedField(`${field}[${index}]`, problem)
+  }
+  const all = [...new Set(entries.map((entry) => entry.trim()).filter(Boolean))]
+  if (all.length > most) throw refusedField(field, `has ${all.length} entries; at most ${most} are possible`)
+  return all
+}

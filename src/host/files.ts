@@ -88,3 +88,9 @@ async function ifPresent<T>(read: () => T | Promise<T>): Promise<T | undefined> 
     throw error
   }
 }
+
+/** First line of every file that edgehostd places for its cluster beside an administrator's. */
+export const ownMark = '# Written by edgehostd for its cluster; removed when the cluster is deleted.'
+
+/** Whether a file was placed by edgehostd for its cluster. */
+export const isOwnText = (text: string): boolean => text.startsWith(`${ownMark}\n`)

@@ -38,7 +38,14 @@ export const priorities = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice',
 
 const klog: Readonly<Record<string, number>> = { I: 6, W: 4, E: 3, F: 2 }
 const logfmt: Readonly<Record<string, number>> = {
-  ...{ trace: 7, debug: 7, info: 6, warning: 4, warn: 4, error: 3, fatal: 2, panic: 2 },
+  trace: 7,
+  debug: 7,
+  info: 6,
+  warning: 4,
+  warn: 4,
+  error: 3,
+  fatal: 2,
+  panic: 2,
 }
 
 /**
@@ -80,9 +87,7 @@ export function createKeyMask(): (source: string, message: string) => string {
  * Masks the lines of a private key whose beginning is before the first of these entries.
  * @param entries in their order
  */
-export function maskCutKeys<Entry extends { readonly source: string; message: string }>(
-  entries: readonly Entry[],
-): void {
+export function maskCutKeys(entries: readonly { readonly source: string; message: string }[]): void {
   entries.forEach((entry, index) => {
     if (!endsKey.test(entry.message)) return
     for (let at = index - 1; at >= 0; at -= 1) {

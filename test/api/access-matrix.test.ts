@@ -66,6 +66,7 @@ const table: Readonly<Record<Needed, readonly string[]>> = {
     'GET /v1/edge-mgmt/platform',
     'GET /v1/edge-mgmt/settings',
     'GET /v1/users/current',
+    'PATCH /v1/users/current',
     'POST /v1/users/default/logout',
     'GET /v1/users/sessions',
     'DELETE /v1/users/sessions/:uid',

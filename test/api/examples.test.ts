@@ -11,6 +11,7 @@ import { hostBody } from '../support/host-body.ts'
 import { platformLink } from '../support/link-example.ts'
 import { plantCluster, postedCluster } from '../support/planted-cluster.ts'
 import { runningApplications } from '../support/running-applications.ts'
+import { publicKeys } from '../support/ssh-keys.ts'
 import { acceptedRenewal, shownCertificates } from '../support/shown-certificates.ts'
 import {
   neededImage,
@@ -458,6 +459,7 @@ it('the examples of the API document are what the edge replies', async () => {
   keep('operations', 'getClusterCertificates', { reply: shownCertificates })
   keep('operations', 'renewClusterCertificates', { reply: acceptedRenewal })
   keep('operations', 'getPodLogs', { reply: shownPodLogs })
+  keep('operations', 'updateCurrentUser', { request: { sshKeys: [publicKeys.ed25519] } })
   for (const [name, example] of Object.entries(diagnosisExamples)) keep('operations', name, example)
   await succeed('listClusterNodes', 'GET', '/v1/edge-mgmt/clusters/current/nodes')
   await succeed('listMachinePools', 'GET', '/v1/edge-mgmt/clusters/current/machinepools')

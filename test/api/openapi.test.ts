@@ -113,6 +113,7 @@ const good: Record<string, () => Promise<Ask>> = {
   }),
   login: async () => ({ payload: { username: 'alice', password: 'alice pass' } }),
   renewToken: async () => ({ payload: { refreshToken: (await edge.login('bob')).refresh } }),
+  updateCurrentUser: async () => ({ payload: { disablePasswordUpdate: false } }),
   logout: async () => ({ headers: { authorization: (await edge.login('bob')).access } }),
   resetPassword: async () => ({
     payload: { username: 'bobby', oldPassword: 'bobby pass', newPassword: 'bobby pass' },

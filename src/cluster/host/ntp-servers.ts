@@ -1,6 +1,6 @@
 import { mkdir, rm, rmdir } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
-import { type HostFiles, passRefused } from '../../host/files.ts'
+import { type HostFiles, isOwnText, ownMark, passRefused } from '../../host/files.ts'
 import { replaceFile, syncFolder } from '../../system/files.ts'
 import { isServiceRunning } from '../../host/services.ts'
 import { createHash } from 'node:crypto'
@@ -40,12 +40,6 @@ export async function writeNote({ root, note }: NotePlace, content: object): Pro
 }
 
 export const removeNote = ({ root, note }: NotePlace): Promise<void> => rm(join(root, note), { force: true })
-
-/** First line of every file that edgehostd places beside an administrator's. */
-export const ownMark = '# Written by edgehostd for its cluster; removed when the cluster is deleted.'
-
-/** Whether a file was placed by edgehostd. */
-export const isOwnText = (text: string): boolean => text.startsWith(`${ownMark}\n`)
 
 /** Source of the servers of this host's time service. */
 interface TimePlace {

@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { createServer as createHttp } from 'node:http'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer, type AddressInfo, type Server } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { createCheck } from '../../../src/diagnosis/check.ts'
 import { createConnectivity } from '../../../src/diagnosis/connectivity.ts'
@@ -30,15 +31,10 @@ function start(outside: CommandRunner = createRunner()) {
   }
 }
 
-async function listen(server: {
-  listen(port: number, host: string): unknown
-  address(): unknown
-  close(): void
-}) {
-  await new Promise<void>((resolve) => {
-    ;(server as ReturnType<typeof createServer>).listen(0, '127.0.0.1', () => resolve())
-  })
-  onTestFinished(() => server.close())
+async function listen(server: Server) {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
   return (server.address() as AddressInfo).port
 }
 

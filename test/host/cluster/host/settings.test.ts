@@ -2,12 +2,8 @@ import { chmod, chown, lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile }
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import {
-  missingFolderIn,
-  readKeyFiles,
-  observeSshKeys,
-  placeSshKeys,
-} from '../../../../src/cluster/host/ssh-keys.ts'
+import { observeSshKeys, placeSshKeys } from '../../../../src/cluster/host/ssh-keys.ts'
+import { missingFolderIn, readKeyFiles } from '../../../../src/host/ssh-keys.ts'
 import { observeNtpServers, placeNtpServers } from '../../../../src/cluster/host/ntp-servers.ts'
 import { createHostFiles } from '../../../../src/host/files.ts'
 import { CommandFailed, type CommandRunner } from '../../../../src/system/runner.ts'
