@@ -38,6 +38,7 @@ export const changeRoutes: FastifyPluginAsyncTypebox<ChangeRoutesOptions> = asyn
         operationId: 'listNetworkChanges',
         tags,
         summary: 'List the last changes of the network, the newest first',
+        description: 'The newest first, all of them, without listmeta.',
         response: {
           200: Type.Object({ items: Type.Array(NetworkChange) }),
           ...errorReplies(401, 403),

@@ -10,6 +10,7 @@ const whole = [
   '/v1/edge-mgmt/cluster/revisions',
   '/v1/edge-mgmt/edgehosts/current/attention',
   '/v1/edge-mgmt/network/bonds',
+  '/v1/edge-mgmt/network/changes',
   '/v1/edge-mgmt/network/bridges',
   '/v1/edge-mgmt/network/vlans',
 ]
