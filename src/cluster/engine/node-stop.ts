@@ -42,19 +42,25 @@ export function isDrained(pod: KubernetesObject): boolean {
   )
 }
 
+/** Their pods restart always, so that one that has ended well was ended by the kubelet. */
+const restarting = ['ReplicaSet', 'StatefulSet', 'DaemonSet']
+
 /**
  * Whether a pod is the remains of one that the kubelet has ended for a stop (pkg/kubelet/nodeshutdown of Kubernetes), and its controller has
- * made another. A pod without a controller stays: nothing would make it anew, and what it says is all that is left of it. Pure.
+ * made another. One of a Job stays, which counts its pods, and one without a controller: what it says is all that is left of it. Pure.
  */
-export const isRemains = (pod: KubernetesObject): boolean =>
-  // Succeeded where its containers ended with 0.
-  ['Failed', 'Succeeded'].includes(textAt(pod, ['status', 'phase'])) &&
-  textAt(pod, ['status', 'reason']) === 'Terminated' &&
-  pod.metadata.annotations?.[mirrorAnnotation] === undefined &&
-  listAt(pod, ['metadata', 'ownerReferences']).some(
-    // A Job counts its pods that have ended.
-    (owner) => owner.controller === true && textAt(owner, ['kind']) !== 'Job',
+export function isRemains(pod: KubernetesObject): boolean {
+  const phase = textAt(pod, ['status', 'phase'])
+  const isEnded =
+    phase === 'Succeeded' || (phase === 'Failed' && textAt(pod, ['status', 'reason']) === 'Terminated')
+  return (
+    isEnded &&
+    pod.metadata.annotations?.[mirrorAnnotation] === undefined &&
+    listAt(pod, ['metadata', 'ownerReferences']).some(
+      (owner) => owner.controller === true && restarting.includes(textAt(owner, ['kind'])),
+    )
   )
+}
 
 const requestMs = 10_000
 

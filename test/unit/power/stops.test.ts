@@ -182,14 +182,22 @@ describe('pods at a stop', () => {
   })
 
   it.each([
-    ['that was made anew', pod({ phase: 'Failed', reason: 'Terminated' }, { controller: true }), true],
-    ['that has ended well', pod({ phase: 'Succeeded', reason: 'Terminated' }, { controller: true }), true],
-    ['of a Job', pod({ phase: 'Failed', reason: 'Terminated' }, { kind: 'Job', controller: true }), false],
+    [
+      'that was made anew',
+      pod({ phase: 'Failed', reason: 'Terminated' }, { kind: 'ReplicaSet', controller: true }),
+      true,
+    ],
+    ['that has ended well', pod({ phase: 'Succeeded' }, { kind: 'ReplicaSet', controller: true }), true],
+    ['of a Job', pod({ phase: 'Succeeded' }, { kind: 'Job', controller: true }), false],
     ['without a controller', pod({ phase: 'Failed', reason: 'Terminated' }), false],
-    ['that has failed by itself', pod({ phase: 'Failed', reason: 'Evicted' }, { controller: true }), false],
+    [
+      'that has failed by itself',
+      pod({ phase: 'Failed', reason: 'Evicted' }, { kind: 'ReplicaSet', controller: true }),
+      false,
+    ],
     [
       'of the kubelet itself',
-      pod({ phase: 'Failed', reason: 'Terminated' }, { controller: true }, mirror),
+      pod({ phase: 'Failed', reason: 'Terminated' }, { kind: 'ReplicaSet', controller: true }, mirror),
       false,
     ],
   ])('the remains of one %s are removed or stay: %#', (_what, given, expected) => {
