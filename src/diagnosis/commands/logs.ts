@@ -14,10 +14,9 @@ type LogsContext = Context<'follow' | 'unit' | 'since' | 'priority' | 'lines'>
 export async function showLogs(context: LogsContext): Promise<undefined> {
   const { client, line, output, target } = context
   const { follow, unit, since, priority, lines } = line.options
-  const given = Object.entries({ unit, since, priority, lines }).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value]],
-  )
-  const query = new URLSearchParams(given)
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries({ unit, since, priority, lines }))
+    if (value !== undefined) query.set(name, value)
   const print = (entry: LogEntry) =>
     output.write(Buffer.from(output.format === 'table' ? shown(entry) : `${JSON.stringify(entry)}\n`))
   if (follow !== undefined) {
