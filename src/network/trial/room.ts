@@ -57,7 +57,8 @@ export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoo
         : [
             {
               reason: 'NetworkChange',
-              message: 'a change of the network is being tried; confirm it or take it back first: edgehostctl network changes',
+              message:
+                'a change of the network is being tried; confirm it or take it back first: edgehostctl network changes',
             },
           ]
     },

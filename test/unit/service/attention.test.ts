@@ -16,7 +16,13 @@ describe('what the daemon needs of an operator', () => {
   })
 
   it.each<[string, Partial<typeof status>, string, string, RegExp]>([
-    ['a daemon that is not ready', { failing: ['database'] }, 'NotReady', 'error', /^journalctl -u edgehostd -p warning/],
+    [
+      'a daemon that is not ready',
+      { failing: ['database'] },
+      'NotReady',
+      'error',
+      /^journalctl -u edgehostd -p warning/,
+    ],
     [
       'a check that an operator has to answer',
       { notes: ['audit trail complete'] },
