@@ -167,6 +167,7 @@ export const powerRoutes: FastifyPluginAsyncTypebox<PowerRoutesOptions> = async 
         tags,
         summary:
           'The stop of this host that is planned or under way, the last one, the last reset, and how the host came back',
+        description: 'The list of stops has at most two entries, without listmeta.',
         response: { 200: HostActions, ...errorReplies(401) },
       },
     },

@@ -12,6 +12,10 @@ const short = {
     ...['deleteCluster', 'renewClusterCertificates'],
     // A row and a folder.
     'rejectArchiveUpdate',
+    // A row; the host goes, or the reset begins, after the reply.
+    ...['rebootEdgeHost', 'shutDownEdgeHost', 'resetEdgeHost', 'cancelHostAction'],
+    // The start of a job; and one file of an account.
+    ...['generateLogs', 'updateCurrentUser'],
     // Changes nothing.
     'validateProfileVariables',
   ],
@@ -32,6 +36,12 @@ const short = {
 
 // Two paths of one handler, whose caller has a registration token and no session.
 const withoutSession = ['registeredgehost', 'registeredgehosts']
+
+// Registered in a loop, so that the scan does not see their names. A change of the network is one step: a file, and a unit that goes on by itself.
+const inLoops = [
+  ...['bond', 'bridge', 'vlan'].flatMap((kind) => [`create${kind}`, `put${kind}`, `delete${kind}`]),
+  ...['updatenetworkinterface', 'confirmnetworkchange', 'revertnetworkchange'],
+]
 
 const root = join(import.meta.dirname, '../../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -75,6 +85,7 @@ it.each(['host', 'platform'] as const)(
     const seen = new Set([...found.keys()].map((name) => name.toLowerCase()))
     const all = documented(program === 'host' ? 'docs/api.md' : 'docs/platform-api.md')
     expect(all.length).toBeGreaterThan(20)
-    expect(all.filter((name) => !seen.has(name) && !withoutSession.includes(name))).toEqual([])
+    const isKnown = (name: string) => withoutSession.includes(name) || inLoops.includes(name)
+    expect(all.filter((name) => !seen.has(name) && !isKnown(name))).toEqual([])
   },
 )

@@ -13,6 +13,9 @@ const unconditional: Readonly<Record<string, string>> = {
   'PATCH /v1/edge-mgmt/content/uploads/:uid/blobs/:digest': 'Content-Range names the place of the bytes',
 }
 
+// A link has the state of the kernel beside its configuration; a change is judged by what is there at that moment, and one is tried at a time.
+const isLink = (route: string) => route.includes(' /v1/edge-mgmt/network/')
+
 /** Reads of a single resource, and changes of it or of a part of it. */
 function read({ routes }: RouteTable) {
   const all = routes.filter(({ method }) => ['GET', 'PUT', 'PATCH', 'DELETE'].includes(method))
@@ -36,14 +39,16 @@ it('each single resource of both programs that callers change has an ETag, and e
     routes: readonly { readonly method: string; readonly url: string; readonly hasEtag: boolean }[],
   ) => routes.filter(({ hasEtag }) => !hasEtag).map(({ method, url }) => `${method} ${url}`)
   for (const { reads } of tables) expect(reads.length).toBeGreaterThan(2)
-  expect(tables.flatMap(({ reads }) => without(reads))).toEqual([])
+  expect(tables.flatMap(({ reads }) => without(reads)).filter((each) => !isLink(each))).toEqual([])
   // A session has no read of its own.
   const listed = [
     ...Object.keys(unconditional),
     'DELETE /v1/users/sessions/:uid',
+    // Listed with the others; once it is gone there is nothing to cancel.
+    'DELETE /v1/edge-mgmt/edgehosts/current/actions/:uid',
     'PATCH /v1/auth/password/:passwordToken/activate',
   ]
-  const ofResources = tables.flatMap(({ changes }) => without(changes))
+  const ofResources = tables.flatMap(({ changes }) => without(changes)).filter((each) => !isLink(each))
   expect(ofResources.filter((each) => !listed.includes(each))).toEqual([])
   expect(Object.keys(unconditional).filter((each) => !ofResources.includes(each))).toEqual([])
 })

@@ -9,6 +9,7 @@ const whole = [
   '/v1/edge-mgmt/clusters/current/machinepools',
   '/v1/edge-mgmt/cluster/revisions',
   '/v1/edge-mgmt/edgehosts/current/attention',
+  '/v1/edge-mgmt/edgehosts/current/actions',
   '/v1/edge-mgmt/network/bonds',
   '/v1/edge-mgmt/network/changes',
   '/v1/edge-mgmt/network/bridges',

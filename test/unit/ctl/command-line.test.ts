@@ -175,7 +175,12 @@ describe('a command that passes arguments to another program', () => {
 
 describe('the help of a group', () => {
   it.each([
-    ['host', ['host show', 'host inventory', 'host files list', 'host files get']],
+    [
+      'host',
+      [...['show', 'inventory', 'files list', 'files get', 'reboot', 'shutdown', 'reset', 'stops']].map(
+        (verb) => `host ${verb}`,
+      ),
+    ],
     ['audit', ['audit list', 'audit verify', 'audit download']],
     [
       'content',
