@@ -40,7 +40,7 @@ function createPlayedVerbs() {
     program: '/verb.cjs',
     outside: (unit) => ({
       async run(program, args, { input, timeoutMs }) {
-        const given = String(input)
+        const given = typeof input === 'string' ? input : ''
         units.push({ unit, program, args, timeoutMs })
         if (program === 'cat') return { exitCode: 0, stdout: given, stderr: '' }
         const answer = await answerOrder([greet], args[1] ?? '', given)

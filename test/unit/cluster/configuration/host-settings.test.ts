@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { readHostSettings } from '../../../../src/cluster/desired/host-settings.ts'
-import { fingerprintOf, problemOfKey } from '../../../../src/host/public-key.ts'
+import { problemOfKey } from '../../../../src/host/public-key.ts'
 import { refusalOf } from '../../../support/refusal-of.ts'
 import { publicKeys } from '../../../support/ssh-keys.ts'
 
