@@ -106,9 +106,17 @@ describe('the first page of the archive', () => {
     ])
   })
 
-  it('what a daemon of another version leaves out does not keep the page from being made', () => {
-    expect(() => pageOf({ 'cluster-details.json': { status: {} }, 'attention.json': {} })).not.toThrow()
-    expect(() => pageOf({ 'cluster-details.json': 'not JSON', 'error-logs.json': '[]' })).not.toThrow()
+  it('what a daemon of another version leaves out is missing on the page, which tells the rest', () => {
+    const lacking = pageOf({ 'cluster-details.json': { status: {} }, 'attention.json': {} })
+    const nothingWrong = ['  nothing that edgehostd knows of']
+    const ready = '- edgehostd 0.1.0 is ready; it runs since 2026-11-28T09:00:00Z'
+    expect(sectionOf(lacking, 'What is wrong, and since when')).toEqual(nothingWrong)
+    expect(sectionOf(lacking, 'State')).toEqual([ready, '- cluster , Kubernetes , revision : (), ; made'])
+    expect(sectionOf(lacking, 'Last errors')).toEqual(['  none'])
+    const foreign = pageOf({ 'cluster-details.json': 'not JSON', 'error-logs.json': '[]' })
+    expect(sectionOf(foreign, 'What is wrong, and since when')).toEqual(nothingWrong)
+    expect(sectionOf(foreign, 'State')).toEqual([ready, '- there is no cluster'])
+    expect(sectionOf(foreign, 'Last errors')).toEqual(['  none'])
   })
 
   it('the last errors are of the API, the newest first, at most ten', () => {
