@@ -250,7 +250,7 @@ export function createObserver(options: ObserverOptions): Observer {
       if (!seen?.deadline || seen.desired.generation !== record?.generation || isDeleting(record))
         return undefined
       // It has come to run since that observation.
-      if (record.ranGeneration === record.generation) return undefined
+      if (hasRun(record)) return undefined
       return { ...seen.deadline, leftMs: Math.max(0, seen.deadline.leftMs - (clock.monotonic() - seen.at)) }
     },
     fail: (reason) => void (trouble = reason),
