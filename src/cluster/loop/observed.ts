@@ -3,6 +3,11 @@ import type { ClusterTrouble } from '../schemas.ts'
 /** Why a pod does not run; its pack is named by its place. */
 export type Trouble = Omit<ClusterTrouble, 'pack'>
 
+/** A trouble with the `id` of its pack; empty for CoreDNS and kube-proxy. */
+export interface PackTrouble extends Trouble {
+  readonly pack: string
+}
+
 /** Observed state, from the parts of the room; made anew before each plan. */
 export interface Observed {
   /** Whether the state of the host before the cluster is recorded. */
@@ -175,8 +180,8 @@ const maskTrouble = (trouble: Trouble, hide: (text: string) => string): Trouble 
   ...(trouble.workload === undefined ? {} : { workload: hide(trouble.workload) }),
 })
 
-/** All pods in trouble, those of CoreDNS and kube-proxy first: other pods need these. None while the API server does not answer; `pack` is an `id`. Pure. */
-export const troublesOf = ({ engine, packs }: Pick<Observed, 'engine' | 'packs'>): ClusterTrouble[] =>
+/** All pods in trouble, those of CoreDNS and kube-proxy first: other pods need these. None while the API server does not answer. Pure. */
+export const troublesOf = ({ engine, packs }: Pick<Observed, 'engine' | 'packs'>): PackTrouble[] =>
   engine.api === 'answers'
     ? [
         ...(engine.troubles ?? []).map((each) => ({ pack: '', ...each })),

@@ -1,7 +1,7 @@
 import type { NewClusterEvent } from '../events/event-log.ts'
 import { shortDuration } from '../../base/time.ts'
 import type { TroubleReason } from '../schemas.ts'
-import type { Observed, SettingObserved, Trouble } from './observed.ts'
+import { troublesOf, type Observed, type PackTrouble, type SettingObserved } from './observed.ts'
 import { troubleOf, type ClusterStatus, type Deadline } from './status.ts'
 import type { DesiredState } from '../desired/desired-state.ts'
 
@@ -244,25 +244,22 @@ function tellTroubles(
   say: (reason: SeenEvent['reason'], message: string, object?: SeenEvent['object']) => void,
 ): readonly SeenTrouble[] {
   const packs = new Set(['', ...desired.packs.map(({ id }) => id)])
-  const present = [
-    ...(observed.engine.troubles ?? []).map((trouble) => ({ pack: '', trouble })),
-    ...[...observed.packs]
-      .filter(([id]) => packs.has(id))
-      .flatMap(([pack, { troubles = [] }]) => troubles.map((trouble) => ({ pack, trouble }))),
-  ].map(({ pack, trouble }) => ({
-    trouble,
-    seen: {
-      ...seenOf(pack, trouble),
-      generation: desired.generation,
-      since: sinceOf(pack, trouble, before, now),
-    },
-  }))
+  const present = troublesOf(observed)
+    .filter(({ pack }) => packs.has(pack))
+    .map((trouble) => ({
+      trouble,
+      seen: {
+        ...seenOf(trouble),
+        generation: desired.generation,
+        since: sinceOf(trouble, before) ?? new Date(now).toISOString(),
+      },
+    }))
   const has = (all: readonly SeenTrouble[], one: SeenTrouble) => all.some((each) => isSame(each, one))
   const found = present.map(({ seen }) => seen)
   const unique = found.filter((each, index) => found.findIndex((other) => isSame(each, other)) === index)
   for (const each of unique) {
     const known = before.find((other) => isSame(other, each))
-    // Whether it is the old one or a new one of the same kind: who follows another revision wants to know.
+    // An operator who follows another revision wants to know that it is there with that one too.
     if (known && (known.generation ?? desired.generation) === desired.generation) continue
     const { trouble } = present.find(({ seen }) => seen === each) ?? {}
     if (!trouble) continue
@@ -295,30 +292,26 @@ const nameOf = ({ pack, of, container, reason }: SeenTrouble) => [pack, of, cont
 
 const packObject = (name: string) => ({ kind: 'pack', name })
 
-const seenOf = (
-  pack: string,
-  { reason, namespace, workload, pod, container = '' }: Trouble,
-): SeenTrouble => ({
+const seenOf = ({ pack, reason, namespace, workload, pod, container = '' }: PackTrouble): SeenTrouble => ({
   pack,
   reason,
   container,
   of: `${namespace}/${workload ?? `Pod/${pod}`}`,
 })
 
-const sinceOf = (pack: string, trouble: Trouble, known: readonly SeenTrouble[], now: number): string => {
-  const own = seenOf(pack, trouble)
-  const { sinceTimestamp = new Date(now).toISOString() } = trouble
-  return known.find((each) => isSame(each, own))?.since ?? sinceTimestamp
+/** The stored time since which a trouble is there; before it is stored, that of Kubernetes. */
+function sinceOf(trouble: PackTrouble, known: readonly SeenTrouble[]): string | undefined {
+  const own = seenOf(trouble)
+  return known.find((each) => isSame(each, own))?.since ?? trouble.sinceTimestamp
 }
 
-/** Troubles with the time since which they are there, which is stored. Pure. @param troubles with the `id` of their pack */
-export const sinceSeen = <T extends Trouble & { readonly pack: string }>(
-  troubles: readonly T[],
+/** Troubles with the time since which they are there. Pure. */
+export const sinceSeen = (
+  troubles: readonly PackTrouble[],
   { troubles: known = [] }: Seen,
-): readonly T[] =>
+): readonly PackTrouble[] =>
   troubles.map((trouble) => {
-    const own = seenOf(trouble.pack, trouble)
-    const since = known.find((each) => isSame(each, own))?.since
+    const since = sinceOf(trouble, known)
     return since === undefined ? trouble : { ...trouble, sinceTimestamp: since }
   })
 

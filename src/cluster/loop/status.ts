@@ -65,7 +65,7 @@ export function statusOf(input: StatusInput): ClusterStatus {
   const cause = controlPlaneCause(desired, observed)
   const doing = [cause, failure || running?.title || ''].filter(Boolean).join('; ')
   const trouble = troubleOf(desired, observed)
-  const [first] = troublesOf(observed).map((each) => ({ ...each, pack: shownPack(each.pack) }))
+  const [first] = troublesOf(observed)
   const health: ClusterStatus['health'] =
     trouble === '' && failure === ''
       ? { status: 'Healthy' }

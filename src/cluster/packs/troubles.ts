@@ -6,7 +6,8 @@ import { isRecord } from '../../base/json.ts'
 import { maskShapes } from '../../base/mask.ts'
 import { conditionOf, fieldAt, isTrue, listAt, numberAt, textAt } from '../../kubernetes/fields.ts'
 import type { KubernetesObject } from '../../kubernetes/client.ts'
-import type { Trouble } from '../loop/observed.ts'
+import { shownPack } from '../desired/desired-state.ts'
+import type { PackTrouble, Trouble } from '../loop/observed.ts'
 
 /** A warning of Kubernetes, or another event of an object. */
 export interface Warning {
@@ -95,15 +96,13 @@ export const textOfTrouble = ({ pod, container, message, reason }: Trouble): str
 
 /**
  * A problem with the first pod that does not run, where the problem does not name it yet: helm, or the wait for workloads, may have.
- * @param first with its pack where the problem is not of that pack alone
+ * @param first with the `id` of its pack where the problem is not of that pack alone
  */
-export function withTrouble(
-  problem: string,
-  first: (Trouble & { readonly pack?: string }) | undefined,
-): string {
+export function withTrouble(problem: string, first: Trouble | PackTrouble | undefined): string {
   const text = first ? textOfTrouble(first) : ''
   if (!first || problem.includes(text)) return problem
-  return [problem, first.pack ? `${first.pack}: ${text}` : text].filter(Boolean).join('; ')
+  const pack = 'pack' in first ? shownPack(first.pack) : ''
+  return [problem, pack === '' ? text : `${pack}: ${text}`].filter(Boolean).join('; ')
 }
 
 const statusesOf = (pod: KubernetesObject) =>
