@@ -50,7 +50,7 @@ import {
   type PackGoneOrder,
 } from './pack-steps.ts'
 import type { PackWork } from './pack-work.ts'
-import { replaceFormerPods } from './put-right.ts'
+import { replaceFormerPods } from './former-pods.ts'
 
 /**
  * Whether an object is among manifests. The manifests are read when it is asked first.

@@ -26,7 +26,7 @@
 //   is applied. Replicas that a HorizontalPodAutoscaler decides are left alone (`put-right.ts`). A correction under way ends when another
 //   revision begins, since that may change the same object in the next moment; while a cluster is deleted nothing is put right. The desired
 //   objects are read from the files when they are needed. For charts the action `helm` writes down the manifest of the release.
-// - A StatefulSet with ordered pods waits for one of a former template that never runs: `put-right.ts` deletes that pod.
+// - A StatefulSet with ordered pods waits for one of a former template that never runs: `former-pods.ts` deletes that pod.
 // - `drain.ts` evicts pods before a change of their pack.
 // - `pack-steps.ts` is pure: the steps that take a pack away, in the opposite order of its installation. `noteStarted` stores the name of a
 //   release before helm begins, so that also a failed one is found. `create-pack-work.ts` stores which namespaces were missing before a
