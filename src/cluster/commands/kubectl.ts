@@ -84,14 +84,12 @@ async function runElsewhere(context: Context, target: HostTarget): Promise<numbe
     return await runAttached(kubectl, args, { environment, file, hasTerminal: terminal.isThere() })
   } catch (error) {
     const { path = kubectl } = error as NodeJS.ErrnoException
-    const advice = path === kubectl ? '' : '; see TMPDIR'
-    throw new Failure(
-      'failed',
-      `${path} cannot be ${path === kubectl ? 'run' : 'written'}: ${systemReason(error as Error)}${advice}`,
-      {
-        cause: error,
-      },
-    )
+    const reason = systemReason(error as Error)
+    const problem =
+      path === kubectl
+        ? `${path} cannot be run: ${reason}`
+        : `${path} cannot be written: ${reason}; see TMPDIR`
+    throw new Failure('failed', problem, { cause: error })
   }
 }
 
