@@ -23,12 +23,12 @@ import { oneLine, plural, renderFacts, renderTable } from '../ctl/layout.ts'
 import { missingFact, needColumns } from '../ctl/needs.ts'
 import { createHideOf } from '../definition/slots/secrets.ts'
 import type { Problem } from '../definition/definition.ts'
-import { sizeOf } from './opened.ts'
 import { AppError } from '../errors/app-error.ts'
 import { findInPath } from '../system/attached.ts'
 import { renderProblems, type CommandContext } from './context.ts'
 import { describeBundle } from './content/inspect.ts'
 import { unreadable } from './content/part.ts'
+import { sizeOf } from './opened.ts'
 
 /** The options of `edgehostctl definition needs`. */
 export interface NeedsRequest {
@@ -91,6 +91,7 @@ export async function needs(
 
 /** Whether an archive begins with the members of a content bundle. */
 async function beginsAsBundle(file: string): Promise<boolean> {
+  // Refuses what is no regular file, which would be waited for.
   sizeOf(file)
   try {
     const bytes = decompress(createReadStream(file), bundleArchiveLimits)
