@@ -38,7 +38,7 @@ async function main(): Promise<void> {
       socket: { type: 'string', default: '' },
       file: { type: 'string' },
       output: { type: 'string', default: 'table' },
-      'limit-bytes': { type: 'string' },
+      'limit-bytes': { type: 'string', default: 'Infinity' },
     },
   })
   const runner = createRunner()
@@ -100,11 +100,7 @@ async function main(): Promise<void> {
     yield { name: `${folder}/summary.json`, content: Buffer.from(`${JSON.stringify(summary, null, 2)}\n`) }
   }
 
-  const limit = values['limit-bytes']
-  const packing = {
-    madeAt: madeAt.getTime(),
-    ...(limit === undefined ? {} : { limitBytes: Number(limit) }),
-  }
+  const packing = { madeAt: madeAt.getTime(), limitBytes: Number(values['limit-bytes']) }
   await writeArchive(file, members(), packing, removeOnSignal()).finally(line.clear)
   report(file, collected, values.output)
 }

@@ -2,12 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isatty } from 'node:tty'
 import { become, requireLocalRoot } from '../../ctl/become.ts'
 import type { Context } from '../../ctl/client.ts'
+import { hostPath } from '../../ctl/cluster.ts'
 import type { Program } from '../../ctl/command.ts'
 import { download } from '../../ctl/download.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { oneLine } from '../../ctl/layout.ts'
 import { runOnHost } from '../../ctl/run-on-host.ts'
 import { chooseTarget } from '../../ctl/target.ts'
+import type { LogsStatus } from '../../diagnosis/schemas.ts'
 
 /** On this host it becomes support.cjs, which starts processes and reads files; of another one it is generated there. */
 export const collectSupport: Program<'file'> = async (line, table) => {
@@ -26,12 +28,6 @@ export const collectSupport: Program<'file'> = async (line, table) => {
   become('support.cjs', args)
 }
 
-interface Status {
-  readonly status: string
-  readonly msg: string
-}
-
-const path = '/v1/edge-mgmt/edgehosts/current'
 const pauseMs = 1_000
 
 async function downloadSupport(context: Context<'file'>): Promise<undefined> {
@@ -41,16 +37,19 @@ async function downloadSupport(context: Context<'file'>): Promise<undefined> {
   const file = line.options.file ?? `edgehostd-support-${name}-${day}.tar`
   if (file !== '-' && !file.endsWith('.tar'))
     throw new Failure('usage', 'the archive of another host is a .tar; give it such a name with --file')
-  await client.change('POST', `${path}/generate-logs`)
+  await client.change('POST', `${hostPath}/generate-logs`)
   output.note('The host collects its data, which takes up to some minutes.')
   for (;;) {
-    const { status, msg } = await client.get<Status>(`${path}/generate-logs-status`, ['status', 'msg'])
+    const { status, msg } = await client.get<LogsStatus>(`${hostPath}/generate-logs-status`, [
+      'status',
+      'msg',
+    ])
     if (status === 'Completed') break
     if (status !== 'InProgress') throw new Failure('failed', oneLine(msg))
     await sleep(pauseMs)
   }
   await download(context, {
-    path: `${path}/download-logs`,
+    path: `${hostPath}/download-logs`,
     file,
     what: 'the archive',
     type: 'application/x-tar',
