@@ -166,6 +166,8 @@ const pureForClients = [
   'lists/page',
   'content/registry/containerd-hosts',
   'kubernetes/names',
+  // Which definition comes next.
+  'definition/slots/slot-names',
   // Where the kubectl of a cluster is on its host.
   'cluster/engine/paths',
 ]

@@ -11,7 +11,7 @@ import {
   ValidateVariables,
   ValidateVariablesResponse,
 } from './schemas.ts'
-import { slotNames } from './slots/definition-store.ts'
+import { slotNames } from './slots/slot-names.ts'
 import type { Slots } from './slots/slots.ts'
 import type { ReceiveUpload } from './slots/uploads.ts'
 

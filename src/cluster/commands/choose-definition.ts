@@ -8,13 +8,12 @@ import {
   profilesOf,
   readDefinitionFile,
   readSlot,
-  slots,
   titleOf,
   type Chosen,
-  type Slot,
 } from '../../definition/commands/upload.ts'
 import { type Present, shownOf } from './change-host.ts'
 import type { ClusterConfigArchiveDetails } from '../../definition/schemas.ts'
+import { nextSlot, slotNames, type ShownSlot } from '../../definition/slots/slot-names.ts'
 import type { ClusterCurrentApplications } from '../packs/schemas.ts'
 
 type ChooseContext = Context<'definition' | 'file' | 'signature' | 'update' | 'yes'>
@@ -89,24 +88,23 @@ export async function definitionForCreation(
   const { definition, signature } = line.options
   requireSigned(definition, signature)
   const file = definition === undefined ? undefined : await readDefinitionFile(definition, '--definition')
-  const known: { readonly slot: Slot; readonly present: ClusterConfigArchiveDetails }[] = []
-  for (const slot of slots) {
+  const known = new Map<ShownSlot, ClusterConfigArchiveDetails>()
+  for (const slot of slotNames) {
     const present = await readSlot(client, slot)
     if (present.archiveUploadPath === '' || (file !== undefined && present.sha256 !== file.sha256)) continue
-    known.push({ slot, present })
+    known.set(slot, present)
   }
-  // As the host itself chooses: the last upload or update, or the embedded one.
-  const uploadedAt = ({ slot, present }: (typeof known)[number]) =>
-    slot === 'embedded' ? '' : (present.uploadedAt ?? '')
-  const [next] = known.toSorted((one, other) => uploadedAt(other).localeCompare(uploadedAt(one)))
-  if (next) {
-    const { slot, present } = next
+  const slot = nextSlot((each) => {
+    const found = known.get(each)
+    return found && new Date(found.uploadedAt ?? 0).getTime()
+  })
+  const present = slot && known.get(slot)
+  if (slot && present)
     return ofSlot(present, [
       file === undefined
         ? `The definition ${titleOf(present)} in the slot ${slot} of the host is taken.`
         : `The definition was in the slot ${slot} of the host already.`,
     ])
-  }
   if (file === undefined)
     throw new Failure(
       'failed',

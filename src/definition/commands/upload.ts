@@ -15,6 +15,7 @@ import { systemReason } from '../../errors/system-reason.ts'
 import { printable } from '../../base/printable.ts'
 import type { ServiceStatus } from '../../service/schemas.ts'
 import type { ClusterConfigArchiveDetails, UploadResponse } from '../schemas.ts'
+import type { ShownSlot } from '../slots/slot-names.ts'
 
 const uploadPath = '/v1/edge-mgmt/edgehosts/current/actions/upload-clusterconfig'
 const statusPath = '/v1/edge-mgmt/edgehosts/current/status'
@@ -22,14 +23,10 @@ const readBytes = 262_144
 // The largest archive is examined on a slow disk.
 const examineMs = 1_800_000
 
-/** The slots of a host, the one whose definition comes next first, as `validateProfileVariables` takes them. */
-export const slots = ['update', 'overridden', 'embedded'] as const
-export type Slot = (typeof slots)[number]
-
-const slotPath = (slot: Slot) => `/v1/edge-mgmt/clusters/archive/${slot}`
+const slotPath = (slot: ShownSlot) => `/v1/edge-mgmt/clusters/archive/${slot}`
 
 /** The definition in a slot; of an empty one the `archiveUploadPath` is empty. @throws Failure */
-export const readSlot = (client: Context['client'], slot: Slot): Promise<ClusterConfigArchiveDetails> =>
+export const readSlot = (client: Context['client'], slot: ShownSlot): Promise<ClusterConfigArchiveDetails> =>
   client.get<ClusterConfigArchiveDetails>(`${slotPath(slot)}/details`, [
     'archiveUploadPath',
     'clusterProfileDetails',

@@ -7,14 +7,7 @@ import { clearLeftovers } from '../../store/leftovers.ts'
 import { syncFolder } from '../../system/files.ts'
 import type { Logger } from '../../system/log.ts'
 import { openStaging, type Staged, type Staging } from '../../upload/staging.ts'
-
-/**
- * `embedded`: placed by an installer, or in a content bundle. `overridden`: uploaded. `update`: uploaded or in a content bundle,
- * while a cluster exists.
- */
-export const slotNames = ['embedded', 'overridden', 'update'] as const
-/** `platform`: the desired definition from the platform; the API does not show it. */
-export type SlotName = (typeof slotNames)[number] | 'platform'
+import type { SlotName } from './slot-names.ts'
 
 /** The definition in a slot. */
 export interface SlotDefinition {

@@ -20,7 +20,8 @@ import {
 import { join } from 'node:path'
 import type { ValidatedVariable, VariableRules } from '../rules/variables.ts'
 import type { GivenVariable } from '../definition.ts'
-import { type DefinitionStore, slotNames } from './definition-store.ts'
+import type { DefinitionStore } from './definition-store.ts'
+import { slotNames } from './slot-names.ts'
 
 /** The program is `examine.cjs`. */
 interface ExaminerOptions extends WorkerOptions {

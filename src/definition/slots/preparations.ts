@@ -5,7 +5,8 @@ import type { AppError } from '../../errors/app-error.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Staged } from '../../upload/staging.ts'
 import type { Examined } from '../examination/protocol.ts'
-import type { DefinitionStore, SlotDefinition, SlotName } from './definition-store.ts'
+import type { DefinitionStore, SlotDefinition } from './definition-store.ts'
+import type { SlotName } from './slot-names.ts'
 import type { Examiner } from './examiner.ts'
 
 /** The definition in a published content bundle. */

@@ -19,7 +19,8 @@ import { replacedDefinition } from '../codes.ts'
 import { labelOfDefinition, type GivenVariable } from '../definition.ts'
 import { detailsFile } from '../examination/protocol.ts'
 import type { ValidatedVariable } from '../rules/variables.ts'
-import type { DefinitionStore, SlotDefinition, SlotName } from './definition-store.ts'
+import type { DefinitionStore, SlotDefinition } from './definition-store.ts'
+import { nextSlot, type SlotName } from './slot-names.ts'
 import type { Embedded } from './embedded.ts'
 import type { JudgeValues } from './examiner.ts'
 
@@ -272,13 +273,10 @@ interface SlotsOptions {
   readonly running: () => Promise<readonly ClusterProfileDetail[] | undefined>
 }
 
-/** The definition that a cluster is made with where none is named: the one that came last into update or overridden, or the embedded one. */
+/** The definition in the `nextSlot`; undefined where the host has none. */
 export function nextDefinition(store: Pick<DefinitionStore, 'find'>): SlotDefinition | undefined {
-  const [update, overridden] = [store.find('update'), store.find('overridden')]
-  // After the deletion of a cluster, an upload is newer than the last update of that cluster.
-  const isUploadNewer =
-    update !== undefined && overridden !== undefined && overridden.addedAt > update.addedAt
-  return (isUploadNewer ? overridden : (update ?? overridden)) ?? store.find('embedded')
+  const slot = nextSlot((each) => store.find(each)?.addedAt)
+  return slot && store.find(slot)
 }
 
 export function createSlots({ store, embedded, judgeValues, running }: SlotsOptions): Slots {

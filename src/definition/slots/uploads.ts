@@ -20,7 +20,8 @@ import type { Clock } from '../../system/clock.ts'
 import type { ArchiveLimits } from '../../archive/limits.ts'
 import type { DefinitionSettings } from '../config.ts'
 import type { Staged } from '../../upload/staging.ts'
-import type { DefinitionStore, SlotDefinition, SlotName } from './definition-store.ts'
+import type { DefinitionStore, SlotDefinition } from './definition-store.ts'
+import type { SlotName } from './slot-names.ts'
 import type { Examination, Examiner } from './examiner.ts'
 
 export interface UploadsOptions {
