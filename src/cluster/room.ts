@@ -2,7 +2,7 @@
 // (`configuration.ts`), have everything prepared (`prepare.ts`), make all checks (`preflight.ts`), and only then keep the prepared folder,
 // `cluster/<uid>/<generation>` in the state folder, and store the revision: that transaction, in `acceptance.ts`, is the acceptance. A folder
 // without a row is removed at the start. Sensitive values are masked in stored data, and sealed beside it (`revisions.ts`); a body is
-// recognised by its HMAC. Every event, reason and log line is masked with these values.
+// recognised by its HMAC. Every event, reason and log line is masked with these values. `deletion.ts` stores that the cluster has to go.
 //
 // `draft.ts` makes of a write the whole desired configuration: the patch applied to the document of `GET`, masks replaced by the stored
 // values, changes of lifelong fields refused; a draft that differs in nothing ends there. Creation, changes and file sync have one lock. `file-sync.ts`
@@ -54,9 +54,10 @@ import { createClusterAttention } from './api/attention.ts'
 import { busyWithCluster } from './api/busy.ts'
 import { createCertificates } from './api/certificates.ts'
 import { createChange } from './desired/change.ts'
+import { createDeletion } from './desired/deletion.ts'
 import { withDefinition } from './desired/edits.ts'
 import { createFileSync } from './desired/file-sync.ts'
-import { createClusterStore, isDeleting } from './cluster-store.ts'
+import { createClusterStore } from './cluster-store.ts'
 import { givenIn } from './desired/configuration.ts'
 import { createAcceptance, createExamine, pinHolder } from './desired/acceptance.ts'
 import { createCreation, createRequestStore } from './desired/creation.ts'
@@ -365,7 +366,8 @@ export async function createCluster(
     nics: host.nics(),
     addresses: host.addresses(),
   })
-  const onAccepted = () => {
+  /** Another state is desired. */
+  const onChanged = () => {
     reconcile.wake()
     void host.refresh()
   }
@@ -382,7 +384,7 @@ export async function createCluster(
     removePrograms,
     clock,
     facts,
-    onAccepted,
+    onAccepted: onChanged,
     placeEndpoint: clusterHost.placeEndpoint,
     writeCopy: (cluster, plain) => writeCopy(cluster, plain, sealed),
     requests: createRequestStore(database),
@@ -415,7 +417,7 @@ export async function createCluster(
     copies,
     copyTime,
     onAccepted() {
-      onAccepted()
+      onChanged()
       void fileSync.run()
     },
   })
@@ -460,20 +462,7 @@ export async function createCluster(
     onAsked: reconcile.wake,
   })
 
-  /** Asks for the deletion of the cluster; again while it is under way: nothing. */
-  function remove() {
-    const record = store.current()
-    if (!record) throw noCluster()
-    const { uid, name, deleteRequestedAt } = record
-    if (deleteRequestedAt === null)
-      database.transaction(() => {
-        store.requestDeletion(clock.now())
-        events.add({ clusterUid: uid, reason: 'Deleting', message: `the cluster ${name} is being deleted` })
-      })
-    reconcile.wake()
-    void host.refresh()
-    return { uid, name }
-  }
+  const { remove, resetPart } = createDeletion({ database, store, events, onAsked: onChanged, clock })
 
   /** Removes folders of clusters that were not accepted, and half written or half removed ones of a killed daemon. */
   async function removeLeftovers(): Promise<void> {
@@ -555,22 +544,7 @@ export async function createCluster(
     fromPlatform,
     platformReport,
     nodeStop: createNodeStop({ client, node: () => store.current()?.summary.node.name, log }),
-    resetPart: {
-      async describe() {
-        const record = store.current()
-        return record
-          ? [
-              `the cluster ${record.name} (${record.uid}), with everything that runs in it and the data of its volumes`,
-            ]
-          : []
-      },
-      async clear() {
-        const record = store.current()
-        if (!record) return true
-        if (!isDeleting(record)) remove()
-        return false
-      },
-    },
+    resetPart,
     noteHost(event) {
       const record = store.current()
       if (record) addEvent(record, event)
