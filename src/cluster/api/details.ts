@@ -108,11 +108,7 @@ export function createDetails(options: DetailsOptions): Details {
     ].map((each) => (each.nodeName === node.name ? { ...each, edgeHostID: hostId } : each))
   }
 
-  function stateOf(
-    { sensitive }: Pick<ClusterRecord, 'sensitive'>,
-    { state, phase, reason, health }: ClusterStatus,
-  ): ClusterState {
-    const hide = createHideOf(sensitive)
+  function stateOf(hide: Hide, { state, phase, reason, health }: ClusterStatus): ClusterState {
     return {
       clusterState: state,
       phase,
@@ -125,7 +121,7 @@ export function createDetails(options: DetailsOptions): Details {
   }
 
   return {
-    state: stateOf,
+    state: ({ sensitive }, status) => stateOf(createHideOf(sensitive), status),
     nodes: async (record) => ({ nodes: await nodes(record) }),
     async details(record, status, kubeconfig) {
       const { uid, name, generation, posted, summary, sensitive, createdAt, modifiedAt } = record
@@ -167,7 +163,7 @@ export function createDetails(options: DetailsOptions): Details {
         status: {
           agentVersion: version,
           revision: generation,
-          ...stateOf(record, stands),
+          ...stateOf(hide, stands),
           isRebootPending: false,
           k8sVersion: runningVersion || kubernetes.version,
           ...(runningVersion === '' || runningVersion === kubernetes.version
