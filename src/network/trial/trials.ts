@@ -11,6 +11,7 @@ import { isThere, syncTree } from '../../system/files.ts'
 import type { Logger } from '../../system/log.ts'
 import type { CommandResult } from '../../system/runner.ts'
 import type { ChangeSet } from '../change-set.ts'
+import { bareAddress } from '../links/configuration.ts'
 import { filesOfChange } from './change.ts'
 import { trialErrors } from './codes.ts'
 import { openUid, progressOf, type TrialFolders } from './progress.ts'
@@ -235,7 +236,7 @@ export function createTrials(options: TrialsOptions): Trials {
       if (change.state === 'applying')
         throw new AppError(trialErrors.NetworkChangeNotApplied, `the change ${uid} is still being applied`)
       if (change.state !== 'trial') refuseDecided(change)
-      const own = links().flatMap(({ addresses }) => addresses.map((each) => each.split('/')[0] ?? ''))
+      const own = links().flatMap(({ addresses }) => addresses.map(bareAddress))
       const why = whyUnproven({ needsNewWay: change.needsNewWay, appliedAt: seenApplied.get(uid) }, way, own)
       if (why !== undefined) throw new AppError(trialErrors.NetworkConfirmUnproven, why, { details: { uid } })
       const confirmed = await run('confirm', uid)
