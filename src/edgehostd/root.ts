@@ -236,7 +236,6 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     }),
     clusterAddresses: cluster.nodeAddresses,
     trials: trial.trials,
-    acceptedAt: api.acceptedAt,
   })
   const diagnosis = createDiagnosis(ground, {
     verbs,

@@ -23,7 +23,6 @@ export interface NetworkOptions {
   /** Addresses of the cluster on this host: of the node and of its control plane. */
   readonly clusterAddresses: () => readonly string[]
   readonly trials: NetworkWritesOptions['trials']
-  readonly acceptedAt: NetworkWritesOptions['acceptedAt']
 }
 
 /** The network of this host. */

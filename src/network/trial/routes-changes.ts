@@ -7,7 +7,7 @@ import { Uid } from '../../base/uid.ts'
 import { NetworkChange } from '../schemas.ts'
 import type { StoredChange } from './store.ts'
 import type { Trials } from './trials.ts'
-import type { Way } from './way.ts'
+import type { CameBy } from './way.ts'
 
 export interface ChangeRoutesOptions {
   readonly trials: Trials
@@ -18,12 +18,11 @@ export interface ChangeRoutesOptions {
 const path = '/v1/edge-mgmt/network/changes'
 const tags = ['network']
 
-/** The way by which a request has come. */
-export const wayOf = (request: FastifyRequest, acceptedAt: ChangeRoutesOptions['acceptedAt']): Way => ({
+/** The addresses between which a request has come. */
+export const cameBy = (request: FastifyRequest): CameBy => ({
   isLocal: request.peer.isLocal,
   hostAddress: request.socket.localAddress,
   clientAddress: request.socket.remoteAddress,
-  acceptedAt: acceptedAt(request.socket),
 })
 
 /** Changes of the network of this host, and what decides about them: `/v1/edge-mgmt/network/changes…`. */
@@ -103,7 +102,7 @@ export const changeRoutes: FastifyPluginAsyncTypebox<ChangeRoutesOptions> = asyn
         request.auditResource = { uid, name: trials.find(uid).summary }
         return changeView(
           action === 'confirm'
-            ? await trials.confirm(uid, wayOf(request, acceptedAt))
+            ? await trials.confirm(uid, { ...cameBy(request), acceptedAt: acceptedAt(request.socket) })
             : await trials.revert(uid),
         )
       },

@@ -16,7 +16,7 @@ import { filesOfChange } from './change.ts'
 import { trialErrors } from './codes.ts'
 import { openUid, progressOf, type TrialFolders } from './progress.ts'
 import { isEnded, type ChangeStore, type Progress, type StoredChange } from './store.ts'
-import { touchesWay, whyUnproven, type LinkAddresses, type Way } from './way.ts'
+import { touchesWay, whyUnproven, type CameBy, type LinkAddresses, type Way } from './way.ts'
 
 export interface TrialsOptions {
   readonly store: ChangeStore
@@ -35,8 +35,7 @@ export interface TrialRequest {
   readonly windowSeconds: number
   /** Account of the user. */
   readonly requestedBy: string
-  /** The way by which the request came. */
-  readonly cameBy: Pick<Way, 'isLocal' | 'hostAddress' | 'clientAddress'>
+  readonly cameBy: CameBy
 }
 
 /** Changes of the network that are taken back unless they are confirmed, whatever dies meanwhile. */

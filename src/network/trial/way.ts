@@ -6,14 +6,18 @@ import { bareAddress } from '../links/configuration.ts'
 
 // The way by which a request comes, and what that proves about the network. Pure.
 
-/** The connection of a request. */
-export interface Way {
+/** The addresses between which a request comes. */
+export interface CameBy {
   /** Whether it is root's own socket. */
   readonly isLocal: boolean
   /** The address of this host that the client connected to; undefined on root's own socket. */
   readonly hostAddress: string | undefined
   /** The address at the other end. */
   readonly clientAddress: string | undefined
+}
+
+/** The connection of a request. */
+export interface Way extends CameBy {
   /** When it was accepted, on the monotonic clock, milliseconds; undefined where that is not known. */
   readonly acceptedAt: number | undefined
 }
@@ -30,7 +34,7 @@ export interface LinkAddresses {
  */
 export function touchesWay(
   change: Pick<ChangeSet, 'links' | 'before' | 'after'>,
-  way: Pick<Way, 'isLocal' | 'hostAddress' | 'clientAddress'>,
+  way: CameBy,
   links: readonly LinkAddresses[],
 ): boolean {
   if (way.isLocal) return false
