@@ -4,6 +4,7 @@
 
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
+import { formatTime } from '../../base/time.ts'
 import type { Attention, Ground, Room } from '../../root/room.ts'
 import type { Verbs } from '../../verbs/call.ts'
 import { openChangeStore, type StoredChange } from './store.ts'
@@ -89,7 +90,7 @@ export function attentionOf(changes: readonly StoredChange[]): Attention[] {
       {
         code: 'NetworkChangeOpen',
         severity: 'info',
-        message: `a change of the network is being tried (${summary}), and is taken back at ${new Date(deadlineAt).toISOString()}`,
+        message: `a change of the network is being tried (${summary}), and is taken back at ${formatTime(deadlineAt)}`,
         command: `edgehostctl network confirm ${uid}`,
         since: createdAt,
       },

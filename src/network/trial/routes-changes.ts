@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
 import { Type } from 'typebox'
 import { errorReplies } from '../../api/schemas.ts'
+import { formatTime } from '../../base/time.ts'
 import { Uid } from '../../base/uid.ts'
 import { NetworkChange } from '../schemas.ts'
 import type { StoredChange } from './store.ts'
@@ -109,10 +110,8 @@ export const changeRoutes: FastifyPluginAsyncTypebox<ChangeRoutesOptions> = asyn
     )
 }
 
-const timestamp = (at: number) => new Date(at).toISOString()
-
 /** A change as the API shows it. */
-export function changeView(change: StoredChange): NetworkChange {
+function changeView(change: StoredChange): NetworkChange {
   const { reason, message, lost, createdAt, deadlineAt, appliedAt, endedAt } = change
   return {
     uid: change.uid,
@@ -126,9 +125,9 @@ export function changeView(change: StoredChange): NetworkChange {
     requestedBy: change.requestedBy,
     needsNewWay: change.needsNewWay,
     windowSeconds: change.windowSeconds,
-    creationTimestamp: timestamp(createdAt),
-    deadlineTimestamp: timestamp(deadlineAt),
-    ...(appliedAt === undefined ? {} : { appliedTimestamp: timestamp(appliedAt) }),
-    ...(endedAt === undefined ? {} : { endTimestamp: timestamp(endedAt) }),
+    creationTimestamp: formatTime(createdAt),
+    deadlineTimestamp: formatTime(deadlineAt),
+    ...(appliedAt === undefined ? {} : { appliedTimestamp: formatTime(appliedAt) }),
+    ...(endedAt === undefined ? {} : { endTimestamp: formatTime(endedAt) }),
   }
 }

@@ -150,6 +150,10 @@ export function createTrials(options: TrialsOptions): Trials {
     })
   }
 
+  function refuseUnapplied({ uid }: StoredChange): never {
+    throw new AppError(trialErrors.NetworkChangeNotApplied, `the change ${uid} is still being applied`)
+  }
+
   function refuseOther(uid: string): never {
     throw new AppError(
       trialErrors.NetworkChangeOpen,
@@ -162,11 +166,7 @@ export function createTrials(options: TrialsOptions): Trials {
   function refuse(change: StoredChange, { exitCode, stderr }: CommandResult): never {
     look()
     const present = stored(change.uid) ?? change
-    if (exitCode === exit.notApplied)
-      throw new AppError(
-        trialErrors.NetworkChangeNotApplied,
-        `the change ${change.uid} is still being applied`,
-      )
+    if (exitCode === exit.notApplied) refuseUnapplied(change)
     if (exitCode === exit.decided || exitCode === exit.notOpen) refuseDecided(present)
     throw new AppError(trialErrors.NetworkChangeFailed, lastLine(stderr))
   }
@@ -232,8 +232,7 @@ export function createTrials(options: TrialsOptions): Trials {
 
     async confirm(uid, way) {
       const change = find(uid)
-      if (change.state === 'applying')
-        throw new AppError(trialErrors.NetworkChangeNotApplied, `the change ${uid} is still being applied`)
+      if (change.state === 'applying') refuseUnapplied(change)
       if (change.state !== 'trial') refuseDecided(change)
       const own = links().flatMap(({ addresses }) => addresses.map(bareAddress))
       const why = whyUnproven({ needsNewWay: change.needsNewWay, appliedAt: seenApplied.get(uid) }, way, own)
