@@ -1,7 +1,7 @@
 import type { Declaration } from '../../root/room.ts'
 import { trialErrors } from './codes.ts'
 
-/** Changes of the network of this host; its tag is that of the room around. */
+/** Changes of the network of this host; the room around it has the tag and the setting. */
 export const about = {
   errors: trialErrors,
   attention: {

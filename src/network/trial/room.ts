@@ -22,12 +22,12 @@ interface TrialRoomOptions extends Pick<ChangeRoutesOptions, 'acceptedAt'> {
   readonly runtimeFolder: string
 }
 
-/** The network of this host. */
+/** Changes of the network of this host. */
 export interface TrialRoom extends Room {
   readonly trials: Pick<Trials, 'start' | 'open' | 'onEnd'>
 }
 
-/** The network of this host, and changes of it. */
+/** Builds the room. */
 export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoom {
   const { database, stateDirectory } = ground
   const { verbs } = own
