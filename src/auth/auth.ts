@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Client, ClientOf } from '../base/client.ts'
 import { watchForSleep } from '../system/sleep-watch.ts'
 import { sampleEach } from '../base/sample.ts'
-import type { FiguresOf, Ground, Room } from '../root/room.ts'
+import type { FiguresOf, Ground, ResetPart, Room } from '../root/room.ts'
 import type { about } from './about.ts'
 import { createAccessTokens, deriveKeys } from './tokens.ts'
 import { createAccounts } from './accounts.ts'
@@ -63,6 +63,10 @@ export interface Auth extends Room {
   onCallersGone(listener: (isGone: IsCallerGone) => void): void
   readonly sessions: Sessions
   readonly accountWatch: AccountWatch
+  /** Ends every session, by a decision of the daemon. @returns whether that is on the disk */
+  endSessions(reason: string): boolean
+  /** The sessions, for a reset of the host. */
+  readonly resetPart: ResetPart
 }
 
 /** Creates the parts of the room in the order of their dependencies. */
@@ -123,6 +127,7 @@ export async function createAuth(
     }),
   )
   const accountWatch = createAccountWatch({ accounts, sessions, clock, log, ...etc })
+  const endSessions = (reason: string) => sessions.end(sessions.list(), reason, true)
 
   return {
     authenticate: sessions.authenticate,
@@ -131,6 +136,12 @@ export async function createAuth(
     onCallersGone: (listener) => void listeners.push(listener),
     sessions,
     accountWatch,
+    endSessions,
+    resetPart: {
+      describe: async () =>
+        sessions.list().map(({ userName, address }) => `a session of ${userName} from ${address}`),
+      clear: async () => endSessions('the host is reset'),
+    },
     async routes(app) {
       await authRoutes(app, {
         login,

@@ -236,7 +236,6 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     }),
     clusterAddresses: cluster.nodeAddresses,
     trials: trial.trials,
-    acceptedAt: api.acceptedAt,
   })
   const diagnosis = createDiagnosis(ground, {
     verbs,
@@ -261,11 +260,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       cluster: cluster.resetPart,
       definitions: definition.resetPart,
       content: content.resetPart,
-      sessions: {
-        describe: async () =>
-          auth.sessions.list().map(({ userName, address }) => `a session of ${userName} from ${address}`),
-        clear: async () => auth.sessions.end(auth.sessions.list(), 'the host is reset', true),
-      },
+      sessions: auth.resetPart,
       identity: {
         describe: async () => [
           `the id ${record.id}, its certificate and key, and its key and registration on a platform`,
@@ -278,7 +273,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
         },
       },
     },
-    endSessions: (reason) => void auth.sessions.end(auth.sessions.list(), reason, true),
+    endSessions: auth.endSessions,
     // The events of a cluster go to the platform by themselves.
     onEvent({ severity, reason, message }) {
       if (reason === 'HostReset' || !cluster.noteHost({ reason, message }))

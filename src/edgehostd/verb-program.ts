@@ -4,8 +4,8 @@ import { answerOrder } from '../verbs/verb.ts'
 import { verbs } from './verbs.ts'
 
 /**
- * `verb.cjs NAME` does one verb of ours as root, in a transient unit with the sandbox of the verb, with `VerbOrder` on standard input, and
- * writes `VerbAnswer`.
+ * `verb.cjs NAME` does one verb of ours as root, in a transient unit with the sandbox of the verb, with its input on standard input, and writes
+ * `VerbAnswer`.
  */
 async function main(): Promise<void> {
   const [, , name = ''] = process.argv

@@ -9,11 +9,11 @@ import type { HostFiles } from '../host/files.ts'
 import type { Ground, Room } from '../root/room.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { networkErrors } from './codes.ts'
+import type { NetworkSettings } from './config.ts'
 import { readLinks, type NetworkReading } from './links/links.ts'
 import { createPlanner, type Planner } from './planner.ts'
 import { networkRoutes } from './routes.ts'
 import { networkWriteRoutes, type NetworkWritesOptions } from './routes-writes.ts'
-import type { NetworkSettings } from './trial/config.ts'
 import type { Shown } from './wire.ts'
 
 export interface NetworkOptions {
@@ -23,7 +23,6 @@ export interface NetworkOptions {
   /** Addresses of the cluster on this host: of the node and of its control plane. */
   readonly clusterAddresses: () => readonly string[]
   readonly trials: NetworkWritesOptions['trials']
-  readonly acceptedAt: NetworkWritesOptions['acceptedAt']
 }
 
 /** The network of this host. */

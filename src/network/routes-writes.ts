@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Socket } from 'node:net'
 import { Type } from 'typebox'
 import { callerOf } from '../api/guard.ts'
 import { errorReplies } from '../api/schemas.ts'
@@ -21,7 +20,7 @@ import {
   NicRequest,
   VlanRequest,
 } from './schemas.ts'
-import { wayOf } from './trial/routes-changes.ts'
+import { cameBy } from './trial/routes-changes.ts'
 import type { Trials } from './trial/trials.ts'
 import { readBond, readBridge, readNic, readVlan, type Problem, type Read } from './wanted.ts'
 
@@ -29,8 +28,6 @@ export interface NetworkWritesOptions {
   readonly read: () => Promise<{ readonly links: readonly Link[] }>
   readonly planner: Planner
   readonly trials: Pick<Trials, 'start'>
-  /** When a connection was accepted, monotonic milliseconds. */
-  readonly acceptedAt: (socket: Socket) => number | undefined
   readonly shortestWindowSeconds: number
 }
 
@@ -86,7 +83,7 @@ export function windowOf(
 
 /** Changes of the links of this host: `/v1/edge-mgmt/network/…`. Each is a trial. */
 export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions> = async (app, options) => {
-  const { read, planner, trials, acceptedAt, shortestWindowSeconds } = options
+  const { read, planner, trials, shortestWindowSeconds } = options
 
   /** Judges a change, and begins it unless it is only a dry run. */
   async function answer(
@@ -120,7 +117,7 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
     const { uid } = await trials.start(change, {
       windowSeconds,
       requestedBy: callerOf(request).userName,
-      cameBy: wayOf(request, acceptedAt),
+      cameBy: cameBy(request),
     })
     void reply.header('location', `${root}/changes/${uid}`)
     return {

@@ -5,14 +5,7 @@ import { isAtLeast, type Role } from '../base/role.ts'
 import { parseJson } from '../base/json.ts'
 import type { CommandResult, CommandRunner } from '../system/runner.ts'
 import type { TransientUnitOptions } from '../system/transient-unit.ts'
-import {
-  problemOfInput,
-  VerbRefused,
-  type Verb,
-  type VerbAnswer,
-  type VerbOrder,
-  type VerbPlace,
-} from './verb.ts'
+import { problemOfInput, VerbRefused, type Verb, type VerbAnswer, type VerbPlace } from './verb.ts'
 
 interface VerbsOptions {
   /** A runner of units outside of the sandbox of the daemon. */
@@ -42,7 +35,12 @@ export interface Verbs {
 
 export function createVerbs({ outside, program, place }: VerbsOptions): Verbs {
   return {
-    async call(verb, input, caller, signal) {
+    async call<Input extends TObject, Output>(
+      verb: Verb<Input, Output>,
+      input: Static<Input>,
+      caller: VerbCaller,
+      signal?: AbortSignal,
+    ): Promise<Output> {
       const { name, role, unit } = verb
       if (caller !== 'service' && (role === 'service' || !isAtLeast(caller.role, role)))
         throw new AppError(generalErrors.Forbidden, `${name} needs the role ${role}`)
@@ -53,14 +51,13 @@ export function createVerbs({ outside, program, place }: VerbsOptions): Verbs {
       const run = outside({ description, properties })
       if ('command' in verb) {
         const { program: path, args, ...more } = verb.command(input, place)
-        return verb.read(await run.run(path, args, { ...bounds, ...more }), input)
+        return verb.read(await run.run(path, args, { ...bounds, ...more }))
       }
-      const order: VerbOrder = { place, input }
       const ended = await run.run(process.execPath, [program, name], {
         ...bounds,
-        input: JSON.stringify(order),
+        input: JSON.stringify(input),
       })
-      return readAnswer(name, ended) as Awaited<ReturnType<Awaited<ReturnType<typeof verb.load>>>>
+      return readAnswer(name, ended) as Output
     },
   }
 }

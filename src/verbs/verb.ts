@@ -2,8 +2,8 @@
 // unit with its own sandbox, text of the audit trail. A room declares its verbs in `verbs.ts` and calls them by `Verbs.call` (`call.ts`); it
 // starts no program as root itself (docs/adr/0034-verbs.md).
 //
-// A verb is a program of the host (`command`), or work of ours (`load`), which `verb.cjs NAME` does with the order on standard input. Both run
-// in a transient unit with the properties of the verb.
+// A verb is a program of the host (`command`), or work of ours (`load`), which `verb.cjs NAME` does with its input on standard input. Both run in
+// a transient unit with the properties of the verb.
 
 import type { Static, TObject } from 'typebox'
 import { Errors } from 'typebox/schema'
@@ -52,7 +52,7 @@ export interface VerbCommand {
 export interface ProgramVerb<Input extends TObject, Output> extends VerbHead<Input> {
   readonly command: (input: Static<Input>, place: VerbPlace) => VerbCommand
   /** Reads the end of the program. @throws VerbRefused */
-  readonly read: (result: CommandResult, input: Static<Input>) => Output
+  readonly read: (result: CommandResult) => Output
 }
 
 /**
@@ -60,10 +60,7 @@ export interface ProgramVerb<Input extends TObject, Output> extends VerbHead<Inp
  * @returns its result, JSON
  * @throws VerbRefused with a reason for operators
  */
-export type VerbWork<Input extends TObject, Output> = (
-  input: Static<Input>,
-  place: VerbPlace,
-) => Promise<Output>
+export type VerbWork<Input extends TObject, Output> = (input: Static<Input>) => Promise<Output>
 
 /** A verb that is work of ours. */
 export interface OwnVerb<Input extends TObject, Output> extends VerbHead<Input> {
@@ -119,19 +116,13 @@ export const writesOnly = (...folders: readonly string[]): readonly string[] => 
   'NoNewPrivileges=yes',
 ]
 
-/** What the program `verb.cjs` reads from standard input. */
-export interface VerbOrder {
-  readonly place: VerbPlace
-  readonly input: unknown
-}
-
-/** What it writes to standard output, as one line. */
+/** What the program `verb.cjs` writes to standard output, as one line. */
 export type VerbAnswer = { readonly output: unknown } | { readonly refused: string }
 
 /**
  * Does a verb of ours: the program `verb.cjs`.
  * @param table all verbs
- * @param order `VerbOrder` as JSON
+ * @param order the input of the verb as JSON
  */
 export async function answerOrder(
   table: readonly AnyVerb[],
@@ -141,12 +132,12 @@ export async function answerOrder(
   const verb = table.find((each) => each.name === name)
   if (!verb || !('load' in verb))
     return { refused: `verb.cjs does not know ${JSON.stringify(name)}; this is a defect of edgehostd` }
-  const { place, input } = JSON.parse(order) as VerbOrder
+  const input: unknown = JSON.parse(order)
   const problem = problemOfInput(verb, input)
   if (problem !== undefined) return { refused: problem }
   try {
     const work = (await verb.load()) as VerbWork<TObject, unknown>
-    return { output: (await work(input as Record<string, unknown>, place)) ?? null }
+    return { output: (await work(input as Record<string, unknown>)) ?? null }
   } catch (error) {
     if (error instanceof VerbRefused) return { refused: error.message }
     throw error

@@ -6,12 +6,33 @@ import { eventually } from './host/eventually.ts'
 import { bootNetworkHost, type NetworkHost, type Owner } from './host/network-host.ts'
 import './host/global-setup.ts'
 
-// Root's own socket, so that a request needs no new connection.
-const path = '/v1/edge-mgmt/network'
-const body = JSON.stringify({
+const body = {
   ...{ type: 'static', ip: '192.0.2.11', subnet: '255.255.255.0', gateway: '192.0.2.1' },
   mtu: 1400,
-})
+}
+
+/** The API of the network on root's own socket, so that a request needs no new connection. */
+function apiOf(host: Edgehostd) {
+  async function ask(method: 'get' | 'post' | 'put' | 'delete', target: string, input?: object) {
+    const data = input === undefined ? [] : ['--data', '-']
+    const options = input === undefined ? {} : { input: JSON.stringify(input) }
+    const args = ['edgehostctl', 'api', method, `/v1/edge-mgmt/network/${target}`, ...data]
+    return JSON.parse(await host.output(args, options)) as Record<string, unknown>
+  }
+  return {
+    get: (target: string) => ask('get', target),
+    interfaces: async () => (await ask('get', 'interfaces')) as unknown as NicSummaryList,
+    send: async (method: 'post' | 'put' | 'delete', target: string, input?: object) =>
+      (await ask(method, target, input)) as { uid: string },
+    isState: (uid: string, state: string) =>
+      eventually(async () => expect(await ask('get', `changes/${uid}`)).toMatchObject({ state }), 60_000),
+  }
+}
+
+const isReached = (network: NetworkHost, address: string) =>
+  eventually(async () => {
+    if (!(await network.reaches(address))) throw new Error(`the host does not answer at ${address}`)
+  }, 30_000)
 
 describe.each<[Owner, { owner: string; file: string; kept: string }]>([
   ['netplan', { owner: 'netplan', file: '/etc/netplan/50-plant.yaml', kept: '192.0.2.11/24' }],
@@ -27,39 +48,23 @@ describe.each<[Owner, { owner: string; file: string; kept: string }]>([
 ])('on a host whose links %s has', (backend, { owner, file, kept }) => {
   let network: NetworkHost
   let host: Edgehostd
-  const api = async (...args: string[]) =>
-    JSON.parse(await host.output(['edgehostctl', 'api', ...args])) as Record<string, unknown>
-  const isState = (uid: string, state: string) =>
-    eventually(
-      async () => expect(await api('get', `${path}/changes/${uid}`)).toMatchObject({ state }),
-      60_000,
-    )
+  let api: ReturnType<typeof apiOf>
   const begin = async () => {
-    const { uid } = JSON.parse(
-      await host.output(
-        ['edgehostctl', 'api', 'put', `${path}/interfaces/host0/config?window=30`, '--data', '-'],
-        {
-          input: body,
-        },
-      ),
-    ) as { uid: string }
-    await isState(uid, 'trial')
+    const { uid } = await api.send('put', 'interfaces/host0/config?window=30', body)
+    await api.isState(uid, 'trial')
     return uid
   }
-  const isReached = (address: string) =>
-    eventually(async () => {
-      if (!(await network.reaches(address))) throw new Error(`the host does not answer at ${address}`)
-    }, 30_000)
 
   beforeAll(async () => {
     network = await bootNetworkHost(backend)
     host = asEdgehostd(network)
+    api = apiOf(host)
     await installPackage(host, await readFile(inject('deb')))
   })
   afterAll(() => network.unplug())
 
   it('the sandboxed daemon sees its links, their owner and their files', async () => {
-    const { interfaces, problems } = (await api('get', `${path}/interfaces`)) as unknown as NicSummaryList
+    const { interfaces, problems } = await api.interfaces()
     expect(problems).toBeUndefined()
     expect(interfaces.map(({ name, ip, owner: by }) => [name, ip, by])).toEqual(
       expect.arrayContaining([
@@ -81,11 +86,11 @@ describe.each<[Owner, { owner: string; file: string; kept: string }]>([
   it('a change is taken back when it is asked, and the file is as before', async () => {
     const before = await host.read(file)
     const uid = await begin()
-    await isReached('192.0.2.11')
+    await isReached(network, '192.0.2.11')
     expect(await host.read(file)).toBe(before)
     await host.output(['edgehostctl', 'network', 'revert', uid])
-    await isState(uid, 'reverted')
-    await isReached('192.0.2.10')
+    await api.isState(uid, 'reverted')
+    await isReached(network, '192.0.2.10')
     expect(await host.read(file)).toBe(before)
   })
 
@@ -95,8 +100,8 @@ describe.each<[Owner, { owner: string; file: string; kept: string }]>([
     expect(await host.read(file)).toContain(kept)
     expect(await host.sh('cat /sys/class/net/host0/mtu')).toBe('1400\n')
     await network.reboot()
-    await isReached('192.0.2.11')
-    const { interfaces } = (await api('get', `${path}/interfaces`)) as unknown as NicSummaryList
+    await isReached(network, '192.0.2.11')
+    const { interfaces } = await api.interfaces()
     expect(interfaces.find(({ name }) => name === 'host0')).toMatchObject({
       ip: '192.0.2.11',
       mtu: 1400,
@@ -108,36 +113,21 @@ describe.each<[Owner, { owner: string; file: string; kept: string }]>([
 describe('on a host of systemd-networkd', () => {
   let network: NetworkHost
   let host: Edgehostd
-  const send = async (method: 'post' | 'put' | 'delete', target: string, input?: object) => {
-    const data = input === undefined ? [] : ['--data', '-']
-    const options = input === undefined ? {} : { input: JSON.stringify(input) }
-    const text = await host.output(['edgehostctl', 'api', method, `${path}/${target}`, ...data], options)
-    return JSON.parse(text) as { uid: string }
-  }
-  const get = async (target: string) =>
-    JSON.parse(await host.output(['edgehostctl', 'api', 'get', `${path}/${target}`])) as Record<
-      string,
-      unknown
-    >
-  const isState = (uid: string, state: string) =>
-    eventually(async () => expect(await get(`changes/${uid}`)).toMatchObject({ state }), 60_000)
+  let api: ReturnType<typeof apiOf>
   const confirm = async (uid: string) => {
-    await isState(uid, 'trial')
+    await api.isState(uid, 'trial')
     await host.output(['edgehostctl', 'network', 'confirm', uid])
-    await isState(uid, 'confirmed')
+    await api.isState(uid, 'confirmed')
   }
   const bridge = {
     ...{ name: 'br0', members: ['host0'], type: 'static', stpEnabled: false },
     ...{ ip: '192.0.2.10', subnet: '255.255.255.0', gateway: '192.0.2.1' },
   }
-  const isReached = () =>
-    eventually(async () => {
-      if (!(await network.reaches('192.0.2.10'))) throw new Error('the host does not answer')
-    }, 30_000)
 
   beforeAll(async () => {
     network = await bootNetworkHost('networkd')
     host = asEdgehostd(network)
+    api = apiOf(host)
     await installPackage(host, await readFile(inject('deb')))
     await network.addForeign()
   })
@@ -146,7 +136,7 @@ describe('on a host of systemd-networkd', () => {
   it('an address that another device has is refused, with its hardware address', async () => {
     await network.neighbour('ip', 'address', 'add', '192.0.2.77/24', 'dev', 'edge0')
     const body = { type: 'static', ip: '192.0.2.77', subnet: '255.255.255.0', gateway: '192.0.2.1' }
-    expect(await send('put', 'interfaces/host0/config?dryRun=true', body)).toMatchObject({
+    expect(await api.send('put', 'interfaces/host0/config?dryRun=true', body)).toMatchObject({
       problems: [
         { field: 'ip', reason: expect.stringMatching(/^192.0.2.77 is taken: the device ..:/) as string },
       ],
@@ -155,49 +145,51 @@ describe('on a host of systemd-networkd', () => {
 
   it('a bridge over the link of the address is taken back, and the host is as before', async () => {
     const before = await network.snapshot()
-    const { uid } = await send('post', 'bridges/br0?window=30', bridge)
-    await isState(uid, 'trial')
-    expect(await get('bridges/br0')).toMatchObject({
+    const { uid } = await api.send('post', 'bridges/br0?window=30', bridge)
+    await api.isState(uid, 'trial')
+    expect(await api.get('bridges/br0')).toMatchObject({
       ip: '192.0.2.10',
       members: ['host0'],
       stpEnabled: false,
     })
     expect(await network.snapshot()).toContain('br0 inet 192.0.2.200/32')
     await host.output(['edgehostctl', 'network', 'revert', uid])
-    await isState(uid, 'reverted')
+    await api.isState(uid, 'reverted')
     // Its new IPv6 addresses are looked for by others for a second (RFC 4862, 5.4).
     await eventually(async () => expect(await network.snapshot()).toBe(before))
   })
 
   it('it is kept over a boot with the IPv6 address of its member, and its deletion gives that back', async () => {
-    const { uid } = await send('post', 'bridges/br0?window=60', bridge)
+    const { uid } = await api.send('post', 'bridges/br0?window=60', bridge)
     await confirm(uid)
     await network.reboot()
-    await isReached()
+    await isReached(network, '192.0.2.10')
     const addresses = (reply: Record<string, unknown>) =>
       (reply.addresses as { address: string }[]).map(({ address }) => address)
-    expect(addresses(await get('bridges/br0'))).toEqual(expect.arrayContaining(['192.0.2.10', 'fd00:1::10']))
-    const removal = await send('delete', 'bridges/br0?window=60')
+    expect(addresses(await api.get('bridges/br0'))).toEqual(
+      expect.arrayContaining(['192.0.2.10', 'fd00:1::10']),
+    )
+    const removal = await api.send('delete', 'bridges/br0?window=60')
     await confirm(removal.uid)
-    expect(await get('bridges')).toEqual({ items: [] })
-    expect(await get('interfaces/host0')).toMatchObject({
+    expect(await api.get('bridges')).toEqual({ items: [] })
+    expect(await api.get('interfaces/host0')).toMatchObject({
       ip: '192.0.2.10',
       configured: { files: ['/etc/systemd/network/20-host0.network'] },
     })
-    await isReached()
+    await isReached(network, '192.0.2.10')
   })
 
   it('an address by DHCP and back, each kept', async () => {
-    const byDhcp = await send('put', 'interfaces/host0/config?window=60', { type: 'dhcp' })
+    const byDhcp = await api.send('put', 'interfaces/host0/config?window=60', { type: 'dhcp' })
     await confirm(byDhcp.uid)
-    expect(await get('interfaces/host0')).toMatchObject({
+    expect(await api.get('interfaces/host0')).toMatchObject({
       type: 'dhcp',
       configured: { addresses: ['fd00:1::10/64'] },
     })
-    const back = await send('put', 'interfaces/host0/config?window=60', {
+    const back = await api.send('put', 'interfaces/host0/config?window=60', {
       ...{ type: 'static', ip: '192.0.2.10', subnet: '255.255.255.0', gateway: '192.0.2.1' },
     })
     await confirm(back.uid)
-    await isReached()
+    await isReached(network, '192.0.2.10')
   })
 })

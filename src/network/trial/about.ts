@@ -1,11 +1,9 @@
 import type { Declaration } from '../../root/room.ts'
-import { Network } from './config.ts'
 import { trialErrors } from './codes.ts'
 
-/** Changes of the network of this host; its tag is that of the room around. */
+/** Changes of the network of this host; the room around it has the tag and the setting. */
 export const about = {
   errors: trialErrors,
-  config: { network: Network },
   attention: {
     NetworkChangeOpen: 'A change of the network is being tried, and is taken back at its deadline.',
     NetworkRevertFailed: 'A change of the network was taken back, but the network is not as before.',

@@ -27,7 +27,7 @@ export function filesOfChange(uid: string, change: ChangeSet, windowSeconds: num
 }
 
 /**
- * The link that has, after the change, what others have put on a link: the bridge over a NIC has the virtual address of the cluster that was on
+ * The link that has, after the change, what other programs have put on a link: the bridge over a NIC has the virtual address of the cluster that was on
  * the NIC, and the NIC has it again when the bridge is gone.
  */
 export function heirsOf({ before, after }: Pick<ChangeSet, 'before' | 'after'>): ReadonlyMap<string, string> {

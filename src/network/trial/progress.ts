@@ -48,7 +48,7 @@ function openProgress(folders: TrialFolders, uid: string): Progress | undefined 
 }
 
 /** A result: state, reason, time in milliseconds and message, a line each. */
-export function parseResult(text: string): Progress {
+function parseResult(text: string): Progress {
   const [state, reason, at, ...message] = text.split('\n')
   return {
     state: state as NetworkChange['state'],

@@ -4,6 +4,7 @@
 
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
+import { formatTime } from '../../base/time.ts'
 import type { Attention, Ground, Room } from '../../root/room.ts'
 import type { Verbs } from '../../verbs/call.ts'
 import { openChangeStore, type StoredChange } from './store.ts'
@@ -21,12 +22,12 @@ interface TrialRoomOptions extends Pick<ChangeRoutesOptions, 'acceptedAt'> {
   readonly runtimeFolder: string
 }
 
-/** The network of this host. */
+/** Changes of the network of this host. */
 export interface TrialRoom extends Room {
   readonly trials: Pick<Trials, 'start' | 'open' | 'onEnd'>
 }
 
-/** The network of this host, and changes of it. */
+/** Builds the room. */
 export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoom {
   const { database, stateDirectory } = ground
   const { verbs } = own
@@ -89,7 +90,7 @@ export function attentionOf(changes: readonly StoredChange[]): Attention[] {
       {
         code: 'NetworkChangeOpen',
         severity: 'info',
-        message: `a change of the network is being tried (${summary}), and is taken back at ${new Date(deadlineAt).toISOString()}`,
+        message: `a change of the network is being tried (${summary}), and is taken back at ${formatTime(deadlineAt)}`,
         command: `edgehostctl network confirm ${uid}`,
         since: createdAt,
       },

@@ -3,11 +3,12 @@ import type { FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
 import { Type } from 'typebox'
 import { errorReplies } from '../../api/schemas.ts'
+import { formatTime } from '../../base/time.ts'
 import { Uid } from '../../base/uid.ts'
 import { NetworkChange } from '../schemas.ts'
 import type { StoredChange } from './store.ts'
 import type { Trials } from './trials.ts'
-import type { Way } from './way.ts'
+import type { CameBy } from './way.ts'
 
 export interface ChangeRoutesOptions {
   readonly trials: Trials
@@ -18,12 +19,11 @@ export interface ChangeRoutesOptions {
 const path = '/v1/edge-mgmt/network/changes'
 const tags = ['network']
 
-/** The way by which a request has come. */
-export const wayOf = (request: FastifyRequest, acceptedAt: ChangeRoutesOptions['acceptedAt']): Way => ({
+/** The addresses between which a request has come. */
+export const cameBy = (request: FastifyRequest): CameBy => ({
   isLocal: request.peer.isLocal,
   hostAddress: request.socket.localAddress,
   clientAddress: request.socket.remoteAddress,
-  acceptedAt: acceptedAt(request.socket),
 })
 
 /** Changes of the network of this host, and what decides about them: `/v1/edge-mgmt/network/changes…`. */
@@ -103,17 +103,15 @@ export const changeRoutes: FastifyPluginAsyncTypebox<ChangeRoutesOptions> = asyn
         request.auditResource = { uid, name: trials.find(uid).summary }
         return changeView(
           action === 'confirm'
-            ? await trials.confirm(uid, wayOf(request, acceptedAt))
+            ? await trials.confirm(uid, { ...cameBy(request), acceptedAt: acceptedAt(request.socket) })
             : await trials.revert(uid),
         )
       },
     )
 }
 
-const timestamp = (at: number) => new Date(at).toISOString()
-
 /** A change as the API shows it. */
-export function changeView(change: StoredChange): NetworkChange {
+function changeView(change: StoredChange): NetworkChange {
   const { reason, message, lost, createdAt, deadlineAt, appliedAt, endedAt } = change
   return {
     uid: change.uid,
@@ -127,9 +125,9 @@ export function changeView(change: StoredChange): NetworkChange {
     requestedBy: change.requestedBy,
     needsNewWay: change.needsNewWay,
     windowSeconds: change.windowSeconds,
-    creationTimestamp: timestamp(createdAt),
-    deadlineTimestamp: timestamp(deadlineAt),
-    ...(appliedAt === undefined ? {} : { appliedTimestamp: timestamp(appliedAt) }),
-    ...(endedAt === undefined ? {} : { endTimestamp: timestamp(endedAt) }),
+    creationTimestamp: formatTime(createdAt),
+    deadlineTimestamp: formatTime(deadlineAt),
+    ...(appliedAt === undefined ? {} : { appliedTimestamp: formatTime(appliedAt) }),
+    ...(endedAt === undefined ? {} : { endTimestamp: formatTime(endedAt) }),
   }
 }

@@ -11,11 +11,12 @@ import { isThere, syncTree } from '../../system/files.ts'
 import type { Logger } from '../../system/log.ts'
 import type { CommandResult } from '../../system/runner.ts'
 import type { ChangeSet } from '../change-set.ts'
+import { bareAddress } from '../links/configuration.ts'
 import { filesOfChange } from './change.ts'
 import { trialErrors } from './codes.ts'
 import { openUid, progressOf, type TrialFolders } from './progress.ts'
 import { isEnded, type ChangeStore, type Progress, type StoredChange } from './store.ts'
-import { touchesWay, whyUnproven, type LinkAddresses, type Way } from './way.ts'
+import { touchesWay, whyUnproven, type CameBy, type LinkAddresses, type Way } from './way.ts'
 
 export interface TrialsOptions {
   readonly store: ChangeStore
@@ -34,8 +35,7 @@ export interface TrialRequest {
   readonly windowSeconds: number
   /** Account of the user. */
   readonly requestedBy: string
-  /** The way by which the request came. */
-  readonly cameBy: Pick<Way, 'isLocal' | 'hostAddress' | 'clientAddress'>
+  readonly cameBy: CameBy
 }
 
 /** Changes of the network that are taken back unless they are confirmed, whatever dies meanwhile. */
@@ -150,6 +150,10 @@ export function createTrials(options: TrialsOptions): Trials {
     })
   }
 
+  function refuseUnapplied({ uid }: StoredChange): never {
+    throw new AppError(trialErrors.NetworkChangeNotApplied, `the change ${uid} is still being applied`)
+  }
+
   function refuseOther(uid: string): never {
     throw new AppError(
       trialErrors.NetworkChangeOpen,
@@ -162,11 +166,7 @@ export function createTrials(options: TrialsOptions): Trials {
   function refuse(change: StoredChange, { exitCode, stderr }: CommandResult): never {
     look()
     const present = stored(change.uid) ?? change
-    if (exitCode === exit.notApplied)
-      throw new AppError(
-        trialErrors.NetworkChangeNotApplied,
-        `the change ${change.uid} is still being applied`,
-      )
+    if (exitCode === exit.notApplied) refuseUnapplied(change)
     if (exitCode === exit.decided || exitCode === exit.notOpen) refuseDecided(present)
     throw new AppError(trialErrors.NetworkChangeFailed, lastLine(stderr))
   }
@@ -232,10 +232,9 @@ export function createTrials(options: TrialsOptions): Trials {
 
     async confirm(uid, way) {
       const change = find(uid)
-      if (change.state === 'applying')
-        throw new AppError(trialErrors.NetworkChangeNotApplied, `the change ${uid} is still being applied`)
+      if (change.state === 'applying') refuseUnapplied(change)
       if (change.state !== 'trial') refuseDecided(change)
-      const own = links().flatMap(({ addresses }) => addresses.map((each) => each.split('/')[0] ?? ''))
+      const own = links().flatMap(({ addresses }) => addresses.map(bareAddress))
       const why = whyUnproven({ needsNewWay: change.needsNewWay, appliedAt: seenApplied.get(uid) }, way, own)
       if (why !== undefined) throw new AppError(trialErrors.NetworkConfirmUnproven, why, { details: { uid } })
       const confirmed = await run('confirm', uid)

@@ -1,16 +1,23 @@
+import { isIPv4 } from 'node:net'
 import { canonicalAddress, isLoopback } from '../../base/address.ts'
+import { isInSubnet, parseSubnet } from '../../cluster/host/subnet.ts'
 import type { ChangeSet } from '../change-set.ts'
+import { bareAddress } from '../links/configuration.ts'
 
 // The way by which a request comes, and what that proves about the network. Pure.
 
-/** The connection of a request. */
-export interface Way {
+/** The addresses between which a request comes. */
+export interface CameBy {
   /** Whether it is root's own socket. */
   readonly isLocal: boolean
   /** The address of this host that the client connected to; undefined on root's own socket. */
   readonly hostAddress: string | undefined
   /** The address at the other end. */
   readonly clientAddress: string | undefined
+}
+
+/** The connection of a request. */
+export interface Way extends CameBy {
   /** When it was accepted, on the monotonic clock, milliseconds; undefined where that is not known. */
   readonly acceptedAt: number | undefined
 }
@@ -27,7 +34,7 @@ export interface LinkAddresses {
  */
 export function touchesWay(
   change: Pick<ChangeSet, 'links' | 'before' | 'after'>,
-  way: Pick<Way, 'isLocal' | 'hostAddress' | 'clientAddress'>,
+  way: CameBy,
   links: readonly LinkAddresses[],
 ): boolean {
   if (way.isLocal) return false
@@ -38,7 +45,7 @@ export function touchesWay(
   if (![...change.before.expected, ...change.after.expected].some(({ gateway }) => gateway !== undefined))
     return false
   const client = canonicalAddress(way.clientAddress ?? '')
-  return !link.addresses.some((each) => isWithin(client, each))
+  return !link.addresses.some((each) => isNeighbour(client, each))
 }
 
 /**
@@ -61,19 +68,10 @@ export function whyUnproven(
   return undefined
 }
 
-const addressOf = (cidr: string) => canonicalAddress(cidr.split('/')[0] ?? '')
+const addressOf = (cidr: string) => canonicalAddress(bareAddress(cidr))
 
-/** Whether an address is in the subnet of another one, IPv4 only: of IPv6 neighbours nothing is known by their address. */
-function isWithin(address: string, cidr: string): boolean {
-  const [network = '', length = '32'] = cidr.split('/')
-  const [one, two] = [numberOf(address), numberOf(canonicalAddress(network))]
-  if (one === undefined || two === undefined) return false
-  const size = 2 ** (32 - Number(length))
-  return Math.floor(one / size) === Math.floor(two / size)
-}
-
-function numberOf(address: string): number | undefined {
-  const parts = address.split('.').map(Number)
-  if (parts.length !== 4 || parts.some((part) => !Number.isInteger(part))) return undefined
-  return parts.reduce((sum, part) => sum * 256 + part, 0)
+/** Whether a client is in the subnet of an address, IPv4 only: of IPv6 neighbours nothing is known by their address. */
+function isNeighbour(client: string, cidr: string): boolean {
+  const subnet = parseSubnet(cidr)
+  return isIPv4(client) && subnet !== undefined && isInSubnet(client, subnet)
 }

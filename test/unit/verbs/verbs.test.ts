@@ -83,7 +83,7 @@ describe('verbs', () => {
     const { verbs, units } = createPlayedVerbs()
     await expect(verbs.call(greet, { who: 'too long' }, 'service')).rejects.toThrow(/^greet: who /)
     expect(units).toEqual([])
-    const order = JSON.stringify({ place, input: { who: 'ada', also: 1 } })
+    const order = JSON.stringify({ who: 'ada', also: 1 })
     expect(await answerOrder([greet], 'greet', order)).toEqual({ refused: expect.stringMatching(/^greet: /) })
     expect(await answerOrder([greet], 'toString', order)).toEqual({
       refused: expect.stringMatching(/does not know "toString"/),

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { strict } from '../../config/schema-parts.ts'
+import { strict } from '../config/schema-parts.ts'
 
 /** Changes of the network of this host. */
 export const Network = Type.Object(
