@@ -5,8 +5,8 @@ import { get as getHttp, type IncomingMessage } from 'node:http'
 import { get as getHttps } from 'node:https'
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, getCACertificates, type TLSSocket } from 'node:tls'
-import { AppError } from '../errors/app-error.ts'
-import { generalErrors } from '../errors/codes.ts'
+import { addressWithPort } from '../base/address.ts'
+import { refusedField } from '../errors/refused-field.ts'
 import { systemReason } from '../errors/system-reason.ts'
 import { causeOfError } from '../uplink/cause.ts'
 import { createPlatformClient, type PlatformClientOptions } from '../uplink/client.ts'
@@ -14,7 +14,7 @@ import { createProbe } from '../uplink/probe.ts'
 import { NotResolved, nextForName, type Connectivity, type Question } from './connectivity.ts'
 import { parseMtu, parsePing } from './probe-output.ts'
 import type { CheckKind, CheckStage, ConnectivityCheck } from './schemas.ts'
-import { familyOf, parseTarget, withPort, type Target } from './target.ts'
+import { familyOf, parseTarget, type Target } from './target.ts'
 
 interface CheckOptions {
   readonly connectivity: Connectivity
@@ -107,7 +107,7 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
     const { socket, address } = await work.stage(
       'tcp',
       () => openAny(addresses.slice(0, mostAddresses), port, work.question.signal),
-      (opened) => `${withPort(opened.address, port)} accepts connections`,
+      (opened) => `${addressWithPort(opened.address, port)} accepts connections`,
     )
     try {
       if (kind === 'tcp') return undefined
@@ -168,12 +168,7 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
     const configured = await platformWay()
     const way: PlatformClientOptions | undefined =
       question.target === '' ? configured : { url: urlOf(parseTarget(question.target, 'target'), 443), now }
-    if (!way)
-      throw new AppError(
-        generalErrors.BadRequest,
-        'target is missing: this host is not connected to a platform; name one',
-        { details: { field: 'target' } },
-      )
+    if (!way) throw refusedField('target', 'is missing: this host is not connected to a platform; name one')
     const probe = createProbe(way, connectMs)
     const { host } = new URL(way.url)
     const explained = <T>(step: Promise<T>) =>
@@ -223,14 +218,12 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
 
 const portOf = ({ port, scheme }: Target, kind: CheckKind): number => {
   if (port !== undefined) return port
-  if (kind === 'tcp' && scheme === undefined)
-    throw new AppError(generalErrors.BadRequest, 'target needs a port for tcp: NAME:PORT', {
-      details: { field: 'target' },
-    })
+  if (kind === 'tcp' && scheme === undefined) throw refusedField('target', 'needs a port for tcp: NAME:PORT')
   return scheme === 'http' ? 80 : 443
 }
 
-const urlOf = ({ host, port }: Target, fallback: number) => `https://${withPort(host, port ?? fallback)}`
+const urlOf = ({ host, port }: Target, fallback: number) =>
+  `https://${addressWithPort(host, port ?? fallback)}`
 
 function requireReply(text: string, address: string): void {
   const { isReachable, errors } = parsePing(text)
@@ -250,7 +243,7 @@ async function openAny(addresses: readonly string[], port: number, signal: Abort
     } catch (error) {
       signal.throwIfAborted()
       code = (error as NodeJS.ErrnoException).code ?? ''
-      failures.push(`${withPort(address, port)}: ${systemReason(error as NodeJS.ErrnoException)}`)
+      failures.push(`${addressWithPort(address, port)}: ${systemReason(error as NodeJS.ErrnoException)}`)
     }
   }
   throw new StageFailed(failures.join('; '), nextForTcp(code, addresses[0] ?? '', port))
@@ -364,7 +357,7 @@ async function checkRegistry(
       // The distribution specification, "end-1": 200, or 401 where a login is needed.
       if (![200, 401].includes(code))
         throw new StageFailed(
-          `${withPort(host, port)} answers /v2/ with status ${code}, as no registry does`,
+          `${addressWithPort(host, port)} answers /v2/ with status ${code}, as no registry does`,
           'check name and port of the registry',
         )
       return { status: code }
@@ -391,7 +384,7 @@ function askRegistry({ host, port, address, isTls, signal }: RegistryAsk): Promi
       path: '/v2/',
       agent: false as const,
       signal: AbortSignal.any([signal, AbortSignal.timeout(connectMs)]),
-      headers: { host: withPort(host, port) },
+      headers: { host: addressWithPort(host, port) },
     }
     const asked = isTls
       ? getHttps({

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { masked, maskShapes } from '../base/mask.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
+import { refusedField } from '../errors/refused-field.ts'
 import {
   componentOf,
   createKeyMask,
@@ -335,7 +336,7 @@ export function parseUnits(text: string | undefined): readonly LogUnit[] {
   const names = [...new Set(text.split(','))]
   const unknown = names.find((name) => !logUnits.some((unit) => unit === name))
   if (unknown !== undefined)
-    throw badRequest('unit', `must be of ${logUnits.join(', ')}, with a comma between`)
+    throw refusedField('unit', `must be of ${logUnits.join(', ')}, with a comma between`)
   return names as LogUnit[]
 }
 
@@ -350,15 +351,15 @@ export function parseSince(text: string | undefined, now: number): number | unde
     ? Date.parse(text)
     : NaN
   if (Number.isNaN(at))
-    throw badRequest('since', 'must be a time as 2026-01-31T08:00:00Z, or a span before now as 15m, 2h or 7d')
+    throw refusedField(
+      'since',
+      'must be a time as 2026-01-31T08:00:00Z, or a span before now as 15m, 2h or 7d',
+    )
   return at
 }
 
 /** A cursor of the journal, as a client sends it back. */
 export const isCursor = (text: string): boolean => /^s=[0-9a-f]{32}(;[a-z]=[0-9a-f]{1,32}){3,6}$/.test(text)
-
-const badRequest = (field: string, reason: string) =>
-  new AppError(generalErrors.BadRequest, `${field} ${reason}`, { details: { field } })
 
 const unreadable = (why: string) =>
   new AppError(
