@@ -44,6 +44,13 @@ class StageFailed extends Error {
   }
 }
 
+/** What the parts of a check share. */
+interface Work {
+  /** Adds a stage to the reply. @param tell what is said where it succeeds */
+  readonly stage: <T>(name: string, work: () => Promise<T>, tell: (found: T) => string) => Promise<T>
+  readonly question: Question
+}
+
 const connectMs = 5_000
 const mostAddresses = 3
 /** Bytes of the headers of IP and ICMP. */
@@ -57,7 +64,6 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
 
   async function check({ kind, target = '', ...question }: CheckQuestion): Promise<ConnectivityCheck> {
     const stages: CheckStage[] = []
-    /** @param tell what is said where it succeeds */
     async function stage<T>(name: string, work: () => Promise<T>, tell: (found: T) => string): Promise<T> {
       const startedAt = monotonic()
       const add = (status: CheckStage['status'], message: string) =>
@@ -71,8 +77,7 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
         throw error
       }
     }
-    const asked = { ...question, target }
-    const work = { stage, question: asked }
+    const work = { stage, question: { ...question, target } }
     try {
       const next = kind === 'platform' ? await checkPlatform(work) : await checkTarget(kind, work)
       return { target, kind, isOk: true, stages, ...(next === undefined ? {} : { next }) }
@@ -81,11 +86,6 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
       if (!(error instanceof StageFailed)) throw error
       return { target, kind, isOk: false, stages, next: error.next }
     }
-  }
-
-  interface Work {
-    readonly stage: <T>(name: string, work: () => Promise<T>, tell: (found: T) => string) => Promise<T>
-    readonly question: Question
   }
 
   async function checkTarget(kind: CheckKind, work: Work): Promise<string | undefined> {
@@ -174,7 +174,7 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
     const explained = <T>(step: Promise<T>) =>
       step.catch((error: unknown) => {
         const { message } = causeOfError(error, way, now())
-        throw new StageFailed(message, 'see the message; then: edgehostctl platform status')
+        throw new StageFailed(message, nextForPlatform)
       })
     await stage(
       'name',
@@ -199,8 +199,7 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
         'http',
         async () => {
           const { cause, status, body } = await client.call({ method: 'GET', path: '/v1/health/ping' })
-          if (cause)
-            throw new StageFailed(cause.message, 'see the message; then: edgehostctl platform status')
+          if (cause) throw new StageFailed(cause.message, nextForPlatform)
           if ((body as { readonly msg?: unknown } | undefined)?.msg !== 'pong')
             throw new StageFailed(
               `${host} answers (${status ?? 0}), but not as a platform does`,
@@ -215,6 +214,8 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
     return undefined
   }
 }
+
+const nextForPlatform = 'see the message; then: edgehostctl platform status'
 
 const portOf = ({ port, scheme }: Target, kind: CheckKind): number => {
   if (port !== undefined) return port
@@ -334,15 +335,9 @@ async function checkRegistry(
   { host, port }: Target & { readonly port: number },
   shown: TLSSocket | undefined,
   address: string,
-  {
-    stage,
-    question,
-  }: {
-    stage: <T>(name: string, work: () => Promise<T>, tell: (found: T) => string) => Promise<T>
-    question: Question
-  },
+  { stage, question }: Work,
 ): Promise<string | undefined> {
-  const { status } = await stage(
+  const status = await stage(
     'http',
     async () => {
       const reply = await askRegistry({
@@ -360,9 +355,9 @@ async function checkRegistry(
           `${addressWithPort(host, port)} answers /v2/ with status ${code}, as no registry does`,
           'check name and port of the registry',
         )
-      return { status: code }
+      return code
     },
-    (found) => (found.status === 200 ? 'it is a registry' : 'it is a registry, and asks for a login'),
+    (found) => (found === 200 ? 'it is a registry' : 'it is a registry, and asks for a login'),
   )
   return status === 401 ? 'pulls need a login: see edgehostctl content registry config' : undefined
 }
