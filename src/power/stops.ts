@@ -6,7 +6,7 @@
 // ends them itself, whoever stops the host. Where it holds none, as on a host without logind, the node is drained before.
 
 import { uuidAt } from '../base/uid.ts'
-import { formatTime } from '../base/time.ts'
+import { formatTime, parseTime } from '../base/time.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { refusedField } from '../errors/refused-field.ts'
@@ -129,8 +129,8 @@ export function backOf(
 
 /** @throws AppError BadRequest for a time that is no time, over, or too far away */
 export function plannedTime(at: string, now: number): number {
-  const time = Date.parse(at)
-  if (Number.isNaN(time)) throw refusedField('at', 'is no time of RFC 3339, as 2027-01-31T02:00:00Z')
+  const time = parseTime(at)
+  if (time === undefined) throw refusedField('at', 'is no time of RFC 3339, as 2027-01-31T02:00:00Z')
   if (time <= now) throw refusedField('at', `is over; the clock of this host says ${formatTime(now)}`)
   if (time > now + mostDaysAhead * 24 * hourMs)
     throw refusedField(
