@@ -24,9 +24,9 @@ import { stopHost } from './verbs.ts'
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 /** A planned stop waits so long for a host that is busy, or for a daemon that does not run at its time. */
-export const mostLateMs = hourMs
+const mostLateMs = hourMs
 /** A host that still runs so long after it was told to go does not go. */
-export const mostGoingMs = 15 * minuteMs
+const mostGoingMs = 15 * minuteMs
 /** How long an operator is told of a boot. */
 const shownMs = { orderly: hourMs, other: 24 * hourMs } as const
 
@@ -150,7 +150,7 @@ export function createStops(options: StopsOptions): Stops {
   /** What a planned stop whose time has come waits for. */
   let waitsFor = ''
 
-  async function refuseWhileGoing(): Promise<void> {
+  function refuseWhileGoing(): void {
     const open = store.open()
     if (open?.state === 'going')
       throw new AppError(
@@ -222,10 +222,10 @@ export function createStops(options: StopsOptions): Stops {
     async accept({ action, message, isForced, by, at }) {
       const now = clock.now()
       const plannedAt = at === undefined ? null : plannedTime(at, now)
-      await refuseWhileGoing()
+      refuseWhileGoing()
       if (plannedAt === null && !isForced) await busy.refuse(noun[action])
       // Another request may have come meanwhile.
-      await refuseWhileGoing()
+      refuseWhileGoing()
       const open = store.open()
       if (plannedAt !== null && open)
         throw new AppError(
