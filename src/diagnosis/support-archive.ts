@@ -32,7 +32,7 @@ interface Record {
   readonly message: string
   /** Milliseconds since 1970: its begin, and then its end. */
   readonly at: number
-  /** Name for whoever downloads it. */
+  /** Its name as the file of a client. */
   readonly name: string
 }
 

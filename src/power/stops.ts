@@ -3,7 +3,7 @@
 // the request comes first: the route calls `go` when it has left.
 //
 // Pods get their time in one of two ways. A kubelet that holds a delaying lock of logind (`shutdownGracePeriod`, `cluster/engine/kubeadm-config.ts`)
-// ends them itself, whoever stops the host. Where it holds none, as on a host without logind, the node is drained before.
+// ends them itself, also where another program stops the host. Where it holds none, as on a host without logind, the node is drained before.
 
 import { uuidAt } from '../base/uid.ts'
 import { formatTime, parseTime } from '../base/time.ts'
