@@ -4,6 +4,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { AppError } from '../errors/app-error.ts'
 import { apiErrors } from './codes.ts'
+import { matchesEtag } from './etag.ts'
 import { onClosing } from './request-end.ts'
 import { mostOfStream } from './connection/waiting-replies.ts'
 
@@ -224,6 +225,29 @@ export function readPart(
     }
   }
   return Readable.from(pieces(), { objectMode: false })
+}
+
+/**
+ * Replies with an opened file, or the part of it that a request asks for; 304 to a client that has it. The file is closed by it in any case.
+ * @throws AppError RangeUnsatisfiable
+ */
+export async function sendOpened(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  file: FileHandle,
+  sent: Sent,
+): Promise<FastifyReply> {
+  try {
+    if (matchesEtag(request, sent.etag)) {
+      await file.close()
+      return await reply.header('etag', sent.etag).code(304).send()
+    }
+    const part = askedPart(request, reply, sent)
+    return await part.begin().send(readPart(file, part))
+  } catch (error) {
+    await file.close()
+    throw error
+  }
 }
 
 /** `Content-Disposition` for a file of this name (RFC 6266, 4.3); other names than ASCII by RFC 8187. */

@@ -42,13 +42,9 @@ export const setSshKeys = defineOwnVerb({
     properties: [
       'CapabilityBoundingSet=CAP_SETUID CAP_SETGID',
       ...['NoNewPrivileges=yes', 'ProtectSystem=full', 'PrivateDevices=yes', 'PrivateTmp=yes'],
-      ...[
-        'ProtectClock=yes',
-        'ProtectControlGroups=yes',
-        'ProtectKernelLogs=yes',
-        'ProtectKernelModules=yes',
-      ],
-      ...['ProtectKernelTunables=yes', 'RestrictRealtime=yes', 'RestrictNamespaces=yes'],
+      ...['ProtectClock=yes', 'ProtectControlGroups=yes', 'ProtectKernelLogs=yes'],
+      ...['ProtectKernelModules=yes', 'ProtectKernelTunables=yes'],
+      ...['RestrictRealtime=yes', 'RestrictNamespaces=yes'],
     ],
   },
   audit: ({ userName, keys }) => `give ${userName} ${keys.length} SSH keys of its own`,

@@ -20,6 +20,7 @@ import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Logger } from 'pino'
 import { program } from '../base/program.ts'
+import { timeInName } from '../base/time.ts'
 import { systemReason } from '../errors/system-reason.ts'
 import { describeTooOld } from '../store/database.ts'
 import { newestSchema, type Migrations } from '../store/structure.ts'
@@ -258,7 +259,7 @@ export const formerName = (path: string, stamp: string) => `${path}.before-${sta
  * was interrupted in the same second.
  */
 export async function freeStamp(paths: readonly string[], now: number): Promise<string> {
-  const second = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  const second = timeInName(now)
   for (let attempt = 1; ; attempt += 1) {
     const stamp = attempt === 1 ? second : `${second}-${attempt}`
     const taken = await Promise.all(paths.map((path) => isPresent(formerName(path, stamp))))

@@ -18,6 +18,9 @@ export function parseTime(text: string): number | undefined {
 /** Milliseconds since 1970 as RFC 3339 in UTC. */
 export const formatTime = (ms: number): string => new Date(ms).toISOString()
 
+/** The same to the second and without punctuation, for names of files: `20260131T080000Z`. */
+export const timeInName = (ms: number): string => formatTime(ms).replace(/[-:]|\.\d+/g, '')
+
 /**
  * Tolerated setback of the clock, milliseconds; beyond it, anything made at a later time than now is over: small corrections by NTP end
  * nothing, and a clock that is set back by years does not add them to a lifetime.

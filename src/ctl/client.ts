@@ -116,8 +116,7 @@ export function createClient({ target, transport, user, protocol }: ClientOption
 
   async function succeed(question: Ask): Promise<Reply> {
     const reply = await askPatiently(question)
-    if (reply.status === 401) throw notLoggedIn(target, toFailure(reply))
-    if (reply.status < 200 || reply.status > 299) throw toFailure(reply)
+    if (reply.status < 200 || reply.status > 299) throw refusalOf(target, reply)
     return reply
   }
 
@@ -186,6 +185,10 @@ export function notLoggedIn(target: Target, refusal: Failure): Failure {
   if (target.kind === 'socket') return refusal
   return new Failure('notLoggedIn', notLoggedInOn(target.name))
 }
+
+/** The failure for a refusal of the host; without a session it names the command of the login. */
+export const refusalOf = (target: Target, reply: Reply): Failure =>
+  reply.status === 401 ? notLoggedIn(target, toFailure(reply)) : toFailure(reply)
 
 const notLoggedInOn = (name: string) => `not logged in on ${name}: ${program.ctl} --host ${name} login`
 

@@ -4,9 +4,9 @@ import { isFull } from '../errors/system-reason.ts'
 import { removeOnSignal } from '../program/remove-on-signal.ts'
 import { OutputFailed } from '../program/standard-output.ts'
 import { placeFile } from '../system/place-file.ts'
-import { notLoggedIn, type Context } from './client.ts'
+import { refusalOf, type Context } from './client.ts'
 import { Failure } from './exit-codes.ts'
-import { foreignReply, readReply, toFailure } from './reply.ts'
+import { foreignReply, readReply } from './reply.ts'
 
 interface Download {
   /** Path of the API. */
@@ -30,10 +30,7 @@ export async function download(
   if (file === '-' && isatty(1))
     throw new Failure('usage', 'standard output is a terminal; redirect it, or name a file with --file')
   const message = await client.open({ method: 'GET', path })
-  if (message.statusCode !== 200) {
-    const failure = toFailure(await readReply(message))
-    throw failure.exitName === 'notLoggedIn' ? notLoggedIn(target, failure) : failure
-  }
+  if (message.statusCode !== 200) throw refusalOf(target, await readReply(message))
   if (type !== undefined && message.headers['content-type'] !== type) {
     message.destroy()
     throw foreignReply(`it is not ${type}`)

@@ -5,8 +5,8 @@ import { get as getHttp, type IncomingMessage } from 'node:http'
 import { get as getHttps } from 'node:https'
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, getCACertificates, type TLSSocket } from 'node:tls'
-import { AppError } from '../errors/app-error.ts'
-import { generalErrors } from '../errors/codes.ts'
+import { addressWithPort } from '../base/address.ts'
+import { refusedField } from '../errors/refused-field.ts'
 import { systemReason } from '../errors/system-reason.ts'
 import { causeOfError } from '../uplink/cause.ts'
 import { createPlatformClient, type PlatformClientOptions } from '../uplink/client.ts'
@@ -14,7 +14,7 @@ import { createProbe } from '../uplink/probe.ts'
 import { NotResolved, nextForName, type Connectivity, type Question } from './connectivity.ts'
 import { parseMtu, parsePing } from './probe-output.ts'
 import type { CheckKind, CheckStage, ConnectivityCheck } from './schemas.ts'
-import { familyOf, parseTarget, withPort, type Target } from './target.ts'
+import { familyOf, parseTarget, type Target } from './target.ts'
 
 interface CheckOptions {
   readonly connectivity: Connectivity
@@ -44,6 +44,13 @@ class StageFailed extends Error {
   }
 }
 
+/** What the parts of a check share. */
+interface Work {
+  /** Adds a stage to the reply. @param tell what is said where it succeeds */
+  readonly stage: <T>(name: string, work: () => Promise<T>, tell: (found: T) => string) => Promise<T>
+  readonly question: Question
+}
+
 const connectMs = 5_000
 const mostAddresses = 3
 /** Bytes of the headers of IP and ICMP. */
@@ -57,7 +64,6 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
 
   async function check({ kind, target = '', ...question }: CheckQuestion): Promise<ConnectivityCheck> {
     const stages: CheckStage[] = []
-    /** @param tell what is said where it succeeds */
     async function stage<T>(name: string, work: () => Promise<T>, tell: (found: T) => string): Promise<T> {
       const startedAt = monotonic()
       const add = (status: CheckStage['status'], message: string) =>
@@ -71,8 +77,7 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
         throw error
       }
     }
-    const asked = { ...question, target }
-    const work = { stage, question: asked }
+    const work = { stage, question: { ...question, target } }
     try {
       const next = kind === 'platform' ? await checkPlatform(work) : await checkTarget(kind, work)
       return { target, kind, isOk: true, stages, ...(next === undefined ? {} : { next }) }
@@ -81,11 +86,6 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
       if (!(error instanceof StageFailed)) throw error
       return { target, kind, isOk: false, stages, next: error.next }
     }
-  }
-
-  interface Work {
-    readonly stage: <T>(name: string, work: () => Promise<T>, tell: (found: T) => string) => Promise<T>
-    readonly question: Question
   }
 
   async function checkTarget(kind: CheckKind, work: Work): Promise<string | undefined> {
@@ -107,7 +107,7 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
     const { socket, address } = await work.stage(
       'tcp',
       () => openAny(addresses.slice(0, mostAddresses), port, work.question.signal),
-      (opened) => `${withPort(opened.address, port)} accepts connections`,
+      (opened) => `${addressWithPort(opened.address, port)} accepts connections`,
     )
     try {
       if (kind === 'tcp') return undefined
@@ -168,18 +168,13 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
     const configured = await platformWay()
     const way: PlatformClientOptions | undefined =
       question.target === '' ? configured : { url: urlOf(parseTarget(question.target, 'target'), 443), now }
-    if (!way)
-      throw new AppError(
-        generalErrors.BadRequest,
-        'target is missing: this host is not connected to a platform; name one',
-        { details: { field: 'target' } },
-      )
+    if (!way) throw refusedField('target', 'is missing: this host is not connected to a platform; name one')
     const probe = createProbe(way, connectMs)
     const { host } = new URL(way.url)
     const explained = <T>(step: Promise<T>) =>
       step.catch((error: unknown) => {
         const { message } = causeOfError(error, way, now())
-        throw new StageFailed(message, 'see the message; then: edgehostctl platform status')
+        throw new StageFailed(message, nextForPlatform)
       })
     await stage(
       'name',
@@ -204,8 +199,7 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
         'http',
         async () => {
           const { cause, status, body } = await client.call({ method: 'GET', path: '/v1/health/ping' })
-          if (cause)
-            throw new StageFailed(cause.message, 'see the message; then: edgehostctl platform status')
+          if (cause) throw new StageFailed(cause.message, nextForPlatform)
           if ((body as { readonly msg?: unknown } | undefined)?.msg !== 'pong')
             throw new StageFailed(
               `${host} answers (${status ?? 0}), but not as a platform does`,
@@ -221,16 +215,16 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
   }
 }
 
+const nextForPlatform = 'see the message; then: edgehostctl platform status'
+
 const portOf = ({ port, scheme }: Target, kind: CheckKind): number => {
   if (port !== undefined) return port
-  if (kind === 'tcp' && scheme === undefined)
-    throw new AppError(generalErrors.BadRequest, 'target needs a port for tcp: NAME:PORT', {
-      details: { field: 'target' },
-    })
+  if (kind === 'tcp' && scheme === undefined) throw refusedField('target', 'needs a port for tcp: NAME:PORT')
   return scheme === 'http' ? 80 : 443
 }
 
-const urlOf = ({ host, port }: Target, fallback: number) => `https://${withPort(host, port ?? fallback)}`
+const urlOf = ({ host, port }: Target, fallback: number) =>
+  `https://${addressWithPort(host, port ?? fallback)}`
 
 function requireReply(text: string, address: string): void {
   const { isReachable, errors } = parsePing(text)
@@ -250,7 +244,7 @@ async function openAny(addresses: readonly string[], port: number, signal: Abort
     } catch (error) {
       signal.throwIfAborted()
       code = (error as NodeJS.ErrnoException).code ?? ''
-      failures.push(`${withPort(address, port)}: ${systemReason(error as NodeJS.ErrnoException)}`)
+      failures.push(`${addressWithPort(address, port)}: ${systemReason(error as NodeJS.ErrnoException)}`)
     }
   }
   throw new StageFailed(failures.join('; '), nextForTcp(code, addresses[0] ?? '', port))
@@ -341,15 +335,9 @@ async function checkRegistry(
   { host, port }: Target & { readonly port: number },
   shown: TLSSocket | undefined,
   address: string,
-  {
-    stage,
-    question,
-  }: {
-    stage: <T>(name: string, work: () => Promise<T>, tell: (found: T) => string) => Promise<T>
-    question: Question
-  },
+  { stage, question }: Work,
 ): Promise<string | undefined> {
-  const { status } = await stage(
+  const status = await stage(
     'http',
     async () => {
       const reply = await askRegistry({
@@ -364,12 +352,12 @@ async function checkRegistry(
       // The distribution specification, "end-1": 200, or 401 where a login is needed.
       if (![200, 401].includes(code))
         throw new StageFailed(
-          `${withPort(host, port)} answers /v2/ with status ${code}, as no registry does`,
+          `${addressWithPort(host, port)} answers /v2/ with status ${code}, as no registry does`,
           'check name and port of the registry',
         )
-      return { status: code }
+      return code
     },
-    (found) => (found.status === 200 ? 'it is a registry' : 'it is a registry, and asks for a login'),
+    (found) => (found === 200 ? 'it is a registry' : 'it is a registry, and asks for a login'),
   )
   return status === 401 ? 'pulls need a login: see edgehostctl content registry config' : undefined
 }
@@ -391,7 +379,7 @@ function askRegistry({ host, port, address, isTls, signal }: RegistryAsk): Promi
       path: '/v2/',
       agent: false as const,
       signal: AbortSignal.any([signal, AbortSignal.timeout(connectMs)]),
-      headers: { host: withPort(host, port) },
+      headers: { host: addressWithPort(host, port) },
     }
     const asked = isTls
       ? getHttps({

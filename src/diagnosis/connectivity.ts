@@ -9,7 +9,7 @@ import { VerbRefused } from '../verbs/verb.ts'
 import { diagnosisErrors } from './codes.ts'
 import { parseHops, parsePing } from './probe-output.ts'
 import type { PingResponse, TraceRouteResponse } from './schemas.ts'
-import { familyOf, isNumber, parseTarget } from './target.ts'
+import { familyOf, isHostAddress, parseTarget } from './target.ts'
 import { notInstalled, packageOf, ping, traceroute, type Said } from './verbs.ts'
 
 export interface Question {
@@ -68,7 +68,7 @@ export function createConnectivity({
 
   async function resolve(host: string, { family, signal }: Pick<Question, 'family' | 'signal'>) {
     const isWanted = (address: string) => family === undefined || familyOf(address) === family
-    if (isNumber(host)) {
+    if (isHostAddress(host)) {
       if (isWanted(host)) return [host]
       throw new NotResolved(`${host} is not an IPv${family ?? 4} address`)
     }
@@ -80,7 +80,7 @@ export function createConnectivity({
         throw error
       })
     const found = stdout.split('\n').flatMap((line) => line.split(/\s+/)[0] || [])
-    const addresses = [...new Set(found)].filter((address) => isNumber(address))
+    const addresses = [...new Set(found)].filter((address) => isHostAddress(address))
     if (exitCode !== 0 || addresses.length === 0) throw new NotResolved(`${host} has no address`)
     const wanted = addresses.filter(isWanted)
     if (wanted.length === 0) throw new NotResolved(`${host} has no IPv${family ?? 4} address`)

@@ -1,6 +1,6 @@
-// Files that others put into one folder of this host for administrators to download: logs and core dumps of applications. Whoever may write to
-// the folder may try to have another file of the host downloaded instead, by a link, so the folder and the files are opened without following links,
-// and what was opened is judged by its descriptor: a regular file with one name.
+// Files that others put into one folder of this host for administrators to download: logs and core dumps of applications. An account that may write
+// to the folder may try to have another file of the host downloaded instead, by a link, so the folder and the files are opened without following
+// links, and what was opened is judged by its descriptor: a regular file with one name.
 
 import { isUtf8 } from 'node:buffer'
 import { constants, type BigIntStats } from 'node:fs'

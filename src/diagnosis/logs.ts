@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { masked, maskShapes } from '../base/mask.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
+import { refusedField } from '../errors/refused-field.ts'
 import {
   componentOf,
   createKeyMask,
@@ -19,7 +20,7 @@ import {
   type JournalFields,
 } from '../host/journal.ts'
 import type { Clock } from '../system/clock.ts'
-import { readJsonFile } from '../system/files.ts'
+import { readJsonFile, sizeOf } from '../system/files.ts'
 import { runFiles, type RunOrder } from '../system/lasting/run-files.ts'
 import { readLastLines } from '../system/regular-file.ts'
 import { CommandFailed, type CommandStreamer } from '../system/runner.ts'
@@ -104,7 +105,7 @@ export function createLogs({ streamer, hide, clusterSince, steps, clock }: LogsO
   ]
 
   /** An entry without its mask; undefined for one that is not asked for. */
-  function read(line: string, { priority, since = 0 }: LogQuestion): (Masked & { pid: string }) | undefined {
+  function read(line: string, { priority, since = 0 }: LogQuestion): Masked | undefined {
     let fields: JournalFields
     try {
       fields = JSON.parse(line) as JournalFields
@@ -120,10 +121,8 @@ export function createLogs({ streamer, hide, clusterSince, steps, clock }: LogsO
         ? 'kernel'
         : /^(.+)\.service$/.exec(textOf(fields, 'UNIT'))?.[1] || componentOf(fields)
     if (ofCluster.has(unit) && at < clusterSince()) return undefined
-    const pid = textOf(fields, '_PID')
     return {
-      pid,
-      source: `${unit} ${pid}`,
+      source: `${unit} ${textOf(fields, '_PID')}`,
       entry: {
         time: new Date(at).toISOString(),
         unit,
@@ -187,7 +186,7 @@ export function createLogs({ streamer, hide, clusterSince, steps, clock }: LogsO
       if (startedAt < since) continue
       const offset = offsets.get(name) ?? 0
       const { text, bytes } = isFirst
-        ? { text: await readLastLines(output, stepBytes).catch(() => ''), bytes: await sizeAt(output) }
+        ? { text: await readLastLines(output, stepBytes).catch(() => ''), bytes: (await sizeOf(output)) ?? 0 }
         : await readSince(output, offset)
       offsets.set(name, offset + bytes)
       for (const message of text.split('\n').filter((line) => line !== ''))
@@ -202,9 +201,7 @@ export function createLogs({ streamer, hide, clusterSince, steps, clock }: LogsO
           },
         })
     }
-    return found.sort((one, two) =>
-      one.entry.time < two.entry.time ? -1 : one.entry.time > two.entry.time ? 1 : 0,
-    )
+    return found.sort((one, two) => byTime(one.entry, two.entry))
   }
 
   return {
@@ -222,7 +219,7 @@ export function createLogs({ streamer, hide, clusterSince, steps, clock }: LogsO
           mask({ source, entry: { ...entry, message: cut[index]?.message ?? masked } }),
         )
         // Stable: entries of one time keep their order.
-        .sort((one, two) => (one.time < two.time ? -1 : one.time > two.time ? 1 : 0))
+        .sort(byTime)
         .slice(-question.lines)
       return { entries, ...(searchedSince === undefined ? {} : { searchedSince }) }
     },
@@ -286,6 +283,8 @@ export function createLogs({ streamer, hide, clusterSince, steps, clock }: LogsO
   }
 }
 
+const byTime = ({ time: one }: LogEntry, { time: two }: LogEntry) => (one < two ? -1 : one > two ? 1 : 0)
+
 const hasJournal = ({ units }: LogQuestion) => units.some((unit) => unit !== 'steps')
 
 /** Matches of journalctl(1): those of a unit, what systemd says of it, and the kernel; a + between alternatives. */
@@ -303,16 +302,6 @@ function matchesOf(units: readonly LogUnit[], each: readonly string[]): string[]
 /** Id of this machine: --merge reads journals that other machines have sent too. */
 const machineId = async (): Promise<string> =>
   /^[0-9a-f]{32}/.exec(await readFile('/etc/machine-id', 'utf8').catch(() => ''))?.[0] ?? ''
-
-async function sizeAt(path: string): Promise<number> {
-  const file = await open(path).catch(() => undefined)
-  if (!file) return 0
-  try {
-    return (await file.stat()).size
-  } finally {
-    await file.close()
-  }
-}
 
 /** Whole lines after an offset, and their bytes; of a line that is too long, a part. */
 async function readSince(path: string, offset: number) {
@@ -335,7 +324,7 @@ export function parseUnits(text: string | undefined): readonly LogUnit[] {
   const names = [...new Set(text.split(','))]
   const unknown = names.find((name) => !logUnits.some((unit) => unit === name))
   if (unknown !== undefined)
-    throw badRequest('unit', `must be of ${logUnits.join(', ')}, with a comma between`)
+    throw refusedField('unit', `must be of ${logUnits.join(', ')}, with a comma between`)
   return names as LogUnit[]
 }
 
@@ -350,15 +339,15 @@ export function parseSince(text: string | undefined, now: number): number | unde
     ? Date.parse(text)
     : NaN
   if (Number.isNaN(at))
-    throw badRequest('since', 'must be a time as 2026-01-31T08:00:00Z, or a span before now as 15m, 2h or 7d')
+    throw refusedField(
+      'since',
+      'must be a time as 2026-01-31T08:00:00Z, or a span before now as 15m, 2h or 7d',
+    )
   return at
 }
 
 /** A cursor of the journal, as a client sends it back. */
 export const isCursor = (text: string): boolean => /^s=[0-9a-f]{32}(;[a-z]=[0-9a-f]{1,32}){3,6}$/.test(text)
-
-const badRequest = (field: string, reason: string) =>
-  new AppError(generalErrors.BadRequest, `${field} ${reason}`, { details: { field } })
 
 const unreadable = (why: string) =>
   new AppError(

@@ -36,14 +36,17 @@ export function parseMtu(text: string): number | undefined {
 
 /** Parses the output of traceroute, a hop each line: ` 2  192.0.2.1  0.6 ms  0.5 ms !H`, or ` 3  * *`. */
 export function parseHops(text: string): Static<typeof Hop>[] {
-  return [...text.matchAll(/^ ?(\d{1,3}) {2}(.+)$/gm)].map(([, number = '', rest = '']) => ({
-    number: Number(number),
-    addresses: [
-      ...new Set(
-        rest.split(/\s+/).filter((word) => /^[\da-f:.]+(%\S+)?$/i.test(word) && /[.:].*[.:]/.test(word)),
-      ),
-    ],
-    timesMs: [...rest.matchAll(/([\d.]+) ms/g)].map(([, time]) => Number(time)),
-    ...(/ (![A-Z0-9]*)/.exec(rest)?.[1] === undefined ? {} : { mark: / (![A-Z0-9]*)/.exec(rest)?.[1] ?? '' }),
-  }))
+  return [...text.matchAll(/^ ?(\d{1,3}) {2}(.+)$/gm)].map(([, number = '', rest = '']) => {
+    const [, mark] = / (![A-Z0-9]*)/.exec(rest) ?? []
+    return {
+      number: Number(number),
+      addresses: [
+        ...new Set(
+          rest.split(/\s+/).filter((word) => /^[\da-f:.]+(%\S+)?$/i.test(word) && /[.:].*[.:]/.test(word)),
+        ),
+      ],
+      timesMs: [...rest.matchAll(/([\d.]+) ms/g)].map(([, time]) => Number(time)),
+      ...(mark === undefined ? {} : { mark }),
+    }
+  })
 }

@@ -1,6 +1,5 @@
-// What finds the cause of trouble: files that others put into a folder of this host (`files.ts`), ping and traceroute (`connectivity.ts`), and checks
-// of connections (`check.ts`), the support archive
-// (`support-archive.ts`), and the logs (`logs.ts`).
+// What finds the cause of trouble: files that others put into a folder of this host (`files.ts`), ping and traceroute (`connectivity.ts`), checks of
+// connections (`check.ts`), the support archive (`support-archive.ts`), and the logs (`logs.ts`).
 
 import { join } from 'node:path'
 import { clusterPaths } from '../cluster/engine/paths.ts'

@@ -1,9 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { matchesEtag } from '../api/etag.ts'
 import { callerOf } from '../api/guard.ts'
 import { errorReplies, notModified } from '../api/schemas.ts'
-import { askedPart, attachment, readPart } from '../api/send-file.ts'
+import { attachment, sendOpened } from '../api/send-file.ts'
 import { LogsAccepted, LogsStatus } from './schemas.ts'
 import type { SupportArchive } from './support-archive.ts'
 
@@ -86,23 +85,12 @@ export const archiveRoutes: FastifyPluginAsyncTypebox<ArchiveRoutesOptions> = as
     },
     async (request, reply) => {
       const { file, sizeBytes, uid, name } = await archive.open()
-      try {
-        request.auditResource = { uid }
-        const etag = `"${uid}"`
-        if (matchesEtag(request, etag)) {
-          await file.close()
-          return await reply.header('etag', etag).code(304).send()
-        }
-        const part = askedPart(request, reply, {
-          etag,
-          sizeBytes,
-          headers: { 'content-type': 'application/x-tar', 'content-disposition': attachment(name) },
-        })
-        return await part.begin().send(readPart(file, part))
-      } catch (error) {
-        await file.close()
-        throw error
-      }
+      request.auditResource = { uid }
+      return sendOpened(request, reply, file, {
+        etag: `"${uid}"`,
+        sizeBytes,
+        headers: { 'content-type': 'application/x-tar', 'content-disposition': attachment(name) },
+      })
     },
   )
 }

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { callerOf } from '../api/guard.ts'
 import { waitingEnd } from '../api/request-end.ts'
 import { errorReplies } from '../api/schemas.ts'
 import type { Check } from './check.ts'
-import type { Connectivity } from './connectivity.ts'
+import type { Connectivity, Question } from './connectivity.ts'
 import { CheckKind, ConnectivityCheck, PingResponse, TraceRouteResponse } from './schemas.ts'
 import { diagnosisMs } from './verbs.ts'
 
@@ -49,6 +49,17 @@ export const connectivityRoutes: FastifyPluginAsyncTypebox<ConnectivityRoutesOpt
     caller: callerOf(request),
     signal: AbortSignal.any([waitingEnd(request, reply), AbortSignal.timeout(diagnosisMs)]),
   })
+  const refusals = errorReplies(400, 401, 403, 409, 429, 503)
+
+  /** What a ping or a traceroute is asked; its target is noted for the trail. */
+  function probed(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { endpoint: target, family }: Static<typeof ProbeQuery>,
+  ): Question {
+    request.auditResource = { name: target }
+    return { target, family, ...bounds(request, reply) }
+  }
 
   app.get(
     `${path}/ping`,
@@ -62,15 +73,13 @@ export const connectivityRoutes: FastifyPluginAsyncTypebox<ConnectivityRoutesOpt
         description:
           'Five packets. The reply comes also where nothing answers. At most five diagnoses run at the same time.',
         querystring: ProbeQuery,
-        response: { 200: PingResponse, ...errorReplies(400, 401, 403, 409, 429, 503) },
+        response: { 200: PingResponse, ...refusals },
       },
     },
     async (request, reply) => {
-      const { endpoint: target, structured, family } = request.query
-      request.auditResource = { name: target }
-      const { result, ...published } = await connectivity.ping({ target, family, ...bounds(request, reply) })
+      const { result, ...published } = await connectivity.ping(probed(request, reply, request.query))
       request.auditNote = `${result.received} of ${result.transmitted} answered`
-      return structured === true ? { ...published, result } : published
+      return request.query.structured === true ? { ...published, result } : published
     },
   )
 
@@ -86,19 +95,13 @@ export const connectivityRoutes: FastifyPluginAsyncTypebox<ConnectivityRoutesOpt
         description:
           'At most 30 hops. The reply comes also where nothing answers. At most five diagnoses run at the same time.',
         querystring: ProbeQuery,
-        response: { 200: TraceRouteResponse, ...errorReplies(400, 401, 403, 409, 429, 503) },
+        response: { 200: TraceRouteResponse, ...refusals },
       },
     },
     async (request, reply) => {
-      const { endpoint: target, structured, family } = request.query
-      request.auditResource = { name: target }
-      const { result, ...published } = await connectivity.traceroute({
-        target,
-        family,
-        ...bounds(request, reply),
-      })
+      const { result, ...published } = await connectivity.traceroute(probed(request, reply, request.query))
       request.auditNote = `${result.hops.length} hops, ${result.isReachable ? 'reached' : 'not reached'}`
-      return structured === true ? { ...published, result } : published
+      return request.query.structured === true ? { ...published, result } : published
     },
   )
 
@@ -125,7 +128,7 @@ export const connectivityRoutes: FastifyPluginAsyncTypebox<ConnectivityRoutesOpt
           kind: CheckKind,
           family: Family,
         }),
-        response: { 200: ConnectivityCheck, ...errorReplies(400, 401, 403, 409, 429, 503) },
+        response: { 200: ConnectivityCheck, ...refusals },
       },
     },
     async (request, reply) => {

@@ -1,8 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { matchesEtag } from '../api/etag.ts'
 import { errorReplies, notModified } from '../api/schemas.ts'
-import { askedPart, attachment, readPart } from '../api/send-file.ts'
+import { attachment, sendOpened } from '../api/send-file.ts'
 import type { OfferedFiles } from './files.ts'
 import { FileMetadataList } from './schemas.ts'
 
@@ -72,25 +71,15 @@ export const fileRoutes: FastifyPluginAsyncTypebox<FileRoutesOptions> = async (a
       const { filePath: name } = request.params
       request.auditResource = { name }
       const { file, etag, sizeBytes, modifiedAt } = await files.open(name)
-      try {
-        if (matchesEtag(request, etag)) {
-          await file.close()
-          return await reply.header('etag', etag).code(304).send()
-        }
-        const part = askedPart(request, reply, {
-          etag,
-          sizeBytes,
-          headers: {
-            'content-type': 'application/octet-stream',
-            'content-disposition': attachment(name),
-            'last-modified': new Date(modifiedAt).toUTCString(),
-          },
-        })
-        return await part.begin().send(readPart(file, part))
-      } catch (error) {
-        await file.close()
-        throw error
-      }
+      return sendOpened(request, reply, file, {
+        etag,
+        sizeBytes,
+        headers: {
+          'content-type': 'application/octet-stream',
+          'content-disposition': attachment(name),
+          'last-modified': new Date(modifiedAt).toUTCString(),
+        },
+      })
     },
   )
 }

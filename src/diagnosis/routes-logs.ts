@@ -19,7 +19,7 @@ export const logRoutes: FastifyPluginAsyncTypebox<LogRoutesOptions> = async (app
     {
       // A HEAD request would read the journal too.
       exposeHeadRoute: false,
-      // As the error logs, these are masked; programs may still write what nobody knows to be a secret.
+      // As the error logs, these are masked; programs may still write secrets that the masks do not recognise.
       config: { access: 'admin', audit: { action: 'activity', kind: 'logs' } },
       schema: {
         operationId: 'readLogs',

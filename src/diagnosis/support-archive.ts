@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, rm, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { timeInName } from '../base/time.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { storageFull } from '../errors/system-reason.ts'
@@ -32,7 +33,7 @@ interface Record {
   readonly message: string
   /** Milliseconds since 1970: its begin, and then its end. */
   readonly at: number
-  /** Name for whoever downloads it. */
+  /** Its name as the file of a client. */
   readonly name: string
 }
 
@@ -117,8 +118,7 @@ export function createSupportArchive(options: SupportArchiveOptions): SupportArc
       if (record?.state === 'InProgress') return { uid: record.uid, isNew: false }
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const uid = randomUUID()
-      const stamp = new Date(clock.now()).toISOString().replace(/[-:]|\.\d+/g, '')
-      const name = `edgehostd-support-${hostName().replace(/[^\w.-]/g, '-')}-${stamp}.tar`
+      const name = `edgehostd-support-${hostName().replace(/[^\w.-]/g, '-')}-${timeInName(clock.now())}.tar`
       const begun: Record = { uid, state: 'InProgress', message: '', at: clock.now(), name }
       const before = record
       // At once, so that a second request finds it.

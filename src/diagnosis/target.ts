@@ -1,8 +1,7 @@
 // What a user names as the end of a connection: an address or a name, also with a port, or a URL. Pure.
 
 import { isIP } from 'node:net'
-import { AppError } from '../errors/app-error.ts'
-import { generalErrors } from '../errors/codes.ts'
+import { refusedField } from '../errors/refused-field.ts'
 
 export interface Target {
   /** A name, or an address without brackets; a link-local one may have a zone (RFC 4007, 11): `fe80::1%eth0`. */
@@ -23,19 +22,18 @@ const zone = /^%[A-Za-z0-9_.-]{1,15}$/
  * @throws AppError BadRequest
  */
 export function parseTarget(text: string, field: string): Target {
-  const refuse = (reason: string): never => {
-    throw new AppError(generalErrors.BadRequest, `${field} ${reason}`, { details: { field } })
-  }
   const [, scheme, rest = ''] = /^(?:(https?):\/\/)?([^/?#@\s]+)\/?$/i.exec(text) ?? []
   const [, bracketed, plain = '', portText] =
     /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(rest) ?? (isHostAddress(rest) ? [rest, rest] : [])
   const host = bracketed ?? plain
   if (host === '' || (bracketed === undefined ? !isHost(plain) : !isHostAddress(bracketed)))
-    return refuse(
+    throw refusedField(
+      field,
       'must be an address or a name, also with :PORT; for example 192.0.2.1 or registry.example:443',
     )
   const port = portText === undefined ? undefined : Number(portText)
-  if (port !== undefined && (port < 1 || port > 65_535)) return refuse('has a port that is not 1 to 65535')
+  if (port !== undefined && (port < 1 || port > 65_535))
+    throw refusedField(field, 'has a port that is not 1 to 65535')
   return {
     host,
     ...(port === undefined ? {} : { port }),
@@ -43,7 +41,8 @@ export function parseTarget(text: string, field: string): Target {
   }
 }
 
-const isHostAddress = (text: string): boolean => {
+/** An address; a link-local one may have a zone. */
+export const isHostAddress = (text: string): boolean => {
   const at = text.indexOf('%')
   return at === -1 ? isIP(text) !== 0 : isIP(text.slice(0, at)) === 6 && zone.test(text.slice(at))
 }
@@ -52,11 +51,5 @@ const isHostAddress = (text: string): boolean => {
 const isHost = (text: string): boolean =>
   isHostAddress(text) || (name.test(text) && !/(^|\.)\d+\.?$/.test(text))
 
-export const isNumber = isHostAddress
-
 /** Family of an address. */
 export const familyOf = (address: string): 4 | 6 => (address.includes(':') ? 6 : 4)
-
-/** An address and a port as a URL has them. */
-export const withPort = (host: string, port: number): string =>
-  `${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -15,14 +15,7 @@ import { powerErrors } from './codes.ts'
 import { wipeParts, type HostActions, type ResetPlan, type WipePart } from './schemas.ts'
 
 /** What goes, in this order: what uses something goes before it. Sessions come late, so that none is left that began meanwhile. */
-export const resetPhases = [
-  'cluster',
-  'definitions',
-  'content',
-  'configuration',
-  'sessions',
-  'identity',
-] as const
+const resetPhases = ['cluster', 'definitions', 'content', 'configuration', 'sessions', 'identity'] as const
 export type ResetPhase = (typeof resetPhases)[number]
 
 /** What a user wants of a reset. */

@@ -24,6 +24,11 @@ interface PowerRoutesOptions {
   readonly onReset: () => void
 }
 
+/** Calls when the reply has left, and when its connection has closed: its client may be gone before. */
+function whenSent({ raw }: FastifyReply, call: () => void): void {
+  for (const end of ['finish', 'close'] as const) raw.once(end, call)
+}
+
 const audit = (action: 'action' | 'delete') =>
   ({ action, kind: 'host', changes: 'a stop of the host is an operation, not a value' }) as const
 
@@ -63,8 +68,7 @@ export const powerRoutes: FastifyPluginAsyncTypebox<PowerRoutesOptions> = async 
         message: `the host will ${action === 'reboot' ? 'reboot' : 'shut down'} at ${formatTime(plannedAt)}; DELETE ${path}/${uid} cancels it`,
       }
     void reply.header('connection', 'close')
-    // The host goes when the reply has left, or its client is gone.
-    for (const end of ['finish', 'close'] as const) reply.raw.once(end, () => void stops.go())
+    whenSent(reply, () => void stops.go())
     return {
       uid,
       message:
@@ -153,7 +157,7 @@ export const powerRoutes: FastifyPluginAsyncTypebox<PowerRoutesOptions> = async 
         ...(force ? ['forced'] : []),
       ].join(', ')
       void reply.code(202).header('connection', 'close').header('location', path)
-      for (const end of ['finish', 'close'] as const) reply.raw.once(end, onReset)
+      whenSent(reply, onReset)
       return { uid, message: `the host is being reset; its sessions end now, GET ${path} shows the phase` }
     },
   )

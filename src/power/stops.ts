@@ -3,10 +3,10 @@
 // the request comes first: the route calls `go` when it has left.
 //
 // Pods get their time in one of two ways. A kubelet that holds a delaying lock of logind (`shutdownGracePeriod`, `cluster/engine/kubeadm-config.ts`)
-// ends them itself, whoever stops the host. Where it holds none, as on a host without logind, the node is drained before.
+// ends them itself, also where another program stops the host. Where it holds none, as on a host without logind, the node is drained before.
 
 import { uuidAt } from '../base/uid.ts'
-import { formatTime } from '../base/time.ts'
+import { formatTime, parseTime } from '../base/time.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { refusedField } from '../errors/refused-field.ts'
@@ -24,9 +24,9 @@ import { stopHost } from './verbs.ts'
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 /** A planned stop waits so long for a host that is busy, or for a daemon that does not run at its time. */
-export const mostLateMs = hourMs
+const mostLateMs = hourMs
 /** A host that still runs so long after it was told to go does not go. */
-export const mostGoingMs = 15 * minuteMs
+const mostGoingMs = 15 * minuteMs
 /** How long an operator is told of a boot. */
 const shownMs = { orderly: hourMs, other: 24 * hourMs } as const
 
@@ -129,8 +129,8 @@ export function backOf(
 
 /** @throws AppError BadRequest for a time that is no time, over, or too far away */
 export function plannedTime(at: string, now: number): number {
-  const time = Date.parse(at)
-  if (Number.isNaN(time)) throw refusedField('at', 'is no time of RFC 3339, as 2027-01-31T02:00:00Z')
+  const time = parseTime(at)
+  if (time === undefined) throw refusedField('at', 'is no time of RFC 3339, as 2027-01-31T02:00:00Z')
   if (time <= now) throw refusedField('at', `is over; the clock of this host says ${formatTime(now)}`)
   if (time > now + mostDaysAhead * 24 * hourMs)
     throw refusedField(
@@ -150,7 +150,7 @@ export function createStops(options: StopsOptions): Stops {
   /** What a planned stop whose time has come waits for. */
   let waitsFor = ''
 
-  async function refuseWhileGoing(): Promise<void> {
+  function refuseWhileGoing(): void {
     const open = store.open()
     if (open?.state === 'going')
       throw new AppError(
@@ -222,10 +222,10 @@ export function createStops(options: StopsOptions): Stops {
     async accept({ action, message, isForced, by, at }) {
       const now = clock.now()
       const plannedAt = at === undefined ? null : plannedTime(at, now)
-      await refuseWhileGoing()
+      refuseWhileGoing()
       if (plannedAt === null && !isForced) await busy.refuse(noun[action])
       // Another request may have come meanwhile.
-      await refuseWhileGoing()
+      refuseWhileGoing()
       const open = store.open()
       if (plannedAt !== null && open)
         throw new AppError(

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { shellWord } from '../base/printable.ts'
+import { timeInName } from '../base/time.ts'
 import { stringify } from 'yaml'
 import {
   explainConfig,
@@ -43,10 +44,9 @@ async function main(): Promise<void> {
   })
   const runner = createRunner()
   const madeAt = new Date()
-  const stamp = madeAt.toISOString().replace(/[-:]|\.\d+/g, '')
   const folder = `edgehostd-support-${hostname()
     .replace(/[^\w.-]/g, '-')
-    .slice(0, 40)}-${stamp}`
+    .slice(0, 40)}-${timeInName(madeAt.getTime())}`
   const file = values.file ?? `${folder}.tar.zst`
 
   const launch = await findLaunch(runner)

@@ -219,18 +219,8 @@ describe('SSH keys of the own account', () => {
     const key = (await host.sh('cat /root/key.pub')).trim()
     const enter = () =>
       host.run([
-        'ssh',
-        '-p',
-        '2222',
-        '-i',
-        '/root/key',
-        '-o',
-        'StrictHostKeyChecking=no',
-        '-o',
-        'BatchMode=yes',
-        'guest@127.0.0.1',
-        'id',
-        '-un',
+        ...['ssh', '-p', '2222', '-i', '/root/key', '-o', 'StrictHostKeyChecking=no', '-o', 'BatchMode=yes'],
+        ...['guest@127.0.0.1', 'id', '-un'],
       ])
     expect((await enter()).exitCode).not.toBe(0)
     const set = (sshKeys: readonly string[]) =>

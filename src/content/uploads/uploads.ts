@@ -30,7 +30,6 @@ const dayMs = 86_400_000
 // Each holds an index.json of up to 16 MiB in memory.
 const mostBeginning = 4
 
-/** The uploads of content, as a part of its room. */
 interface ContentUploads extends Required<Pick<Room, 'routes' | 'jobs' | 'background' | 'busy' | 'stop'>> {
   /** Number of uploads that are not finished. */
   unfinished(): Promise<number>
@@ -38,6 +37,7 @@ interface ContentUploads extends Required<Pick<Room, 'routes' | 'jobs' | 'backgr
   removeAll(): Promise<boolean>
 }
 
+/** The uploads of content, as a part of its room. */
 export function createUploads(options: UploadsOptions): ContentUploads {
   const { store, program, bootId, settings, signingKey, listTokens, stopping, clock, log } = options
   const times = { now: () => clock.now(), monotonic: () => clock.monotonic() }

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { notLoggedIn, keepSession, type Context } from '../../ctl/client.ts'
+import { refusalOf, keepSession, type Context } from '../../ctl/client.ts'
 import { readDetails } from '../../ctl/cluster.ts'
 import { confirm } from '../../ctl/confirm.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import type { KnownProfile } from '../../ctl/given-values.ts'
 import { moment, oneLine, renderFacts, wrapLines } from '../../ctl/layout.ts'
 import { createMeter } from '../../ctl/output.ts'
-import { parseBody, readReply, toFailure } from '../../ctl/reply.ts'
+import { parseBody, readReply } from '../../ctl/reply.ts'
 import { fileForm, readBody } from '../../ctl/request-body.ts'
 import { systemReason } from '../../errors/system-reason.ts'
 import { printable } from '../../base/printable.ts'
@@ -119,8 +119,7 @@ async function sendDefinition(
         body,
       }),
     )
-    if (reply.status === 401) throw notLoggedIn(target, toFailure(reply))
-    if (reply.status !== 201) throw toFailure(reply)
+    if (reply.status !== 201) throw refusalOf(target, reply)
     return parseBody<UploadResponse>(reply, ['uploadPath', 'message'])
   } finally {
     meter.end()

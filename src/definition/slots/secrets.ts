@@ -23,19 +23,35 @@ function secretsOf({ isSensitive, defaultValue = '', options = [] }: Variable): 
  * remaining texts are masked as a whole.
  */
 export const createHide = (profiles: readonly Profile[]): ((text: string) => string) =>
-  createHideSpelled(secretsIn(profiles).flatMap(spellings))
+  createHideSpelled(longestFirst(secretsIn(profiles).flatMap(spellings)))
 
 /** The secrets of profiles. */
 export const secretsIn = (profiles: readonly Profile[]): readonly string[] =>
   profiles.flatMap(({ variables }) => variables.flatMap(secretsOf))
 
-/** Masks secrets where they occur in a text of programs, as `createHide` does, and also in the other forms that programs write. */
-export const createHideOf = (secrets: readonly string[]): ((text: string) => string) =>
-  createHideSpelled(secrets.filter(isSecret).flatMap((each) => [...spellings(each), ...encodingsOf(each)]))
+// The spellings of some dozen secrets take a millisecond. The logs call `createHideOf` for each of thousands of lines, so that each has the whole
+// limit of work.
+const spelledOf = new WeakMap<readonly string[], readonly string[]>()
 
-function createHideSpelled(spellings: readonly string[]): (text: string) => string {
-  // Longest first: if a secret contains another one, the rest of it would otherwise stay visible.
-  const spelled = [...new Set(spellings)].sort((one, two) => two.length - one.length)
+/**
+ * Masks secrets where they occur in a text of programs, as `createHide` does, and also in the other forms that programs write.
+ * @param secrets a list that does not change
+ */
+export function createHideOf(secrets: readonly string[]): (text: string) => string {
+  const known = spelledOf.get(secrets)
+  if (known) return createHideSpelled(known)
+  const spelled = longestFirst(
+    secrets.filter(isSecret).flatMap((each) => [...spellings(each), ...encodingsOf(each)]),
+  )
+  spelledOf.set(secrets, spelled)
+  return createHideSpelled(spelled)
+}
+
+/** If a secret contains another one, the rest of it would otherwise stay visible. */
+const longestFirst = (spellings: readonly string[]): readonly string[] =>
+  [...new Set(spellings)].sort((one, two) => two.length - one.length)
+
+function createHideSpelled(spelled: readonly string[]): (text: string) => string {
   const work = { left: workLimit }
   return (text) => {
     let rest = text

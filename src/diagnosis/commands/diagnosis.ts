@@ -8,7 +8,7 @@ export const hostFiles: Noun = [
     name: 'host files list',
     summary: 'List the files of this host that may be downloaded; for administrators',
     details:
-      'Whoever has a right to write there puts them into diagnosis.filesDirectory of the configuration, by default /var/log/files.',
+      'They are in the folder diagnosis.filesDirectory of the configuration, by default /var/log/files. Programs and accounts that may write there put them into it.',
     load: onHost(async () => (await import('./files.ts')).listFiles),
   }),
   defineCommand({
@@ -16,7 +16,7 @@ export const hostFiles: Noun = [
     arguments: ['NAME'],
     summary: 'Download a file of this host; for administrators',
     details:
-      'Without --file it gets its name in the present folder. It is there when it is complete, with mode 0600.',
+      'Without --file it gets its name in the working folder. The file is there when it is complete, with mode 0600.',
     options: { file },
     load: onHost(async () => (await import('./files.ts')).getFile),
   }),
@@ -67,12 +67,13 @@ export const logs: Noun = [
     name: 'logs',
     summary: 'Show the logs of a host, or follow them; for administrators',
     details:
-      'Of edgehostd, kubelet, containerd, the kernel and the steps of the cluster, with secrets masked. Without --lines the last 1000 entries. At most four clients follow at a time. With -o json an entry each line.',
+      'They are those of edgehostd, kubelet, containerd, the kernel and the steps of the cluster, with secrets masked. Without --lines the last 1000 entries are shown. At most four clients follow at a time. With -o json each line is an entry.',
     options: {
       follow: { short: 'f', summary: 'Show entries as they come, until Ctrl-C.' },
       unit: {
         value: 'UNIT,...',
-        summary: 'Of edgehostd, kubelet, containerd, kernel, steps, with commas between. Default: all.',
+        summary:
+          'Whose logs: edgehostd, kubelet, containerd, kernel, steps, with commas between. Default: all.',
       },
       since: {
         value: 'TIME',

@@ -1,10 +1,11 @@
 import type { Context } from '../../ctl/client.ts'
+import { hostPath } from '../../ctl/cluster.ts'
 import { download } from '../../ctl/download.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { amount, moment, oneLine, plural, renderTable, type Column } from '../../ctl/layout.ts'
 import type { FileMetadata, FileMetadataList } from '../schemas.ts'
 
-const path = '/v1/edge-mgmt/edgehosts/current/file-download'
+const path = `${hostPath}/file-download`
 
 const layout: readonly Column<FileMetadata>[] = [
   { title: 'NAME', read: ({ fileName }) => fileName, isFlexible: true },

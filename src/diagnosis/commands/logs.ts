@@ -1,10 +1,11 @@
-import { notLoggedIn, type Context } from '../../ctl/client.ts'
+import { refusalOf, type Context } from '../../ctl/client.ts'
+import { hostPath } from '../../ctl/cluster.ts'
 import { readEventStream } from '../../ctl/event-stream.ts'
 import { eachLine, moment, oneLine } from '../../ctl/layout.ts'
-import { requireFields, toFailure } from '../../ctl/reply.ts'
+import { requireFields } from '../../ctl/reply.ts'
 import type { LogEntry } from '../schemas.ts'
 
-const path = '/v1/edge-mgmt/edgehosts/current/logs'
+const path = `${hostPath}/logs`
 // The host searches the journal for 10 s.
 const timeoutMs = 30_000
 
@@ -26,10 +27,7 @@ export async function showLogs(context: LogsContext): Promise<undefined> {
     return undefined
   }
   const reply = await client.ask({ method: 'GET', path: `${path}?${query.toString()}`, timeoutMs })
-  if (reply.status !== 200) {
-    const failure = toFailure(reply)
-    throw failure.exitName === 'notLoggedIn' ? notLoggedIn(target, failure) : failure
-  }
+  if (reply.status !== 200) throw refusalOf(target, reply)
   for (const each of reply.body.toString().split('\n')) if (each !== '') print(read(JSON.parse(each)))
   const searchedSince = reply.headers['searched-since']
   if (typeof searchedSince === 'string')

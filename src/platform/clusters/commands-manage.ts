@@ -1,8 +1,8 @@
-import { notLoggedIn, type Context } from '../../ctl/client.ts'
+import { refusalOf, type Context } from '../../ctl/client.ts'
 import { confirm, confirmDeletion } from '../../ctl/confirm.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { renderFacts, type Fact, renderTable, type Column, moment, oneLine } from '../../ctl/layout.ts'
-import { toFailure, understand } from '../../ctl/reply.ts'
+import { understand } from '../../ctl/reply.ts'
 import { writeKubeconfigTo } from '../../ctl/cluster.ts'
 import type { SpectroCluster } from './schemas.ts'
 import {
@@ -205,8 +205,7 @@ export async function clusterKubeconfig(context: Context<'project' | 'file'>): P
   const { client, line, output, target } = context
   const { pathOf } = await findCluster(client, line.arguments[0] ?? '', line.options.project)
   const reply = await client.ask({ method: 'GET', path: pathOf('/assets/kubeconfig') })
-  if (reply.status === 401) throw notLoggedIn(target, toFailure(reply))
-  if (reply.status !== 200) throw toFailure(reply)
+  if (reply.status !== 200) throw refusalOf(target, reply)
   await writeKubeconfigTo(output, reply.body.toString(), line.options.file)
   return undefined
 }

@@ -1,7 +1,7 @@
 import { amount, moment, oneLine, renderFacts, type Fact, type Column } from '../../ctl/layout.ts'
 import { confirmDeletion } from '../../ctl/confirm.ts'
-import { type Context, notLoggedIn, keepSession } from '../../ctl/client.ts'
-import { understand, parseBody, readReply, toFailure } from '../../ctl/reply.ts'
+import { type Context, refusalOf, keepSession } from '../../ctl/client.ts'
+import { understand, parseBody, readReply } from '../../ctl/reply.ts'
 import type { PackSummary } from './schemas.ts'
 import {
   findReadVersion,
@@ -117,8 +117,7 @@ export async function uploadPack({ client, line, output, target }: Context<'proj
         headers: { 'content-type': type },
       }),
     )
-    if (reply.status === 401) throw notLoggedIn(target, toFailure(reply))
-    if (reply.status !== 201) throw toFailure(reply)
+    if (reply.status !== 201) throw refusalOf(target, reply)
     const made = parseBody<{ uid: string }>(reply, ['uid'])
     meter.end()
     await output.show(made, () => `${oneLine(made.uid)}\n`)

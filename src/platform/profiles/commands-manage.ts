@@ -1,9 +1,9 @@
 import { confirmDeletion } from '../../ctl/confirm.ts'
-import { type Context, notLoggedIn } from '../../ctl/client.ts'
+import { type Context, refusalOf } from '../../ctl/client.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { renderFacts, type Fact, renderTable, type Column, moment, oneLine } from '../../ctl/layout.ts'
 import { readBody } from '../../ctl/request-body.ts'
-import { understand, parseBody, readReply, toFailure } from '../../ctl/reply.ts'
+import { understand, parseBody, readReply } from '../../ctl/reply.ts'
 import type { ClusterProfile, Variable } from './schemas.ts'
 import {
   findReadVersion,
@@ -156,8 +156,7 @@ export async function importProfile({
     headers: { 'content-type': isJson ? 'application/json' : 'application/yaml' },
     timeoutMs: examineMs,
   })
-  if (reply.status === 401) throw notLoggedIn(target, toFailure(reply))
-  if (reply.status !== 201) throw toFailure(reply)
+  if (reply.status !== 201) throw refusalOf(target, reply)
   const made = parseBody<{ uid: string }>(reply, ['uid'])
   await output.show(made, () => `${oneLine(made.uid)}\n`)
   return undefined
@@ -177,10 +176,7 @@ export async function exportProfile({
   )
   const format = output.format === 'yaml' ? 'yaml' : 'json'
   const message = await client.open({ method: 'GET', path: pathOf('/export', { format }) })
-  if (message.statusCode !== 200) {
-    const reply = await readReply(message)
-    throw reply.status === 401 ? notLoggedIn(target, toFailure(reply)) : toFailure(reply)
-  }
+  if (message.statusCode !== 200) throw refusalOf(target, await readReply(message))
   // As it arrives: it may be larger than other replies.
   for await (const chunk of message as AsyncIterable<Buffer>) output.write(chunk)
   return undefined

@@ -62,6 +62,9 @@ describe('the time of a planned stop', () => {
     ['2026-01-31T09:30:00Z', /^at is over; the clock of this host says 2026-01-31T09:30:00/],
     ['2026-02-07T09:30:01Z', /^at is more than 7 days away/],
     ['tomorrow', /^at is no time/],
+    ['2026-02-01', /^at is no time/],
+    ['2026-01-31 10:00', /^at is no time/],
+    ['2026-02-30T09:30:00Z', /^at is no time/],
   ])('%s is refused', (at, message) => {
     expect(() => plannedTime(at, now)).toThrow(message)
   })
