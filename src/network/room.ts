@@ -48,7 +48,7 @@ export function createNetwork(
   const planner = createPlanner({ files, runner, read, findDevice, clusterAddresses })
   return {
     async routes(app) {
-      await networkRoutes(app, { read, shown, selected: () => '' })
+      await networkRoutes(app, { read, shown })
       await networkWriteRoutes(app, { ...own, ...config.network, read, planner })
     },
   }

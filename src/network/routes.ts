@@ -25,8 +25,6 @@ export interface NetworkRoutesOptions {
   /** Reads the network now. @throws AppError NetworkUnreadable */
   readonly read: () => Promise<{ readonly links: readonly Link[]; readonly problems: readonly string[] }>
   readonly shown: () => Shown
-  /** Name of the link chosen for management; empty for that of the default route. */
-  readonly selected: () => string
 }
 
 const root = '/v1/edge-mgmt/network'
@@ -49,7 +47,7 @@ export function requireInterfaceName(name: string): void {
 
 /** Network of this host, as it is: `/v1/edge-mgmt/network`. */
 export const networkRoutes: FastifyPluginAsyncTypebox<NetworkRoutesOptions> = async (app, options) => {
-  const { read, shown, selected } = options
+  const { read, shown } = options
   const readList = async (kinds: readonly LinkKind[]) => {
     const { links, problems } = await read()
     return {
@@ -231,7 +229,7 @@ export const networkRoutes: FastifyPluginAsyncTypebox<NetworkRoutesOptions> = as
         response: { 200: ManagementInterface, ...errors },
       },
     },
-    async () => managementOf((await read()).links, selected()),
+    async () => managementOf((await read()).links),
   )
 }
 

@@ -164,8 +164,8 @@ export function toBridge(link: Link, _all: readonly Link[], shown: Shown): Bridg
   }
 }
 
-/** The links that may be chosen for the service API, peers and content: those with an address, and bridges. */
-export function managementOf(links: readonly Link[], selected: string): ManagementInterface {
+/** The links for the service API, peers and content: those with an address, and bridges. None can be chosen yet: it is that of the default route. */
+export function managementOf(links: readonly Link[]): ManagementInterface {
   const candidates = links.flatMap((link) => {
     const own = shownAddress(link)
     if (own === undefined && link.kind !== 'bridge') return []
@@ -179,6 +179,5 @@ export function managementOf(links: readonly Link[], selected: string): Manageme
       },
     ]
   })
-  // The choice stays while its link has lost its address; the list says so by not having it.
-  return { selected, candidates }
+  return { selected: '', candidates }
 }
