@@ -4,6 +4,15 @@ import { isIPv4 } from 'node:net'
 /** What kind of link it is, as far as the network of a host is configured with it. */
 export type LinkKind = 'nic' | 'wifi' | 'bond' | 'vlan' | 'bridge'
 
+/** The kinds as messages name them. */
+export const kindNames: Readonly<Record<LinkKind, string>> = {
+  nic: 'NIC',
+  wifi: 'Wi-Fi interface',
+  bond: 'bond',
+  vlan: 'VLAN',
+  bridge: 'bridge',
+}
+
 /** An address that an interface has now. */
 export interface RunningAddress {
   readonly address: string

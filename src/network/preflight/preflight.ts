@@ -14,6 +14,7 @@ import {
 import type { Backend } from '../change-set.ts'
 import { handingOver, releasedBy } from '../backends/networkd.ts'
 import { bareAddress, isOfIpv4, type LinkConfiguration } from '../links/configuration.ts'
+import { kindNames } from '../links/kernel.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
 import { backendNames } from '../links/owners.ts'
 import type { Addressing, Problem, WantedChange } from '../wanted.ts'
@@ -101,8 +102,6 @@ interface Place {
   readonly facts: PreflightFacts
   readonly refuse: (field: string, reason: string) => void
 }
-
-const kindNames = { nic: 'NIC', wifi: 'Wi-Fi interface', bond: 'bond', vlan: 'VLAN', bridge: 'bridge' }
 
 /** The backend of the link, or of those that a new one is made of; one that nobody configures can be a member or a parent. */
 function backendFor(reading: NetworkReading, wanted: WantedChange, place: Place): Backend | undefined {
