@@ -98,7 +98,7 @@ function configuredOf(configuration: NonNullable<Link['owner']['configured']>) {
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4' : 'ipv6')
 
-export const statusOf = ({ isUp, hasCarrier }: Link): 'up' | 'down' => (isUp && hasCarrier ? 'up' : 'down')
+const statusOf = ({ isUp, hasCarrier }: Link): 'up' | 'down' => (isUp && hasCarrier ? 'up' : 'down')
 
 /** How a link gets its address of IPv4: as its files say, otherwise as its addresses tell. */
 export function typeOf(link: Link): 'dhcp' | 'static' | 'none' {

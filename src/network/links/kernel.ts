@@ -38,8 +38,6 @@ export interface RunningRoute {
 export interface KernelLink {
   readonly index: number
   readonly name: string
-  /** Other names, ip-link(8). */
-  readonly alternatives: readonly string[]
   /** `info_kind` of ip-link(8): bond, vlan, bridge, veth, dummy, …; absent for hardware. */
   readonly driver?: string
   readonly isEthernet: boolean
@@ -101,7 +99,6 @@ function toLink(link: JsonObject, routes: readonly RunningRoute[]): readonly Ker
     {
       index,
       name,
-      alternatives: texts(link.altnames),
       isEthernet: link.link_type === 'ether',
       mtu,
       isUp: flags.includes('UP'),
