@@ -1,6 +1,7 @@
 // What the API says of a link. Pure.
 
 import { isIPv4 } from 'node:net'
+import { familyOf } from '../cluster/host/subnet.ts'
 import { backendNames } from './links/owners.ts'
 import { bareAddress, dottedMask, firstIpv4 } from './links/configuration.ts'
 import type { LinkKind, RunningAddress } from './links/kernel.ts'
@@ -95,8 +96,6 @@ function configuredOf(configuration: NonNullable<Link['owner']['configured']>) {
     rules: configuration.rules,
   }
 }
-
-const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4' : 'ipv6')
 
 const statusOf = ({ isUp, hasCarrier }: Link): 'up' | 'down' => (isUp && hasCarrier ? 'up' : 'down')
 

@@ -1,5 +1,6 @@
 import { isRecord, parseJson, type JsonObject } from '../../base/json.ts'
 import { isIPv4 } from 'node:net'
+import { isOfIpv4 } from './configuration.ts'
 
 /** What kind of link it is, as far as the network of a host is configured with it. */
 export type LinkKind = 'nic' | 'wifi' | 'bond' | 'vlan' | 'bridge'
@@ -171,7 +172,7 @@ function parseRoutes(routes: string): readonly RouteOfLink[] {
             metric: typeof only.metric === 'number' ? only.metric : 0,
             protocol: text(only.protocol) ?? 'unspec',
             table: text(table) ?? String(table),
-            family: isOfIpv4(dst, via, only.pref) ? 'ipv4' : 'ipv6',
+            family: isRouteOfIpv4(dst, via, only.pref) ? 'ipv4' : 'ipv6',
           },
         },
       ]
@@ -180,8 +181,8 @@ function parseRoutes(routes: string): readonly RouteOfLink[] {
 }
 
 /** A default route does not say its family; those of IPv6 have a preference (RFC 4191). */
-function isOfIpv4(destination: string, gateway: string | undefined, preference: unknown): boolean {
-  if (destination !== 'default') return isIPv4(destination.split('/')[0] ?? '')
+function isRouteOfIpv4(destination: string, gateway: string | undefined, preference: unknown): boolean {
+  if (destination !== 'default') return isOfIpv4(destination)
   return preference === undefined && (gateway === undefined || isIPv4(gateway))
 }
 

@@ -4,6 +4,8 @@
 import { isIPv4 } from 'node:net'
 import {
   isInSubnet,
+  isOfNoHost,
+  isReserved,
   isWithin,
   overlap,
   parseSubnet,
@@ -378,15 +380,7 @@ function judgeAddressing(
   }
 }
 
-/** The network itself, its broadcast address, loopback, groups, link-local. A network of two has neither of the first (RFC 3021). */
-function isUnusable(address: string, { prefixLength }: Subnet): boolean {
-  const number = address.split('.').reduce((sum, byte) => sum * 256 + Number(byte), 0)
-  const first = Math.floor(number / 2 ** 24)
-  if (first === 0 || first === 127 || first >= 224 || address.startsWith('169.254.')) return true
-  if (prefixLength > 30) return false
-  const size = 2 ** (32 - prefixLength)
-  return number % size === 0 || number % size === size - 1
-}
+const isUnusable = (address: string, subnet: Subnet) => isOfNoHost(address) || isReserved(address, subnet)
 
 interface DefaultRoute {
   readonly link: Link
