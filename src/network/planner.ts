@@ -14,7 +14,7 @@ import type { Backend, ChangeSet } from './change-set.ts'
 import { bareAddress } from './links/configuration.ts'
 import type { NetworkReading } from './links/links.ts'
 import type { CommandRunner } from '../system/runner.ts'
-import { judge, neededPrograms, type PreflightFacts } from './preflight/preflight.ts'
+import { judge, type PreflightFacts } from './preflight/preflight.ts'
 import { warningsOf, type Problem, type Read, type WantedChange } from './wanted.ts'
 
 /** A change that was judged, with what has to be said about it. */
@@ -121,14 +121,14 @@ const programFolders = ['/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/sb
 /** Programs and services of this host that a change needs. */
 async function readFacts(
   files: HostFiles,
-): Promise<Pick<PreflightFacts, 'usesNameservers' | 'missingPrograms' | 'hasBus'>> {
+): Promise<Pick<PreflightFacts, 'usesNameservers' | 'hasProgram' | 'hasBus'>> {
   const programs = new Set((await Promise.all(programFolders.map((folder) => files.names(folder)))).flat())
   const isResolved = await isServiceRunning(files, resolvedService)
   return {
     // What networkd has of name servers goes to resolved alone; NetworkManager writes resolv.conf itself.
     usesNameservers: (backend) =>
       backend === 'networkmanager' || (backend === 'ifupdown' ? programs.has('resolvconf') : isResolved),
-    missingPrograms: new Set(neededPrograms.filter((program) => !programs.has(program))),
+    hasProgram: (name) => programs.has(name),
     hasBus: (await files.names('/run/dbus')).includes('system_bus_socket'),
   }
 }

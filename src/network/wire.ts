@@ -4,7 +4,7 @@ import { isIPv4 } from 'node:net'
 import { familyOf } from '../cluster/host/subnet.ts'
 import { backendNames } from './links/owners.ts'
 import { bareAddress, dottedMask, firstIpv4 } from './links/configuration.ts'
-import type { LinkKind, RunningAddress } from './links/kernel.ts'
+import type { LinkKind, RunningAddress, RunningRoute } from './links/kernel.ts'
 import type { Link } from './links/links.ts'
 import type { Bond, Bridge, ManagementInterface, NicSummary, Vlan } from './schemas.ts'
 
@@ -38,6 +38,14 @@ export function shownAddress(link: Link): RunningAddress | undefined {
   )
 }
 
+/** The default routes of IPv4 over a link; the first is used. */
+export const defaultRoutesOf = ({ routes }: Link): readonly RunningRoute[] =>
+  routes
+    .filter(
+      ({ destination, family, table }) => destination === 'default' && family === 'ipv4' && table === 'main',
+    )
+    .toSorted((a, b) => a.metric - b.metric)
+
 function common(link: Link, shown: Shown) {
   const { owner, addresses, routes, mac } = link
   const { configured } = owner
@@ -46,12 +54,7 @@ function common(link: Link, shown: Shown) {
   const [ip, length] = own
     ? [own.address, own.prefixLength]
     : [given && bareAddress(given), Number(given?.split('/')[1] ?? 32)]
-  const [route] = routes
-    .filter(
-      ({ destination, family, table }) => destination === 'default' && family === 'ipv4' && table === 'main',
-    )
-    .toSorted((a, b) => a.metric - b.metric)
-  const gateway = route?.gateway ?? configured?.gateway
+  const gateway = defaultRoutesOf(link)[0]?.gateway ?? configured?.gateway
   const reason = notWritable(link)
   return {
     name: link.name,
