@@ -1,19 +1,19 @@
 /** Work that never overlaps with itself, and that several callers share. */
-export interface SharedRun {
+export interface SharedRun<Result> {
   /**
    * Runs the work. Callers that ask during a run share the next one, since the run under way may have started before the change
    * that they want to see.
    */
-  run(): Promise<void>
+  run(): Promise<Result>
   isRunning(): boolean
   /** Waits for the run under way and the next one, if callers wait for it. */
   ended(): Promise<void>
 }
 
 /** @param work handles its own errors; one that it throws reaches the callers of that run */
-export function createSharedRun(work: () => Promise<void>): SharedRun {
-  let running: Promise<void> | undefined
-  let next: Promise<void> | undefined
+export function createSharedRun<Result>(work: () => Promise<Result>): SharedRun<Result> {
+  let running: Promise<Result> | undefined
+  let next: Promise<Result> | undefined
 
   const start = () => {
     running = work().finally(() => (running = undefined))
@@ -26,6 +26,8 @@ export function createSharedRun(work: () => Promise<void>): SharedRun {
   return {
     run: () => (running === undefined ? start() : (next ??= running.then(startNext, startNext))),
     isRunning: () => running !== undefined,
-    ended: async () => next ?? running,
+    async ended() {
+      await (next ?? running)
+    },
   }
 }

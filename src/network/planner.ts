@@ -1,8 +1,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { AppError } from '../errors/app-error.ts'
-import { generalErrors } from '../errors/codes.ts'
 import { resolvedService } from '../host/network/dns.ts'
 import { isInSubnet } from '../cluster/host/subnet.ts'
 import { createHostFiles, type HostFiles } from '../host/files.ts'
@@ -16,12 +14,14 @@ import type { Backend, ChangeSet } from './change-set.ts'
 import { bareAddress } from './links/configuration.ts'
 import type { NetworkReading } from './links/links.ts'
 import type { CommandRunner } from '../system/runner.ts'
-import { judge, neededPrograms, type PreflightFacts } from './preflight/preflight.ts'
+import { judge, type PreflightFacts } from './preflight/preflight.ts'
 import { warningsOf, type Problem, type Read, type WantedChange } from './wanted.ts'
 
-/** A change that may be made, with what has to be said about it. */
+/** A change that was judged, with what has to be said about it. */
 export interface Prepared {
-  /** Absent where the host is so already. */
+  /** What speaks against it, each with its field; the rest is empty then. */
+  readonly problems: readonly Problem[]
+  /** Absent where there are problems, or the host is so already. */
   readonly change?: ChangeSet
   /** Routes that go with it, one clause each. */
   readonly lostRoutes: readonly string[]
@@ -33,11 +33,11 @@ export interface Prepared {
 /** Plans changes of the network. */
 export interface Planner {
   /**
-   * Reads the network, judges a change and plans it.
+   * Judges a change and plans it.
    * @param dropsAddresses `?dropAddress=true`
-   * @throws AppError BadRequest, 400, with all problems in `details.problems`, each with its field
+   * @param now the network as it is, where the caller has just read it
    */
-  prepare(read: Read, dropsAddresses: boolean): Promise<Prepared>
+  prepare(read: Read, dropsAddresses: boolean, now?: NetworkReading): Promise<Prepared>
 }
 
 interface PlannerOptions {
@@ -66,36 +66,40 @@ export function createPlanner({
   clusterAddresses,
 }: PlannerOptions): Planner {
   /** An address of a network that the host is in is asked for there; one of another network can only be asked for in the trial. */
-  async function refuseTaken({ links }: NetworkReading, wanted: WantedChange): Promise<void> {
+  async function whyTaken({ links }: NetworkReading, wanted: WantedChange): Promise<readonly Problem[]> {
     const address = wanted.kind === 'delete' ? undefined : wanted.addressing.address
     const own = address === undefined ? undefined : bareAddress(address)
-    if (own === undefined || links.some((link) => link.addresses.some((each) => each.address === own))) return
+    if (own === undefined || links.some((link) => link.addresses.some((each) => each.address === own)))
+      return []
     const link = links.find(({ addresses }) =>
       addresses.some((each) => each.prefixLength < 32 && isInSubnet(own, each)),
     )
     const device = link === undefined ? undefined : await findDevice(own, link.name)
-    if (device !== undefined)
-      throw refusedBy([{ field: 'ip', reason: `${own} is taken: the device ${device} answers for it` }])
+    return device === undefined
+      ? []
+      : [{ field: 'ip', reason: `${own} is taken: the device ${device} answers for it` }]
   }
   return {
-    async prepare(body, dropsAddresses) {
-      if ('problems' in body) throw refusedBy(body.problems)
+    async prepare(body, dropsAddresses, now) {
+      if ('problems' in body) return refusedBy(body.problems)
       const { wanted } = body
-      const reading = await read()
+      const reading = now ?? (await read())
       const facts: PreflightFacts = {
         ...(await readFacts(files)),
         clusterAddresses: new Set(clusterAddresses()),
         dropsAddresses,
       }
       const { problems, backend, lostRoutes, reachableBy } = judge(reading, wanted, facts)
-      if (problems.length > 0 || backend === undefined) throw refusedBy(problems)
-      await refuseTaken(reading, wanted)
+      if (problems.length > 0 || backend === undefined) return refusedBy(problems)
+      const taken = await whyTaken(reading, wanted)
+      if (taken.length > 0) return refusedBy(taken)
       const planned =
         backend === 'netplan'
           ? await planByNetplan({ files, runner }, reading, wanted)
           : planOf[backend](reading, wanted)
-      if (planned.kind === 'refused') throw refusedBy(planned.problems)
+      if (planned.kind === 'refused') return refusedBy(planned.problems)
       return {
+        problems: [],
         ...(planned.kind === 'change' ? { change: planned.change } : {}),
         lostRoutes,
         reachableBy,
@@ -105,28 +109,26 @@ export function createPlanner({
   }
 }
 
-/** All problems in one refusal; the message is the first of them. */
-export function refusedBy(problems: readonly Problem[]): AppError {
-  const [first, ...more] = problems
-  const others = more.length === 0 ? '' : `; and ${more.length} more, see details.problems`
-  return new AppError(generalErrors.BadRequest, `${first?.field} ${first?.reason}${others}`, {
-    details: { field: first?.field, problems },
-  })
-}
+const refusedBy = (problems: readonly Problem[]): Prepared => ({
+  problems,
+  lostRoutes: [],
+  reachableBy: [],
+  warnings: [],
+})
 
 const programFolders = ['/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/sbin', '/usr/local/bin']
 
 /** Programs and services of this host that a change needs. */
 async function readFacts(
   files: HostFiles,
-): Promise<Pick<PreflightFacts, 'usesNameservers' | 'missingPrograms' | 'hasBus'>> {
+): Promise<Pick<PreflightFacts, 'usesNameservers' | 'hasProgram' | 'hasBus'>> {
   const programs = new Set((await Promise.all(programFolders.map((folder) => files.names(folder)))).flat())
   const isResolved = await isServiceRunning(files, resolvedService)
   return {
     // What networkd has of name servers goes to resolved alone; NetworkManager writes resolv.conf itself.
     usesNameservers: (backend) =>
       backend === 'networkmanager' || (backend === 'ifupdown' ? programs.has('resolvconf') : isResolved),
-    missingPrograms: new Set(neededPrograms.filter((program) => !programs.has(program))),
+    hasProgram: (name) => programs.has(name),
     hasBus: (await files.names('/run/dbus')).includes('system_bus_socket'),
   }
 }

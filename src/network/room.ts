@@ -4,6 +4,7 @@
 //
 // The network is read when it is asked for, since the answer is about this moment, also during a change; requests at the same time share a reading.
 
+import { createSharedRun } from '../base/shared-run.ts'
 import { AppError } from '../errors/app-error.ts'
 import type { HostFiles } from '../host/files.ts'
 import type { Ground, Room } from '../root/room.ts'
@@ -11,7 +12,7 @@ import type { CommandRunner } from '../system/runner.ts'
 import { networkErrors } from './codes.ts'
 import type { NetworkSettings } from './config.ts'
 import { readLinks, type NetworkReading } from './links/links.ts'
-import { createPlanner, type Planner } from './planner.ts'
+import { createPlanner } from './planner.ts'
 import { networkRoutes } from './routes.ts'
 import { networkWriteRoutes, type NetworkWritesOptions } from './routes-writes.ts'
 import type { Shown } from './wire.ts'
@@ -25,35 +26,17 @@ export interface NetworkOptions {
   readonly trials: NetworkWritesOptions['trials']
 }
 
-/** The network of this host. */
-export interface Network extends Room {
-  /** Reads it now; calls during a reading share the next one. @throws AppError NetworkUnreadable */
-  read(): Promise<NetworkReading>
-  readonly planner: Planner
-}
-
 /** Builds the room. */
 export function createNetwork(
   ground: Ground<{ readonly network: NetworkSettings }>,
   own: NetworkOptions,
-): Network {
+): Room {
   const { config } = ground
   const { files, runner, findDevice, clusterAddresses } = own
-  let running: Promise<NetworkReading> | undefined
-  let next: Promise<NetworkReading> | undefined
-
-  const start = (): Promise<NetworkReading> => {
-    running = readLinks({ files, runner }).finally(() => (running = undefined))
-    return running
-  }
-  // One that runs may have begun before the change that the caller wants to see.
-  const startNext = () => {
-    next = undefined
-    return start()
-  }
+  const readings = createSharedRun(() => readLinks({ files, runner }))
   const read = async (): Promise<NetworkReading> => {
     try {
-      return await (running === undefined ? start() : (next ??= running.then(startNext, startNext)))
+      return await readings.run()
     } catch (error) {
       throw new AppError(networkErrors.NetworkUnreadable, (error as Error).message, { cause: error })
     }
@@ -63,10 +46,8 @@ export function createNetwork(
   })
   const planner = createPlanner({ files, runner, read, findDevice, clusterAddresses })
   return {
-    read,
-    planner,
     async routes(app) {
-      await networkRoutes(app, { read, shown, selected: () => '' })
+      await networkRoutes(app, { read, shown })
       await networkWriteRoutes(app, { ...own, ...config.network, read, planner })
     },
   }

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
+import { Type, type Static, type TSchema } from 'typebox'
 import { callerOf } from '../api/guard.ts'
 import { errorReplies } from '../api/schemas.ts'
 import { AppError } from '../errors/app-error.ts'
@@ -8,9 +8,9 @@ import { generalErrors } from '../errors/codes.ts'
 import { refusedField } from '../errors/refused-field.ts'
 import type { ChangeSet } from './change-set.ts'
 import { networkErrors } from './codes.ts'
-import type { LinkKind } from './links/kernel.ts'
-import type { Link } from './links/links.ts'
-import type { Planner, Prepared } from './planner.ts'
+import { kindNames, type LinkKind } from './links/kernel.ts'
+import type { Link, NetworkReading } from './links/links.ts'
+import type { Planner } from './planner.ts'
 import { requireInterfaceName } from './routes.ts'
 import {
   BondRequest,
@@ -25,7 +25,7 @@ import type { Trials } from './trial/trials.ts'
 import { readBond, readBridge, readNic, readVlan, type Problem, type Read } from './wanted.ts'
 
 export interface NetworkWritesOptions {
-  readonly read: () => Promise<{ readonly links: readonly Link[] }>
+  readonly read: () => Promise<NetworkReading>
   readonly planner: Planner
   readonly trials: Pick<Trials, 'start'>
   readonly shortestWindowSeconds: number
@@ -85,31 +85,38 @@ export function windowOf(
 export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions> = async (app, options) => {
   const { read, planner, trials, shortestWindowSeconds } = options
 
-  /** Judges a change, and begins it unless it is only a dry run. */
+  /**
+   * Judges a change, and begins it unless it is only a dry run.
+   * @param now the network as it is, where the route has read it for a check of its own
+   */
   async function answer(
     request: FastifyRequest<{ Params: { name: string }; Querystring: Query }>,
     reply: FastifyReply,
     body: Read,
+    now?: NetworkReading,
   ): Promise<NetworkDryRun | NetworkChangeAccepted> {
     const { name } = request.params
     const { dryRun = false, window, dropAddress = false } = request.query
     requireInterfaceName(name)
     request.auditResource = { name }
+    if (dryRun) request.auditNote = 'dry run, nothing is changed'
+    const { change, problems, warnings, lostRoutes, reachableBy } = await planner.prepare(
+      body,
+      dropAddress,
+      now,
+    )
     if (dryRun) {
-      request.auditNote = 'dry run, nothing is changed'
-      const judged = await judge(planner.prepare(body, dropAddress))
-      const { change } = judged
       if (change !== undefined) windowOf(change, window, shortestWindowSeconds)
       void reply.code(200)
       return {
-        problems: judged.problems.map((each) => ({ ...each })),
-        warnings: [...judged.warnings],
-        lostRoutes: [...judged.lostRoutes],
-        reachableBy: [...judged.reachableBy],
+        problems: problems.map((each) => ({ ...each })),
+        warnings: [...warnings],
+        lostRoutes: [...lostRoutes],
+        reachableBy: [...reachableBy],
         ...(change === undefined ? {} : { summary: change.summary }),
       }
     }
-    const { change, warnings } = await planner.prepare(body, dropAddress)
+    if (problems.length > 0) throw refusalOf(problems)
     void reply.code(202)
     if (change === undefined) return { message: `${name} is configured so already; nothing is changed` }
     const windowSeconds = windowOf(change, window, shortestWindowSeconds)
@@ -153,19 +160,24 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
     ...errorReplies(400, 401, 403, 404, 409, 429, 500, 503, 507),
   }
 
-  async function find(name: string): Promise<Link | undefined> {
+  async function find(name: string): Promise<{ now: NetworkReading; link: Link | undefined }> {
     requireInterfaceName(name)
-    return (await read()).links.find((link) => link.name === name)
+    const now = await read()
+    return { now, link: now.links.find((link) => link.name === name) }
   }
-  async function requireNew(name: string): Promise<void> {
-    if (await find(name))
+  async function requireNew(name: string): Promise<NetworkReading> {
+    const { now, link } = await find(name)
+    if (link)
       throw new AppError(networkErrors.NetworkLinkExists, `this host has a link ${name} already`, {
         details: { name },
       })
+    return now
   }
-  async function requireKind(name: string, kind: LinkKind, called: string): Promise<void> {
-    const link = await find(name)
-    if (link?.kind !== kind) throw new AppError(generalErrors.NotFound, `this host has no ${called} ${name}`)
+  async function requireKind(name: string, kind: LinkKind): Promise<NetworkReading> {
+    const { now, link } = await find(name)
+    if (link?.kind !== kind)
+      throw new AppError(generalErrors.NotFound, `this host has no ${kindNames[kind]} ${name}`)
+    return now
   }
 
   app.put(
@@ -181,98 +193,83 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
     async (request, reply) => answer(request, reply, readNic(request.params.name, request.body)),
   )
 
-  app.put(
-    `${root}/bonds/:name`,
-    {
-      config: config('update'),
-      schema: { ...schema('putBond', 'Make or replace a bond'), body: BondRequest, response },
-    },
-    async (request, reply) => answer(request, reply, readBond(request.params.name, request.body)),
-  )
-  app.post(
-    `${root}/bonds/:name`,
-    {
-      config: config('create'),
-      schema: { ...schema('createBond', 'Make a bond'), body: BondRequest, response },
-    },
-    async (request, reply) => {
-      await requireNew(request.params.name)
-      return answer(request, reply, readBond(request.params.name, request.body))
-    },
-  )
-  app.put(
-    `${root}/vlans/:name`,
-    {
-      config: config('update'),
-      schema: { ...schema('putVlan', 'Make or replace a VLAN'), body: VlanRequest, response },
-    },
-    async (request, reply) => answer(request, reply, readVlan(request.params.name, request.body)),
-  )
-  app.post(
-    `${root}/vlans/:name`,
-    {
-      config: config('create'),
-      schema: { ...schema('createVlan', 'Make a VLAN'), body: VlanRequest, response },
-    },
-    async (request, reply) => {
-      await requireNew(request.params.name)
-      return answer(request, reply, readVlan(request.params.name, request.body))
-    },
-  )
-  app.put(
-    `${root}/bridges/:name`,
-    {
-      config: config('update'),
-      schema: { ...schema('putBridge', 'Make or replace a bridge'), body: BridgeRequest, response },
-    },
-    async (request, reply) => answer(request, reply, readBridge(request.params.name, request.body)),
-  )
-  app.post(
-    `${root}/bridges/:name`,
-    {
-      config: config('create'),
-      schema: { ...schema('createBridge', 'Make a bridge'), body: BridgeRequest, response },
-    },
-    async (request, reply) => {
-      await requireNew(request.params.name)
-      return answer(request, reply, readBridge(request.params.name, request.body))
-    },
-  )
-
-  for (const [kind, operationId, called] of [
-    ['bond', 'deleteBond', 'bond'],
-    ['vlan', 'deleteVlan', 'VLAN'],
-    ['bridge', 'deleteBridge', 'bridge'],
-  ] as const)
-    app.delete(
-      `${root}/${kind}s/:name`,
+  /** A bond, VLAN or bridge is made, replaced and deleted. */
+  function serve<Body extends TSchema>({
+    kind,
+    operationIds: [put, create, remove],
+    body,
+    readBody,
+  }: Made<Body>) {
+    const called = kindNames[kind]
+    const path = `${root}/${kind}s/:name`
+    const schemaOfBody: TSchema = body
+    const readIn = ({ params: { name }, body: sent }: { params: { name: string }; body: unknown }) =>
+      readBody(name, sent as Static<Body>)
+    app.put(
+      path,
       {
-        config: config('delete'),
-        schema: { ...schema(operationId, `Delete a ${called}`), response },
+        config: config('update'),
+        schema: { ...schema(put, `Make or replace a ${called}`), body: schemaOfBody, response },
+      },
+      async (request, reply) => answer(request, reply, readIn(request)),
+    )
+    app.post(
+      path,
+      {
+        config: config('create'),
+        schema: { ...schema(create, `Make a ${called}`), body: schemaOfBody, response },
       },
       async (request, reply) => {
-        const { name } = request.params
-        await requireKind(name, kind, called)
-        return answer(request, reply, { wanted: { kind: 'delete', of: kind, name } })
+        const now = await requireNew(request.params.name)
+        return answer(request, reply, readIn(request), now)
       },
     )
+    app.delete(
+      path,
+      { config: config('delete'), schema: { ...schema(remove, `Delete a ${called}`), response } },
+      async (request, reply) => {
+        const { name } = request.params
+        const now = await requireKind(name, kind)
+        return answer(request, reply, { wanted: { kind: 'delete', of: kind, name } }, now)
+      },
+    )
+  }
+  serve({
+    kind: 'bond',
+    operationIds: ['putBond', 'createBond', 'deleteBond'],
+    body: BondRequest,
+    readBody: readBond,
+  })
+  serve({
+    kind: 'vlan',
+    operationIds: ['putVlan', 'createVlan', 'deleteVlan'],
+    body: VlanRequest,
+    readBody: readVlan,
+  })
+  serve({
+    kind: 'bridge',
+    operationIds: ['putBridge', 'createBridge', 'deleteBridge'],
+    body: BridgeRequest,
+    readBody: readBridge,
+  })
+}
+
+/** A kind of links that is made by request. */
+interface Made<Body extends TSchema> {
+  readonly kind: 'bond' | 'vlan' | 'bridge'
+  readonly operationIds: readonly [put: string, create: string, remove: string]
+  readonly body: Body
+  readonly readBody: (name: string, body: Static<Body>) => Read
 }
 
 /** Other text, perhaps a token, must not be written to the trail. */
 const nameOf = (text: string | undefined) => (text !== undefined && /^[\w.-]{1,15}$/.test(text) ? text : '')
 
-interface Judged extends Omit<Prepared, 'change'> {
-  readonly problems: readonly Problem[]
-  readonly change?: ChangeSet
-}
-
-/** Problems are the answer of a dry run, and no refusal. */
-async function judge(prepared: Promise<Prepared>): Promise<Judged> {
-  try {
-    return { problems: [], ...(await prepared) }
-  } catch (error) {
-    const problems = error instanceof AppError ? error.details?.problems : undefined
-    if (problems === undefined) throw error
-    return { problems: problems as readonly Problem[], warnings: [], lostRoutes: [], reachableBy: [] }
-  }
+/** All problems in one refusal; the message is the first of them. */
+function refusalOf(problems: readonly Problem[]): AppError {
+  const [first, ...more] = problems
+  const others = more.length === 0 ? '' : `; and ${more.length} more, see details.problems`
+  return new AppError(generalErrors.BadRequest, `${first?.field} ${first?.reason}${others}`, {
+    details: { field: first?.field, problems },
+  })
 }

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type, type TSchema } from 'typebox'
+import { Type, type Static, type TSchema } from 'typebox'
 import { errorReplies } from '../api/schemas.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { refusedField } from '../errors/refused-field.ts'
-import type { LinkKind } from './links/kernel.ts'
+import { kindNames, type LinkKind } from './links/kernel.ts'
 import type { Link } from './links/links.ts'
 import {
   Bond,
@@ -25,8 +25,24 @@ export interface NetworkRoutesOptions {
   /** Reads the network now. @throws AppError NetworkUnreadable */
   readonly read: () => Promise<{ readonly links: readonly Link[]; readonly problems: readonly string[] }>
   readonly shown: () => Shown
-  /** Name of the link chosen for management; empty for that of the default route. */
-  readonly selected: () => string
+}
+
+/** Links of some kinds, at an endpoint of their own. */
+interface Served<One extends TSchema> {
+  readonly path: string
+  readonly kinds: readonly LinkKind[]
+  /** In messages. */
+  readonly called: string
+  /** The field of the list. */
+  readonly items: 'interfaces' | 'items'
+  readonly list: {
+    readonly operationId: string
+    readonly summary: string
+    readonly description?: string
+    readonly reply: TSchema
+  }
+  readonly one: { readonly operationId: string; readonly summary: string; readonly reply: One }
+  readonly show: (link: Link, all: readonly Link[], shown: Shown) => Static<One>
 }
 
 const root = '/v1/edge-mgmt/network'
@@ -49,7 +65,7 @@ export function requireInterfaceName(name: string): void {
 
 /** Network of this host, as it is: `/v1/edge-mgmt/network`. */
 export const networkRoutes: FastifyPluginAsyncTypebox<NetworkRoutesOptions> = async (app, options) => {
-  const { read, shown, selected } = options
+  const { read, shown } = options
   const readList = async (kinds: readonly LinkKind[]) => {
     const { links, problems } = await read()
     return {
@@ -75,138 +91,103 @@ export const networkRoutes: FastifyPluginAsyncTypebox<NetworkRoutesOptions> = as
   const errors = errorReplies(401, 403, 500)
   const ofOne = errorReplies(400, 401, 403, 404, 500)
   const params = Type.Object({ name: Type.String({ description: 'Name of the link.' }) })
-  const describe = (operationId: string, summary: string, reply: TSchema, description?: string) => ({
-    operationId,
-    tags: ['network'],
-    summary,
-    ...(description === undefined ? {} : { description }),
-    response: { 200: reply },
-  })
   const whole = 'All of them, without listmeta, as the kernel and its files have them at the moment.'
+  const describe = (operationId: string, summary: string) => ({ operationId, tags: ['network'], summary })
 
-  app.get(
-    `${root}/interfaces`,
-    {
-      config: access,
-      schema: {
-        ...describe(
-          'listNetworkInterfaces',
-          'List the NICs and Wi-Fi interfaces of this host: what runs, what is configured, and by whom',
-          NicSummaryList,
-          'As the kernel and the files of its owner have them at the moment. Interfaces of pods, containers and virtual machines are left out.',
-        ),
-        response: { 200: NicSummaryList, ...errors },
+  /** The list of the links of some kinds, and each of them. */
+  function serve<One extends TSchema>({ path, kinds, called, items, list, one, show }: Served<One>): void {
+    app.get(
+      `${root}/${path}`,
+      {
+        config: access,
+        schema: {
+          ...describe(list.operationId, list.summary),
+          description: list.description ?? whole,
+          response: { 200: list.reply, ...errors },
+        },
       },
-    },
-    async () => {
-      const { all, found, problems } = await readList(['nic', 'wifi'])
-      return { interfaces: found.map((link) => toNic(link, all, shown())), ...(problems ? { problems } : {}) }
-    },
-  )
-  app.get(
-    `${root}/interfaces/:name`,
-    {
-      config: access,
-      schema: {
-        ...describe('getNetworkInterface', 'Show a NIC or Wi-Fi interface', NicSummary),
-        params,
-        response: { 200: NicSummary, ...ofOne },
+      async () => {
+        const { all, found, problems } = await readList(kinds)
+        return {
+          [items]: found.map((link) => show(link, all, shown())),
+          ...(problems ? { problems } : {}),
+        }
       },
-    },
-    async ({ params: { name } }) => {
-      const { link, all } = await readOne(name, ['nic', 'wifi'], 'interface')
-      return toNic(link, all, shown())
-    },
-  )
-  app.get(
-    `${root}/bonds`,
-    {
-      config: access,
-      schema: {
-        ...describe('listBonds', 'List the bonds of this host', BondList, whole),
-        response: { 200: BondList, ...errors },
+    )
+    const reply: TSchema = one.reply
+    app.get(
+      `${root}/${path}/:name`,
+      {
+        config: access,
+        schema: {
+          ...describe(one.operationId, one.summary),
+          params,
+          response: { 200: reply, ...ofOne },
+        },
       },
-    },
-    async () => {
-      const { all, found, problems } = await readList(['bond'])
-      return { items: found.map((link) => toBond(link, all, shown())), ...(problems ? { problems } : {}) }
-    },
-  )
-  app.get(
-    `${root}/bonds/:name`,
-    {
-      config: access,
-      schema: { ...describe('getBond', 'Show a bond', Bond), params, response: { 200: Bond, ...ofOne } },
-    },
-    async ({ params: { name } }) => {
-      const { link, all } = await readOne(name, ['bond'], 'bond')
-      return toBond(link, all, shown())
-    },
-  )
-  app.get(
-    `${root}/vlans`,
-    {
-      config: access,
-      schema: {
-        ...describe('listVlans', 'List the VLANs of this host', VlanList, whole),
-        response: { 200: VlanList, ...errors },
+      async ({ params: { name } }) => {
+        const { link, all } = await readOne(name, kinds, called)
+        return show(link, all, shown())
       },
+    )
+  }
+
+  serve({
+    path: 'interfaces',
+    kinds: ['nic', 'wifi'],
+    called: 'interface',
+    items: 'interfaces',
+    list: {
+      operationId: 'listNetworkInterfaces',
+      summary: 'List the NICs and Wi-Fi interfaces of this host: what runs, what is configured, and by whom',
+      description:
+        'As the kernel and the files of its owner have them at the moment. Interfaces of pods, containers and virtual machines are left out.',
+      reply: NicSummaryList,
     },
-    async () => {
-      const { all, found, problems } = await readList(['vlan'])
-      return { items: found.map((link) => toVlan(link, all, shown())), ...(problems ? { problems } : {}) }
+    one: {
+      operationId: 'getNetworkInterface',
+      summary: 'Show a NIC or Wi-Fi interface',
+      reply: NicSummary,
     },
-  )
-  app.get(
-    `${root}/vlans/:name`,
-    {
-      config: access,
-      schema: { ...describe('getVlan', 'Show a VLAN', Vlan), params, response: { 200: Vlan, ...ofOne } },
+    show: toNic,
+  })
+  serve({
+    path: 'bonds',
+    kinds: ['bond'],
+    called: 'bond',
+    items: 'items',
+    list: { operationId: 'listBonds', summary: 'List the bonds of this host', reply: BondList },
+    one: { operationId: 'getBond', summary: 'Show a bond', reply: Bond },
+    show: toBond,
+  })
+  serve({
+    path: 'vlans',
+    kinds: ['vlan'],
+    called: 'VLAN',
+    items: 'items',
+    list: { operationId: 'listVlans', summary: 'List the VLANs of this host', reply: VlanList },
+    one: { operationId: 'getVlan', summary: 'Show a VLAN', reply: Vlan },
+    show: toVlan,
+  })
+  serve({
+    path: 'bridges',
+    kinds: ['bridge'],
+    called: 'bridge',
+    items: 'items',
+    list: {
+      operationId: 'listBridges',
+      summary: 'List the configured bridges of this host',
+      reply: BridgeList,
     },
-    async ({ params: { name } }) => {
-      const { link, all } = await readOne(name, ['vlan'], 'VLAN')
-      return toVlan(link, all, shown())
-    },
-  )
-  app.get(
-    `${root}/bridges`,
-    {
-      config: access,
-      schema: {
-        ...describe('listBridges', 'List the configured bridges of this host', BridgeList, whole),
-        response: { 200: BridgeList, ...errors },
-      },
-    },
-    async () => {
-      const { all, found, problems } = await readList(['bridge'])
-      return { items: found.map((link) => toBridge(link, all, shown())), ...(problems ? { problems } : {}) }
-    },
-  )
-  app.get(
-    `${root}/bridges/:name`,
-    {
-      config: access,
-      schema: {
-        ...describe('getBridge', 'Show a configured bridge', Bridge),
-        params,
-        response: { 200: Bridge, ...ofOne },
-      },
-    },
-    async ({ params: { name } }) => {
-      const { link, all } = await readOne(name, ['bridge'], 'bridge')
-      return toBridge(link, all, shown())
-    },
-  )
+    one: { operationId: 'getBridge', summary: 'Show a configured bridge', reply: Bridge },
+    show: toBridge,
+  })
   app.get(
     `${root}/config-options`,
     {
       config: access,
       schema: {
-        ...describe(
-          'getNetworkConfigOptions',
-          'List the values of the options of a bond',
-          NetworkConfigOptions,
-        ),
+        ...describe('getNetworkConfigOptions', 'List the values of the options of a bond'),
         response: { 200: NetworkConfigOptions, ...errorReplies(401, 403) },
       },
     },
@@ -226,12 +207,11 @@ export const networkRoutes: FastifyPluginAsyncTypebox<NetworkRoutesOptions> = as
         ...describe(
           'getManagementInterface',
           'Show the link for the service API, peers and content, and those that may be chosen',
-          ManagementInterface,
         ),
         response: { 200: ManagementInterface, ...errors },
       },
     },
-    async () => managementOf((await read()).links, selected()),
+    async () => managementOf((await read()).links),
   )
 }
 
@@ -241,12 +221,4 @@ const pathOf: Readonly<Record<LinkKind, string>> = {
   bond: 'bonds',
   vlan: 'vlans',
   bridge: 'bridges',
-}
-
-const kindNames: Readonly<Record<LinkKind, string>> = {
-  nic: 'NIC',
-  wifi: 'Wi-Fi interface',
-  bond: 'bond',
-  vlan: 'VLAN',
-  bridge: 'bridge',
 }

@@ -74,17 +74,16 @@ type Body = Pick<NicRequest, 'ip' | 'subnet' | 'gateway' | 'mtu' | 'nameservers'
   readonly type?: Addressing['type']
 }
 
-/** An empty text of a client stands for no value, seed 4. */
+/** Clients of the service API send an empty text for no value. */
 const given = (text: string | undefined) => (text === undefined || text === '' ? undefined : text)
 
-function readAddressing(body: Body, fallback: Addressing['type'], problems: Problem[]): Addressing {
-  const type = body.type ?? fallback
+function readAddressing(body: Body, problems: Problem[]): Addressing {
+  const type = body.type ?? 'dhcp'
   const refuse = (field: string, reason: string) => void problems.push({ field, reason })
   const [ip, subnet, gateway] = [given(body.ip), given(body.subnet), given(body.gateway)]
-  for (const [field, value] of Object.entries({ ip, subnet, gateway })) {
-    if (value === undefined) continue
-    if (type !== 'static') refuse(field, `is only for the type static, and the type is ${type}`)
-  }
+  for (const [field, value] of Object.entries({ ip, subnet, gateway }))
+    if (value !== undefined && type !== 'static')
+      refuse(field, `is only for the type static, and the type is ${type}`)
   const prefixLength = subnet === undefined ? undefined : prefixLengthOfMask(subnet)
   if (type === 'static') {
     if (ip === undefined) refuse('ip', 'is missing: the type static needs an address')
@@ -156,11 +155,11 @@ export function readNic(name: string, body: NicRequest): Read {
   const problems: Problem[] = []
   checkName(name, body.name, problems)
   refuseVlanId(name, body.vlanID, problems)
-  return answer({ kind: 'nic', name, addressing: readAddressing(body, 'dhcp', problems) }, problems)
+  return answer({ kind: 'nic', name, addressing: readAddressing(body, problems) }, problems)
 }
 
 const oneOf = (field: string, value: string | undefined, values: readonly string[], problems: Problem[]) => {
-  if (given(value) !== undefined && !values.includes(value ?? ''))
+  if (value && !values.includes(value))
     problems.push({ field, reason: `${JSON.stringify(value)} is none of ${values.join(', ')}` })
 }
 
@@ -202,7 +201,7 @@ export function readBond(name: string, body: BondRequest): Read {
     ...(given(body.lacpTransmitRate) === undefined ? {} : { lacpTransmitRate: body.lacpTransmitRate }),
     ...(given(body.transmitHashPolicy) === undefined ? {} : { transmitHashPolicy: body.transmitHashPolicy }),
   }
-  const addressing = readAddressing(body, 'dhcp', problems)
+  const addressing = readAddressing(body, problems)
   return answer({ kind: 'bond', name, addressing, members: body.members, options }, problems)
 }
 
@@ -213,7 +212,7 @@ export function readBridge(name: string, body: BridgeRequest): Read {
   checkName(name, body.name, problems)
   checkNewName(name, problems)
   checkMembers(name, members, problems)
-  const addressing = readAddressing(body, 'dhcp', problems)
+  const addressing = readAddressing(body, problems)
   return answer(
     { kind: 'bridge', name, addressing, members, ...(stpEnabled == null ? {} : { isStpOn: stpEnabled }) },
     problems,
@@ -237,7 +236,7 @@ export function readVlan(name: string, body: VlanRequest): Read {
       field: 'parentName',
       reason: `makes the name ${assigned}, which is longer than 15 characters`,
     })
-  const addressing = readAddressing(body, 'dhcp', problems)
+  const addressing = readAddressing(body, problems)
   return answer(
     { kind: 'vlan', name, addressing, parent: parentName, parentType, id: Number(vlanID) },
     problems,

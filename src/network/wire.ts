@@ -1,9 +1,10 @@
 // What the API says of a link. Pure.
 
 import { isIPv4 } from 'node:net'
+import { familyOf } from '../cluster/host/subnet.ts'
 import { backendNames } from './links/owners.ts'
 import { bareAddress, dottedMask, firstIpv4 } from './links/configuration.ts'
-import type { LinkKind, RunningAddress } from './links/kernel.ts'
+import type { LinkKind, RunningAddress, RunningRoute } from './links/kernel.ts'
 import type { Link } from './links/links.ts'
 import type { Bond, Bridge, ManagementInterface, NicSummary, Vlan } from './schemas.ts'
 
@@ -37,6 +38,14 @@ export function shownAddress(link: Link): RunningAddress | undefined {
   )
 }
 
+/** The default routes of IPv4 over a link; the first is used. */
+export const defaultRoutesOf = ({ routes }: Link): readonly RunningRoute[] =>
+  routes
+    .filter(
+      ({ destination, family, table }) => destination === 'default' && family === 'ipv4' && table === 'main',
+    )
+    .toSorted((a, b) => a.metric - b.metric)
+
 function common(link: Link, shown: Shown) {
   const { owner, addresses, routes, mac } = link
   const { configured } = owner
@@ -45,12 +54,7 @@ function common(link: Link, shown: Shown) {
   const [ip, length] = own
     ? [own.address, own.prefixLength]
     : [given && bareAddress(given), Number(given?.split('/')[1] ?? 32)]
-  const [route] = routes
-    .filter(
-      ({ destination, family, table }) => destination === 'default' && family === 'ipv4' && table === 'main',
-    )
-    .toSorted((a, b) => a.metric - b.metric)
-  const gateway = route?.gateway ?? configured?.gateway
+  const gateway = defaultRoutesOf(link)[0]?.gateway ?? configured?.gateway
   const reason = notWritable(link)
   return {
     name: link.name,
@@ -96,9 +100,7 @@ function configuredOf(configuration: NonNullable<Link['owner']['configured']>) {
   }
 }
 
-const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4' : 'ipv6')
-
-export const statusOf = ({ isUp, hasCarrier }: Link): 'up' | 'down' => (isUp && hasCarrier ? 'up' : 'down')
+const statusOf = ({ isUp, hasCarrier }: Link): 'up' | 'down' => (isUp && hasCarrier ? 'up' : 'down')
 
 /** How a link gets its address of IPv4: as its files say, otherwise as its addresses tell. */
 export function typeOf(link: Link): 'dhcp' | 'static' | 'none' {
@@ -164,8 +166,8 @@ export function toBridge(link: Link, _all: readonly Link[], shown: Shown): Bridg
   }
 }
 
-/** The links that may be chosen for the service API, peers and content: those with an address, and bridges. */
-export function managementOf(links: readonly Link[], selected: string): ManagementInterface {
+/** The links for the service API, peers and content: those with an address, and bridges. None can be chosen yet: it is that of the default route. */
+export function managementOf(links: readonly Link[]): ManagementInterface {
   const candidates = links.flatMap((link) => {
     const own = shownAddress(link)
     if (own === undefined && link.kind !== 'bridge') return []
@@ -179,6 +181,5 @@ export function managementOf(links: readonly Link[], selected: string): Manageme
       },
     ]
   })
-  // The choice stays while its link has lost its address; the list says so by not having it.
-  return { selected, candidates }
+  return { selected: '', candidates }
 }

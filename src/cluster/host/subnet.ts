@@ -91,7 +91,7 @@ export function judgeEndpoint<Network extends { readonly subnet: Subnet }>(
       reason: `is not an IP address; leave it empty for the address of ${called}`,
     }
   const address = canonicalAddress(text)
-  if (isLoopback(address) || isLinkLocal(address) || isForGroups(address))
+  if (isOfNoHost(address))
     return {
       kind: 'unusable',
       reason: `is not an address that other hosts can reach; take a free one of the network of ${called}`,
@@ -120,6 +120,10 @@ export function judgeEndpoint<Network extends { readonly subnet: Subnet }>(
 export const saidOfEndpoint = (text: string, reason: string): string =>
   `the address of the control plane ${JSON.stringify(text)} ${reason}`
 
+/** Whether an address, in canonical form, is one by which no other host reaches a host: of loopback, of one link only, or for groups. */
+export const isOfNoHost = (address: string): boolean =>
+  isLoopback(address) || isLinkLocal(address) || isForGroups(address)
+
 /** 224.0.0.0/4 and 240.0.0.0/4 (RFC 5771, RFC 1112), ff00::/8 (RFC 4291), and the unspecified addresses. */
 const isForGroups = (address: string): boolean =>
   isIPv4(address)
@@ -127,7 +131,7 @@ const isForGroups = (address: string): boolean =>
     : address.startsWith('ff') || address === '::'
 
 /** The first address of a network, and the last one of an IPv4 network (RFC 919, RFC 4291); a network of two has none (RFC 3021). */
-function isReserved(address: string, { address: network, prefixLength }: Subnet): boolean {
+export function isReserved(address: string, { address: network, prefixLength }: Subnet): boolean {
   if (!isIPv4(address)) return prefixLength < 127 && address === network
   if (prefixLength > 30) return false
   const number = (text: string) => text.split('.').reduce((sum, byte) => sum * 256 + Number(byte), 0)

@@ -60,7 +60,7 @@ export function planIfupdown({ links, states }: NetworkReading, wanted: WantedCh
 const mainFile = '/etc/network/interfaces'
 
 /** All files as one, as ifupdown reads them, without the lines that name other files. */
-export const flattened = (files: readonly File[]): string =>
+const flattened = (files: readonly File[]): string =>
   `${files
     .map(({ text }) =>
       text

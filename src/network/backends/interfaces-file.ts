@@ -21,12 +21,7 @@ export interface Stanza {
 /** What is read of all files together. */
 export interface Interfaces {
   readonly stanzas: readonly Stanza[]
-  /** Links that are set up at a boot, or when they are there. */
-  readonly automatic: ReadonlySet<string>
 }
-
-/** A file as text, by its path; undefined where it cannot be read. */
-export type ReadFile = (path: string) => string | undefined
 
 /** Patterns that `source` and `source-directory` name in a file: what has to be read with it. */
 export function sourcesOf(text: string, path: string): readonly { pattern: string; isFolder: boolean }[] {
@@ -68,7 +63,6 @@ export function parseInterfaces(
   files: readonly { readonly path: string; readonly text: string }[],
 ): Interfaces {
   const stanzas: (Stanza & { options: [string, string][] })[] = []
-  const automatic = new Set<string>()
   for (const { path, text } of files) {
     let current: { options: [string, string][] } | undefined
     for (const line of logicalLines(text)) {
@@ -82,14 +76,11 @@ export function parseInterfaces(
           : { file: path, name, family, method, options: [] }
         stanzas.push(stanza)
         current = stanza
-      } else if (startsStanza(keyword)) {
-        current = undefined
-        if (keyword === 'auto' || keyword === 'allow-auto' || keyword === 'allow-hotplug')
-          for (const name of rest) automatic.add(name)
-      } else current?.options.push([keyword.replaceAll('_', '-'), line.slice(keyword.length).trim()])
+      } else if (startsStanza(keyword)) current = undefined
+      else current?.options.push([keyword.replaceAll('_', '-'), line.slice(keyword.length).trim()])
     }
   }
-  return { stanzas, automatic }
+  return { stanzas }
 }
 
 const optionOf = ({ options }: Stanza, key: string) => options.find(([name]) => name === key)?.[1]
@@ -195,18 +186,16 @@ function deviceOf(own: readonly Stanza[], name: string): DeviceConfiguration | u
   const file = first?.file ?? ''
   const ports = option('bridge-ports')
   const stp = option('bridge-stp')
-  if (ports !== undefined)
-    return { file, kind: 'bridge', ...(stp === undefined ? {} : { isStpOn: /^(on|yes)$/i.test(stp) }) }
+  if (ports !== undefined) return { file, ...(stp === undefined ? {} : { isStpOn: /^(on|yes)$/i.test(stp) }) }
   const vlan = /\.(\d+)$/.exec(name)?.[1] ?? /^vlan0*(\d+)$/.exec(name)?.[1]
   if (option('vlan-raw-device') !== undefined || /\.\d+$/.test(name))
-    return { file, kind: 'vlan', ...(vlan === undefined ? {} : { vlanId: Number(vlan) }) }
+    return { file, ...(vlan === undefined ? {} : { vlanId: Number(vlan) }) }
   if (!own.some(({ options }) => options.some(([key]) => /^(bond-(?!master$)|slaves$)/.test(key))))
     return undefined
   const [mode, miimon] = [option('bond-mode'), option('bond-miimon')]
   const [lacpRate, hashPolicy] = [option('bond-lacp-rate'), option('bond-xmit-hash-policy')]
   return {
     file,
-    kind: 'bond',
     bond: {
       ...(mode === undefined ? {} : { mode }),
       ...(miimon === undefined ? {} : { miimon: Number(miimon) }),

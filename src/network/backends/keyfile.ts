@@ -112,7 +112,6 @@ export function profileDevice(file: Keyfile, path: string): DeviceConfiguration 
   const id = keyOf(file, 'vlan', 'id')
   return {
     file: path,
-    kind,
     ...(kind === 'bond'
       ? {
           bond: {
@@ -140,11 +139,7 @@ export interface ManagedDevice {
 
 /** A profile of `nmcli --terse --fields NAME,UUID,TYPE,DEVICE,FILENAME connection`. */
 export interface Profile {
-  readonly id: string
   readonly uuid: string
-  readonly type: string
-  /** Where it is in force now. */
-  readonly device?: string
   readonly path: string
 }
 
@@ -164,8 +159,8 @@ export const parseDevices = (text: string): readonly ManagedDevice[] =>
 
 export const parseProfiles = (text: string): readonly Profile[] =>
   linesOf(text).map((line) => {
-    const [id = '', uuid = '', type = '', device = '', path = ''] = fieldsOf(line)
-    return { id, uuid, type, path, ...(device === '' || device === '--' ? {} : { device }) }
+    const [, uuid = '', , , path = ''] = fieldsOf(line)
+    return { uuid, path }
   })
 
 /** Name servers and domains by interface, of the property `Configuration` of org.freedesktop.NetworkManager.DnsManager(5). */

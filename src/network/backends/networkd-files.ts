@@ -200,7 +200,6 @@ export function deviceConfiguration(
   const id = valueOf(unit, 'VLAN', 'Id')
   return {
     name,
-    kind,
     file,
     ...(kind === 'bond'
       ? {

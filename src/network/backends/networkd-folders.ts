@@ -31,7 +31,7 @@ const nameOf = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 const folderOf = (path: string) => path.slice(0, path.lastIndexOf('/'))
 
 /** A file that counts, with its drop-ins merged. */
-export interface FileInForce {
+interface FileInForce {
   readonly path: string
   readonly unit: Unit
   /** Its path and those of its drop-ins. */

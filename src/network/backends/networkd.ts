@@ -340,7 +340,7 @@ function planDeletion(plan: Plan, { name, of }: WantedChange & { kind: 'delete' 
 }
 
 /** Whether we made a device: ours is its only .netdev file. */
-export function isMadeHere(files: NetworkdFiles, name: string): boolean {
+function isMadeHere(files: NetworkdFiles, name: string): boolean {
   const making = filesInForce(files, 'netdev').filter(({ unit }) =>
     unit.some(
       (section) =>

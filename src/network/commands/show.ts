@@ -1,3 +1,4 @@
+import { prefixLengthOf } from '../../cluster/host/subnet.ts'
 import type { Context } from '../../ctl/client.ts'
 import { type Column, type Fact, type Paper, renderFacts, renderTable } from '../../ctl/layout.ts'
 import type {
@@ -36,18 +37,12 @@ const layout: readonly Column<Shown>[] = [
   { title: 'KIND', read: ({ kind }) => kind },
   { title: 'STATUS', read: ({ status }) => status },
   { title: 'TYPE', read: (link) => link.type },
-  { title: 'ADDRESS', read: ({ ip, subnet }) => ip && `${ip}/${prefixOf(subnet)}` },
+  { title: 'ADDRESS', read: ({ ip, subnet = '' }) => ip && `${ip}/${prefixLengthOf(subnet)}` },
   { title: 'GATEWAY', read: ({ gateway }) => gateway },
   { title: 'PART OF', read: masterOf },
   { title: 'OWNER', read: ({ owner }) => owner, isFlexible: true },
   { title: 'CHANGE', read: ({ isWritable }) => (isWritable ? 'yes' : 'no') },
 ]
-
-const prefixOf = (mask = '') =>
-  mask
-    .split('.')
-    .map((byte) => Number(byte).toString(2).replaceAll('0', '').length)
-    .reduce((sum, bits) => sum + bits, 0)
 
 function masterOf(link: Shown): string | undefined {
   const bond = 'bondName' in link ? link.bondName : ''

@@ -35,7 +35,6 @@ export interface ConfiguredRoute {
 /** What is configured for a device that has no hardware of its own. */
 export interface DeviceConfiguration {
   readonly file: string
-  readonly kind: string
   readonly bond?: BondOptions
   /** Absent where the file says nothing of it. */
   readonly isStpOn?: boolean

@@ -1,8 +1,18 @@
 import { isRecord, parseJson, type JsonObject } from '../../base/json.ts'
 import { isIPv4 } from 'node:net'
+import { isOfIpv4 } from './configuration.ts'
 
 /** What kind of link it is, as far as the network of a host is configured with it. */
 export type LinkKind = 'nic' | 'wifi' | 'bond' | 'vlan' | 'bridge'
+
+/** The kinds as messages name them. */
+export const kindNames: Readonly<Record<LinkKind, string>> = {
+  nic: 'NIC',
+  wifi: 'Wi-Fi interface',
+  bond: 'bond',
+  vlan: 'VLAN',
+  bridge: 'bridge',
+}
 
 /** An address that an interface has now. */
 export interface RunningAddress {
@@ -29,8 +39,6 @@ export interface RunningRoute {
 export interface KernelLink {
   readonly index: number
   readonly name: string
-  /** Other names, ip-link(8). */
-  readonly alternatives: readonly string[]
   /** `info_kind` of ip-link(8): bond, vlan, bridge, veth, dummy, …; absent for hardware. */
   readonly driver?: string
   readonly isEthernet: boolean
@@ -92,7 +100,6 @@ function toLink(link: JsonObject, routes: readonly RunningRoute[]): readonly Ker
     {
       index,
       name,
-      alternatives: texts(link.altnames),
       isEthernet: link.link_type === 'ether',
       mtu,
       isUp: flags.includes('UP'),
@@ -165,7 +172,7 @@ function parseRoutes(routes: string): readonly RouteOfLink[] {
             metric: typeof only.metric === 'number' ? only.metric : 0,
             protocol: text(only.protocol) ?? 'unspec',
             table: text(table) ?? String(table),
-            family: isOfIpv4(dst, via, only.pref) ? 'ipv4' : 'ipv6',
+            family: isRouteOfIpv4(dst, via, only.pref) ? 'ipv4' : 'ipv6',
           },
         },
       ]
@@ -174,8 +181,8 @@ function parseRoutes(routes: string): readonly RouteOfLink[] {
 }
 
 /** A default route does not say its family; those of IPv6 have a preference (RFC 4191). */
-function isOfIpv4(destination: string, gateway: string | undefined, preference: unknown): boolean {
-  if (destination !== 'default') return isIPv4(destination.split('/')[0] ?? '')
+function isRouteOfIpv4(destination: string, gateway: string | undefined, preference: unknown): boolean {
+  if (destination !== 'default') return isOfIpv4(destination)
   return preference === undefined && (gateway === undefined || isIPv4(gateway))
 }
 

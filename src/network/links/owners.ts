@@ -113,7 +113,7 @@ export function ownerOf(name: string, states: BackendStates): Owner {
     return { name: other ?? 'nobody', status: networkdState(name, states) ?? 'unmanaged' }
   }
   if (more.length === 0) return only
-  // What is configured is shown as the first of them has it; whoever came last has had its way.
+  // What is configured is shown as the first of them has it; in force is what the last one to run has set.
   const { status, configured, device } = only
   return {
     name: owners.map((owner) => owner.name).join(' and '),
@@ -174,7 +174,7 @@ function ofIfupdown(name: string, { ifupdown }: BackendStates): Owner | undefine
   const logical = ifupdown.state.get(name)
   const found = stanzaConfiguration(ifupdown.interfaces, logical ?? name)
   if (logical === undefined && found === undefined) return undefined
-  // A stanza that no boot and no event sets up, and that is not up, is a note of the administrator.
+  // A stanza that gives nothing, of a link that is not up, is a note of the administrator.
   if (logical === undefined && found?.type === 'none' && found.master === undefined) return undefined
   const { device, ...configured } = found ?? {}
   return {

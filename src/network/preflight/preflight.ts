@@ -4,6 +4,8 @@
 import { isIPv4 } from 'node:net'
 import {
   isInSubnet,
+  isOfNoHost,
+  isReserved,
   isWithin,
   overlap,
   parseSubnet,
@@ -14,10 +16,11 @@ import {
 import type { Backend } from '../change-set.ts'
 import { handingOver, releasedBy } from '../backends/networkd.ts'
 import { bareAddress, isOfIpv4, type LinkConfiguration } from '../links/configuration.ts'
+import { kindNames } from '../links/kernel.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
 import { backendNames } from '../links/owners.ts'
 import type { Addressing, Problem, WantedChange } from '../wanted.ts'
-import { notWritable, shownAddress } from '../wire.ts'
+import { defaultRoutesOf, notWritable, shownAddress } from '../wire.ts'
 
 /** What the pre-flight has to know beside the network. */
 export interface PreflightFacts {
@@ -27,8 +30,8 @@ export interface PreflightFacts {
   readonly usesNameservers: (backend: Backend) => boolean
   /** Whether there is a system bus, over which the backends are told to load their files. */
   readonly hasBus: boolean
-  /** Names of programs that changes may need, which are in none of the folders of programs. */
-  readonly missingPrograms: ReadonlySet<string>
+  /** Whether a program is on this host. */
+  readonly hasProgram: (name: string) => boolean
   /** `?dropAddress=true`: addresses of new members go. */
   readonly dropsAddresses: boolean
 }
@@ -57,7 +60,7 @@ export function judge(reading: NetworkReading, wanted: WantedChange, facts: Pref
     if (!facts.hasBus && backend !== 'ifupdown')
       refuse('name', `${wanted.name} cannot be changed without a system bus: apt-get install dbus`)
     for (const each of programsFor(backend, wanted))
-      if (facts.missingPrograms.has(each.program))
+      if (!facts.hasProgram(each.program))
         refuse(
           'name',
           `${wanted.name} cannot be changed without the package ${each.package}: apt-get install ${each.package}`,
@@ -102,16 +105,13 @@ interface Place {
   readonly refuse: (field: string, reason: string) => void
 }
 
-const kindNames = { nic: 'NIC', wifi: 'Wi-Fi interface', bond: 'bond', vlan: 'VLAN', bridge: 'bridge' }
-
 /** The backend of the link, or of those that a new one is made of; one that nobody configures can be a member or a parent. */
 function backendFor(reading: NetworkReading, wanted: WantedChange, place: Place): Backend | undefined {
   const { own, find, refuse } = place
   if (own !== undefined) {
     const reason = notWritable(own)
     if (reason !== undefined) refuse('name', `${own.name} ${reason}`)
-    if (own.owner.backend !== undefined) return own.owner.backend
-    return undefined
+    return own.owner.backend
   }
   if (wanted.kind === 'nic' || wanted.kind === 'delete') {
     refuse('name', `${wanted.name} is no link of this host`)
@@ -177,9 +177,6 @@ function programsFor(
   ]
 }
 
-/** All programs that changes may need, to be looked for. */
-export const neededPrograms = ['arping', 'ifenslave', 'brctl', 'vconfig'] as const
-
 function judgeNic({ own, refuse, facts, wanted }: Place): void {
   if (own === undefined || wanted.kind !== 'nic') return
   if (own.kind !== 'nic' && own.kind !== 'wifi')
@@ -195,16 +192,18 @@ function judgeNic({ own, refuse, facts, wanted }: Place): void {
   judgeClusterAddress(own, wanted.addressing, facts, refuse)
 }
 
+/** The address of the node of the cluster on a link; one that is held for the control plane has no network. */
+const nodeAddressOn = ({ addresses }: Link, { clusterAddresses }: PreflightFacts) =>
+  addresses.find(({ address, prefixLength }) => prefixLength < 32 && clusterAddresses.has(address))
+
 /** The address of the node of the cluster stays; its MTU and name servers may change. */
 function judgeClusterAddress(
   own: Link,
   addressing: Addressing,
-  { clusterAddresses }: PreflightFacts,
+  facts: PreflightFacts,
   refuse: Place['refuse'],
 ): void {
-  const held = own.addresses.find(
-    ({ address, prefixLength }) => prefixLength < 32 && clusterAddresses.has(address),
-  )
+  const held = nodeAddressOn(own, facts)
   if (held === undefined || !isIPv4(held.address)) return
   const { configured } = own.owner
   const isKept =
@@ -224,7 +223,7 @@ function judgeMembers(place: Place, wanted: WantedChange & { kind: 'bond' | 'bri
   if (own !== undefined && own.kind !== kind)
     refuse('name', `${name} is a ${kindNames[own.kind]}, not a ${kind}`)
   const allowed: readonly Link['kind'][] = kind === 'bond' ? ['nic'] : ['nic', 'bond', 'vlan']
-  const known: Link[] = []
+  const joining: Link[] = []
   for (const [index, member] of members.entries()) {
     const field = `members[${index}]`
     const link = find(member)
@@ -239,20 +238,14 @@ function judgeMembers(place: Place, wanted: WantedChange & { kind: 'bond' | 'bri
     const [vlan] = links.filter(({ vlan: of }) => of?.parent === member)
     if (vlan !== undefined && !(kind === 'bridge' && vlan.name === name))
       refuse(field, `${member} carries the VLAN ${vlan.name}; delete it, and make it again on ${name}`)
-    if (
-      link.addresses.some(
-        ({ address, prefixLength }) => prefixLength < 32 && facts.clusterAddresses.has(address),
-      )
-    )
+    if (nodeAddressOn(link, facts) !== undefined)
       refuse(field, `${member} has the address of the cluster of this host, which would move to ${name}`)
-    if (link.master !== name) known.push(link)
+    if (link.master !== name) joining.push(link)
   }
-  const heir = handingOver(known, addressing)
-  for (const link of known) {
+  const heir = handingOver(joining, addressing)
+  for (const link of joining) {
     const address = shownAddress(link)
-    const isGiven = link.owner.configured !== undefined && link.owner.configured.type !== 'none'
-    if (link === heir || facts.dropsAddresses || (address === undefined && !isGiven)) continue
-    if (address === undefined) continue
+    if (link === heir || facts.dropsAddresses || address === undefined) continue
     refuse(
       `members[${members.indexOf(link.name)}]`,
       `${link.name} has the address ${address.address}, which ${name} does not take over; give ${name} this address, or say dropAddress=true`,
@@ -379,15 +372,7 @@ function judgeAddressing(
   }
 }
 
-/** The network itself, its broadcast address, loopback, groups, link-local. A network of two has neither of the first (RFC 3021). */
-function isUnusable(address: string, { prefixLength }: Subnet): boolean {
-  const number = address.split('.').reduce((sum, byte) => sum * 256 + Number(byte), 0)
-  const first = Math.floor(number / 2 ** 24)
-  if (first === 0 || first === 127 || first >= 224 || address.startsWith('169.254.')) return true
-  if (prefixLength > 30) return false
-  const size = 2 ** (32 - prefixLength)
-  return number % size === 0 || number % size === size - 1
-}
+const isUnusable = (address: string, subnet: Subnet) => isOfNoHost(address) || isReserved(address, subnet)
 
 interface DefaultRoute {
   readonly link: Link
@@ -398,12 +383,7 @@ interface DefaultRoute {
 const defaultRoutes = (links: readonly Link[]): readonly DefaultRoute[] =>
   links
     .flatMap((link) =>
-      link.routes
-        .filter(
-          ({ destination, family, table }) =>
-            destination === 'default' && family === 'ipv4' && table === 'main',
-        )
-        .map(({ gateway, metric }): DefaultRoute => ({ link, gateway, metric })),
+      defaultRoutesOf(link).map(({ gateway, metric }): DefaultRoute => ({ link, gateway, metric })),
     )
     .toSorted((a, b) => a.metric - b.metric)
 
@@ -430,7 +410,8 @@ function judgeDefaultRoute(
     )
   }
   if (addressing?.gateway === undefined) return
-  const metric = own?.owner.configured?.metric ?? ownMetric(own) ?? 0
+  // NetworkManager numbers the metrics itself.
+  const metric = own?.owner.configured?.metric ?? (own && defaultRoutesOf(own)[0]?.metric) ?? 0
   if (now.some(({ link, gateway }) => link === own && gateway === addressing.gateway)) return
   const other = stays.find((route) => route.metric === metric)
   if (other !== undefined)
@@ -439,10 +420,6 @@ function judgeDefaultRoute(
       `makes a second default route of the metric ${metric}: ${other.link.name} has one${other.gateway === undefined ? '' : ` over ${other.gateway}`}; leave the gateway out, or take that one away first`,
     )
 }
-
-/** Of the default route that a link has now; NetworkManager numbers them itself. */
-const ownMetric = (link: Link | undefined): number | undefined =>
-  link === undefined ? undefined : defaultRoutes([link])[0]?.metric
 
 const lostRoutesOf =
   (wanted: WantedChange) =>

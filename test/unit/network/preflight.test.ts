@@ -8,7 +8,7 @@ const facts: PreflightFacts = {
   clusterAddresses: new Set(),
   usesNameservers: () => true,
   hasBus: true,
-  missingPrograms: new Set(),
+  hasProgram: () => true,
   dropsAddresses: false,
 }
 let host: NetworkReading
@@ -94,7 +94,7 @@ describe('the address of a NIC', () => {
       nic({ ...fixed('203.0.113.9/24', '192.0.2.1'), nameservers: ['192.0.2.1'] }),
       {
         usesNameservers: () => false,
-        missingPrograms: new Set(['arping']),
+        hasProgram: (name) => name !== 'arping',
       },
     )
     expect(problems).toEqual([
