@@ -2,16 +2,17 @@
 // ifdown are called, so that no file is written before the change is confirmed. Only address, MTU and name servers are changed. Pure.
 
 import type { ChangeSet, NetworkState } from '../change-set.ts'
+import type { TextFile } from '../links/configuration.ts'
 import type { NetworkReading } from '../links/links.ts'
 import type { Addressing, WantedChange } from '../wanted.ts'
-import { isSource, parseInterfaces, stanzaConfiguration, startsStanza } from './interfaces-file.ts'
-import { vlansOn } from './networkmanager.ts'
-import { expectedBy, expectedNow, onlyAddressing, summaryOf, type Planned } from './planned.ts'
-
-interface File {
-  readonly path: string
-  readonly text: string
-}
+import {
+  interfacesFile,
+  isSource,
+  parseInterfaces,
+  stanzaConfiguration,
+  startsStanza,
+} from './interfaces-file.ts'
+import { expectedBy, expectedNow, onlyAddressing, summaryOf, vlansOn, type Planned } from './planned.ts'
 
 /** Plans a change of a link that ifupdown has. Whether it suits the host was judged by the pre-flight before. */
 export function planIfupdown({ links, states }: NetworkReading, wanted: WantedChange): Planned {
@@ -24,7 +25,7 @@ export function planIfupdown({ links, states }: NetworkReading, wanted: WantedCh
   const refuse = (reason: string): Planned => ({ kind: 'refused', problems: [{ field: 'name', reason }] })
   if (link === undefined || stanza === undefined || logical !== wanted.name)
     return refuse(
-      `${wanted.name} has no stanza "iface ${wanted.name} inet" of its own${logical === wanted.name ? '' : `, but a mapping to ${logical}`}; add one to /etc/network/interfaces`,
+      `${wanted.name} has no stanza "iface ${wanted.name} inet" of its own${logical === wanted.name ? '' : `, but a mapping to ${logical}`}; add one to ${interfacesFile}`,
     )
   if (!['static', 'dhcp', 'manual'].includes(stanza.method))
     return refuse(
@@ -37,15 +38,16 @@ export function planIfupdown({ links, states }: NetworkReading, wanted: WantedCh
   const after = files.map((file) => (file === before ? { ...file, text } : file))
   const configured = stanzaConfiguration(parseInterfaces(after), wanted.name)
   const above = vlansOn(link, links)
-  const stateOf = (all: readonly File[], expected: NetworkState['expected']): NetworkState => ({
-    files: [{ path: mainFile, mode: 0o644, content: { text: flattened(all) } }],
+  const names = [link.name, ...above.map((each) => each.name)]
+  const stateOf = (all: readonly TextFile[], expected: NetworkState['expected']): NetworkState => ({
+    files: [{ path: interfacesFile, mode: 0o644, content: { text: flattened(all) } }],
     devices: [],
-    up: [link.name, ...above.map(({ name }) => name)],
+    up: names,
     expected,
   })
   const change: ChangeSet = {
     backend: 'ifupdown',
-    links: [link.name, ...above.map(({ name }) => name)],
+    links: names,
     before: stateOf(files, [link, ...above].flatMap(expectedNow)),
     after: stateOf(after, [
       ...(configured ? expectedBy(link.name, configured, true) : []),
@@ -57,10 +59,8 @@ export function planIfupdown({ links, states }: NetworkReading, wanted: WantedCh
   return { kind: 'change', change }
 }
 
-const mainFile = '/etc/network/interfaces'
-
 /** All files as one, as ifupdown reads them, without the lines that name other files. */
-const flattened = (files: readonly File[]): string =>
+const flattened = (files: readonly TextFile[]): string =>
   `${files
     .map(({ text }) =>
       text

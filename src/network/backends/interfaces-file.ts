@@ -6,7 +6,11 @@ import {
   type ConfiguredRoute,
   type DeviceConfiguration,
   type LinkConfiguration,
+  type TextFile,
 } from '../links/configuration.ts'
+
+/** The file that ifupdown reads first. */
+export const interfacesFile = '/etc/network/interfaces'
 
 /** A stanza `iface` with the file that holds it. */
 export interface Stanza {
@@ -59,9 +63,7 @@ export const startsStanza = (keyword: string): boolean =>
   keywords.has(keyword) || keyword.startsWith('allow-') || /^no-(auto-down|scripts)$/.test(keyword)
 
 /** Parses files in the order in which ifupdown reads them. */
-export function parseInterfaces(
-  files: readonly { readonly path: string; readonly text: string }[],
-): Interfaces {
+export function parseInterfaces(files: readonly TextFile[]): Interfaces {
   const stanzas: (Stanza & { options: [string, string][] })[] = []
   for (const { path, text } of files) {
     let current: { options: [string, string][] } | undefined

@@ -2,27 +2,20 @@
 // /run, where /run/netplan/NAME replaces /etc/netplan/NAME, so that a reload of systemd, which runs netplan's generator, does not take the trial
 // back; of the generated files it has only those that differ, since networkd configures a link anew whose file is written. Pure.
 
+import { basename } from 'node:path'
 import { isMap, isScalar, isSeq, parseDocument, type Document, type YAMLMap } from 'yaml'
 import type { ChangeSet, StateFile } from '../change-set.ts'
-import { bareAddress, isOfIpv4 } from '../links/configuration.ts'
+import { bareAddress, isOfIpv4, type TextFile } from '../links/configuration.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
 import type { Addressing, Problem, WantedChange } from '../wanted.ts'
 import { networkConfiguration, parseUnit } from './networkd-files.ts'
 import { expectedBy, expectedNow, onlyAddressing, summaryOf, type Planned } from './planned.ts'
-
-/** A file by its path. */
-export interface TextFile {
-  readonly path: string
-  readonly text: string
-}
 
 /** Folders of netplan, those first that win for files of the same name. */
 export const netplanFolders = ['/run/netplan', '/etc/netplan', '/lib/netplan'] as const
 
 const generated = '/run/systemd/network/10-netplan-'
 const sections = { nic: 'ethernets', wifi: 'wifis', bond: 'bonds', vlan: 'vlans', bridge: 'bridges' } as const
-
-const nameOf = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 
 /** The changed file of a link, or what speaks against it. @param files in force, in the order of their names */
 export function changedFile(
@@ -150,7 +143,7 @@ export function planNetplan({ links }: NetworkReading, wanted: WantedChange, all
     .sort()
   const was = files.find(({ path }) => path === changed.path)
   if (differing.length === 0) return { kind: 'unchanged' }
-  const name = nameOf(changed.path)
+  const name = basename(changed.path)
   const trial = `/run/netplan/${name}`
   const content = (text: string | undefined): StateFile['content'] =>
     text === undefined ? 'absent' : { text }

@@ -1,3 +1,4 @@
+import { basename, dirname } from 'node:path'
 import type { HostFiles } from '../../host/files.ts'
 import { deviceConfiguration, networkdFolders, parseUnit, withDropIns, type Unit } from './networkd-files.ts'
 import type { DeviceConfiguration } from '../links/configuration.ts'
@@ -27,9 +28,6 @@ export async function readNetworkdFiles(files: HostFiles): Promise<NetworkdFiles
   return found
 }
 
-const nameOf = (path: string) => path.slice(path.lastIndexOf('/') + 1)
-const folderOf = (path: string) => path.slice(0, path.lastIndexOf('/'))
-
 /** A file that counts, with its drop-ins merged. */
 interface FileInForce {
   readonly path: string
@@ -47,7 +45,7 @@ export function filesInForce(all: NetworkdFiles, extension: 'network' | 'netdev'
 /** Of files of the same name the one in the folder that wins, in order of the names. */
 function firstOfEach(paths: readonly string[]): readonly string[] {
   const rank = (path: string) => networkdFolders.findIndex((folder) => path.startsWith(`${folder}/`))
-  const byName = Map.groupBy(paths, nameOf)
+  const byName = Map.groupBy(paths, (path) => basename(path))
   return [...byName]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([, same]) => same.toSorted((a, b) => rank(a) - rank(b))[0] ?? '')
@@ -57,8 +55,8 @@ function firstOfEach(paths: readonly string[]): readonly string[] {
 export function fileInForce(all: NetworkdFiles, path: string): FileInForce | undefined {
   const file = all.get(normal(all, path))
   if (file === undefined || file === 'masked') return undefined
-  const folders = networkdFolders.map((folder) => `${folder}/${nameOf(path)}.d`)
-  const dropIns = firstOfEach([...all.keys()].filter((each) => folders.includes(folderOf(each)))).flatMap(
+  const folders = networkdFolders.map((folder) => `${folder}/${basename(path)}.d`)
+  const dropIns = firstOfEach([...all.keys()].filter((each) => folders.includes(dirname(each)))).flatMap(
     (each) => {
       const dropIn = all.get(each)
       return dropIn === undefined || dropIn === 'masked' ? [] : [{ path: each, unit: parseUnit(dropIn.text) }]

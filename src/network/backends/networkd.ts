@@ -2,6 +2,7 @@
 // administrator, which stay as they are. They are kept in /usr/local/lib, below /run in rank: a trial has the same names in /run, and takes a kept file
 // away by a mask there. Pure.
 
+import { basename } from 'node:path'
 import type { NetworkState, StateFile } from '../change-set.ts'
 import { bareAddress, firstIpv4, type LinkConfiguration } from '../links/configuration.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
@@ -28,15 +29,14 @@ const keptFolder = '/usr/local/lib/systemd/network'
 const prefix = '05-edgehostd-'
 
 const fileName = (link: string, extension: 'network' | 'netdev') => `${prefix}${link}.${extension}`
-const isOurs = (path: string) => path.slice(path.lastIndexOf('/') + 1).startsWith(prefix)
+const isOurs = (path: string) => basename(path).startsWith(prefix)
 
 /**
  * Plans a change. Whether it suits the host was judged by the pre-flight before.
  * @param reading of a host where networkd runs
  */
 export function planNetworkd(reading: NetworkReading, wanted: WantedChange): Planned {
-  const files = reading.states.networkd?.files ?? new Map()
-  const plan = createPlan(reading, files)
+  const plan = createPlan(reading)
   if (wanted.kind === 'nic') planNic(plan, wanted)
   else if (wanted.kind === 'vlan') planVlan(plan, wanted)
   else if (wanted.kind === 'delete') planDeletion(plan, wanted)
@@ -60,14 +60,19 @@ interface Plan {
   end(wanted: WantedChange): Planned
 }
 
-function createPlan(reading: NetworkReading, files: NetworkdFiles): Plan {
-  const { links, states } = reading
+function createPlan({ links, states }: NetworkReading): Plan {
+  const files: NetworkdFiles = states.networkd?.files ?? new Map()
   const after = new Map<string, Unit | undefined>()
   const touched = new Set<string>()
   const devices = { before: new Set<string>(), after: new Set<string>() }
   const problems: Problem[] = []
   const link = (name: string) => links.find((each) => each.name === name)
   const fileOf = (name: string) => states.networkd?.links.find((each) => each.name === name)?.file
+
+  const textIn = (file: ReturnType<NetworkdFiles['get']>) => (file === 'masked' ? undefined : file?.text)
+  /** The text of a file where it is one of ours, and not masked. */
+  const textOfOurs = (path: string | undefined) =>
+    path !== undefined && isOurs(path) ? textIn(files.get(path)) : undefined
 
   /** Networkd would not look at a file of ours that comes later, or that one in /etc replaces. */
   function checkPlace(name: string, own: string): void {
@@ -79,7 +84,7 @@ function createPlan(reading: NetworkReading, files: NetworkdFiles): Plan {
       })
     const inForce = own.endsWith('.network') ? fileOf(name) : deviceFile(files, name)?.file
     if (inForce === undefined || isOurs(inForce)) return
-    const other = inForce.slice(inForce.lastIndexOf('/') + 1)
+    const other = basename(inForce)
     if (other < own)
       problems.push({
         field: 'name',
@@ -95,15 +100,14 @@ function createPlan(reading: NetworkReading, files: NetworkdFiles): Plan {
       const path = fileOf(name)
       if (path === undefined) return undefined
       // Drop-ins of a file of ours stay in force beside it.
-      const ours = isOurs(path) ? files.get(path) : undefined
-      if (ours !== undefined && ours !== 'masked') return forLink(parseUnit(ours.text), name)
+      const ours = textOfOurs(path)
+      if (ours !== undefined) return forLink(parseUnit(ours), name)
       const found = fileInForce(files, path)
       return found && forLink(found.unit, name)
     },
     original(name) {
-      const path = fileOf(name)
-      const ours = path !== undefined && isOurs(path) ? files.get(path) : undefined
-      const origin = ours !== undefined && ours !== 'masked' ? originOf(ours.text) : undefined
+      const ours = textOfOurs(fileOf(name))
+      const origin = ours === undefined ? undefined : originOf(ours)
       const found = origin === undefined ? undefined : fileInForce(files, origin)
       return found && forLink(found.unit, name)
     },
@@ -130,7 +134,7 @@ function createPlan(reading: NetworkReading, files: NetworkdFiles): Plan {
         files.get(`${folder}/${own}`) ?? 'absent'
       const isChanged = names.some((own) => {
         const inForce = files.get(`${trialFolder}/${own}`) ?? files.get(`${keptFolder}/${own}`)
-        return (inForce === undefined || inForce === 'masked' ? undefined : inForce.text) !== texts.get(own)
+        return textIn(inForce) !== texts.get(own)
       })
       if (!isChanged) return { kind: 'unchanged' }
       const file = (folder: string, own: string, content: StateFile['content']): StateFile => ({
@@ -182,9 +186,9 @@ function createPlan(reading: NetworkReading, files: NetworkdFiles): Plan {
     if (unit === undefined) return undefined
     const name = own.slice(prefix.length).replace(/\.(network|netdev)$/, '')
     const inForce = own.endsWith('.network') ? fileOf(name) : deviceFile(files, name)?.file
-    const ours = inForce !== undefined && isOurs(inForce) ? files.get(inForce) : undefined
+    const ours = textOfOurs(inForce)
     // The first file that was carried over is named also after several changes.
-    const origin = ours !== undefined && ours !== 'masked' ? originOf(ours.text) : inForce
+    const origin = ours === undefined ? inForce : originOf(ours)
     return `${head(name, origin)}\n${formatUnit(unit)}`
   }
   return plan
@@ -248,7 +252,6 @@ function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge'
   let unit = changeAddressing(base, addressing)
   const iaid = from === undefined ? undefined : plan.iaidOf(from.name)
   if (addressing.type === 'dhcp' && iaid !== undefined) unit = withIaid(unit, iaid)
-  // A bridge or bond without a carrier, as while its first member is added, has its address all the same.
   plan.put(name, 'network', unit)
 
   const before = deviceFile(plan.files, name)
@@ -279,7 +282,7 @@ const withoutMaster = (unit: Unit): Unit =>
 
 /** What the members of a bond or bridge of ours have when it is gone: the files of their administrator. */
 export function releasedBy(reading: NetworkReading, master: Link): readonly LinkConfiguration[] {
-  const plan = createPlan(reading, reading.states.networkd?.files ?? new Map())
+  const plan = createPlan(reading)
   return master.members.flatMap((name) => {
     const original = plan.original(name)
     return original === undefined || hasMaster(original) ? [] : [networkConfiguration(original, [])]

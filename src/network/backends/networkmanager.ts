@@ -2,11 +2,12 @@
 // with the same UUID; a profile without `uuid=` has one that is made from its path, so that it is written into both. Only address, MTU and name
 // servers are changed. Pure.
 
+import { basename } from 'node:path'
 import type { ChangeSet, StateFile } from '../change-set.ts'
-import type { Link, NetworkReading } from '../links/links.ts'
+import type { NetworkReading } from '../links/links.ts'
 import type { Addressing, WantedChange } from '../wanted.ts'
 import { keyOf, parseKeyfile, profileConfiguration } from './keyfile.ts'
-import { expectedBy, expectedNow, onlyAddressing, summaryOf, type Planned } from './planned.ts'
+import { expectedBy, expectedNow, onlyAddressing, summaryOf, vlansOn, type Planned } from './planned.ts'
 
 const trialFolder = '/run/NetworkManager/system-connections'
 const keptFolder = '/etc/NetworkManager/system-connections'
@@ -27,7 +28,7 @@ export function planNetworkManager({ links, states }: NetworkReading, wanted: Wa
     }
   const changed = changeProfile(withUuid(text, profile.uuid), wanted.addressing)
   if (changed === text) return { kind: 'unchanged' }
-  const name = profile.path.slice(profile.path.lastIndexOf('/') + 1)
+  const name = basename(profile.path)
   const file = (folder: string, content: StateFile['content']): StateFile => ({
     path: `${folder}/${name}`,
     // It may hold a password of Wi-Fi; NetworkManager refuses one that others can read.
@@ -60,10 +61,6 @@ export function planNetworkManager({ links, states }: NetworkReading, wanted: Wa
   }
   return { kind: 'change', change }
 }
-
-/** VLANs of a link go down with it, and come up after it. */
-export const vlansOn = (link: Link, links: readonly Link[]): readonly Link[] =>
-  links.filter(({ vlan, owner }) => vlan?.parent === link.name && owner.backend === link.owner.backend)
 
 /** Without `uuid=` the one that NetworkManager made from the path of the file would change with its folder. */
 const withUuid = (text: string, uuid: string): string =>

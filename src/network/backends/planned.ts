@@ -81,6 +81,10 @@ function changedOptions(options: WantedBond, { bond = {} }: Link): readonly (rea
   )
 }
 
+/** VLANs of a link go down with it, and come up after it. */
+export const vlansOn = (link: Link, links: readonly Link[]): readonly Link[] =>
+  links.filter(({ vlan, owner }) => vlan?.parent === link.name && owner.backend === link.owner.backend)
+
 /** For people: `eth1: address 192.0.2.9/24, gateway 192.0.2.1`. */
 export function summaryOf(wanted: WantedChange): string {
   if (wanted.kind === 'delete') return `${wanted.name}: ${wanted.of} removed`

@@ -1,6 +1,12 @@
 import { isIPv4 } from 'node:net'
 import type { BondOptions } from './kernel.ts'
 
+/** A file by its path. */
+export interface TextFile {
+  readonly path: string
+  readonly text: string
+}
+
 /** What is configured for a link, whatever the backend; absent fields are left to the backend. */
 export interface LinkConfiguration {
   /** Files that it comes from, in the order in which they count. */

@@ -5,6 +5,7 @@ import { parseAssignments } from '../../host/machine.ts'
 import { askProperties, isServiceRunning, propertyOf } from '../../host/services.ts'
 import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
 import {
+  interfacesFile,
   parseIfstate,
   parseInterfaces,
   parseResolvconfRecord,
@@ -192,8 +193,6 @@ async function readNetworkManager(files: HostFiles, ask: Ask): Promise<NetworkMa
   const keyfiles = new Map([...texts].map(([path, text]) => [path, parseKeyfile(text)]))
   return { devices: parseDevices(devices), profiles: parsed, keyfiles, texts }
 }
-
-const interfacesFile = '/etc/network/interfaces'
 
 async function readIfupdown(files: HostFiles, ask: Ask): Promise<IfupdownState | undefined> {
   const main = await files.text(interfacesFile)

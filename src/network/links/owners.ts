@@ -12,7 +12,7 @@ import {
 import { stanzaConfiguration, type Interfaces } from '../backends/interfaces-file.ts'
 import { networkConfiguration } from '../backends/networkd-files.ts'
 import { deviceFile, fileInForce, type NetworkdFiles } from '../backends/networkd-folders.ts'
-import type { DeviceConfiguration, LinkConfiguration } from './configuration.ts'
+import type { DeviceConfiguration, LinkConfiguration, TextFile } from './configuration.ts'
 
 /** A link of `networkctl --json=short`. */
 export interface NetworkdLink {
@@ -61,7 +61,7 @@ export interface IfupdownState {
   readonly state: ReadonlyMap<string, string>
   readonly interfaces: Interfaces
   /** What was read for it, /etc/network/interfaces first. */
-  readonly files: readonly { readonly path: string; readonly text: string }[]
+  readonly files: readonly TextFile[]
 }
 
 /** All that the backends of a host say; one that does not run or is not installed is absent. */
