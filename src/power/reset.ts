@@ -109,12 +109,11 @@ export function createReset(options: ResetOptions): Reset {
   const { sql } = database
   let retryAt = -Infinity
 
-  const last = () =>
-    sql
-      .prepare(
-        'SELECT uid, by, plan, phase, reason, requested_at AS requestedAt, ended_at AS endedAt FROM host_reset',
-      )
-      .get() as unknown as Row | undefined
+  // Once: it is asked for each second.
+  const select = sql.prepare(
+    'SELECT uid, by, plan, phase, reason, requested_at AS requestedAt, ended_at AS endedAt FROM host_reset',
+  )
+  const last = () => select.get() as unknown as Row | undefined
   const open = () => {
     const row = last()
     return row && row.phase !== null ? { ...row, phase: row.phase } : undefined

@@ -63,15 +63,17 @@ const selected = `SELECT uid, action, state, message, by, is_forced AS isForced,
   went_at AS wentAt, reason FROM host_stop`
 
 export function createStopStore({ sql, transaction }: Database): StopStore {
-  const one = (condition: string): StopRecord | undefined => {
-    const row = sql
-      .prepare(`${selected} WHERE ${condition} ORDER BY requested_at DESC LIMIT 1`)
-      .get() as unknown as Row | undefined
-    return row && { ...row, isForced: row.isForced === 1 }
+  const firstOf = (condition: string) => {
+    // Once: the stop that is open is asked for each second.
+    const statement = sql.prepare(`${selected} WHERE ${condition} LIMIT 1`)
+    return (): StopRecord | undefined => {
+      const row = statement.get() as unknown as Row | undefined
+      return row && { ...row, isForced: row.isForced === 1 }
+    }
   }
   return {
-    open: () => one("state = 'going'") ?? one("state = 'planned'"),
-    last: () => one("state IN ('done', 'failed')"),
+    open: firstOf("state IN ('going', 'planned') ORDER BY state = 'planned', requested_at DESC"),
+    last: firstOf("state IN ('done', 'failed') ORDER BY requested_at DESC"),
     add: ({ uid, action, state, message, by, isForced, requestedAt, plannedAt, wentAt, reason }) =>
       transaction(() => {
         // The trail has the earlier ones.
