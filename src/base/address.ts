@@ -119,4 +119,5 @@ export function createNetworks(texts: readonly string[]): (address: string) => b
   return (address) => texts.length > 0 && isAddress(address) && list.check(address, familyOf(address))
 }
 
-const familyOf = (address: string) => (isIPv4(address) ? 'ipv4' : 'ipv6')
+/** The family of a canonical address. */
+export const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4' : 'ipv6')

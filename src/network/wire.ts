@@ -1,7 +1,7 @@
 // What the API says of a link. Pure.
 
 import { isIPv4 } from 'node:net'
-import { familyOf } from '../cluster/host/subnet.ts'
+import { familyOf } from '../base/address.ts'
 import { backendNames } from './links/owners.ts'
 import { bareAddress, dottedMask, firstIpv4 } from './links/configuration.ts'
 import type { LinkKind, RunningAddress, RunningRoute } from './links/kernel.ts'

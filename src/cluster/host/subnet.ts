@@ -1,5 +1,5 @@
 import { BlockList, isIPv4 } from 'node:net'
-import { canonicalAddress, isAddress, isLinkLocal, isLoopback } from '../../base/address.ts'
+import { canonicalAddress, familyOf, isAddress, isLinkLocal, isLoopback } from '../../base/address.ts'
 
 /** A network in the notation of CIDR, RFC 4632 and RFC 4291. */
 export interface Subnet {
@@ -56,9 +56,6 @@ export const isWithin = (inner: Subnet, outer: Subnet): boolean =>
 export const overlap = (a: Subnet, b: Subnet): boolean => isWithin(a, b) || isWithin(b, a)
 
 export const spellSubnet = ({ address, prefixLength }: Subnet): string => `${address}/${prefixLength}`
-
-/** The family of a canonical address. */
-export const familyOf = (address: string) => (isIPv4(address) ? 'ipv4' : 'ipv6')
 
 /** Judgement of an address of the control plane for a host. Reasons complete a sentence that begins with the address. */
 type JudgedEndpoint<Network> =
