@@ -67,8 +67,7 @@ const law = {
   ],
   // The verb of a stop.
   power: [...ground, 'audit', 'verbs'],
-  // Networks in the notation of CIDR; pure.
-  network: [...ground, 'audit', 'host', 'verbs', 'cluster/host/subnet.ts'],
+  network: [...ground, 'audit', 'host', 'verbs'],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   diagnosis: [
@@ -86,7 +85,7 @@ const law = {
     'definition/rules/variables.ts',
     // What a host refuses of a configuration; pure.
     ...['cluster/desired/configuration.ts', 'cluster/schemas.ts'],
-    ...['cluster/host/subnet.ts', 'cluster/desired/version.ts'],
+    ...['cluster/host/endpoint.ts', 'cluster/desired/version.ts'],
     ...['cluster/host/kubernetes-settings.ts', 'cluster/host/judge-host.ts'],
     'cluster/engine/pack-config.ts',
   ],
@@ -236,7 +235,7 @@ const clientLaw = [
     // Of node:net addresses use what looks at text alone.
     from: {
       path: `^src/(base/|(${pureForClients.join('|')})\\.ts$)`,
-      pathNot: '^src/base/(address)\\.ts$',
+      pathNot: '^src/base/(address|subnet)\\.ts$',
     },
     to: { path: '(^|node:)(fs|net|tls|http|https|dgram|child_process|worker_threads|sqlite|os)(/|$)' },
   },

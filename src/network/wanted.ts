@@ -1,7 +1,7 @@
 // What a request wants of the network, read from its body. Only the text is looked at here; whether it suits the host is for `preflight`. Pure.
 
 import { isIPv4, isIPv6 } from 'node:net'
-import { bareAddress, prefixLengthOfMask } from './links/configuration.ts'
+import { bareAddress, prefixLengthOfMask } from '../base/subnet.ts'
 import {
   bondOptions,
   type BondRequest,

@@ -1,7 +1,8 @@
 import type { PreflightCodeName, PreflightProblem } from '../desired/preflight-codes.ts'
 import type { DesiredState } from '../desired/desired-state.ts'
 import type { KubernetesSettings } from './kubernetes-settings.ts'
-import { familyOf, isInSubnet, overlap, spellSubnet } from './subnet.ts'
+import { familyOf } from '../../base/address.ts'
+import { isInSubnet, overlap, spellSubnet } from '../../base/subnet.ts'
 import { protectedSysctls, type HostFacts } from './host-facts.ts'
 
 type Severity = PreflightProblem['severity']

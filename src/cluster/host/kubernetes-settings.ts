@@ -1,6 +1,6 @@
 import { isRecord } from '../../base/json.ts'
 import { apiPort, mapAt, parsePackConfig, type PackConfig } from '../engine/pack-config.ts'
-import { parseSubnet, type Subnet } from './subnet.ts'
+import { parseSubnet, type Subnet } from '../../base/subnet.ts'
 
 /** Settings of the Kubernetes pack that concern the host. */
 export interface KubernetesSettings {

@@ -1,4 +1,4 @@
-import { isWithin, parseSubnet, subnetOfOne, type Subnet } from './subnet.ts'
+import { isWithin, parseSubnet, subnetOfOne, type Subnet } from '../../base/subnet.ts'
 import { commentsOf, networksOf } from './host-state.ts'
 
 // Names that Kubernetes and network plugins give on a host. A name alone decides nothing: only additions since the record are removed.

@@ -1,5 +1,5 @@
 import { cniFolders } from '../engine/paths.ts'
-import type { Subnet } from './subnet.ts'
+import type { Subnet } from '../../base/subnet.ts'
 import { chainOf, targetOf, type FilterTable } from './host-state.ts'
 import type { FamilyLine, FilterState, HostState, LinkState } from './host-state.ts'
 import * as ours from './ownership.ts'

@@ -6,7 +6,7 @@ import { CommandFailed, type CommandRunner, type RunOptions } from '../../system
 import { cniFolders, unitFolder } from '../engine/paths.ts'
 import { StepFailed } from '../loop/step.ts'
 import { leftMark } from './cluster-host.ts'
-import type { Subnet } from './subnet.ts'
+import type { Subnet } from '../../base/subnet.ts'
 import type { HostState } from './host-state.ts'
 import { mountPoints } from './read-state.ts'
 import { nftScript } from './read-state.ts'

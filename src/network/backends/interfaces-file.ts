@@ -1,12 +1,11 @@
 // Files of ifupdown: interfaces(5). A write changes the stanza of a link and leaves every other line as it is. Pure.
 
-import {
-  isOfIpv4,
-  prefixLengthOfMask,
-  type ConfiguredRoute,
-  type DeviceConfiguration,
-  type LinkConfiguration,
-  type TextFile,
+import { isOfIpv4, prefixLengthOfMask } from '../../base/subnet.ts'
+import type {
+  ConfiguredRoute,
+  DeviceConfiguration,
+  LinkConfiguration,
+  TextFile,
 } from '../links/configuration.ts'
 
 /** The file that ifupdown reads first. */

@@ -1,11 +1,7 @@
 // Profiles of NetworkManager as it keeps them: nm-settings-keyfile(5). Pure.
 
-import {
-  isOfIpv4,
-  type ConfiguredRoute,
-  type DeviceConfiguration,
-  type LinkConfiguration,
-} from '../links/configuration.ts'
+import { isOfIpv4 } from '../../base/subnet.ts'
+import type { ConfiguredRoute, DeviceConfiguration, LinkConfiguration } from '../links/configuration.ts'
 
 /** Groups of a keyfile with their keys; of a group or key that comes again, the last value counts. */
 export type Keyfile = ReadonlyMap<string, ReadonlyMap<string, string>>

@@ -2,10 +2,9 @@
 // changed in what a request names: sections and lines that no request names stay as they are, in their order. Pure.
 
 import { isIPv4 } from 'node:net'
+import { bareAddress, isOfIpv4 } from '../../base/subnet.ts'
 import {
-  bareAddress,
   firstIpv4,
-  isOfIpv4,
   type ConfiguredRoute,
   type DeviceConfiguration,
   type LinkConfiguration,

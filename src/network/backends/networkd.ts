@@ -4,7 +4,8 @@
 
 import { basename } from 'node:path'
 import type { NetworkState, StateFile } from '../change-set.ts'
-import { bareAddress, firstIpv4, type LinkConfiguration } from '../links/configuration.ts'
+import { bareAddress } from '../../base/subnet.ts'
+import { firstIpv4, type LinkConfiguration } from '../links/configuration.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
 import type { Addressing, Problem, WantedBond, WantedChange } from '../wanted.ts'
 import { expectedBy, expectedNow, summaryOf, type Planned } from './planned.ts'

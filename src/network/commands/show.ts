@@ -1,4 +1,4 @@
-import { prefixLengthOf } from '../../cluster/host/subnet.ts'
+import { prefixLengthOf } from '../../base/subnet.ts'
 import type { Context } from '../../ctl/client.ts'
 import { type Column, type Fact, type Paper, renderFacts, renderTable } from '../../ctl/layout.ts'
 import type {

@@ -1,4 +1,4 @@
-import { isIPv4 } from 'node:net'
+import { isOfIpv4 } from '../../base/subnet.ts'
 import type { BondOptions } from './kernel.ts'
 
 /** A file by its path. */
@@ -47,24 +47,5 @@ export interface DeviceConfiguration {
   readonly vlanId?: number
 }
 
-/** The text of an address without the length of its prefix. */
-export const bareAddress = (cidr: string): string => cidr.split('/')[0] ?? cidr
-
-/** Whether an address, with or without the length of its prefix, is one of IPv4. */
-export const isOfIpv4 = (cidr: string): boolean => isIPv4(bareAddress(cidr))
-
 /** The address that the API shows and changes as the one of the link: the first of IPv4. */
 export const firstIpv4 = (addresses: readonly string[]): string | undefined => addresses.find(isOfIpv4)
-
-/** A mask as the API spells it: 24 is 255.255.255.0. */
-export function dottedMask(prefixLength: number): string {
-  return [0, 1, 2, 3]
-    .map((byte) => 256 - 2 ** (8 - Math.min(8, Math.max(0, prefixLength - 8 * byte))))
-    .join('.')
-}
-
-/** The length of the prefix of a dotted mask; undefined for text that is no mask, as 255.0.255.0. */
-export function prefixLengthOfMask(mask: string): number | undefined {
-  const length = Array.from({ length: 33 }, (_, index) => index).find((each) => dottedMask(each) === mask)
-  return length === 0 ? undefined : length
-}

@@ -1,6 +1,6 @@
 import { isRecord, parseJson, type JsonObject } from '../../base/json.ts'
 import { isIPv4 } from 'node:net'
-import { isOfIpv4 } from './configuration.ts'
+import { isOfIpv4 } from '../../base/subnet.ts'
 
 /** What kind of link it is, as far as the network of a host is configured with it. */
 export type LinkKind = 'nic' | 'wifi' | 'bond' | 'vlan' | 'bridge'

@@ -12,10 +12,11 @@ import {
   spellSubnet,
   networkOf,
   type Subnet,
-} from '../../cluster/host/subnet.ts'
+} from '../../base/subnet.ts'
 import type { Backend } from '../change-set.ts'
 import { handingOver, releasedBy } from '../backends/networkd.ts'
-import { bareAddress, isOfIpv4, type LinkConfiguration } from '../links/configuration.ts'
+import { bareAddress, isOfIpv4 } from '../../base/subnet.ts'
+import type { LinkConfiguration } from '../links/configuration.ts'
 import { kindNames } from '../links/kernel.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
 import { backendNames } from '../links/owners.ts'

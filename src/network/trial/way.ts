@@ -1,8 +1,8 @@
 import { isIPv4 } from 'node:net'
 import { canonicalAddress, isLoopback } from '../../base/address.ts'
-import { isInSubnet, parseSubnet } from '../../cluster/host/subnet.ts'
+import { isInSubnet, parseSubnet } from '../../base/subnet.ts'
 import type { ChangeSet } from '../change-set.ts'
-import { bareAddress } from '../links/configuration.ts'
+import { bareAddress } from '../../base/subnet.ts'
 
 // The way by which a request comes, and what that proves about the network. Pure.
 

@@ -5,14 +5,8 @@ import type { KeptFolders } from '../kept-folders.ts'
 import type { ClusterTemplate, ClusterProblem } from './schemas.ts'
 import type { ClusterRecord, Configuration, Pool } from './store.ts'
 import { canonicalAddress } from '../../base/address.ts'
-import {
-  judgeEndpoint,
-  saidOfEndpoint,
-  networkOf,
-  parseSubnet,
-  prefixLengthOf,
-  type Subnet,
-} from '../../cluster/host/subnet.ts'
+import { judgeEndpoint, saidOfEndpoint } from '../../cluster/host/endpoint.ts'
+import { networkOf, parseSubnet, prefixLengthOf, type Subnet } from '../../base/subnet.ts'
 import { readConfiguration, type HostFacts } from '../../cluster/desired/configuration.ts'
 import { skewOf } from '../../cluster/desired/version.ts'
 import type { ClusterConfiguration } from '../../cluster/schemas.ts'

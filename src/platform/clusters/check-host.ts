@@ -8,7 +8,7 @@ import {
 } from '../../cluster/engine/pack-config.ts'
 import { settingsIn } from '../../cluster/host/kubernetes-settings.ts'
 import { judgeReported, varLib, type ReportedFacts } from '../../cluster/host/judge-host.ts'
-import { isInSubnet } from '../../cluster/host/subnet.ts'
+import { isInSubnet } from '../../base/subnet.ts'
 import type { ExaminedKubernetes } from '../../definition/examination/protocol.ts'
 import type { HostRecord } from '../hosts/store.ts'
 import type { ClusterProblem } from './schemas.ts'

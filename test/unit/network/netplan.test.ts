@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { changedFile, planNetplan, type TextFile } from '../../../src/network/backends/netplan.ts'
+import { changedFile, planNetplan } from '../../../src/network/backends/netplan.ts'
+import type { TextFile } from '../../../src/network/links/configuration.ts'
 import type { Addressing, WantedChange } from '../../../src/network/wanted.ts'
 import { captured } from '../../support/network-host.ts'
 

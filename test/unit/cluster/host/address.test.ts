@@ -7,7 +7,7 @@ import {
   placeEndpoint,
 } from '../../../../src/cluster/host/address.ts'
 import { parseArp } from '../../../../src/host/network/answering-device.ts'
-import { spellSubnet } from '../../../../src/cluster/host/subnet.ts'
+import { spellSubnet } from '../../../../src/base/subnet.ts'
 
 const ipv4Routes = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
 eth0	00000000	01004D0A	0003	0	0	0	00000000	0	0	0

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { HostRecord, HostState } from '../../../../src/cluster/host/host-state.ts'
 import { planRestore, type HostChange } from '../../../../src/cluster/host/plan-restore.ts'
-import { parseSubnet } from '../../../../src/cluster/host/subnet.ts'
+import { parseSubnet } from '../../../../src/base/subnet.ts'
 
 // Recorded on a host with podman, a bridge, rules and a policy of its own: before a cluster of kubeadm 1.34.4 with flannel, while it ran, and
 // after `kubeadm reset`. Its owner then added a rule and a route.

@@ -1,5 +1,5 @@
 import { BlockList, isIPv4 } from 'node:net'
-import { canonicalAddress, familyOf, isAddress, isLinkLocal, isLoopback } from '../../base/address.ts'
+import { canonicalAddress, familyOf, isAddress, isLinkLocal, isLoopback } from './address.ts'
 
 /** A network in the notation of CIDR, RFC 4632 and RFC 4291. */
 export interface Subnet {
@@ -57,66 +57,6 @@ export const overlap = (a: Subnet, b: Subnet): boolean => isWithin(a, b) || isWi
 
 export const spellSubnet = ({ address, prefixLength }: Subnet): string => `${address}/${prefixLength}`
 
-/** Judgement of an address of the control plane for a host. Reasons complete a sentence that begins with the address. */
-type JudgedEndpoint<Network> =
-  | { readonly kind: 'own' }
-  | { readonly kind: 'within'; readonly address: string; readonly network: Network }
-  /** On no host. */
-  | { readonly kind: 'unusable'; readonly reason: string }
-  /** On a host with these networks. */
-  | { readonly kind: 'elsewhere'; readonly reason: string }
-
-/** The host that an address is judged for. */
-interface EndpointHost<Network extends { readonly subnet: Subnet }> {
-  /** In messages, for example `this host`. */
-  readonly called: string
-  /** Canonical. */
-  readonly addresses: ReadonlySet<string>
-  /** Networks that it reaches without a gateway. */
-  readonly networks: readonly Network[]
-}
-
-/** Judges a given address of the control plane; an empty one stands for the address of the host. Pure. */
-export function judgeEndpoint<Network extends { readonly subnet: Subnet }>(
-  text: string,
-  { called, addresses, networks }: EndpointHost<Network>,
-): JudgedEndpoint<Network> {
-  if (text === '') return { kind: 'own' }
-  if (!isAddress(text))
-    return {
-      kind: 'unusable',
-      reason: `is not an IP address; leave it empty for the address of ${called}`,
-    }
-  const address = canonicalAddress(text)
-  if (isOfNoHost(address))
-    return {
-      kind: 'unusable',
-      reason: `is not an address that other hosts can reach; take a free one of the network of ${called}`,
-    }
-  if (addresses.has(address)) return { kind: 'own' }
-  // The narrowest network decides, as for the kernel.
-  const [network] = networks
-    .filter(({ subnet }) => isInSubnet(address, subnet))
-    .sort((a, b) => b.subnet.prefixLength - a.subnet.prefixLength)
-  if (!network) {
-    const known = [...new Set(networks.map(({ subnet }) => spellSubnet(subnet)))]
-    return {
-      kind: 'elsewhere',
-      reason: `is in no network of ${called}; take a free one of ${known.join(', ') || 'its networks, of which none is up'}, or leave it empty`,
-    }
-  }
-  if (isReserved(address, network.subnet))
-    return {
-      kind: 'elsewhere',
-      reason: `is reserved in the network ${spellSubnet(network.subnet)}; take another one`,
-    }
-  return { kind: 'within', address, network }
-}
-
-/** The sentence of a reason. */
-export const saidOfEndpoint = (text: string, reason: string): string =>
-  `the address of the control plane ${JSON.stringify(text)} ${reason}`
-
 /** Whether an address, in canonical form, is one by which no other host reaches a host: of loopback, of one link only, or for groups. */
 export const isOfNoHost = (address: string): boolean =>
   isLoopback(address) || isLinkLocal(address) || isForGroups(address)
@@ -135,4 +75,23 @@ export function isReserved(address: string, { address: network, prefixLength }: 
   const size = 2 ** (32 - prefixLength)
   const place = number(address) % size
   return place === 0 || place === size - 1
+}
+
+/** The text of an address without the length of its prefix. */
+export const bareAddress = (cidr: string): string => cidr.split('/')[0] ?? cidr
+
+/** Whether an address, with or without the length of its prefix, is one of IPv4. */
+export const isOfIpv4 = (cidr: string): boolean => isIPv4(bareAddress(cidr))
+
+/** A mask as the API spells it: 24 is 255.255.255.0. */
+export function dottedMask(prefixLength: number): string {
+  return [0, 1, 2, 3]
+    .map((byte) => 256 - 2 ** (8 - Math.min(8, Math.max(0, prefixLength - 8 * byte))))
+    .join('.')
+}
+
+/** The length of the prefix of a dotted mask; undefined for text that is no mask, as 255.0.255.0. */
+export function prefixLengthOfMask(mask: string): number | undefined {
+  const length = Array.from({ length: 33 }, (_, index) => index).find((each) => dottedMask(each) === mask)
+  return length === 0 ? undefined : length
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { kubernetesSettings } from '../../../../src/cluster/host/kubernetes-settings.ts'
+import { kubernetesSettings } from '../../../src/cluster/host/kubernetes-settings.ts'
 import {
   isInSubnet,
   networkOf,
@@ -7,7 +7,7 @@ import {
   parseSubnet,
   prefixLengthOf,
   spellSubnet,
-} from '../../../../src/cluster/host/subnet.ts'
+} from '../../../src/base/subnet.ts'
 
 const subnet = (text: string) => parseSubnet(text)!
 
