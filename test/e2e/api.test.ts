@@ -138,6 +138,17 @@ const ofCluster = new Set([
   'getPodLogs',
 ])
 
+// These need a target, a file, a link or a change, or end the host: diagnosis, network-owners, network-change, power-stops and reset.
+const ofOthers = new Set([
+  ...['pingEndpoint', 'traceRoute', 'checkConnectivity', 'downloadFile', 'downloadLogs', 'updateCurrentUser'],
+  ...['getNetworkInterface', 'updateNetworkInterface', 'getNetworkChange'],
+  ...['confirmNetworkChange', 'revertNetworkChange'],
+  ...['Bond', 'Vlan', 'Bridge'].flatMap((kind) =>
+    ['get', 'put', 'create', 'delete'].map((verb) => `${verb}${kind}`),
+  ),
+  ...['rebootEdgeHost', 'shutDownEdgeHost', 'cancelHostAction', 'resetEdgeHost'],
+])
+
 async function ask(operation: DocumentedOperation): Promise<void> {
   const { path = operation.path, ...rest } = (await asks[operation.operationId]?.()) ?? {}
   const token = rest.token ?? (await host.openSession('anna', right)).token
@@ -165,7 +176,9 @@ describe('the running daemon', () => {
   it('the daemon answers every operation as documented', async () => {
     // The new password would end the session of later requests.
     const isLast = ({ operationId }: DocumentedOperation) => operationId === 'resetPassword'
-    const first = served.operations.filter((each) => !isLast(each) && !ofCluster.has(each.operationId))
+    const isTriedHere = ({ operationId }: DocumentedOperation) =>
+      !ofCluster.has(operationId) && !ofOthers.has(operationId)
+    const first = served.operations.filter((each) => !isLast(each) && isTriedHere(each))
     for (const operation of first) await ask(operation)
     for (const operation of served.operations.filter(isLast)) await ask(operation)
   })

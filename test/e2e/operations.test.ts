@@ -71,6 +71,17 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
     shows: /Setting up edgehostd-kubernetes/,
     after: 'apt-get remove --yes edgehostd-kubernetes',
   },
+  'edgeplatformctl host delete HOST': ofPlatform,
+  'edgeplatformctl host accept HOST': ofPlatform,
+  'edgehostctl host files list': {},
+  'edgehostctl host files get NAME': 'needs a file: test/e2e/diagnosis.test.ts',
+  'edgehostctl network ping TARGET': { with: { TARGET: '127.0.0.1' }, shows: /127\.0\.0\.1/ },
+  'edgehostctl network traceroute TARGET': 'needs a package that this host lacks: test/e2e/diagnosis.test.ts',
+  'edgehostctl network check TARGET --kind dns|tcp|tls|mtu|registry|platform': {
+    with: { TARGET: 'localhost:5080', 'dns|tcp|tls|mtu|registry|platform': 'tcp' },
+  },
+  'edgehostctl logs': {},
+  'edgehostctl --host HOST support': 'is refused over the network: support.test.ts',
   'getent hosts NAME': { with: { NAME: 'localhost' } },
   'systemctl status edgeplatformd.socket': ofPlatform,
   'edgehostd --check-config': { shows: /the configuration is good/ },
@@ -153,6 +164,8 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   },
   'skopeo copy --all docker://docker.io/library/busybox:1.36 oci:images:docker.io/library/busybox:1.36':
     'needs the network, which a booted host of these tests does not have',
+  'helm pull oci://127.0.0.1:5081/podinfo --version 6.0.0 --plain-http': 'needs a chart: registry.test.ts',
+  'helm rollback': ofCluster,
   'helm pull oci://ghcr.io/stefanprodan/charts/podinfo --version 6.0.0':
     'needs the network, which a booted host of these tests does not have',
   'edgehostctl content build --oci-layout images --chart podinfo-6.0.0.tgz --definition shop.tgz --output bundle.tar.zst':
@@ -215,6 +228,7 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   "edgehostctl api put '/v1/edge-mgmt/cluster/settings?dryRun=true' --data settings.json": ofCluster,
   'sudo edgehostctl cluster kubectl -- get pods -A': ofCluster,
   'edgehostctl cluster kubectl -- get pods': ofCluster,
+  'edgehostctl cluster kubectl -- delete pvc NAME --namespace NAMESPACE': ofCluster,
   'edgehostctl --host HOST cluster kubectl -- exec -it web-0 -- sh': ofCluster,
   'sudo edgehostctl cluster delete --wait': ofCluster,
   'edgehostctl cluster delete --wait': ofCluster,
@@ -251,6 +265,8 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   'dmesg --level=err': 'reads the kernel of the machine, not of the booted host',
   'systemctl restart edgehostd.service': {},
   'edgehostctl host inventory': {},
+  'edgehostctl host reboot': 'ends the host of the others: power-stops.test.ts',
+  'edgehostctl host reset': 'ends the host of the others: reset.test.ts',
   'apt install dmidecode ethtool pciutils usbutils smartmontools':
     'needs the network, which a booted host of these tests does not have',
   'systemctl stop edgehostd.service; rm -r /var/lib/edgehostd/tls': { after: start },
