@@ -16,13 +16,20 @@ export interface NetworkState {
   /** Links or connections to bring up after the files are loaded, in this order (NetworkManager, ifupdown). */
   readonly up: readonly string[]
   /** What has to be there before the switch counts as done. */
-  readonly expected: readonly {
-    readonly link: string
-    /** In CIDR form; empty: DHCP, any. */
-    readonly addresses: readonly string[]
-    readonly gateway?: string
-  }[]
+  readonly expected: readonly ExpectedLink[]
 }
+
+/** What a link has to have. */
+export interface ExpectedLink {
+  readonly link: string
+  /** In CIDR form; without one of IPv4: any, by DHCP. */
+  readonly addresses: readonly string[]
+  readonly gateway?: string
+}
+
+/** Whether the address of IPv4 is one that is not known before. */
+export const isByDhcp = ({ addresses }: ExpectedLink): boolean =>
+  !addresses.some((address) => address.includes('.'))
 
 /** A change of the network that can be tried, kept and taken back. */
 export interface ChangeSet {

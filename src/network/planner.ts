@@ -84,19 +84,24 @@ export function createPlanner({
       if ('problems' in body) return refusedBy(body.problems)
       const { wanted } = body
       const reading = now ?? (await read())
+      const plan = (backend: Backend): Planned | Promise<Planned> =>
+        backend === 'netplan'
+          ? planByNetplan({ files, runner }, reading, wanted)
+          : planOf[backend](reading, wanted)
+      const owner = reading.links.find(({ name }) => name === wanted.name)?.owner.backend
+      // What is left of a bond or bridge that goes is what the plan has made of its members.
+      const removal = wanted.kind === 'delete' && owner !== undefined ? await plan(owner) : undefined
       const facts: PreflightFacts = {
         ...(await readFacts(files)),
         clusterAddresses: new Set(clusterAddresses()),
         dropsAddresses,
+        released: removal?.kind === 'change' ? removal.change.after.expected : [],
       }
       const { problems, backend, lostRoutes, reachableBy } = judge(reading, wanted, facts)
       if (problems.length > 0 || backend === undefined) return refusedBy(problems)
       const taken = await whyTaken(reading, wanted)
       if (taken.length > 0) return refusedBy(taken)
-      const planned =
-        backend === 'netplan'
-          ? await planByNetplan({ files, runner }, reading, wanted)
-          : planOf[backend](reading, wanted)
+      const planned = removal ?? (await plan(backend))
       if (planned.kind === 'refused') return refusedBy(planned.problems)
       return {
         problems: [],
@@ -142,18 +147,18 @@ async function planByNetplan(
   wanted: WantedChange,
 ): Promise<Planned> {
   // It loads a parser of YAML, which no start of the daemon needs.
-  const { changedFile, netplanFolders, planNetplan } = await import('./backends/netplan.ts')
+  const { changedFiles, netplanFolders, planNetplan } = await import('./backends/netplan.ts')
   const inForce = await readNetplan(files, netplanFolders)
-  const edited = changedFile(reading, wanted, inForce)
+  const edited = changedFiles(reading, wanted, inForce)
   if ('problems' in edited) return { kind: 'refused', problems: edited.problems }
   const folder = await mkdtemp(join(tmpdir(), 'edgehostd-netplan-'))
   try {
     const yaml = join(folder, 'etc/netplan')
     await mkdir(yaml, { recursive: true })
-    for (const file of inForce) {
-      const { text } = file.path === edited.file.path ? edited.file : file
-      await writeFile(join(yaml, basename(file.path)), text, { mode: 0o600 })
-    }
+    // A later file of the same name replaces the one before it.
+    const texts = new Map([...inForce, ...edited.files].map(({ path, text }) => [basename(path), text]))
+    for (const [name, text] of texts)
+      if (text !== undefined) await writeFile(join(yaml, name), text, { mode: 0o600 })
     const arguments_ = ['generate', '--root-dir', folder]
     const { exitCode, stderr } = await runner.run('netplan', arguments_, { timeoutMs: generateMs })
     if (exitCode !== 0) {
@@ -163,7 +168,7 @@ async function planByNetplan(
     const made = createHostFiles(folder)
     return planNetplan(reading, wanted, {
       files: inForce,
-      changed: edited.file,
+      changed: edited.files,
       before: await readGenerated(files),
       after: await readGenerated(made),
       hasCloudInit: (await files.names('/etc/cloud')).length > 0,

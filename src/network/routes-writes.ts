@@ -6,7 +6,7 @@ import { errorReplies } from '../api/schemas.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { refusedField } from '../errors/refused-field.ts'
-import type { ChangeSet } from './change-set.ts'
+import { isByDhcp, type ChangeSet } from './change-set.ts'
 import { networkErrors } from './codes.ts'
 import { kindNames, type LinkKind } from './links/kernel.ts'
 import type { Link, NetworkReading } from './links/links.ts'
@@ -75,10 +75,8 @@ export function windowOf(
       'window',
       `is ${asked}: it has to be ${shortest} to ${longestWindowSeconds} seconds; network.shortestWindowSeconds of the configuration sets the least`,
     )
-  const isByDhcp = change.after.expected.some(
-    ({ addresses }) => !addresses.some((address) => address.includes('.')),
-  )
-  return asked ?? Math.max(shortest, isByDhcp ? dhcpWindowSeconds : staticWindowSeconds)
+  const usual = change.after.expected.some(isByDhcp) ? dhcpWindowSeconds : staticWindowSeconds
+  return asked ?? Math.max(shortest, usual)
 }
 
 /** Changes of the links of this host: `/v1/edge-mgmt/network/…`. Each is a trial. */

@@ -158,7 +158,7 @@ export function toVlan(link: Link, all: readonly Link[], shown: Shown): Vlan {
 }
 
 export function toBridge(link: Link, _all: readonly Link[], shown: Shown): Bridge {
-  const stp = link.owner.device?.isStpOn
+  const stp = link.owner.device?.isStpOn ?? link.bridge?.isStpOn
   return {
     ...common(link, shown),
     type: typeOf(link),

@@ -4,11 +4,18 @@
 
 import { basename } from 'node:path'
 import type { NetworkState, StateFile } from '../change-set.ts'
-import { bareAddress } from '../../base/subnet.ts'
-import { firstIpv4, type LinkConfiguration } from '../links/configuration.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
-import type { Addressing, Problem, WantedBond, WantedChange } from '../wanted.ts'
-import { expectedBy, expectedNow, summaryOf, type Planned } from './planned.ts'
+import type { Problem, WantedBond, WantedChange } from '../wanted.ts'
+import {
+  expectedBy,
+  expectedNow,
+  handingOver,
+  isAsked,
+  macFor,
+  notMadeHere,
+  summaryOf,
+  type Planned,
+} from './planned.ts'
 import {
   changeAddressing,
   changeVlan,
@@ -171,7 +178,7 @@ function createPlan({ links, states }: NetworkReading): Plan {
     },
   }
 
-  /** By the file that a link has then; only the gateway of the changed link has to answer. */
+  /** By the file that a link has then; only the gateway of the changed link has to answer, or of the members of one that is deleted. */
   function expectedAfter(name: string, wanted: WantedChange): NetworkState['expected'] {
     const own = fileName(name, 'network')
     if (!after.has(own)) return []
@@ -180,7 +187,7 @@ function createPlan({ links, states }: NetworkReading): Plan {
     // One without a cable, a parent of a VLAN for example, has had no address either.
     const now = link(name)
     if (name !== wanted.name && now !== undefined && !now.hasCarrier) return []
-    return expectedBy(name, networkConfiguration(unit, []), name === wanted.name)
+    return expectedBy(name, networkConfiguration(unit, []), isAsked(name, wanted))
   }
 
   function textOf(own: string, unit: Unit | undefined): string | undefined {
@@ -219,19 +226,6 @@ function planVlan(plan: Plan, wanted: WantedChange & { kind: 'vlan' }): void {
   plan.put(parent, 'network', changeVlan(plan.carried(parent) ?? emptyUnit(parent), name, true))
 }
 
-/** A member that hands its address over to its new master: its own is the one that is wanted, or both ask for one. */
-export function handingOver(members: readonly Link[], addressing: Addressing): Link | undefined {
-  return members.find(({ owner: { configured } }) => {
-    if (configured === undefined || configured.type === 'none') return false
-    const own = firstIpv4(configured.addresses)
-    return addressing.type === 'dhcp'
-      ? configured.type === 'dhcp'
-      : addressing.address !== undefined &&
-          own !== undefined &&
-          bareAddress(own) === bareAddress(addressing.address)
-  })
-}
-
 function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge' }): void {
   const { name, kind, addressing, members } = wanted
   const existing = plan.link(name)
@@ -259,8 +253,7 @@ function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge'
   const options =
     wanted.kind === 'bond' ? bondLines(wanted.options, before === undefined) : bridgeLines(wanted)
   const section = kind === 'bond' ? 'Bond' : 'Bridge'
-  const [first] = from === undefined ? memberLinks : [from]
-  const mac = first?.permanentMac ?? first?.mac
+  const mac = macFor(memberLinks, from)
   const device = before
     ? Object.entries(options).reduce(
         (all, [key, value]) => (value === undefined ? all : setValues(all, section, key, [value])),
@@ -280,15 +273,6 @@ function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge'
 
 const withoutMaster = (unit: Unit): Unit =>
   ['Bond', 'Bridge'].reduce((all, key) => setValues(all, 'Network', key, []), unit)
-
-/** What the members of a bond or bridge of ours have when it is gone: the files of their administrator. */
-export function releasedBy(reading: NetworkReading, master: Link): readonly LinkConfiguration[] {
-  const plan = createPlan(reading)
-  return master.members.flatMap((name) => {
-    const original = plan.original(name)
-    return original === undefined || hasMaster(original) ? [] : [networkConfiguration(original, [])]
-  })
-}
 
 /** A link that is no member any more gets back the configuration of its administrator's file, or none. */
 function release(plan: Plan, name: string): void {
@@ -320,11 +304,8 @@ const bridgeLines = ({ isStpOn }: { readonly isStpOn?: boolean }): Record<string
 function planDeletion(plan: Plan, { name, of }: WantedChange & { kind: 'delete' }): void {
   const link = plan.link(name)
   if (!isMadeHere(plan.files, name)) {
-    const file = deviceFile(plan.files, name)?.file
-    plan.refuse(
-      'name',
-      `${name} was not made by edgehostd${file === undefined ? '' : `, but by ${file}`}; remove it there, it can only be changed here`,
-    )
+    const { field, reason } = notMadeHere(name, deviceFile(plan.files, name)?.file)
+    plan.refuse(field, reason)
     return
   }
   plan.remove(name, 'network')

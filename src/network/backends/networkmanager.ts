@@ -1,129 +1,264 @@
-// A change of a link of NetworkManager: its profile, a keyfile, with other values. In a trial the file lies in /run, where it wins over the kept one
-// with the same UUID; a profile without `uuid=` has one that is made from its path, so that it is written into both. Only address, MTU and name
-// servers are changed. Pure.
+// A change of links of NetworkManager as the two states of a ChangeSet: their profiles, keyfiles, with other values. In a trial a file lies in /run, where
+// it wins over the kept one with the same UUID; a profile without `uuid=` has one that is made from its path, so that it is written into both. A kept
+// profile that a trial takes away is hidden there by a link UUID.nmmeta to /dev/null. What edgehostd makes is named edgehostd-LINK. Pure.
 
 import { basename } from 'node:path'
-import type { ChangeSet, StateFile } from '../change-set.ts'
-import type { NetworkReading } from '../links/links.ts'
-import type { Addressing, WantedChange } from '../wanted.ts'
-import { keyOf, parseKeyfile, profileConfiguration } from './keyfile.ts'
-import { expectedBy, expectedNow, onlyAddressing, summaryOf, vlansOn, type Planned } from './planned.ts'
+import type { ExpectedLink, StateFile } from '../change-set.ts'
+import type { Link, NetworkReading } from '../links/links.ts'
+import type { Problem, WantedChange } from '../wanted.ts'
+import { parseKeyfile, profileConfiguration } from './keyfile.ts'
+import {
+  addressGroups,
+  changeBond,
+  changeProfile,
+  memberProfile,
+  newProfile,
+  releasedProfile,
+  setKey,
+  uuidFor,
+  withUuid,
+} from './networkmanager-files.ts'
+import {
+  expectedBy,
+  expectedNow,
+  handingOver,
+  isAsked,
+  macFor,
+  notMadeHere,
+  summaryOf,
+  vlansOn,
+  type Planned,
+} from './planned.ts'
 
 const trialFolder = '/run/NetworkManager/system-connections'
 const keptFolder = '/etc/NetworkManager/system-connections'
+const ourFile = (name: string) => `edgehostd-${name}.nmconnection`
 
-/** Plans a change of a link that NetworkManager has. Whether it suits the host was judged by the pre-flight before. */
-export function planNetworkManager({ links, states }: NetworkReading, wanted: WantedChange): Planned {
-  const link = links.find(({ name }) => name === wanted.name)
-  const problems = onlyAddressing(wanted, link, 'NetworkManager')
-  const profile = link?.owner.profile
-  if (problems.length > 0 || wanted.kind === 'delete') return { kind: 'refused', problems }
-  const text = profile && states.networkManager?.texts.get(profile.path)
-  if (link === undefined || profile === undefined || text === undefined)
-    return {
-      kind: 'refused',
-      problems: [
-        { field: 'name', reason: `${wanted.name} has no profile that can be read; see nmcli connection` },
-      ],
-    }
-  const changed = changeProfile(withUuid(text, profile.uuid), wanted.addressing)
-  if (changed === text) return { kind: 'unchanged' }
-  const name = basename(profile.path)
-  const file = (folder: string, content: StateFile['content']): StateFile => ({
-    path: `${folder}/${name}`,
-    // It may hold a password of Wi-Fi; NetworkManager refuses one that others can read.
-    mode: 0o600,
-    content,
-  })
-  const isTrial = profile.path.startsWith(`${trialFolder}/`)
-  const above = vlansOn(link, links)
-  const up = [profile.uuid, ...above.flatMap(({ owner }) => owner.profile?.uuid ?? [])]
-  const change: ChangeSet = {
-    backend: 'networkmanager',
-    links: [link.name, ...above.map((each) => each.name)],
-    before: {
-      files: [file(trialFolder, isTrial ? { text } : 'absent')],
-      devices: [],
-      up,
-      expected: [link, ...above].flatMap(expectedNow),
-    },
-    after: {
-      files: [file(trialFolder, { text: changed })],
-      devices: [],
-      up,
-      expected: [
-        ...expectedBy(link.name, profileConfiguration(parseKeyfile(changed), profile.path), true),
-        ...above.flatMap(expectedNow),
-      ],
-    },
-    kept: [file(keptFolder, { text: changed })],
-    summary: summaryOf(wanted),
+/** Plans a change of links that NetworkManager has. Whether it suits the host was judged by the pre-flight before. */
+export function planNetworkManager(reading: NetworkReading, wanted: WantedChange): Planned {
+  const plan = createPlan(reading)
+  if (wanted.kind === 'nic') planNic(plan, wanted)
+  else if (wanted.kind === 'vlan') planVlan(plan, wanted)
+  else if (wanted.kind === 'delete') planDeletion(plan, wanted.name)
+  else planMaster(plan, wanted)
+  return plan.end(wanted)
+}
+
+/** The profile of a link before and after the change. */
+interface Edited {
+  /** Of both folders. */
+  readonly file: string
+  readonly uuid: string
+  readonly before: string | undefined
+  readonly isTrial: boolean
+  after: string | undefined
+}
+
+interface Plan {
+  readonly link: (name: string) => Link | undefined
+  /** The profile of a link now, with its UUID in it. */
+  text(name: string): string | undefined
+  put(name: string, text: string): void
+  remove(name: string): void
+  /** Links to bring up in a state, in this order. */
+  up(state: 'before' | 'after', names: readonly string[]): void
+  /** The device is made anew, or is there in one of the states only. */
+  device(name: string, isBefore: boolean, isAfter: boolean): void
+  refuse(problem: Problem): void
+  end(wanted: WantedChange): Planned
+}
+
+function createPlan({ links, states }: NetworkReading): Plan {
+  const edited = new Map<string, Edited>()
+  const ups = { before: new Set<string>(), after: new Set<string>() }
+  const devices = { before: new Set<string>(), after: new Set<string>() }
+  const problems: Problem[] = []
+  const link = (name: string) => links.find((each) => each.name === name)
+  const textOf = (name: string) => {
+    const profile = link(name)?.owner.profile
+    return profile && states.networkManager?.texts.get(profile.path)
   }
-  return { kind: 'change', change }
-}
 
-/** Without `uuid=` the one that NetworkManager made from the path of the file would change with its folder. */
-const withUuid = (text: string, uuid: string): string =>
-  keyOf(parseKeyfile(text), 'connection', 'uuid') === undefined
-    ? setKey(text, 'connection', 'uuid', uuid)
-    : text
-
-/** Changes IPv4, MTU and name servers of a profile; every other line stays. */
-export function changeProfile(text: string, addressing: Addressing): string {
-  const { type, address, gateway, mtu, nameservers } = addressing
-  const before = parseKeyfile(text)
-  const keys = [...(before.get('ipv4')?.keys() ?? [])]
-  // The first address is the one that the API shows; the others stay.
-  const first = keys
-    .filter((key) => /^address(?:e?s)?\d*$/.test(key))
-    .toSorted((a, b) => numberOf(a) - numberOf(b))[0]
-  let changed = text
-  const set = (group: string, key: string, value: string | undefined) =>
-    void (changed = setKey(changed, group, key, value))
-  const method = { static: 'manual', dhcp: 'auto', none: 'disabled' }[type]
-  set('ipv4', 'method', method)
-  const value = address === undefined ? undefined : `${address}${gateway === undefined ? '' : `,${gateway}`}`
-  const [given, via] = (first === undefined ? '' : (keyOf(before, 'ipv4', first) ?? '')).split(',')
-  const isSame = given === address && (via ?? keyOf(before, 'ipv4', 'gateway')) === gateway
-  if (!isSame || type !== 'static') {
-    set('ipv4', first ?? 'address1', value)
-    set('ipv4', 'gateway', undefined)
+  function edit(name: string, after: string | undefined): void {
+    const profile = link(name)?.owner.profile
+    edited.set(name, {
+      file: profile ? basename(profile.path) : ourFile(name),
+      uuid: profile?.uuid ?? uuidFor(name),
+      before: textOf(name),
+      isTrial: profile?.path.startsWith(`${trialFolder}/`) === true,
+      after,
+    })
   }
-  if (mtu !== undefined) set(mtuGroup(text), 'mtu', String(mtu))
-  if (nameservers !== undefined)
-    for (const [group, isOfGroup] of [
-      ['ipv4', (server: string) => !server.includes(':')],
-      ['ipv6', (server: string) => server.includes(':')],
-    ] as const) {
-      const servers = nameservers.filter(isOfGroup)
-      set(group, 'dns', servers.length === 0 ? undefined : `${servers.join(';')};`)
-    }
-  return changed
+
+  const uuidOf = (name: string) => edited.get(name)?.uuid ?? link(name)?.owner.profile?.uuid
+  /** Of a profile that is there in a state; a link without a cable cannot be brought up. */
+  const connections = (state: 'before' | 'after') =>
+    [...ups[state]].flatMap((name) => {
+      const own = edited.get(name)
+      if (own !== undefined && own[state] === undefined) return []
+      if (link(name)?.hasCarrier === false) return []
+      return uuidOf(name) ?? []
+    })
+
+  function expectedAfter(name: string, own: Edited, wanted: WantedChange): readonly ExpectedLink[] {
+    if (own.after === undefined) return []
+    const now = link(name)
+    if (name !== wanted.name && now !== undefined && !now.hasCarrier) return []
+    const configured = profileConfiguration(parseKeyfile(own.after), own.file)
+    return configured.master === undefined ? expectedBy(name, configured, isAsked(name, wanted)) : []
+  }
+
+  return {
+    link,
+    text(name) {
+      const text = textOf(name)
+      const uuid = link(name)?.owner.profile?.uuid
+      return text === undefined || uuid === undefined ? undefined : withUuid(text, uuid)
+    },
+    put: edit,
+    remove: (name) => edit(name, undefined),
+    up: (state, names) => names.forEach((name) => ups[state].add(name)),
+    device(name, isBefore, isAfter) {
+      if (isBefore) devices.before.add(name)
+      if (isAfter) devices.after.add(name)
+    },
+    refuse: (problem) => void problems.push(problem),
+    end(wanted) {
+      if (problems.length > 0) return { kind: 'refused', problems }
+      const all = [...edited]
+      if (all.every(([, { before, after }]) => before === after)) return { kind: 'unchanged' }
+      const file = (folder: string, name: string, content: StateFile['content']): StateFile => ({
+        path: `${folder}/${name}`,
+        // It may hold a password of Wi-Fi; NetworkManager refuses one that others can read.
+        mode: 0o600,
+        content,
+      })
+      const textFile = (folder: string, name: string, text: string | undefined) =>
+        file(folder, name, text === undefined ? 'absent' : { text })
+      // One that a former trial has left would hide what is made again.
+      const hiding = all.filter(([, { before, after }]) => before === undefined || after === undefined)
+      const above = all.flatMap(([name]) => {
+        const own = link(name)
+        return own === undefined ? [] : vlansOn(own, links).filter((each) => !edited.has(each.name))
+      })
+      const upAbove = above.map(({ name }) => name)
+      this.up('before', upAbove)
+      this.up('after', upAbove)
+      return {
+        kind: 'change',
+        change: {
+          backend: 'networkmanager',
+          links: [...all.map(([name]) => name), ...upAbove],
+          before: {
+            files: [
+              ...all.map(([, { file: name, isTrial, before }]) =>
+                textFile(trialFolder, name, isTrial ? before : undefined),
+              ),
+              ...hiding.map(([, { uuid }]) => file(trialFolder, `${uuid}.nmmeta`, 'absent')),
+            ],
+            devices: [...devices.before],
+            up: connections('before'),
+            expected: [...all.map(([name]) => link(name)), ...above].flatMap(expectedNow),
+          },
+          after: {
+            files: [
+              ...all.map(([, { file: name, after }]) => textFile(trialFolder, name, after)),
+              ...hiding.map(([, { uuid, after }]) =>
+                file(trialFolder, `${uuid}.nmmeta`, after === undefined ? 'masked' : 'absent'),
+              ),
+            ],
+            devices: [...devices.after],
+            up: connections('after'),
+            expected: [
+              ...all.flatMap(([name, own]) => expectedAfter(name, own, wanted)),
+              ...above.flatMap(expectedNow),
+            ],
+          },
+          kept: all.map(([, { file: name, after }]) => textFile(keptFolder, name, after)),
+          summary: summaryOf(wanted),
+        },
+      }
+    },
+  }
 }
 
-const numberOf = (key: string) => Number(/\d*$/.exec(key)?.[0] || 0)
-
-/** The group that has the MTU: that of the hardware, by the name which the file uses. */
-function mtuGroup(text: string): string {
-  const isWifi = /^\[(wifi|802-11-wireless)\]/m.test(text)
-  if (isWifi) return /^\[802-11-wireless\]/m.test(text) ? '802-11-wireless' : 'wifi'
-  return /^\[802-3-ethernet\]/m.test(text) ? '802-3-ethernet' : 'ethernet'
+function planNic(plan: Plan, { name, addressing }: WantedChange & { kind: 'nic' }): void {
+  const text = plan.text(name)
+  if (text === undefined)
+    return plan.refuse({
+      field: 'name',
+      reason: `${name} has no profile that can be read; see nmcli connection`,
+    })
+  plan.put(name, changeProfile(text, addressing))
+  plan.up('before', [name])
+  plan.up('after', [name])
 }
 
-/** Sets a key of a group, or takes it out; the group is added where there is none. */
-export function setKey(text: string, group: string, key: string, value: string | undefined): string {
-  const lines = text.replace(/\n*$/, '').split('\n')
-  const start = lines.findIndex((line) => line.trim() === `[${group}]`)
-  if (start < 0) return value === undefined ? text : `${lines.join('\n')}\n\n[${group}]\n${key}=${value}\n`
-  const next = lines.findIndex((line, index) => index > start && /^\s*\[/.test(line))
-  const end = next < 0 ? lines.length : next
-  const isKey = (line: string) => line.split('=')[0]?.trim() === key && !line.trim().startsWith('#')
-  const inGroup = lines.slice(start + 1, end)
-  const at = inGroup.findIndex(isKey)
-  const others = inGroup.filter((line) => !isKey(line))
-  const last = others.findLastIndex((line) => line.trim() !== '') + 1
-  const place = at < 0 ? last : Math.min(at, others.length)
-  const added = value === undefined ? [] : [`${key}=${value}`]
-  const body = [...others.slice(0, place), ...added, ...others.slice(place)]
-  return `${[...lines.slice(0, start + 1), ...body, ...lines.slice(end)].join('\n')}\n`
+function planVlan(plan: Plan, wanted: WantedChange & { kind: 'vlan' }): void {
+  const { name, addressing, parent, id } = wanted
+  if (plan.link(name) !== undefined) return planNic(plan, { kind: 'nic', name, addressing })
+  const text = setKey(setKey(newProfile(name, 'vlan'), 'vlan', 'id', String(id)), 'vlan', 'parent', parent)
+  plan.put(name, changeProfile(text, addressing))
+  plan.device(name, false, true)
+  plan.up('after', [name])
+}
+
+function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge' }): void {
+  const { name, kind, addressing, members } = wanted
+  const existing = plan.link(name)
+  const now = plan.text(name)
+  if (existing !== undefined && now === undefined)
+    return plan.refuse({
+      field: 'name',
+      reason: `${name} has no profile that can be read; see nmcli connection`,
+    })
+  const memberLinks = members.flatMap((member) => plan.link(member) ?? [])
+  const joining = memberLinks.filter(({ master }) => master !== name)
+  const from = existing === undefined ? handingOver(joining, addressing) : undefined
+  // IPv6, routes and options of the member come along with its address.
+  let text = now ?? `${newProfile(name, kind)}${addressGroups((from && plan.text(from.name)) ?? '')}`
+  const mac = now === undefined ? macFor(memberLinks, from) : undefined
+  if (mac !== undefined) text = setKey(text, 'ethernet', 'cloned-mac-address', mac)
+  const withoutOptions = text
+  if (wanted.kind === 'bond') text = changeBond(text, wanted.options, now === undefined)
+  else if (wanted.isStpOn !== undefined || now === undefined)
+    // NetworkManager turns it on where a profile says nothing.
+    text = setKey(text, 'bridge', 'stp', String(wanted.isStpOn ?? false))
+  const isMadeAnew = now !== undefined && kind === 'bond' && text !== withoutOptions
+  const released = (existing?.members ?? []).filter((member) => !members.includes(member))
+  plan.put(name, changeProfile(text, addressing))
+  if (now === undefined || isMadeAnew) plan.device(name, now !== undefined, true)
+  for (const member of joining) {
+    const own = plan.text(member.name) ?? newProfile(member.name, 'ethernet')
+    plan.put(member.name, memberProfile(own, kind, name))
+  }
+  for (const member of released) release(plan, member)
+  // A member brings its master up; one that was there is brought up for its own address.
+  const first = existing === undefined && members.length > 0 ? [] : [name]
+  plan.up('after', [...first, ...(isMadeAnew ? members : joining.map((each) => each.name)), ...released])
+  plan.up('before', [
+    ...(existing === undefined ? [] : [name]),
+    ...(isMadeAnew ? (existing?.members ?? []) : released),
+    ...joining.map((each) => each.name),
+  ])
+}
+
+/** A link that is no member any more has what it had before, or no profile where we made that of a member. */
+function release(plan: Plan, name: string): void {
+  const text = plan.text(name)
+  if (text === undefined) return
+  if (basename(plan.link(name)?.owner.profile?.path ?? '') === ourFile(name)) plan.remove(name)
+  else plan.put(name, releasedProfile(text))
+}
+
+function planDeletion(plan: Plan, name: string): void {
+  const link = plan.link(name)
+  const path = link?.owner.profile?.path
+  if (path === undefined || basename(path) !== ourFile(name)) return plan.refuse(notMadeHere(name, path))
+  plan.remove(name)
+  plan.device(name, true, false)
+  for (const member of link?.members ?? []) release(plan, member)
+  // Members first: they bring their master up.
+  plan.up('before', [...(link?.members ?? []), ...(link?.members.length ? [] : [name])])
+  plan.up('after', link?.members ?? [])
 }

@@ -1,15 +1,14 @@
-import type { ChangeSet, NetworkState } from '../change-set.ts'
-import type { LinkConfiguration } from '../links/configuration.ts'
+import type { ChangeSet, ExpectedLink } from '../change-set.ts'
+import { bareAddress } from '../../base/subnet.ts'
+import { firstIpv4, type LinkConfiguration } from '../links/configuration.ts'
 import type { Link } from '../links/links.ts'
-import type { Problem, WantedBond, WantedChange } from '../wanted.ts'
+import type { Addressing, Problem, WantedBond, WantedChange } from '../wanted.ts'
 
 /** A planned change, that there is nothing to change, or what speaks against it. */
 export type Planned =
   | { readonly kind: 'change'; readonly change: ChangeSet }
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
-
-type Expected = NetworkState['expected'][number]
 
 /**
  * What a link has to have by its configuration: all its given addresses, of both families, since others on it count as foreign ones.
@@ -19,67 +18,60 @@ export function expectedBy(
   link: string,
   configured: LinkConfiguration,
   withGateway: boolean,
-): readonly Expected[] {
+): readonly ExpectedLink[] {
   const { type, addresses, gateway } = configured
   if (type === 'none' && addresses.length === 0) return []
   const asked = withGateway && type === 'static' && gateway !== undefined
   return [{ link, addresses, ...(asked ? { gateway } : {}) }]
 }
 
+/** Whether the gateway of a link has to answer in a change: that of the changed link, or of a member of a bond or bridge that is deleted. */
+export const isAsked = (link: string, wanted: WantedChange): boolean =>
+  link === wanted.name || (wanted.kind === 'delete' && wanted.of !== 'vlan')
+
 /** What is there now has to be there again after a revert; nothing of a link whose cable is pulled. */
-export const expectedNow = (link: Link | undefined): readonly Expected[] =>
+export const expectedNow = (link: Link | undefined): readonly ExpectedLink[] =>
   link?.owner.configured === undefined || !link.hasCarrier
     ? []
     : expectedBy(link.name, link.owner.configured, true)
 
-/**
- * What cannot be planned for a backend of which only addresses, MTU and name servers are changed here: links that are made, taken away or made of
- * other members, or with other options.
- * @param called the backend for people
- */
-export function onlyAddressing(
-  wanted: WantedChange,
-  link: Link | undefined,
-  called: string,
-): readonly Problem[] {
-  const refuse = (field: string, what: string): Problem => ({
-    field,
-    reason: `${what} by this version of edgehostd on links of ${called}, of which it changes address, MTU and name servers; change the configuration of ${called} itself`,
+/** A member that hands its address over to its new master: its own is the one that is wanted, or both ask for one. */
+export function handingOver(members: readonly Link[], addressing: Addressing): Link | undefined {
+  return members.find(({ owner: { configured } }) => {
+    if (configured === undefined || configured.type === 'none') return false
+    const own = firstIpv4(configured.addresses)
+    return addressing.type === 'dhcp'
+      ? configured.type === 'dhcp'
+      : addressing.address !== undefined &&
+          own !== undefined &&
+          bareAddress(own) === bareAddress(addressing.address)
   })
-  if (wanted.kind === 'nic') return []
-  if (wanted.kind === 'delete') return [refuse('name', `${wanted.name} is not removed`)]
-  if (link === undefined) return [refuse('name', `${wanted.name} is not made`)]
-  if (wanted.kind === 'vlan') return []
-  const isSame = [...wanted.members].sort().join() === [...link.members].sort().join()
-  return [
-    ...(isSame
-      ? []
-      : [refuse('members', `are now ${link.members.join(' and ') || 'none'}, and are not changed`)]),
-    ...(wanted.kind === 'bridge' && wanted.isStpOn !== undefined && wanted.isStpOn !== link.bridge?.isStpOn
-      ? [refuse('stpEnabled', `is ${String(link.bridge?.isStpOn)}, and is not changed`)]
-      : []),
-    ...(wanted.kind === 'bond' ? changedOptions(wanted.options, link) : []).map(([field, now]) =>
-      refuse(field, `is ${now}, and is not changed`),
-    ),
-  ]
 }
 
-/** Options of a bond that a request names with another value than they have, with that. */
-function changedOptions(options: WantedBond, { bond = {} }: Link): readonly (readonly [string, string])[] {
-  const pairs: readonly (readonly [string, string | undefined, string | undefined])[] = [
-    ['mode', options.mode, bond.mode],
-    [
-      'miiMonitorSec',
-      options.miiMonitorSec === undefined ? undefined : String(Number(options.miiMonitorSec)),
-      bond.miimon === undefined ? undefined : String(bond.miimon / 1_000),
-    ],
-    ['lacpTransmitRate', options.lacpTransmitRate, bond.lacpRate],
-    ['transmitHashPolicy', options.transmitHashPolicy, bond.hashPolicy],
-  ]
-  return pairs.flatMap(([field, value, now]) =>
-    value === undefined || value === now ? [] : [[field, now ?? 'not set'] as const],
-  )
+/** The hardware address of a new bond or bridge: without that of its member a switch or a DHCP server would take it for another host. */
+export const macFor = (members: readonly Link[], from: Link | undefined): string | undefined => {
+  const first = from ?? members[0]
+  return first?.permanentMac ?? first?.mac
 }
+
+/** Options of a bond in the units of the kernel, by the names that ifupdown, NetworkManager and netplan share; absent ones are not named. */
+export function bondOptionsOf(options: WantedBond, isNew: boolean) {
+  const { mode, miiMonitorSec, lacpTransmitRate, transmitHashPolicy } = options
+  const miimon = miiMonitorSec === undefined ? undefined : Math.round(Number(miiMonitorSec) * 1_000)
+  return {
+    // No switch has to be set up for it, and a pulled cable is noticed.
+    mode: mode ?? (isNew ? 'active-backup' : undefined),
+    miimon: miimon ?? (isNew ? 100 : undefined),
+    lacpRate: lacpTransmitRate,
+    hashPolicy: transmitHashPolicy,
+  }
+}
+
+/** A link that is not ours is changed, and not deleted. */
+export const notMadeHere = (name: string, by: string | undefined): Problem => ({
+  field: 'name',
+  reason: `${name} was not made by edgehostd${by === undefined ? '' : `, but by ${by}`}; remove it there, it can only be changed here`,
+})
 
 /** VLANs of a link go down with it, and come up after it. */
 export const vlansOn = (link: Link, links: readonly Link[]): readonly Link[] =>

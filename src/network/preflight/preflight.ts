@@ -13,10 +13,9 @@ import {
   networkOf,
   type Subnet,
 } from '../../base/subnet.ts'
-import type { Backend } from '../change-set.ts'
-import { handingOver, releasedBy } from '../backends/networkd.ts'
+import { isByDhcp, type Backend, type ExpectedLink } from '../change-set.ts'
+import { handingOver } from '../backends/planned.ts'
 import { bareAddress, isOfIpv4 } from '../../base/subnet.ts'
-import type { LinkConfiguration } from '../links/configuration.ts'
 import { kindNames } from '../links/kernel.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
 import { backendNames } from '../links/owners.ts'
@@ -35,6 +34,8 @@ export interface PreflightFacts {
   readonly hasProgram: (name: string) => boolean
   /** `?dropAddress=true`: addresses of new members go. */
   readonly dropsAddresses: boolean
+  /** What the members of a bond or bridge of ours have when it is deleted, by the plan of that. */
+  readonly released: readonly ExpectedLink[]
 }
 
 /** Judgement of a change. */
@@ -73,9 +74,7 @@ export function judge(reading: NetworkReading, wanted: WantedChange, facts: Pref
   else judgeMembers(place, wanted)
   const goes = linksThatLose(place)
   if (wanted.kind !== 'delete') judgeAddressing(place, wanted.addressing, { goes, backend })
-  // Where the members of what is deleted have addresses and routes of their own files again.
-  const released =
-    wanted.kind === 'delete' && backend === 'networkd' && own !== undefined ? releasedBy(reading, own) : []
+  const { released } = facts
   judgeDefaultRoute(place, goes, released)
   const isGone = (link: Link) => goes.some(({ name }) => name === link.name)
   return {
@@ -389,11 +388,7 @@ const defaultRoutes = (links: readonly Link[]): readonly DefaultRoute[] =>
     .toSorted((a, b) => a.metric - b.metric)
 
 /** Where there was a default route, one has to be left; two of the same metric are used by chance. */
-function judgeDefaultRoute(
-  place: Place,
-  goes: readonly Link[],
-  released: readonly LinkConfiguration[],
-): void {
+function judgeDefaultRoute(place: Place, goes: readonly Link[], released: readonly ExpectedLink[]): void {
   const { links, wanted, own, refuse } = place
   const now = defaultRoutes(links)
   const stays = now.filter(({ link }) => !goes.some(({ name }) => name === link.name))
@@ -401,7 +396,7 @@ function judgeDefaultRoute(
   const bringsOne =
     addressing?.gateway !== undefined ||
     addressing?.type === 'dhcp' ||
-    released.some(({ type, gateway }) => type === 'dhcp' || gateway !== undefined)
+    released.some((each) => isByDhcp(each) || each.gateway !== undefined)
   const field = addressing === undefined ? 'name' : addressing.type === 'static' ? 'gateway' : 'type'
   if (now.length > 0 && stays.length === 0 && !bringsOne) {
     const [route] = now
@@ -445,5 +440,5 @@ const lostRoutesOf =
           `${destination}${gateway === undefined ? '' : ` via ${gateway}`} of ${link.name}`,
       )
 
-const isReplaced = (route: string, released: readonly LinkConfiguration[]) =>
+const isReplaced = (route: string, released: readonly ExpectedLink[]) =>
   released.some(({ gateway }) => gateway !== undefined && route.startsWith(`default via ${gateway} `))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { changedFile, planNetplan } from '../../../src/network/backends/netplan.ts'
+import { changedFiles, planNetplan } from '../../../src/network/backends/netplan.ts'
 import type { TextFile } from '../../../src/network/links/configuration.ts'
 import type { Addressing, WantedChange } from '../../../src/network/wanted.ts'
 import { captured } from '../../support/network-host.ts'
@@ -10,9 +10,9 @@ const nic = (addressing: Addressing, name = 'eth0'): WantedChange => ({ kind: 'n
 const yaml = (eth0: string, more = '') => `network:\n  version: 2\n  ethernets:\n    eth0:\n${eth0}${more}`
 
 async function changed(text: string, addressing: Addressing): Promise<string> {
-  const edited = changedFile(await captured('netplan'), nic(addressing), [{ path, text }])
+  const edited = changedFiles(await captured('netplan'), nic(addressing), [{ path, text }])
   if ('problems' in edited) throw new Error(JSON.stringify(edited))
-  return edited.file.text
+  return edited.files[0]?.text ?? 'nothing'
 }
 
 describe('the file of a link of netplan', () => {
@@ -43,12 +43,12 @@ describe('the file of a link of netplan', () => {
     const reading = await captured('netplan')
     const one: TextFile = { path, text: yaml('      dhcp4: true\n') }
     const two = { ...one, path: '/etc/netplan/90-more.yaml' }
-    expect(changedFile(reading, nic(static9), [one, two])).toMatchObject({
+    expect(changedFiles(reading, nic(static9), [one, two])).toMatchObject({
       problems: [
         { reason: expect.stringContaining('/etc/netplan/90-more.yaml; put it into one of them') as string },
       ],
     })
-    expect(changedFile(reading, nic(static9, 'eth1'), [one])).toMatchObject({
+    expect(changedFiles(reading, nic(static9, 'eth1'), [one])).toMatchObject({
       problems: [{ reason: expect.stringContaining('eth1 has no network.ethernets.eth1') as string }],
     })
   })
@@ -71,8 +71,8 @@ describe('the file of a link of netplan', () => {
     )
     const text = yaml('      dhcp4: true\n').replace('eth0', 'plant')
     expect(
-      changedFile({ ...reading, links }, nic({ type: 'dhcp', mtu: 1300 }), [{ path, text }]),
-    ).toHaveProperty('file')
+      changedFiles({ ...reading, links }, nic({ type: 'dhcp', mtu: 1300 }), [{ path, text }]),
+    ).toMatchObject({ files: [{ path }] })
   })
 })
 
@@ -89,7 +89,7 @@ describe('a change of a link of netplan', () => {
     planNetplan(await captured('netplan'), nic(static9), {
       ...{
         files: [{ path, text: 'before' }],
-        changed: { path, text: 'changed' },
+        changed: [{ path, text: 'changed' }],
         hasCloudInit: false,
         before,
       },
@@ -130,7 +130,7 @@ describe('a change of a link of netplan', () => {
   it('of the file of cloud-init tells that to leave the network alone', async () => {
     const changed = { path: '/etc/netplan/50-cloud-init.yaml', text: 'changed' }
     const kept = async (hasCloudInit: boolean) => {
-      const planned = await plan({ changed, hasCloudInit })
+      const planned = await plan({ changed: [changed], hasCloudInit })
       return planned.kind === 'change' ? planned.change.kept.map((file) => file.path) : []
     }
     expect(await kept(true)).toEqual([changed.path, '/etc/cloud/cloud.cfg.d/99-disable-network-config.cfg'])
@@ -139,7 +139,7 @@ describe('a change of a link of netplan', () => {
 
   it('of a change that is still in /run begins there', async () => {
     const trial = { path: '/run/netplan/50-plant.yaml', text: 'of the trial' }
-    expect(await plan({ files: [trial], changed: { ...trial, text: 'changed' } })).toMatchObject({
+    expect(await plan({ files: [trial], changed: [{ ...trial, text: 'changed' }] })).toMatchObject({
       change: {
         before: { files: [{ path: trial.path, content: { text: 'of the trial' } }, {}] },
         kept: [{ path }],

@@ -251,7 +251,7 @@ describe('a bond', () => {
     expect(change.kept.map(({ content }) => content)).toEqual(Array(4).fill('absent'))
     expect(change.before).toMatchObject({ devices: ['bond0'] })
     expect(change.after.expected).toEqual([
-      { link: 'eth0', addresses: ['192.0.2.20/24', '2001:db8:1::20/64'] },
+      { link: 'eth0', addresses: ['192.0.2.20/24', '2001:db8:1::20/64'], gateway: '192.0.2.1' },
       { link: 'eth1', addresses: [] },
     ])
     expect(change.summary).toBe('bond0: bond removed')

@@ -6,7 +6,8 @@ import {
   stanzaConfiguration,
 } from '../../../src/network/backends/interfaces-file.ts'
 import { parseDevices, parseKeyfile, profileConfiguration } from '../../../src/network/backends/keyfile.ts'
-import { changeProfile, planNetworkManager, setKey } from '../../../src/network/backends/networkmanager.ts'
+import { planNetworkManager } from '../../../src/network/backends/networkmanager.ts'
+import { changeProfile, setKey } from '../../../src/network/backends/networkmanager-files.ts'
 import type { Planned } from '../../../src/network/backends/planned.ts'
 import type { Addressing, WantedChange } from '../../../src/network/wanted.ts'
 import { captured } from '../../support/network-host.ts'
@@ -78,19 +79,14 @@ address1=2001:db8:1::20/64
     })
   })
 
-  it('that is so already is no change, and one of members or of a new link is refused', async () => {
+  it('that is so already is no change, and a bridge of somebody else is not deleted', async () => {
     const reading = await captured('networkmanager')
     const same: Addressing = { type: 'static', address: '192.0.2.20/24', gateway: '192.0.2.1' }
     expect(planNetworkManager(reading, nic(same))).toEqual({ kind: 'unchanged' })
     const bridge = { kind: 'bridge', name: 'br1', addressing: static9 } as const
-    expect(planNetworkManager(reading, { ...bridge, members: ['eth1'] })).toMatchObject({
-      problems: [
-        { field: 'members', reason: expect.stringMatching(/^are now eth2, and are not changed/) as string },
-      ],
-    })
     expect(planNetworkManager(reading, { ...bridge, members: ['eth2'] })).toMatchObject({ kind: 'change' })
-    expect(planNetworkManager(reading, { ...bridge, name: 'br7', members: ['eth2'] })).toMatchObject({
-      kind: 'refused',
+    expect(planNetworkManager(reading, { kind: 'delete', of: 'bridge', name: 'br1' })).toMatchObject({
+      problems: [{ reason: expect.stringMatching(/^br1 was not made by edgehostd, but by /) as string }],
     })
   })
 
@@ -185,7 +181,7 @@ iface eth0 inet6 static
     expect(changeStanza(text, 'eth0', static9)).toBe(text)
     expect(planIfupdown(reading, nic(static9, 'eth2'))).toMatchObject({ kind: 'refused' })
     expect(planIfupdown(reading, { kind: 'delete', of: 'bridge', name: 'br1' })).toMatchObject({
-      problems: [{ reason: expect.stringMatching(/^br1 is not removed by this version/) as string }],
+      problems: [{ reason: expect.stringMatching(/^br1 was not made by edgehostd, but by /) as string }],
     })
   })
 

@@ -10,6 +10,7 @@ const facts: PreflightFacts = {
   hasBus: true,
   hasProgram: () => true,
   dropsAddresses: false,
+  released: [],
 }
 let host: NetworkReading
 beforeAll(async () => {
@@ -288,28 +289,12 @@ describe('a deletion', () => {
 })
 
 it('a deletion after which a member has the default route of its own file is accepted, with that address', async () => {
-  const reading = await captured('networkd', {
-    files: {
-      '/usr/local/lib/systemd/network/05-edgehostd-eth2.network':
-        '# Written by edgehostd for eth2\n# Carried over from: /etc/systemd/network/20-eth2.network\n\n[Match]\nName=eth2\n[Network]\nBridge=br1\n',
-      '/etc/systemd/network/20-eth2.network':
-        '[Match]\nName=eth2\n[Network]\nAddress=192.0.2.20/24\nGateway=192.0.2.1\n',
-    },
-    output: {
-      'networkctl --json=short': changeNetworkctl((all) =>
-        all.forEach(
-          (link) =>
-            link.Name === 'eth2' &&
-            Object.assign(link, {
-              NetworkFile: '/usr/local/lib/systemd/network/05-edgehostd-eth2.network',
-            }),
-        ),
-      ),
-    },
-  })
+  const reading = await captured('networkd')
   const [eth0, , eth2, br1] = reading.links
   const links = [eth2!, { ...br1!, routes: eth0!.routes.slice(0, 1) }]
-  expect(judge({ ...reading, links }, { kind: 'delete', of: 'bridge', name: 'br1' }, facts)).toMatchObject({
+  const wanted = { kind: 'delete', of: 'bridge', name: 'br1' } as const
+  const released = [{ link: 'eth2', addresses: ['192.0.2.20/24'], gateway: '192.0.2.1' }]
+  expect(judge({ ...reading, links }, wanted, { ...facts, released })).toMatchObject({
     problems: [],
     lostRoutes: [],
     reachableBy: ['192.0.2.20'],
