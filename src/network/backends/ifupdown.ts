@@ -123,14 +123,16 @@ function changeLink(plan: Plan, name: string, addressing: Addressing): void {
   const refuse = (reason: string) => plan.refuse({ field: 'name', reason })
   const logical = plan.logicalOf(name)
   const stanza = plan.stanzaOf(name)
-  if (plan.link(name) === undefined || stanza === undefined || logical !== name)
-    return refuse(
+  if (plan.link(name) === undefined || stanza === undefined || logical !== name) {
+    refuse(
       `${name} has no stanza "iface ${name} inet" of its own${logical === name ? '' : `, but a mapping to ${logical}`}; add one to ${interfacesFile}`,
     )
-  if (!['static', 'dhcp', 'manual'].includes(stanza.method))
-    return refuse(
-      `${name} has the method ${stanza.method}, which is not changed here; change it in ${stanza.file}`,
-    )
+    return
+  }
+  if (!['static', 'dhcp', 'manual'].includes(stanza.method)) {
+    refuse(`${name} has the method ${stanza.method}, which is not changed here; change it in ${stanza.file}`)
+    return
+  }
   plan.edit((text, path) => (path === stanza.file ? changeStanza(text, name, addressing) : text))
   plan.touch([name])
   plan.up('before', [name])
@@ -142,7 +144,10 @@ const formerOf = (name: string) => `#edgehostd ${name}: `
 
 function planVlan(plan: Plan, wanted: WantedChange & { kind: 'vlan' }): void {
   const { name, addressing, parent } = wanted
-  if (plan.link(name) !== undefined) return changeLink(plan, name, addressing)
+  if (plan.link(name) !== undefined) {
+    changeLink(plan, name, addressing)
+    return
+  }
   make(plan, name, `iface ${name} inet manual\n    vlan-raw-device ${parent}\n`, addressing)
 }
 
@@ -164,11 +169,13 @@ function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge'
   const joining = memberLinks.filter(({ master }) => master !== name)
   const released = (existing?.members ?? []).filter((member) => !members.includes(member))
   const mapped = joining.find((member) => plan.logicalOf(member.name) !== member.name)
-  if (mapped !== undefined)
-    return plan.refuse({
+  if (mapped !== undefined) {
+    plan.refuse({
       field: `members[${members.indexOf(mapped.name)}]`,
       reason: `${mapped.name} has no stanza of its own, but a mapping to ${plan.logicalOf(mapped.name)}`,
     })
+    return
+  }
   const from = existing === undefined ? handingOver(joining, addressing) : undefined
   const isNew = existing === undefined
   const ports = members.join(' ') || 'none'
@@ -198,7 +205,10 @@ function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge'
     const stanzas = /^iface \S+ inet /m.test(taken) ? taken : `iface ${name} inet manual\n${taken}`
     make(plan, name, changeOptionsOf(stanzas, name, options), addressing)
   } else {
-    if (plan.stanzaOf(name) === undefined) return changeLink(plan, name, addressing)
+    if (plan.stanzaOf(name) === undefined) {
+      changeLink(plan, name, addressing)
+      return
+    }
     plan.edit((text) => changeOptionsOf(text, name, options))
     changeLink(plan, name, addressing)
     if (joining.length > 0 || released.length > 0) plan.device(name, true, true)
@@ -224,7 +234,10 @@ function release(plan: Plan, master: string, members: readonly string[]): void {
 function planDeletion(plan: Plan, name: string): void {
   const link = plan.link(name)
   const isOurs = plan.text().split('\n').includes(headOf(name))
-  if (link === undefined || !isOurs) return plan.refuse(notMadeHere(name, plan.stanzaOf(name)?.file))
+  if (link === undefined || !isOurs) {
+    plan.refuse(notMadeHere(name, plan.stanzaOf(name)?.file))
+    return
+  }
   plan.touch([name])
   plan.up('before', [name])
   plan.device(name, true, false)

@@ -128,12 +128,14 @@ function nameBelow(edit: Edit, name: string, own: Document): string {
 
 function makeVlan(edit: Edit, wanted: WantedChange & { kind: 'vlan' }, refuse: Refuse): void {
   const { name, parent, id, addressing } = wanted
-  if (edit.has(ourFile(name)))
-    return refuse('name', `${name} has a file ${ourFile(name)} already; remove that first`)
+  if (edit.has(ourFile(name))) {
+    refuse('name', `${name} has a file ${ourFile(name)} already; remove that first`)
+    return
+  }
   const own = edit.own(name)
   const node = own.createNode({ id, link: nameBelow(edit, parent, own) })
   own.setIn(['network', 'vlans', name], node)
-  changeMap(own, node as YAMLMap, addressing)
+  changeMap(own, node, addressing)
 }
 
 /** What a member gives to its master or leaves behind: all that is not of its hardware. */
@@ -179,10 +181,15 @@ function changeMaster(edit: Edit, wanted: WantedChange & { kind: 'bond' | 'bridg
   const memberLinks = members.flatMap((member) => edit.link(member) ?? [])
   const joining = memberLinks.filter(({ master }) => master !== name)
   const from = existing === undefined ? handingOver(joining, addressing) : undefined
-  if (existing === undefined && edit.has(ourFile(name)))
-    return refuse('name', `${name} has a file ${ourFile(name)} already; remove that first`)
+  if (existing === undefined && edit.has(ourFile(name))) {
+    refuse('name', `${name} has a file ${ourFile(name)} already; remove that first`)
+    return
+  }
   const found = existing && edit.node(existing)
-  if (found && 'reason' in found) return refuse('name', `${name} ${found.reason}`)
+  if (found && 'reason' in found) {
+    refuse('name', `${name} ${found.reason}`)
+    return
+  }
   const document = found?.document ?? edit.own(name)
   const names = members.map((member) => nameBelow(edit, member, document))
   let handed: Readonly<Record<string, unknown>> = {}
@@ -192,7 +199,7 @@ function changeMaster(edit: Edit, wanted: WantedChange & { kind: 'bond' | 'bridg
     const settings = hide(node.node)
     if (member === from) handed = settings
   }
-  const node = found?.node ?? (document.createNode({}) as YAMLMap)
+  const node = found?.node ?? document.createNode({})
   if (!found) {
     document.setIn(['network', sections[kind], name], node)
     const mac = macFor(memberLinks, from)

@@ -184,11 +184,13 @@ function createPlan({ links, states }: NetworkReading): Plan {
 
 function planNic(plan: Plan, { name, addressing }: WantedChange & { kind: 'nic' }): void {
   const text = plan.text(name)
-  if (text === undefined)
-    return plan.refuse({
+  if (text === undefined) {
+    plan.refuse({
       field: 'name',
       reason: `${name} has no profile that can be read; see nmcli connection`,
     })
+    return
+  }
   plan.put(name, changeProfile(text, addressing))
   plan.up('before', [name])
   plan.up('after', [name])
@@ -196,7 +198,10 @@ function planNic(plan: Plan, { name, addressing }: WantedChange & { kind: 'nic' 
 
 function planVlan(plan: Plan, wanted: WantedChange & { kind: 'vlan' }): void {
   const { name, addressing, parent, id } = wanted
-  if (plan.link(name) !== undefined) return planNic(plan, { kind: 'nic', name, addressing })
+  if (plan.link(name) !== undefined) {
+    planNic(plan, { kind: 'nic', name, addressing })
+    return
+  }
   const text = setKey(setKey(newProfile(name, 'vlan'), 'vlan', 'id', String(id)), 'vlan', 'parent', parent)
   plan.put(name, changeProfile(text, addressing))
   plan.device(name, false, true)
@@ -207,11 +212,13 @@ function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge'
   const { name, kind, addressing, members } = wanted
   const existing = plan.link(name)
   const now = plan.text(name)
-  if (existing !== undefined && now === undefined)
-    return plan.refuse({
+  if (existing !== undefined && now === undefined) {
+    plan.refuse({
       field: 'name',
       reason: `${name} has no profile that can be read; see nmcli connection`,
     })
+    return
+  }
   const memberLinks = members.flatMap((member) => plan.link(member) ?? [])
   const joining = memberLinks.filter(({ master }) => master !== name)
   const from = existing === undefined ? handingOver(joining, addressing) : undefined
@@ -254,7 +261,10 @@ function release(plan: Plan, name: string): void {
 function planDeletion(plan: Plan, name: string): void {
   const link = plan.link(name)
   const path = link?.owner.profile?.path
-  if (path === undefined || basename(path) !== ourFile(name)) return plan.refuse(notMadeHere(name, path))
+  if (path === undefined || basename(path) !== ourFile(name)) {
+    plan.refuse(notMadeHere(name, path))
+    return
+  }
   plan.remove(name)
   plan.device(name, true, false)
   for (const member of link?.members ?? []) release(plan, member)
