@@ -57,8 +57,9 @@ export const hostApiErrors = defineErrors({
   Busy: {
     status: 409,
     meaning:
-      'The host does something that the operation would break off: a step of the cluster, an upgrade, a renewal, an upload. details.reasons lists all of it.',
-    action: 'Wait until it is done, or send it with force=true.',
+      'The host does something that the operation would break off or disturb: a step of the cluster, an upgrade, a renewal, an upload, a change of the network, a reset. details.reasons lists all of it.',
+    action:
+      'Wait until it is done; what is tried of the network is kept or taken back. A reboot, a shutdown and a reset go ahead with force=true.',
   },
   CrossOrigin: {
     status: 403,

@@ -17,6 +17,7 @@ import { createHttpsServer } from './connection/https-server.ts'
 import type { KeptSettings } from './connection/connections.ts'
 import { listen } from './connection/listen.ts'
 import { createLocalServer } from './connection/local-server.ts'
+import type { AppError } from '../errors/app-error.ts'
 import type { RouteTable } from './route-table.ts'
 import type { RateRow } from './rate/rows.ts'
 import { createServer } from './server.ts'
@@ -28,6 +29,8 @@ interface ApiOptions {
   readonly audit: RequestAudit
   /** Admits changes by the space on the disk. */
   readonly disk: DiskSpace
+  /** The refusal of changes while the host is being reset. */
+  readonly standstill?: (() => AppError | undefined) | undefined
   readonly identify: Identify
   /** Decides about each caller; the default compares roles. */
   readonly authorize?: Authorize | undefined
@@ -108,6 +111,7 @@ export function createApi(ground: Ground<{ readonly api: ApiSettings }>, own: Ap
     mode: own.mode,
     audit: own.audit,
     disk: own.disk,
+    standstill: own.standstill,
     identify: own.identify,
     authorize: own.authorize,
     clientOf,

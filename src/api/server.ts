@@ -74,6 +74,7 @@ import type { Lines } from '../system/anonymous-log.ts'
 import { addAudit, type RequestAudit } from './audit-hook.ts'
 import { addEtags } from './etag.ts'
 import { addFullDisk, type DiskSpace } from './full-disk.ts'
+import { addStandstill } from './standstill.ts'
 import { addErrorReplies, createParserErrorReply, noRoute, toAppError, addRequestLog } from './errors.ts'
 import { addGuard, type GuardOptions } from './guard.ts'
 import { addLifecycle } from './lifecycle.ts'
@@ -176,6 +177,8 @@ interface ServerOptions extends GuardOptions {
   readonly audit?: RequestAudit
   /** Admits changes by the space on the disk; without it, all are admitted. */
   readonly disk?: DiskSpace
+  /** The refusal of changes while the host is being reset; without it, or while it gives none, they are served. */
+  readonly standstill?: (() => AppError | undefined) | undefined
   /** The client that an address belongs to; the default knows no address of this host but loopback. */
   readonly clientOf?: ClientOf
   /** Whether an address belongs to a trusted proxy; the default knows none. */
@@ -211,6 +214,7 @@ export function createServer({
   rateLimits,
   audit,
   disk,
+  standstill,
   clientOf = clientFromAnywhere,
   isProxy,
   isLocal = () => false,
@@ -305,6 +309,7 @@ export function createServer({
   const auditUnrouted = audit && addAudit(app, audit)
   // Added after the audit, so that its hooks run before the intent is written.
   if (disk) addFullDisk(app, disk)
+  if (standstill) addStandstill(app, standstill)
   const refuse = addErrorReplies(app, {
     replies,
     onUnrouted(request, reply, error) {

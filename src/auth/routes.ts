@@ -161,6 +161,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     {
       config: {
         access: 'viewer',
+        servedInReset: true,
         audit: {
           action: 'activity',
           kind: 'session',
@@ -249,6 +250,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       config: {
         access: 'viewer',
         bucket: 'login',
+        servedInReset: true,
         audit: {
           action: 'update',
           kind: 'user',
@@ -301,6 +303,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     {
       config: {
         access: 'viewer',
+        servedInReset: true,
         audit: {
           action: 'delete',
           kind: 'session',

@@ -127,6 +127,10 @@ interface ClusterOptions {
   readonly cores: number
   /** Runs programs outside of the sandbox of the daemon. */
   readonly privileged: CommandRunner
+  /** Whether the host does something that a change of the cluster has to wait for. */
+  readonly isHeld: () => boolean
+  /** Refuses a change of the cluster then. @throws AppError Busy */
+  readonly refuseBusy: () => void
   /** Whether the daemon is a unit of systemd. */
   readonly asUnits: boolean
   readonly programs: { readonly step: string; readonly keeper: string; readonly prepare: string }
@@ -189,7 +193,8 @@ export async function createCluster(
 ): Promise<ClusterRoom> {
   const { config, version, stateDirectory, database, secrets, completeUntil, listTokens } = ground
   const { record: audit, runner, stopping, clock, log } = ground
-  const { hostId, host, files, definition, content, privileged, architecture, cores, programs } = own
+  const { hostId, host, files, definition, content, privileged, architecture, cores, programs, refuseBusy } =
+    own
   const settings = config.cluster
   const isComplete = completeUntil > -Infinity
   const paths = clusterPaths(stateDirectory)
@@ -285,6 +290,7 @@ export async function createCluster(
     parts,
     events,
     inTurn,
+    isHeld: own.isHeld,
     stopping,
     clock,
     log,
@@ -371,9 +377,10 @@ export async function createCluster(
     reconcile.wake()
     void host.refresh()
   }
-  const accept = createAcceptance({ database, revisions, sealed, content, clock })
+  const accept = createAcceptance({ database, revisions, sealed, content, refuseBusy, clock })
   const creation = createCreation({
     store,
+    refuseBusy,
     sealed,
     inTurn,
     examine,
@@ -402,6 +409,7 @@ export async function createCluster(
   })
   const change = createChange({
     store,
+    refuseBusy,
     revisions,
     inTurn,
     examine,
@@ -454,6 +462,7 @@ export async function createCluster(
 
   const certificates = createCertificates({
     database,
+    refuseBusy,
     store,
     engine,
     steps,
@@ -462,7 +471,14 @@ export async function createCluster(
     onAsked: reconcile.wake,
   })
 
-  const { remove, resetPart } = createDeletion({ database, store, events, onAsked: onChanged, clock })
+  const { remove, resetPart } = createDeletion({
+    database,
+    store,
+    events,
+    refuseBusy,
+    onAsked: onChanged,
+    clock,
+  })
 
   /** Removes folders of clusters that were not accepted, and half written or half removed ones of a killed daemon. */
   async function removeLeftovers(): Promise<void> {

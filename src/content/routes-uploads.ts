@@ -112,7 +112,7 @@ export const uploadContentRoutes: FastifyPluginAsyncTypebox<UploadContentRoutesO
           response: {
             200: ContentUploaded,
             201: ContentUploaded,
-            ...errorReplies(400, 401, 403, 408, 413, 415, 503, 507),
+            ...errorReplies(400, 401, 403, 408, 409, 413, 415, 503, 507),
           },
         },
       },
@@ -289,7 +289,7 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
           response: {
             200: ContentUploadBegun,
             201: ContentUploadBegun,
-            ...errorReplies(400, 401, 403, 408, 413, 415, 503, 507),
+            ...errorReplies(400, 401, 403, 408, 409, 413, 415, 503, 507),
           },
         },
       },

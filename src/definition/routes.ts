@@ -71,7 +71,7 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
         operationId: 'rejectArchiveUpdate',
         tags,
         summary: 'Discard the waiting update',
-        response: { 204: NoContent, ...errorReplies(401, 403) },
+        response: { 204: NoContent, ...errorReplies(401, 403, 409) },
       },
     },
     async (request, reply) => {
@@ -87,7 +87,7 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
   app.post(
     '/v1/edge-mgmt/cluster/profiles/variables/validate',
     {
-      config: { access: 'admin', airgapOnly: true, audit: false },
+      config: { access: 'admin', airgapOnly: true, servedInReset: true, audit: false },
       schema: {
         operationId: 'validateProfileVariables',
         tags,
@@ -129,7 +129,7 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
           ),
           response: {
             201: UploadResponse,
-            ...errorReplies(400, 401, 403, 408, 413, 415, 503, 507),
+            ...errorReplies(400, 401, 403, 408, 409, 413, 415, 503, 507),
           },
         },
       },

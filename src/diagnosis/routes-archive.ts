@@ -23,6 +23,7 @@ export const archiveRoutes: FastifyPluginAsyncTypebox<ArchiveRoutesOptions> = as
     {
       config: {
         access: 'admin',
+        servedInReset: true,
         audit: { action: 'action', kind: 'logs', changes: 'an archive is made of what is there' },
       },
       schema: {

@@ -29,8 +29,8 @@ import type { Daemon as Program, DaemonOptions as ProgramOptions } from '../root
 import { createService } from '../service/room.ts'
 import { serviceRoutes } from '../service/routes.ts'
 import { createServiceManager } from '../service/systemd.ts'
-import { createPower } from '../power/room.ts'
-import { createBusy } from '../root/busy.ts'
+import { createPower, type PowerRoom } from '../power/room.ts'
+import { createBusy, isOfHost, refusalInReset } from '../root/busy.ts'
 import { openState, type State } from '../root/state.ts'
 import { bootIdOf } from '../system/lasting/runs.ts'
 import { createTransientUnitRunner, type TransientUnitOptions } from '../system/transient-unit.ts'
@@ -54,7 +54,7 @@ export interface Daemon extends Program {
     readonly definition: Definitions
     readonly content: ContentRoom
     readonly cluster: ClusterRoom
-    readonly power: Room
+    readonly power: PowerRoom
     readonly jobs: Room
   }
 }
@@ -117,6 +117,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     anonymousLog,
   }
 
+  const busy = createBusy(() => working, log)
   // Each room is built from those above it; a dependency on one below is attached when that one is built.
   const inventory = createInventory(ground, {
     outside: outside(inventoryUnit),
@@ -167,6 +168,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     material: certificate.material(),
     audit: audit.requests,
     disk: state.reserve,
+    standstill: () => refusalInReset(power.underReset()),
     identify: identifyByToken(auth.authenticate),
     holderOf: auth.holderOf,
     isKnownClient: auth.isKnownClient,
@@ -204,6 +206,8 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     architecture,
     cores,
     privileged,
+    isHeld: () => busy.reasons().some(isOfHost),
+    refuseBusy: () => busy.refuse('a change of the cluster', isOfHost),
     certificate: () => certificate.material().cert,
     asUnits: runtimeDirectory !== undefined,
     problemOf: createBodyCheck(ClusterConfiguration),
@@ -236,6 +240,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     }),
     clusterAddresses: cluster.nodeAddresses,
     trials: trial.trials,
+    busy,
   })
   const diagnosis = createDiagnosis(ground, {
     verbs,
@@ -247,7 +252,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const images = createImagesRoom(ground, { stored: content.images, root: edges.runtimeRoot })
 
   const power = createPower(ground, {
-    busy: createBusy(() => working, log),
+    busy,
     verbs,
     bootId: async () => (runtimeDirectory === undefined ? edges.bootId : bootIdOf(runner, edges.bootId)),
     cluster: cluster.nodeStop,

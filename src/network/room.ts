@@ -24,6 +24,7 @@ export interface NetworkOptions {
   /** Addresses of the cluster on this host: of the node and of its control plane. */
   readonly clusterAddresses: () => readonly string[]
   readonly trials: NetworkWritesOptions['trials']
+  readonly busy: NetworkWritesOptions['busy']
 }
 
 /** Builds the room. */

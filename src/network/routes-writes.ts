@@ -4,6 +4,7 @@ import { Type, type Static, type TSchema } from 'typebox'
 import { callerOf } from '../api/guard.ts'
 import { errorReplies } from '../api/schemas.ts'
 import { AppError } from '../errors/app-error.ts'
+import type { Busy, BusyReason } from '../root/room.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { refusedField } from '../errors/refused-field.ts'
 import { isByDhcp, type ChangeSet } from './change-set.ts'
@@ -28,6 +29,7 @@ export interface NetworkWritesOptions {
   readonly read: () => Promise<NetworkReading>
   readonly planner: Planner
   readonly trials: Pick<Trials, 'start'>
+  readonly busy: Busy
   readonly shortestWindowSeconds: number
 }
 
@@ -81,7 +83,7 @@ export function windowOf(
 
 /** Changes of the links of this host: `/v1/edge-mgmt/network/…`. Each is a trial. */
 export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions> = async (app, options) => {
-  const { read, planner, trials, shortestWindowSeconds } = options
+  const { read, planner, trials, busy, shortestWindowSeconds } = options
 
   /**
    * Judges a change, and begins it unless it is only a dry run.
@@ -108,7 +110,10 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
       void reply.code(200)
       return {
         problems: problems.map((each) => ({ ...each })),
-        warnings: [...warnings],
+        warnings: [
+          ...warnings,
+          ...busy.reasons().map(({ message }) => `refused as long as this host is busy: ${message}`),
+        ],
         lostRoutes: [...lostRoutes],
         reachableBy: [...reachableBy],
         ...(change === undefined ? {} : { summary: change.summary }),
@@ -123,6 +128,7 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
       windowSeconds,
       requestedBy: callerOf(request).userName,
       cameBy: cameBy(request),
+      refuseBusy: () => busy.refuse('a change of the network', isOtherThanTrial),
     })
     void reply.header('location', `${root}/changes/${uid}`)
     return {
@@ -251,6 +257,9 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
     readBody: readBridge,
   })
 }
+
+/** An open change refuses another one by itself, with its uid. */
+const isOtherThanTrial = ({ reason }: BusyReason) => reason !== 'NetworkChange'
 
 /** A kind of links that is made by request. */
 interface Made<Body extends TSchema> {

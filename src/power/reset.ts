@@ -170,7 +170,7 @@ export function createReset(options: ResetOptions): Reset {
         ],
         problems: [
           ...(link === undefined ? [] : [link]),
-          ...(await busy.reasons()).map(({ message }) => `this host is busy: ${message}`),
+          ...busy.reasons().map(({ message }) => `this host is busy: ${message}`),
         ],
       }
     },
@@ -190,9 +190,7 @@ export function createReset(options: ResetOptions): Reset {
       refuseTwice()
       const link = linked()
       if (link !== undefined && !isForced) throw new AppError(powerErrors.PlatformLinked, link)
-      if (!isForced) await busy.refuse('a reset')
-      // Another request may have come meanwhile.
-      refuseTwice()
+      if (!isForced) busy.refuse('a reset')
       const wish: ResetWish = { keepsContent, wipe }
       const now = clock.now()
       const uid = uuidAt(now)
@@ -258,7 +256,9 @@ export function createReset(options: ResetOptions): Reset {
 
     busy() {
       const under = open()
-      return under ? [{ reason: 'Reset', message: `this host is being reset: ${under.phase}` }] : []
+      return under
+        ? [{ reason: 'Reset', message: `this host is being reset: ${under.phase}`, uid: under.uid }]
+        : []
     },
   }
 }

@@ -1,4 +1,4 @@
-import type { Busy, Ground, ResetPart, Room } from '../root/room.ts'
+import type { Busy, BusyReason, Ground, ResetPart, Room } from '../root/room.ts'
 import type { Verbs } from '../verbs/call.ts'
 import { configurationFiles } from './remove-configuration.ts'
 import { createReset, type ResetPhase } from './reset.ts'
@@ -26,8 +26,14 @@ interface PowerOptions {
 // Pods that a stop has ended are reported for some time after the API server answers again.
 const settlesForMs = 180_000
 
+/** The room, as other rooms use it. */
+export interface PowerRoom extends Room {
+  /** The reset that is under way; empty for none. */
+  underReset(): readonly BusyReason[]
+}
+
 /** Builds the room of reboot, shutdown and reset. */
-export function createPower(ground: Ground, own: PowerOptions): Room {
+export function createPower(ground: Ground, own: PowerOptions): PowerRoom {
   const { database, stateDirectory, runner, record, clock, log } = ground
   const { cluster, verbs, endSessions } = own
   const stops = createStops({ ...own, store: createStopStore(database), runner, record, clock, log })
@@ -78,6 +84,7 @@ export function createPower(ground: Ground, own: PowerOptions): Room {
     ],
     attention: () => [...stops.attention(), ...reset.attention()],
     busy: () => [...stops.busy(), ...reset.busy()],
+    underReset: reset.busy,
     async start() {
       try {
         stops.begin(await own.bootId())

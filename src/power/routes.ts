@@ -85,7 +85,7 @@ export const powerRoutes: FastifyPluginAsyncTypebox<PowerRoutesOptions> = async 
   app.post(
     `${path}/reboot`,
     {
-      config: { access: 'admin', audit: audit('action') },
+      config: { access: 'admin', servedInReset: true, audit: audit('action') },
       schema: {
         operationId: 'rebootEdgeHost',
         tags,
@@ -101,7 +101,7 @@ export const powerRoutes: FastifyPluginAsyncTypebox<PowerRoutesOptions> = async 
   app.post(
     `${path}/shutdown`,
     {
-      config: { access: 'admin', audit: audit('action') },
+      config: { access: 'admin', servedInReset: true, audit: audit('action') },
       schema: {
         operationId: 'shutDownEdgeHost',
         tags,
@@ -119,6 +119,7 @@ export const powerRoutes: FastifyPluginAsyncTypebox<PowerRoutesOptions> = async 
     {
       config: {
         access: 'admin',
+        servedInReset: true,
         audit: audit('action'),
       },
       schema: {
@@ -184,7 +185,7 @@ export const powerRoutes: FastifyPluginAsyncTypebox<PowerRoutesOptions> = async 
   app.delete(
     `${path}/:uid`,
     {
-      config: { access: 'admin', audit: audit('delete') },
+      config: { access: 'admin', servedInReset: true, audit: audit('delete') },
       schema: {
         operationId: 'cancelHostAction',
         tags,

@@ -223,9 +223,7 @@ export function createStops(options: StopsOptions): Stops {
       const now = clock.now()
       const plannedAt = at === undefined ? null : plannedTime(at, now)
       refuseWhileGoing()
-      if (plannedAt === null && !isForced) await busy.refuse(noun[action])
-      // Another request may have come meanwhile.
-      refuseWhileGoing()
+      if (plannedAt === null && !isForced) busy.refuse(noun[action])
       const open = store.open()
       if (plannedAt !== null && open)
         throw new AppError(
@@ -288,7 +286,7 @@ export function createStops(options: StopsOptions): Stops {
         )
         return
       }
-      const reasons = isForced ? [] : await busy.reasons()
+      const reasons = isForced ? [] : busy.reasons()
       waitsFor = reasons.map(({ message }) => message).join('; ')
       // It may have been cancelled meanwhile.
       if (waitsFor !== '' || store.open()?.uid !== uid) return
@@ -344,7 +342,7 @@ export function createStops(options: StopsOptions): Stops {
     busy() {
       const open = store.open()
       return open?.state === 'going'
-        ? [{ reason: 'HostStopping', message: `this host ${doing[open.action]}` }]
+        ? [{ reason: 'HostStopping', message: `this host ${doing[open.action]}`, uid: open.uid }]
         : []
     },
   }

@@ -25,8 +25,8 @@ export interface Room {
   readonly checks?: readonly Check[]
   /** What an operator has to know or to do about it now; called when a client asks. */
   readonly attention?: () => readonly Attention[] | Promise<readonly Attention[]>
-  /** What it does that a stop or a reset of the host would break off; called when one is asked for. */
-  readonly busy?: () => readonly BusyReason[] | Promise<readonly BusyReason[]>
+  /** What it does that a stop, a reset or a change of the network of the host would break off; called when one is asked for. */
+  readonly busy?: () => readonly BusyReason[]
   /** Called before the port opens. An error that it throws ends the start. */
   readonly prepare?: () => Promise<void> | void
   /** Called when the port is open. */
@@ -85,17 +85,20 @@ export interface BusyReason {
   readonly reason: string
   /** One line for people, without secrets. */
   readonly message: string
+  /** Of what is under way, where that has one. */
+  readonly uid?: string
 }
 
 /** What all rooms are busy with. */
 export interface Busy {
-  reasons(): Promise<readonly BusyReason[]>
+  reasons(): readonly BusyReason[]
   /**
-   * Refuses an operation that would break off the work of a room.
+   * Refuses an operation that would break off the work of a room, or that this work would break off.
    * @param what begins the sentence of the refusal, for example `a reboot`
+   * @param concerns whether the operation minds a reason; without it, each
    * @throws AppError Busy with all reasons
    */
-  refuse(what: string): Promise<void>
+  refuse(what: string, concerns?: (reason: BusyReason) => boolean): void
 }
 
 /** What a reset of the host removes of a room. */

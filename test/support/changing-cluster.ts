@@ -98,7 +98,7 @@ export function createChangingCluster({
   const events: string[] = []
   const found = { problems: [] as PreflightProblem[], variables: [] as PreparedVariable[], isSecret: true }
   const next = { kubernetes: wanted.kubernetes, packs: first.packs }
-  const hold: { gate?: Promise<void> } = {}
+  const hold: { gate?: Promise<void>; busy?: Error } = {}
   const prepare = async (request: PrepareRequest): Promise<Prepared> => {
     requests.push(request)
     await hold.gate
@@ -132,6 +132,9 @@ export function createChangingCluster({
     }
   }
   const inTurn = createLock()
+  const refuseBusy = () => {
+    if (hold.busy) throw hold.busy
+  }
   const content = {
     pin: async (_holder: string, digests: readonly string[]) => void done.push(`pin ${digests.join()}`),
     renewPins: async (_holder: string, digests: readonly string[]) =>
@@ -139,7 +142,8 @@ export function createChangingCluster({
   }
   const change = createChange({
     ...{ store, revisions, inTurn, clock, parts: planParts },
-    accept: createAcceptance({ database, revisions, sealed, content, clock }),
+    accept: createAcceptance({ database, revisions, sealed, content, clock, refuseBusy }),
+    refuseBusy,
     examine: createExamine({
       prepare: { prepare },
       preflight: async (_prepared, ofPosted, _signal, running) => {

@@ -32,6 +32,8 @@ interface LifeOptions {
   readonly clock?: Clock
   /** As `UpdateLimits` has it. */
   readonly availableMs?: number
+  /** Whether the host does something that a change of the cluster waits for. */
+  readonly isHeld?: () => boolean
 }
 
 /**
@@ -151,7 +153,7 @@ export async function createLoopWorld(packs = [wantedPack('web')], { asProcesses
   }
 
   /** A daemon's life: the loop over the database and the files. */
-  function live({ clock = systemClock, availableMs = 600_000 }: LifeOptions = {}) {
+  function live({ clock = systemClock, availableMs = 600_000, isHeld = () => false }: LifeOptions = {}) {
     const stopping = new AbortController()
     ends.push(stopping)
     const database = openDatabase(file('state/edgehostd.db'), log)
@@ -177,6 +179,7 @@ export async function createLoopWorld(packs = [wantedPack('web')], { asProcesses
         events,
         stopping: stopping.signal,
         clock,
+        isHeld,
         log,
       },
       limits: { availableMs, kubernetesMs: 1_800_000, silentMs: 120_000 },

@@ -78,6 +78,8 @@ interface CertificatesOptions {
   readonly engine: Pick<Engine, 'certificates'>
   readonly steps: Pick<StepStore, 'list'>
   readonly add: AddEvent
+  /** @throws AppError Busy while the host does something that a change of the cluster has to wait for */
+  readonly refuseBusy: () => void
   /** A renewal is stored; the loop does it. */
   readonly onAsked: () => void
   readonly clock: Clock
@@ -88,7 +90,7 @@ export interface Certificates {
   details(): Promise<CertificateDetails>
   /**
    * Asks for a renewal, which the loop does; again while one is under way: nothing.
-   * @throws AppError ClusterDeleting, NoCertificates
+   * @throws AppError ClusterDeleting, NoCertificates, Busy
    */
   renew(by: string): Promise<RenewalAsked>
 }
@@ -101,7 +103,7 @@ interface RenewalAsked {
 }
 
 export function createCertificates(options: CertificatesOptions): Certificates {
-  const { database, store, engine, steps, add, onAsked, clock } = options
+  const { database, store, engine, steps, add, refuseBusy, onAsked, clock } = options
 
   function current(): ClusterRecord {
     const record = store.current()
@@ -140,6 +142,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
       // Other requests may have come while the files were read.
       const record = present()
       if (isUnderWay(record.renewal)) return underWay(record, record.renewal)
+      refuseBusy()
       const now = clock.now()
       const renewal = { uid: uuidAt(now), by, askedAt: now, endedAt: null }
       database.transaction(() => {

@@ -168,7 +168,13 @@ const contentCodes: ReadonlySet<PreflightCodeName> = new Set([
   ...(['ChartMissing', 'HelmMissing', 'ProgramMissing', 'ProgramDamaged'] as const),
 ])
 // These say nothing about the order.
-const passingCodes: readonly string[] = ['NotReady', 'StorageFull', 'InsufficientStorage', 'ClusterDeleting']
+const passingCodes: readonly string[] = [
+  'Busy',
+  'NotReady',
+  'StorageFull',
+  'InsufficientStorage',
+  'ClusterDeleting',
+]
 
 export function createFromPlatform(options: FromPlatformOptions): FromPlatform {
   const { store, revisions, creation, change, definitions, problemOf, log } = options

@@ -123,7 +123,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
         summary: 'Delete the cluster of this host',
         description:
           'Ends a provisioning too. Kubernetes and its changes are removed from the host; content stays. The cluster is there until GET answers 404.',
-        response: { 204: NoContent, ...errorReplies(401, 403, 404, 507) },
+        response: { 204: NoContent, ...errorReplies(401, 403, 404, 409, 507) },
       },
     },
     async (request, reply) => {

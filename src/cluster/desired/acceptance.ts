@@ -112,6 +112,8 @@ interface AcceptanceOptions {
   readonly revisions: Pick<RevisionStore, 'add'>
   readonly sealed: Sealed
   readonly content: Pick<ContentAccess, 'pin' | 'renewPins'>
+  /** @throws AppError Busy while the host does something that a change of the cluster has to wait for */
+  readonly refuseBusy: () => void
   readonly clock: Clock
 }
 
@@ -121,9 +123,10 @@ export type Accept = (proposal: Proposal) => Promise<NewRevision>
 /**
  * The one acceptance of a desired state, that of a new cluster and that of a change: its content is pinned, its files are kept, and one
  * transaction writes its revision, its other rows and its events. After a failure all of it is as before.
- * @returns a function that throws AppError InsufficientStorage
+ * @returns a function that throws AppError InsufficientStorage, Busy
  */
-export function createAcceptance({ database, revisions, sealed, content, clock }: AcceptanceOptions): Accept {
+export function createAcceptance(options: AcceptanceOptions): Accept {
+  const { database, revisions, sealed, content, refuseBusy, clock } = options
   return async (proposal) => {
     const { prepared, report, needed } = proposal
     const revision = revisionOf(proposal, sealed, clock.now())
@@ -133,6 +136,8 @@ export function createAcceptance({ database, revisions, sealed, content, clock }
       await content.renewPins(pinHolder, [...new Set([...needed, ...report.digests])])
       await prepared.keep()
       await proposal.writeFiles?.(revision)
+      // It may have begun since the checks did.
+      refuseBusy()
       database.transaction(() => {
         proposal.writeRows(revision)
         revisions.add(revision)

@@ -137,6 +137,8 @@ interface ChangeOptions extends DraftOptions {
   readonly inTurn: Lock
   readonly examine: Examine
   readonly accept: Accept
+  /** @throws AppError Busy while the host does something that a change of the cluster has to wait for */
+  readonly refuseBusy: () => void
   readonly facts: () => HostFacts
   readonly parts: PlanParts
   /** Observes the host for a desired state, and changes nothing. */
@@ -159,7 +161,7 @@ export interface Changed {
 
 /** Writes of the configuration of the cluster; the loop applies them. */
 export interface Change {
-  /** @throws AppError NotFound, ClusterDeleting, PreconditionFailed, BadRequest, CannotChange, PreflightFailed, InsufficientStorage */
+  /** @throws AppError NotFound, ClusterDeleting, Busy, PreconditionFailed, BadRequest, CannotChange, PreflightFailed, InsufficientStorage */
   write(write: Write, signal: AbortSignal): Promise<Changed>
   /** @throws AppError as `write`, and WouldDiscardChanges */
   rollBack(rollback: Rollback, signal: AbortSignal): Promise<Changed>
@@ -293,6 +295,7 @@ export function createChange(options: ChangeOptions): Change {
       const etag = (revision: Revision) => etagOf(documentOf(record, revision))
       const cluster = { name, uid }
       if (!plain) return { cluster, revision: undefined, etag: etag(shown) }
+      options.refuseBusy()
       return check({ ...draft, plain }, signal, async (examined) => {
         const { problems, isPossible } = examined.report
         if (!isPossible && !isHeld(examined))

@@ -64,6 +64,8 @@ interface CreationOptions {
   readonly inTurn: Lock
   readonly examine: Examine
   readonly accept: Accept
+  /** @throws AppError Busy while the host does something that a change of the cluster has to wait for */
+  readonly refuseBusy: () => void
   readonly parts: PlanParts
   readonly facts: () => HostFacts
   readonly placeEndpoint: ClusterHost['placeEndpoint']
@@ -86,7 +88,7 @@ export interface Creation {
    * @param by name of the caller's account
    * @param uid of the cluster, where the platform has made it
    * @param platformNumber the number of the desired state there
-   * @throws AppError ClusterExists, PreflightFailed, NeedsLinkedHosts, IdempotencyKeyReused, BadRequest, InsufficientStorage
+   * @throws AppError ClusterExists, Busy, PreflightFailed, NeedsLinkedHosts, IdempotencyKeyReused, BadRequest, InsufficientStorage
    */
   create(posted: ClusterConfiguration, creator: Creator, signal: AbortSignal): Promise<Created>
   /** Makes all checks and the plan, and changes nothing. @throws AppError as `create`, but not PreflightFailed */
@@ -202,6 +204,7 @@ export function createCreation(options: CreationOptions): Creation {
         const mark = sealed.mark(canonicalText(posted))
         const before = repeated(creator.key, mark, posted.metadata?.name ?? '')
         if (before) return before
+        options.refuseBusy()
         const use = async (examined: Examined) => {
           const { prepared, report } = examined
           if (!report.isPossible)

@@ -9,20 +9,24 @@ interface DeletionOptions {
   readonly database: Pick<Database, 'transaction'>
   readonly store: Pick<ClusterStore, 'current' | 'requestDeletion'>
   readonly events: Pick<EventLog, 'add'>
+  /** @throws AppError Busy while the host does something that a change of the cluster has to wait for */
+  readonly refuseBusy: () => void
   /** Called when the deletion was asked for, the first time or again. */
   readonly onAsked: () => void
   readonly clock: Clock
 }
 
 interface Deletion {
-  /** Asks for the deletion of the cluster; again while it is under way: nothing. @throws AppError NoCluster */
+  /** Asks for the deletion of the cluster; again while it is under way: nothing. @throws AppError NoCluster, Busy */
   remove(): Pick<ClusterRecord, 'uid' | 'name'>
   readonly resetPart: ResetPart
 }
 
 /** Stores that the cluster is to be deleted; the loop deletes it. */
-export function createDeletion({ database, store, events, onAsked, clock }: DeletionOptions): Deletion {
-  function remove() {
+export function createDeletion(options: DeletionOptions): Deletion {
+  const { database, store, events, refuseBusy, onAsked, clock } = options
+
+  function ask() {
     const record = store.current()
     if (!record) throw noCluster()
     const { uid, name } = record
@@ -36,7 +40,11 @@ export function createDeletion({ database, store, events, onAsked, clock }: Dele
   }
 
   return {
-    remove,
+    remove() {
+      const record = store.current()
+      if (record && !isDeleting(record)) refuseBusy()
+      return ask()
+    },
     resetPart: {
       async describe() {
         const record = store.current()
@@ -47,7 +55,7 @@ export function createDeletion({ database, store, events, onAsked, clock }: Dele
       async clear() {
         const record = store.current()
         if (!record) return true
-        if (!isDeleting(record)) remove()
+        if (!isDeleting(record)) ask()
         return false
       },
     },

@@ -127,12 +127,14 @@ interface ActivationOptions {
   /** One write at a time: a way back may be a revision of its own. */
   readonly inTurn: Lock
   readonly add: AddEvent
+  /** Whether the host does something that a change of the cluster has to wait for. */
+  readonly isHeld: () => boolean
   readonly clock: Pick<Clock, 'now'>
 }
 
 /** Changes the revision that the loop applies; no step may run meanwhile. */
 interface Activation {
-  /** The revision to start now; undefined where none waits, or its time has not come. */
+  /** The revision to start now; undefined where none waits, its time has not come, or the host is busy with something else. */
   next(): Revision | undefined
   /** Milliseconds until the time of a revision that waits for it; Infinity where none does. */
   waitMs(): number
@@ -149,7 +151,7 @@ interface Activation {
 }
 
 export function createActivation(options: ActivationOptions): Activation {
-  const { database, store, revisions, steps, runner, inTurn, add, clock } = options
+  const { database, store, revisions, steps, runner, inTurn, add, isHeld, clock } = options
 
   function waiting(): Revision | undefined {
     const pending = revisions.pending()
@@ -179,9 +181,12 @@ export function createActivation(options: ActivationOptions): Activation {
   return {
     next() {
       const revision = waiting()
-      return revision && (revision.scheduleAt ?? 0) <= clock.now() ? revision : undefined
+      return revision && (revision.scheduleAt ?? 0) <= clock.now() && !isHeld() ? revision : undefined
     },
-    waitMs: () => Math.max((waiting()?.scheduleAt ?? Infinity) - clock.now(), 0),
+    waitMs() {
+      const leftMs = Math.max((waiting()?.scheduleAt ?? Infinity) - clock.now(), 0)
+      return leftMs === 0 && isHeld() ? Infinity : leftMs
+    },
     isGoingBack: ({ generation, goodGeneration }) =>
       generation === goodGeneration || revisions.find(generation)?.origin === 'goingBack',
     begin: (record, revision) =>

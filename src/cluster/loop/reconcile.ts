@@ -39,6 +39,8 @@ export interface ReconcileOptions {
   readonly events: Pick<EventLog, 'add'>
   /** One write at a time, also of the API's. */
   readonly inTurn: Lock
+  /** Whether the host does something that a change of the cluster has to wait for; the default is no. */
+  readonly isHeld?: () => boolean
   /** Reads the desired state from the folder of the cluster. @throws Error with a reason for operators */
   readonly readDesired: (record: ClusterRecord) => Promise<DesiredState>
   /** Releases resources of the cluster, as content; before it is forgotten. */
@@ -102,6 +104,7 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     add,
     clock,
     inTurn: options.inTurn,
+    isHeld: options.isHeld ?? (() => false),
   })
   const observer = createObserver({
     database,

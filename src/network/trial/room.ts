@@ -58,8 +58,8 @@ export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoo
         : [
             {
               reason: 'NetworkChange',
-              message:
-                'a change of the network is being tried; confirm it or take it back first: edgehostctl network changes',
+              message: `the change ${open.uid} of the network is being tried (${open.summary}); keep it or take it back first: edgehostctl network confirm ${open.uid}, or edgehostctl network revert ${open.uid}`,
+              uid: open.uid,
             },
           ]
     },

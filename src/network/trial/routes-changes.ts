@@ -82,6 +82,7 @@ export const changeRoutes: FastifyPluginAsyncTypebox<ChangeRoutesOptions> = asyn
       {
         config: {
           access: 'admin',
+          servedInReset: true,
           audit: {
             action: 'action',
             kind: 'network',

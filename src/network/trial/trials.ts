@@ -36,6 +36,8 @@ export interface TrialRequest {
   /** Account of the user. */
   readonly requestedBy: string
   readonly cameBy: CameBy
+  /** Called before anything is changed, when others find the change open already. @throws AppError where something else is under way */
+  readonly refuseBusy: () => void
 }
 
 /** Changes of the network that are taken back unless they are confirmed, whatever dies meanwhile. */
@@ -172,11 +174,12 @@ export function createTrials(options: TrialsOptions): Trials {
   }
 
   return {
-    start: (change, { windowSeconds, requestedBy, cameBy }) =>
+    start: (change, { windowSeconds, requestedBy, cameBy, refuseBusy }) =>
       inTurn(async () => {
         look()
         const other = unended()?.uid ?? openUid(folders)
         if (other !== undefined) refuseOther(other)
+        refuseBusy()
         const createdAt = clock.now()
         const uid = uuidAt(createdAt)
         const folder = join(folders.state, `new-${uid}`)
@@ -204,6 +207,13 @@ export function createTrials(options: TrialsOptions): Trials {
         })
         starting = uid
         try {
+          try {
+            // It may have begun while the files were written. What comes from here on finds this change.
+            refuseBusy()
+          } catch (error) {
+            store.remove(uid)
+            throw error
+          }
           const started = await run('start', folder)
           if (started.exitCode === 0) return { uid }
           store.remove(uid)

@@ -136,7 +136,7 @@ it('a busy host refuses with all reasons, and goes with force', async () => {
   await expect.poll(() => edge.daemon.rooms.definition.busy?.()).toHaveLength(1)
   expect((await ask('POST', `${path}/reboot`)).json<ErrorReply>()).toMatchObject({
     code: 'Busy',
-    message: 'a reboot would break off what this host does: an upload of definitions',
+    message: 'a reboot would break off or disturb what this host does: an upload of definitions',
     details: { reasons: [{ reason: 'Upload', message: 'an upload of definitions' }] },
   })
   expect(systemctl()).toEqual([])

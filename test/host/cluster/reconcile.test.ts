@@ -419,6 +419,30 @@ it('the last of several revisions that wait is applied, one with a time at that 
   await waitFor(() => expect(outcomes(second)).toEqual(['3 good', '2 superseded', '1 good']), soon)
 })
 
+it('a revision waits for what the host does, as a change of its network, and is begun after it', async () => {
+  const world = await createLoopWorld()
+  let isHeld = false
+  let asked = 0
+  const life = world.live({
+    isHeld() {
+      asked += 1
+      return isHeld
+    },
+  })
+  life.accept()
+  life.loop.start()
+  await phaseBecomes(life, 'Running')
+  isHeld = true
+  life.revise(2, [changed('second')])
+  const before = asked
+  life.loop.wake()
+  await waitFor(() => expect(asked).toBeGreaterThan(before + 1), soon)
+  expect(outcomes(life)).toEqual(['2 waiting', '1 good'])
+  isHeld = false
+  life.loop.wake()
+  await waitFor(() => expect(outcomes(life)).toEqual(['2 good', '1 good']), soon)
+})
+
 it('a deletion is not held up by a revision that is applied, and takes all revisions with it', async () => {
   const { world, life } = await runningCluster()
   world.put('down-second')

@@ -25,7 +25,7 @@ function certificatesOf({ database, store, steps, loop }: Life, found = seen) {
   const { log } = captureLog()
   const limits = { retentionDays: 90, maximum: 5_000 }
   return createCertificates({
-    ...{ database, store, steps, clock, onAsked: () => loop.wake() },
+    ...{ database, store, steps, clock, onAsked: () => loop.wake(), refuseBusy: () => undefined },
     engine: { certificates: async () => found },
     add: createAddEvent(createEventLog({ database, limits, clock, log })),
   })

@@ -26,6 +26,7 @@ const request = {
   windowSeconds: 60,
   requestedBy: 'alice',
   cameBy: { isLocal: false, hostAddress: '192.0.2.5', clientAddress: '192.0.2.77' },
+  refuseBusy: () => undefined,
 }
 
 function start() {
@@ -152,6 +153,26 @@ it('a boot in a trial is the revert', async () => {
   await next.resume()
   expect(next.find(uid)).toMatchObject({ state: 'reverted', reason: 'reboot' })
   expect(ended).toEqual(['reverted'])
+})
+
+it('a change is refused before anything is changed where the host does something else, also what began while its files were written', async () => {
+  const { trials, program, folders } = start()
+  const busy = new Error('an upload')
+  let asked = 0
+  for (const nth of [1, 2]) {
+    asked = 0
+    const refuseBusy = () => {
+      asked += 1
+      // The second time others find the change open.
+      expect(trials.open() === undefined).toBe(asked === 1)
+      if (asked === nth) throw busy
+    }
+    await expect(trials.start(change, { ...request, refuseBusy })).rejects.toThrow(busy)
+    expect(asked).toBe(nth)
+    expect(trials.list()).toEqual([])
+    expect(program.calls).toEqual([])
+  }
+  expect(readdirSync(folders.state)).toEqual([])
 })
 
 it('a change that was not begun before the daemon ended is taken back, with what was written of it', async () => {

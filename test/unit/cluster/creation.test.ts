@@ -83,7 +83,8 @@ function createWorld({ problems = [] as PreflightProblem[], endpoint = 'own' } =
   }
   const creation = createCreation({
     ...{ store, sealed, clock, parts: planParts, inTurn, examine },
-    accept: createAcceptance({ database, revisions, sealed, content, clock }),
+    accept: createAcceptance({ database, revisions, sealed, content, refuseBusy: () => undefined, clock }),
+    refuseBusy: () => undefined,
     requests: createRequestStore(database),
     facts: () => ({
       ...{ id: 'edge-7', hostName: 'press-7', architecture: 'amd64', addresses: ['192.0.2.7'] },

@@ -134,6 +134,21 @@ describe('a write', () => {
     expect([generations(), revisions.list().length]).toEqual([['1'], 1])
   })
 
+  it('what the host begins while the checks run refuses the write, and leaves no files of it', async () => {
+    const { write, hold, generations, revisions } = createChangingCluster()
+    const gate = Promise.withResolvers<undefined>()
+    hold.gate = gate.promise
+    const busy = new Error('a change of the network')
+    const refused = expect(write(withReplicas('3'))).rejects.toThrow(busy)
+    await new Promise(setImmediate)
+    hold.busy = busy
+    gate.resolve(undefined)
+    await refused
+    expect([generations(), revisions.list().length]).toEqual([['1'], 1])
+    // A write that changes nothing has nothing to wait for.
+    await expect(write((document) => document)).resolves.toMatchObject({ revision: undefined })
+  })
+
   it('where the database cannot be written nothing is kept, and the refusal says so', async () => {
     const { write, file, generations, done } = createChangingCluster()
     const other = new DatabaseSync(file)
