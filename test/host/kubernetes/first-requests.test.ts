@@ -29,9 +29,10 @@ it('a request that waits for a connection which others have ends with its signal
   onTestFinished(() => client.close())
   const others = new AbortController()
   const waiting = Promise.allSettled([1, 2, 3, 4].map(() => client.version(others.signal)))
-  const begunAt = performance.now()
+  let areOver = false
+  void waiting.then(() => (areOver = true))
   await expect(client.version(AbortSignal.timeout(100))).rejects.toMatchObject({ reason: 'Aborted' })
-  expect(performance.now() - begunAt).toBeLessThan(5_000)
+  expect(areOver).toBe(false)
   others.abort()
   expect((await waiting).map(({ status }) => status)).toEqual(Array(4).fill('rejected'))
 })

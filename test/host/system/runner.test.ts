@@ -216,9 +216,7 @@ async function readEveryProcess(): Promise<string[]> {
 
 describe('a limit', () => {
   it('the time limit ends a program that sleeps', async () => {
-    const began = performance.now()
-    expect(await failure(runner.run('sleep', ['60'], { timeoutMs: 100 }))).toBe('timed-out')
-    expect(performance.now() - began).toBeLessThan(5_000)
+    expect(await failure(runner.run('sleep', ['infinity'], { timeoutMs: 100 }))).toBe('timed-out')
   })
 
   it('the time limit ends a program that ignores SIGTERM', async () => {
@@ -230,28 +228,33 @@ describe('a limit', () => {
     expect(() => process.kill(pid, 0)).toThrow('ESRCH')
   })
 
-  // The children hold the pipes for 6 s; a second after the program was ended the pipes are closed.
+  /** Children that hold the pipes until they are killed here; a second after the program was ended the pipes are closed. */
+  const left = 'sleep infinity & echo $! >child'
+  async function endLeft() {
+    const child = Number(await readFile(join(folder, 'child'), 'utf8'))
+    expect(process.kill(child, 'SIGKILL')).toBe(true)
+  }
+
   it.each([
-    ['of time, that has ended', 'sleep 6 & exit 0', 'timed-out'],
-    ['of time', 'sleep 6 & exec sleep 60', 'timed-out'],
-    ['of output', 'sleep 6 & exec yes', 'output-too-large'],
+    ['of time, that has ended', `${left}; exit 0`, 'timed-out'],
+    ['of time', `${left}; exec sleep infinity`, 'timed-out'],
+    ['of output', `${left}; exec yes`, 'output-too-large'],
   ])('a limit %s does not wait for the child that a program left', async (_what, script, reason) => {
-    const began = performance.now()
     const options = { timeoutMs: reason === 'timed-out' ? 200 : timeoutMs, maxOutputBytes: 1_000 }
-    expect(await failure(runner.run('sh', ['-c', script], options))).toBe(reason)
-    expect(performance.now() - began).toBeLessThan(4_000)
+    expect(await failure(runner.run('sh', ['-c', `cd ${folder}; ${script}`], options))).toBe(reason)
+    await endLeft()
   })
 
   it('an end by signal does not wait for the child that a program left', async () => {
-    const began = performance.now()
     const controller = new AbortController()
     const options = {
       timeoutMs,
       signal: controller.signal,
       onStarted: () => void setTimeout(() => controller.abort(), 100),
     }
-    expect(await failure(runner.run('sh', ['-c', 'sleep 6 & exec sleep 60'], options))).toBe('ended')
-    expect(performance.now() - began).toBeLessThan(4_000)
+    const script = `cd ${folder}; ${left}; exec sleep infinity`
+    expect(await failure(runner.run('sh', ['-c', script], options))).toBe('ended')
+    await endLeft()
   })
 
   it('the output limit ends a program that writes more', async () => {
@@ -264,10 +267,8 @@ describe('a limit', () => {
     ['has ended and left a running child', 'yes & exit 0'],
     ['writes errors', 'yes >&2'],
   ])('the output limit ends a program that %s', async (_what, script) => {
-    const began = performance.now()
     const run = runner.run('sh', ['-c', script], { timeoutMs, maxOutputBytes: 1_000 })
     expect(await failure(run)).toBe('output-too-large')
-    expect(performance.now() - began).toBeLessThan(5_000)
   })
 })
 

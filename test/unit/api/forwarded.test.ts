@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { forwardedClient } from '../../../src/api/connection/peer.ts'
 import { createNetworks } from '../../../src/base/address.ts'
+import { cpuNow } from '../../support/cpu-time.ts'
 
 const isTrusted = createNetworks(['10.0.0.0/8', '2001:db8:ff::/48'])
 const proxy = '10.0.0.1'
@@ -73,13 +74,13 @@ describe('the client behind a proxy', () => {
   })
 
   it('is found, or not, at once in a long field', () => {
-    const begin = performance.now()
+    const begin = cpuNow()
     expect(client(','.repeat(10_000))).toBeUndefined()
     expect(client(`${','.repeat(10_000)}192.0.2.7`)).toBe('192.0.2.7')
     // More proxies in a row than any site has.
     expect(client(`192.0.2.7${',10.0.0.2'.repeat(1_000)}`)).toBeUndefined()
     expect(client(`192.0.2.7${',10.0.0.2'.repeat(15)}`)).toBe('192.0.2.7')
     expect(client('9'.repeat(100_000))).toBeUndefined()
-    expect(performance.now() - begin).toBeLessThan(50)
+    expect(cpuNow() - begin).toBeLessThan(500)
   })
 })

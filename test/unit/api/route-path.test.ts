@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { cpuNow } from '../../support/cpu-time.ts'
 import { matcherOf, slashEncoderOf } from '../../../src/api/route-table.ts'
 
 describe('the pattern of a route', () => {
@@ -41,8 +42,8 @@ describe('a parameter that may hold slashes', () => {
 
   it('a parameter with slashes is found fast in a path of the maximum length', () => {
     const encode = slashEncoderOf('/v2/:name/blobs/:digest', 'name')
-    const began = performance.now()
+    const began = cpuNow()
     encode?.(`/v2/${'/blobs/'.repeat(2_300)}`)
-    expect(performance.now() - began).toBeLessThan(500)
+    expect(cpuNow() - began).toBeLessThan(500)
   })
 })

