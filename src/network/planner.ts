@@ -66,18 +66,21 @@ export function createPlanner({
   clusterAddresses,
 }: PlannerOptions): Planner {
   /** An address of a network that the host is in is asked for there; one of another network can only be asked for in the trial. */
-  async function whyTaken({ links }: NetworkReading, wanted: WantedChange): Promise<readonly Problem[]> {
+  async function ask(
+    { links }: NetworkReading,
+    wanted: WantedChange,
+  ): Promise<{ readonly taken?: Problem; readonly inTrial?: ChangeSet['asked'] }> {
     const address = wanted.kind === 'delete' ? undefined : wanted.addressing.address
     const own = address === undefined ? undefined : bareAddress(address)
     if (own === undefined || links.some((link) => link.addresses.some((each) => each.address === own)))
-      return []
+      return {}
     const link = links.find(({ addresses }) =>
       addresses.some((each) => each.prefixLength < 32 && isInSubnet(own, each)),
     )
-    const device = link === undefined ? undefined : await findDevice(own, link.name)
-    return device === undefined
-      ? []
-      : [{ field: 'ip', reason: `${own} is taken: the device ${device} answers for it` }]
+    if (link === undefined) return { inTrial: { link: wanted.name, address: own } }
+    const device = await findDevice(own, link.name)
+    if (device === undefined) return {}
+    return { taken: { field: 'ip', reason: `${own} is taken: the device ${device} answers for it` } }
   }
   return {
     async prepare(body, dropsAddresses, now) {
@@ -99,13 +102,15 @@ export function createPlanner({
       }
       const { problems, backend, lostRoutes, reachableBy } = judge(reading, wanted, facts)
       if (problems.length > 0 || backend === undefined) return refusedBy(problems)
-      const taken = await whyTaken(reading, wanted)
-      if (taken.length > 0) return refusedBy(taken)
+      const { taken, inTrial } = await ask(reading, wanted)
+      if (taken !== undefined) return refusedBy([taken])
       const planned = removal ?? (await plan(backend))
       if (planned.kind === 'refused') return refusedBy(planned.problems)
       return {
         problems: [],
-        ...(planned.kind === 'change' ? { change: planned.change } : {}),
+        ...(planned.kind === 'change'
+          ? { change: { ...planned.change, ...(inTrial ? { asked: inTrial } : {}) } }
+          : {}),
         lostRoutes,
         reachableBy,
         warnings: warningsOf(wanted),

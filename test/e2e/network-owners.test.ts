@@ -146,6 +146,20 @@ describe.each<Owner>(['networkd', 'netplan', 'ifupdown', 'networkmanager'])('on 
     },
   )
 
+  it.runIf(backend === 'networkd')(
+    'an address of a new network that another device has is noticed in the trial, which fails',
+    async () => {
+      const { uid } = await api.send('put', 'interfaces/host0/config?window=30', {
+        ...{ type: 'static', ip: '198.51.100.1', subnet: '255.255.255.0', gateway: '198.51.100.2' },
+      })
+      await api.isState(uid, 'reverted')
+      expect(await api.get(`changes/${uid}`)).toMatchObject({
+        reason: 'failed',
+        message: expect.stringMatching(/198\.51\.100\.1 is taken: another device on host0/) as string,
+      })
+    },
+  )
+
   it('a bridge over the link of the address is taken back, and the host is as before', async () => {
     const before = await network.snapshot()
     const { uid } = await api.send('post', 'bridges/br0?window=30', bridge)

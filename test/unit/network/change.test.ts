@@ -47,6 +47,7 @@ it('a change is written as the program reads it', () => {
     'before/expected': 'eth1 192.0.2.1 192.0.2.5/24 fd00::5/64\n',
     'after/files': `0 640 text ${folder}/05 a.network\n1 640 masked ${folder}/10-old.network\n`,
     'after/0': '[Match]\n',
+    'after/asked': '',
     'after/devices': 'br0\n',
     'after/up': 'a connection\n',
     'after/expected': 'br0 -\n',
