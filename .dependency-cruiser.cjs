@@ -68,6 +68,11 @@ const law = {
   // The verb of a stop.
   power: [...ground, 'audit', 'verbs'],
   network: [...ground, 'audit', 'host', 'verbs'],
+  // Time servers are placed as those of a cluster are.
+  setup: [
+    ...[...ground, 'audit', 'host', 'verbs'],
+    ...['cluster/host/ntp-servers.ts', 'cluster/loop/step.ts', 'cluster/desired/host-settings.ts'],
+  ],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   diagnosis: [

@@ -275,5 +275,13 @@ export const migrations: Migrations = {
   -- Public keys that accounts have set themselves, JSON.
   CREATE TABLE account_ssh_keys (name TEXT PRIMARY KEY, keys TEXT NOT NULL) STRICT, WITHOUT ROWID;
   `,
+    `
+  -- The link by which the service speaks, where one is chosen, and its address at that time, which the choice goes along with.
+  CREATE TABLE management_link (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    name TEXT NOT NULL,
+    address TEXT NOT NULL
+  ) STRICT;
+  `,
   ],
 }

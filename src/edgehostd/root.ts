@@ -22,6 +22,7 @@ import { createJobs } from '../jobs/jobs.ts'
 import { createContinueTokens } from '../lists/continue-token.ts'
 import { createMetrics } from '../metrics/room.ts'
 import { createNetwork } from '../network/room.ts'
+import { createSetup } from '../setup/room.ts'
 import { migrations } from './migrations.ts'
 import { createPhases } from '../root/phases.ts'
 import type { Ground, Room } from '../root/room.ts'
@@ -241,6 +242,15 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     clusterAddresses: cluster.nodeAddresses,
     trials: trial.trials,
     busy,
+    onManagement: () => host.refresh(),
+  })
+  host.attachManagement(network.management)
+  const setup = createSetup(ground, {
+    verbs,
+    files,
+    hostName: host.hostName,
+    hasCluster: () => cluster.nodeAddresses().length > 0,
+    onChange: () => host.refresh('seconds'),
   })
   const diagnosis = createDiagnosis(ground, {
     verbs,
@@ -299,6 +309,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     content,
     cluster,
     network,
+    setup,
     images,
     diagnosis,
     trial,

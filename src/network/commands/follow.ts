@@ -50,6 +50,8 @@ interface Way {
 const lookEveryMs = 500
 const lookMs = 5_000
 const turnMs = 200
+/** Until a new address is said not to be reached: the look that began before it was there takes so long. */
+const patienceMs = 8_000
 /** A change is taken back within seconds of its deadline; the host may have to start its backend anew for it. */
 const graceSeconds = 30
 
@@ -67,6 +69,7 @@ export async function followChange(context: Context, asked: Asked): Promise<Exit
   const ending = new AbortController()
   let change: NetworkChange | undefined
   let refused = ''
+  let trialSince: number | undefined
   const leftSeconds = () =>
     (change?.windowSeconds ?? asked.windowSeconds) - (performance.now() - beganAt) / 1_000
   const uid = () => change?.uid ?? asked.uid ?? 'UID'
@@ -119,11 +122,12 @@ export async function followChange(context: Context, asked: Asked): Promise<Exit
         }
         const { needsNewWay } = change
         const proof = inTrial.find((way) => isProof(way, { needsNewWay } as NetworkChange))
-        if (proof === undefined)
+        trialSince ??= performance.now()
+        if (proof !== undefined) refused = (await confirmBy(proof, change.uid)) ?? refused
+        else if (performance.now() - trialSince > patienceMs)
           screen.once(
             `The host answers at ${inTrial.map(({ name }) => name).join(', ')}, but not at ${given ?? ''} from here, so the change is not confirmed yet. To keep it all the same: ${byHand(inTrial[0]?.name)}`,
           )
-        else refused = (await confirmBy(proof, change.uid)) ?? refused
       }
       throwNotLoggedIn(ways, byHand())
       if (leftSeconds() < -graceSeconds) throw silent(ways, change)
@@ -228,7 +232,8 @@ async function know(
   )
   if (at === undefined || at === ways[0]) return ` (by ${target.name}, on a new connection)`
   const isAddress = ways[0]?.address !== undefined
-  const isLeft = isAddress && ways[0]?.change === undefined
+  // An answer of before the change may be the last one of the old address.
+  const isLeft = isAddress && (ways[0]?.change === undefined || ways[0].change.state === 'applying')
   const next: HostTarget = await knowByAddress(context, target, at.name, isLeft)
   return `. It was confirmed at ${next.name} on a new connection, where the host has shown the key that is known for ${target.name}${isLeft ? `; from now on: edgehostctl --host ${next.name}` : ''}`
 }

@@ -1,6 +1,7 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
-import { onHost } from '../../ctl/on-host.ts'
+import { offer, onHost } from '../../ctl/on-host.ts'
 import type { Options } from '../../ctl/options.ts'
+import type { ManagementInterface } from '../schemas.ts'
 
 const addressing = {
   type: {
@@ -121,6 +122,23 @@ export const network: Noun = [
       ...trial,
     },
     load: onHost(async () => (await import('./change.ts')).putBridge),
+  }),
+  defineCommand({
+    name: 'network management',
+    arguments: ['[NAME]'],
+    completes: offer(() =>
+      Promise.resolve(async ({ client }) => {
+        const found = await client.get<ManagementInterface>('/v1/edge-mgmt/network/management-interface', [
+          'candidates',
+        ])
+        return found.candidates.map(({ name }) => name)
+      }),
+    ),
+    summary: 'Show or choose the link by which the service API, peers and content speak',
+    details:
+      'It changes no route. The choice goes along with its address when a change moves that to another link. Administrators choose.',
+    options: { default: { summary: 'Take the choice back: the link of the default route.' } },
+    load: onHost(async () => (await import('./management.ts')).management),
   }),
   defineCommand({
     name: 'network delete',

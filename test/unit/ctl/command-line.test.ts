@@ -204,9 +204,20 @@ describe('the help of a group', () => {
   it.each([
     [
       'host',
-      [...['show', 'inventory', 'files list', 'files get', 'reboot', 'shutdown', 'reset', 'stops']].map(
-        (verb) => `host ${verb}`,
-      ),
+      [
+        ...[
+          'show',
+          'inventory',
+          'files list',
+          'files get',
+          'reboot',
+          'shutdown',
+          'reset',
+          'stops',
+          'hostname',
+          'time',
+        ],
+      ].map((verb) => `host ${verb}`),
     ],
     ['audit', ['audit list', 'audit verify', 'audit download']],
     [

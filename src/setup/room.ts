@@ -1,0 +1,67 @@
+// Name and time servers of a host without a cluster. Both are kept by the host itself (/etc/hostname, the folders of its time service) and set as root by
+// verbs; the daemon stores neither. With a cluster the node keeps the name that it was made with, and the servers are a setting of the cluster.
+
+import { join } from 'node:path'
+import { createLock } from '../base/lock.ts'
+import { AppError } from '../errors/app-error.ts'
+import type { HostFiles } from '../host/files.ts'
+import type { Ground, Room } from '../root/room.ts'
+import { CommandFailed } from '../system/runner.ts'
+import type { Verbs } from '../verbs/call.ts'
+import { VerbRefused } from '../verbs/verb.ts'
+import { setupErrors } from './codes.ts'
+import { setupRoutes } from './routes.ts'
+import { readHostTime } from './time.ts'
+import { setHostName, setTimeServers } from './verbs.ts'
+
+interface SetupOptions {
+  readonly verbs: Verbs
+  readonly files: HostFiles
+  readonly hostName: () => string
+  readonly hasCluster: () => boolean
+  /** Reads the facts of the host again, by which the certificate has its names. */
+  readonly onChange: () => Promise<void>
+}
+
+const administrator = { role: 'admin' } as const
+
+/** Builds the room. */
+export function createSetup({ stateDirectory }: Pick<Ground, 'stateDirectory'>, own: SetupOptions): Room {
+  const { verbs, files, hostName, hasCluster, onChange } = own
+  const inTurn = createLock()
+
+  const set = (work: () => Promise<unknown>) =>
+    inTurn(async () => {
+      if (hasCluster())
+        throw new AppError(
+          setupErrors.HostInCluster,
+          'this host has a cluster: its node keeps its name, and the time servers are a setting of the cluster',
+        )
+      try {
+        await work()
+      } catch (error) {
+        if (error instanceof VerbRefused || error instanceof CommandFailed)
+          throw new AppError(setupErrors.HostNotSet, error.message, { cause: error })
+        throw error
+      }
+      await onChange()
+    })
+
+  return {
+    async routes(app) {
+      await setupRoutes(app, {
+        hostName,
+        readTime: () => readHostTime(files),
+        setName: (name) => set(() => verbs.call(setHostName, { hostName: name }, administrator)),
+        setServers: (servers) =>
+          set(() =>
+            verbs.call(
+              setTimeServers,
+              { servers: [...servers], note: join(stateDirectory, 'host-time.json') },
+              administrator,
+            ),
+          ),
+      })
+    },
+  }
+}
