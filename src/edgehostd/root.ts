@@ -224,9 +224,14 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   host.attachCluster(cluster)
   definition.attachCluster(edges.clusterOfSlots ?? cluster)
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
+  const isPlatformConnected = () => uplink.link().isConnected
   const trial = createTrialRoom(ground, {
     verbs,
     runtimeFolder: edges.networkFolder,
+    outside: {
+      answersNames: edges.answersNames,
+      platform: { ...uplink, isConnected: isPlatformConnected },
+    },
     acceptedAt: api.acceptedAt,
   })
   certificate.waitFor(() => trial.trials.open() !== undefined)
@@ -241,6 +246,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     clusterAddresses: cluster.nodeAddresses,
     trials: trial.trials,
     busy,
+    isPlatformConnected,
   })
   const diagnosis = createDiagnosis(ground, {
     verbs,

@@ -1,7 +1,12 @@
 import { changePassword, setSshKeys } from '../auth/verbs.ts'
 import { makeSupportArchive, ping, traceroute } from '../diagnosis/verbs.ts'
 import { removeConfiguration, restartDaemon, stopHost } from '../power/verbs.ts'
-import { decideNetworkChange, finishNetworkChanges, tryNetworkChange } from '../network/trial/verbs.ts'
+import {
+  decideNetworkChange,
+  failNetworkChange,
+  finishNetworkChanges,
+  tryNetworkChange,
+} from '../network/trial/verbs.ts'
 import type { AnyVerb } from '../verbs/verb.ts'
 
 /** All that the daemon may have done on the host as root, beside the steps of its cluster (`cluster/step-program`). */
@@ -16,5 +21,6 @@ export const verbs: readonly AnyVerb[] = [
   makeSupportArchive,
   tryNetworkChange,
   decideNetworkChange,
+  failNetworkChange,
   finishNetworkChanges,
 ]

@@ -25,6 +25,7 @@ export interface NetworkOptions {
   readonly clusterAddresses: () => readonly string[]
   readonly trials: NetworkWritesOptions['trials']
   readonly busy: NetworkWritesOptions['busy']
+  readonly isPlatformConnected: NetworkWritesOptions['isPlatformConnected']
 }
 
 /** Builds the room. */

@@ -4,13 +4,15 @@
 
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { formatTime } from '../../base/time.ts'
 import type { Attention, Ground, Room } from '../../root/room.ts'
 import type { Verbs } from '../../verbs/call.ts'
 import { openChangeStore, type StoredChange } from './store.ts'
 import { changeRoutes, type ChangeRoutesOptions } from './routes-changes.ts'
 import { createTrials, type Trials } from './trials.ts'
-import { decideNetworkChange, finishNetworkChanges, tryNetworkChange } from './verbs.ts'
+import { decideNetworkChange, failNetworkChange, finishNetworkChanges, tryNetworkChange } from './verbs.ts'
+import { watchOutside, worksNow, type Outside } from './outside.ts'
 import type { LinkAddresses } from './way.ts'
 
 /** The routes that change something are for administrators alone. */
@@ -18,6 +20,7 @@ const administrator = { role: 'admin' } as const
 
 interface TrialRoomOptions extends Pick<ChangeRoutesOptions, 'acceptedAt'> {
   readonly verbs: Verbs
+  readonly outside: Outside
   /** Folder of the open change; gone after a boot. */
   readonly runtimeFolder: string
 }
@@ -33,8 +36,10 @@ export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoo
   const { verbs } = own
   const trials = createTrials({
     ...ground,
-    run: (action, argument) => {
+    worksNow: () => worksNow(own.outside),
+    run: (action, argument, why = '') => {
       if (action === 'start') return verbs.call(tryNetworkChange, { folder: argument }, administrator)
+      if (action === 'fail') return verbs.call(failNetworkChange, { uid: argument, why }, 'service')
       if (action === 'boot') return verbs.call(finishNetworkChanges, { folder: argument }, 'service')
       return verbs.call(decideNetworkChange, { action, uid: argument }, administrator)
     },
@@ -42,6 +47,7 @@ export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoo
     folders: { runtime: own.runtimeFolder, state: join(stateDirectory, 'network') },
     links: readAddresses,
   })
+  watchOutside({ ...ground, ...own, trials, pause: (ms) => sleep(ms, undefined, { ref: false }) })
   return {
     trials,
     async routes(app) {

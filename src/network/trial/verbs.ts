@@ -42,6 +42,23 @@ export const decideNetworkChange = defineProgramVerb({
   read,
 })
 
+/** Takes a change back with which something does not work any more. */
+export const failNetworkChange = defineProgramVerb({
+  name: 'fail-network-change',
+  role: 'service',
+  input: Type.Object(
+    {
+      uid: Type.String({ pattern: '^[0-9a-f-]{36}$' }),
+      why: Type.String({ pattern: '^[^\\0\\n]{1,300}$' }),
+    },
+    exact,
+  ),
+  unit,
+  audit: ({ uid, why }) => `take back the change of the network ${uid}: ${why}`,
+  command: ({ uid, why }) => ({ program: trialProgram, args: ['fail', uid, why] }),
+  read,
+})
+
 /** Finishes or discards what a power cut has left. */
 export const finishNetworkChanges = defineProgramVerb({
   name: 'finish-network-changes',
