@@ -17,6 +17,7 @@ import { findAnsweringDevice } from '../host/network/answering-device.ts'
 import { createHost } from '../host/room.ts'
 import { createImagesRoom } from '../images/room.ts'
 import { createInventory, inventoryUnit } from '../inventory/room.ts'
+import { openUid } from '../network/trial/progress.ts'
 import { createTrialRoom } from '../network/trial/room.ts'
 import { createJobs } from '../jobs/jobs.ts'
 import { createContinueTokens } from '../lists/continue-token.ts'
@@ -148,6 +149,8 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     buildDate,
     names: host,
     lastResource: audit.lastResource,
+    // The rooms of the network come later, and a start may be in a trial.
+    isHeld: () => openUid({ runtime: edges.networkFolder }) !== undefined,
   })
   const auth = await createAuth(ground, {
     verbs,
@@ -234,8 +237,8 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     },
     acceptedAt: api.acceptedAt,
   })
-  certificate.waitFor(() => trial.trials.open() !== undefined)
   trial.trials.onEnd(certificate.renew)
+  trial.trials.onChange(() => void host.refresh())
   const network = createNetwork(ground, {
     ...(edges.network ?? {
       files,
@@ -324,7 +327,11 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     figures: observed.flatMap((room) => room.figures ?? []),
   })
   const service = createService(ground, {
-    console: { ...config.host.console, platform: uplink },
+    console: {
+      ...config.host.console,
+      platform: uplink,
+      network: { tried: trial.tried, onChange: trial.trials.onChange },
+    },
     mode,
     names: host,
     certificate,

@@ -5,6 +5,8 @@
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isLinkLocal } from '../../base/address.ts'
+import { bareAddress } from '../../base/subnet.ts'
 import { formatTime } from '../../base/time.ts'
 import type { Attention, Ground, Room } from '../../root/room.ts'
 import type { Verbs } from '../../verbs/call.ts'
@@ -25,9 +27,17 @@ interface TrialRoomOptions extends Pick<ChangeRoutesOptions, 'acceptedAt'> {
   readonly runtimeFolder: string
 }
 
+/** A change that is taken back unless it is confirmed. */
+interface TriedChange extends Pick<StoredChange, 'uid' | 'summary' | 'deadlineAt'> {
+  /** Addresses that its links have now. */
+  readonly addresses: readonly string[]
+}
+
 /** Changes of the network of this host. */
 export interface TrialRoom extends Room {
-  readonly trials: Pick<Trials, 'start' | 'open' | 'onEnd'>
+  readonly trials: Pick<Trials, 'start' | 'onChange' | 'onEnd'>
+  /** The change that is being tried, for the console of the host. */
+  tried(): TriedChange | undefined
 }
 
 /** Builds the room. */
@@ -52,6 +62,16 @@ export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoo
     trials,
     async routes(app) {
       await changeRoutes(app, { ...own, trials })
+    },
+    tried() {
+      const open = trials.open()
+      if (open?.state !== 'applying' && open?.state !== 'trial') return undefined
+      const { uid, summary, deadlineAt, links } = open
+      const own = readAddresses().filter(({ link }) => links.includes(link))
+      const addresses = own
+        .flatMap((each) => each.addresses.map(bareAddress))
+        .filter((each) => !isLinkLocal(each))
+      return { uid, summary, deadlineAt, addresses }
     },
     start: trials.resume,
     stop: trials.stop,

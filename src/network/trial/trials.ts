@@ -83,6 +83,8 @@ export interface Trials {
   resume(): Promise<void>
   /** Registers a listener, called when the apply of a change was seen to have ended; again by another daemon. */
   onApplied(listener: (change: StoredChange) => void): void
+  /** Registers a listener, called after a change has begun, and after each change of its state. */
+  onChange(listener: () => void): void
   /** Registers a listener, called after a change has ended. */
   onEnd(listener: (change: StoredChange) => void): void
   stop(): void
@@ -96,6 +98,8 @@ export function createTrials(options: TrialsOptions): Trials {
   const { store, run, folders, links, record, clock, log } = options
   const listeners: ((change: StoredChange) => void)[] = []
   const applyListeners: ((change: StoredChange) => void)[] = []
+  const changeListeners: (() => void)[] = []
+  const tellChanged = () => changeListeners.forEach((listener) => listener())
   /** The change since whose apply the platform was heard. */
   let heard: string | undefined
   const inTurn = createLock()
@@ -133,6 +137,7 @@ export function createTrials(options: TrialsOptions): Trials {
     const next = store.update(change.uid, progress)
     if (next.state !== change.state) log.info({ uid: next.uid, state: next.state }, 'a change of the network')
     if (isEnded(next)) end(next)
+    tellChanged()
   }
 
   /** What has become of a change of which there is no trace. */
@@ -259,7 +264,10 @@ export function createTrials(options: TrialsOptions): Trials {
         } finally {
           starting = undefined
           await rm(folder, { recursive: true, force: true })
-          if (unended()) watch()
+          if (unended()) {
+            watch()
+            tellChanged()
+          }
           look()
         }
       }),
@@ -342,6 +350,7 @@ export function createTrials(options: TrialsOptions): Trials {
           await rm(join(folders.state, name), { recursive: true, force: true })
     },
     onApplied: (listener) => void applyListeners.push(listener),
+    onChange: (listener) => void changeListeners.push(listener),
     onEnd: (listener) => void listeners.push(listener),
     stop: () => clearInterval(timer),
   }
