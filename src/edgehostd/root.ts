@@ -275,6 +275,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       definitions: definition.resetPart,
       content: content.resetPart,
       sessions: auth.resetPart,
+      network: trial.resetPart,
       identity: {
         describe: async () => [
           `the id ${record.id}, its certificate and key, and its key and registration on a platform`,

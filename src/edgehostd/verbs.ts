@@ -5,6 +5,7 @@ import {
   decideNetworkChange,
   failNetworkChange,
   finishNetworkChanges,
+  removeNetwork,
   tryNetworkChange,
 } from '../network/trial/verbs.ts'
 import type { AnyVerb } from '../verbs/verb.ts'
@@ -23,4 +24,5 @@ export const verbs: readonly AnyVerb[] = [
   decideNetworkChange,
   failNetworkChange,
   finishNetworkChanges,
+  removeNetwork,
 ]

@@ -8,8 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isLinkLocal } from '../../base/address.ts'
 import { bareAddress } from '../../base/subnet.ts'
 import { formatTime } from '../../base/time.ts'
-import type { Attention, Ground, Room } from '../../root/room.ts'
+import type { Attention, Ground, ResetPart, Room } from '../../root/room.ts'
 import type { Verbs } from '../../verbs/call.ts'
+import { createNetworkResetPart } from './reset-part.ts'
 import { openChangeStore, type StoredChange } from './store.ts'
 import { changeRoutes, type ChangeRoutesOptions } from './routes-changes.ts'
 import { createTrials, type Trials } from './trials.ts'
@@ -36,6 +37,7 @@ interface TriedChange extends Pick<StoredChange, 'uid' | 'summary' | 'deadlineAt
 /** Changes of the network of this host. */
 export interface TrialRoom extends Room {
   readonly trials: Pick<Trials, 'start' | 'onChange' | 'onEnd'>
+  readonly resetPart: ResetPart
   /** The change that is being tried, for the console of the host. */
   tried(): TriedChange | undefined
 }
@@ -60,6 +62,7 @@ export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoo
   watchOutside({ ...ground, ...own, trials, pause: (ms) => sleep(ms, undefined, { ref: false }) })
   return {
     trials,
+    resetPart: createNetworkResetPart({ verbs, trials }),
     async routes(app) {
       await changeRoutes(app, { ...own, trials })
     },
