@@ -41,10 +41,11 @@ export async function describeConfiguration({ folder, main, packaged }: Configur
  * @returns the number of files that were removed or put back
  * @throws VerbRefused without the copy of the package, before anything is removed
  */
-export async function putConfigurationBack(
-  _input: unknown = {},
-  { folder, main, packaged }: ConfigurationPaths = ofHost,
-): Promise<number> {
+export async function putConfigurationBack({
+  folder,
+  main,
+  packaged,
+}: ConfigurationPaths = ofHost): Promise<number> {
   const original = await textOf(packaged)
   if (original === undefined)
     throw new VerbRefused(`${packaged} is missing; install the package of edgehostd again`)

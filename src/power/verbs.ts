@@ -14,7 +14,10 @@ export const removeConfiguration = defineOwnVerb({
     properties: writesOnly(dirname(configurationFolder)),
   },
   audit: () => `remove the files in ${configurationFolder}, and put ${mainConfiguration} back`,
-  load: async () => (await import('./remove-configuration.ts')).putConfigurationBack,
+  load: async () => {
+    const { putConfigurationBack } = await import('./remove-configuration.ts')
+    return () => putConfigurationBack()
+  },
 })
 
 /** Starts the daemon anew, as after a change of its configuration; the port stays open. */
