@@ -33,6 +33,8 @@ export const programPaths = [
   'usr/lib/edgehostd/re2js.cjs',
   'usr/lib/edgehostd/x509.cjs',
   'usr/lib/edgehostd/yaml.cjs',
+  // For a reset: nobody edits this one.
+  'usr/lib/edgehostd/config.yaml',
   'usr/sbin/edgehostd',
   'usr/bin/edgehostctl',
   'lib/systemd/system/edgehostd.service',
@@ -83,6 +85,7 @@ function listHostFiles(architecture: Architecture): InstalledFile[] {
     'usr/lib/edgehostd/re2js.cjs': read('dist/re2js.cjs'),
     'usr/lib/edgehostd/x509.cjs': read('dist/x509.cjs'),
     'usr/lib/edgehostd/yaml.cjs': read('dist/yaml.cjs'),
+    'usr/lib/edgehostd/config.yaml': read('systemd/config.yaml'),
     'usr/bin/edgehostctl': read('build/debian/edgehostctl'),
     'usr/sbin/edgehostd': read('build/debian/edgehostd'),
     'lib/systemd/system/edgehostd.service': read('systemd/edgehostd.service'),

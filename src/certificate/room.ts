@@ -23,6 +23,8 @@ interface CertificateRoomOptions {
     addresses(): readonly string[]
     onNamesChange(listener: () => void): unknown
   }
+  /** Makes no new certificate while this is so: addresses of a change of the network may be gone in a minute; the default is no. */
+  readonly isHeld?: () => boolean
   /** The resource in the newest record of a kind and action. */
   readonly lastResource: (kind: string, action: 'create') => string | undefined
 }
@@ -32,8 +34,6 @@ export interface CertificateRoom
   extends Room, Pick<Certificates, 'material' | 'fingerprint' | 'notAfter' | 'isSelfSigned'> {
   /** Registers a listener, called when new connections must use another certificate. */
   onChange(listener: () => void): void
-  /** Makes no new certificate while this is so: addresses of a change of the network may be gone in a minute. */
-  waitFor(isHeld: () => boolean): void
   /** Makes a new certificate where one is due. */
   renew(): void
   /** Removes the key pair that the daemon has made; the next start makes another. */
@@ -56,6 +56,7 @@ export async function createCertificateRoom(
   const certificates = createCertificates({
     directory: folder,
     staysForAddresses: own.staysForAddresses ?? false,
+    isHeld: own.isHeld,
     own: certificateFile !== undefined && keyFile !== undefined ? { certificateFile, keyFile } : undefined,
     buildDate: own.buildDate,
     clock,
@@ -95,10 +96,7 @@ export async function createCertificateRoom(
     )
   }
 
-  let isHeld = () => false
-  const renew = async () => {
-    if (!isHeld()) use(await certificates.ensure())
-  }
+  const renew = async () => use(await certificates.ensure())
   const renewSoon = () => {
     renew().catch((error: unknown) =>
       log.error(
@@ -115,9 +113,6 @@ export async function createCertificateRoom(
     notAfter: certificates.notAfter,
     isSelfSigned: certificates.isSelfSigned,
     onChange: (listener) => void listeners.push(listener),
-    waitFor(held) {
-      isHeld = held
-    },
     renew: renewSoon,
     forget: () => rm(folder, { recursive: true, force: true }),
     jobs: [{ name: 'certificate', schedule: '47 7 * * * *', stuckAfterMs: 300_000, run: renew }],

@@ -27,6 +27,8 @@ export interface SelfSignedOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly names: () => HostNames
+  /** Whether a certificate that can be used stays, whatever it lacks; the default is no. */
+  readonly isHeld?: (() => boolean) | undefined
   /** Called after a new private key was written. */
   readonly onNewKey?: () => void
 }
@@ -73,6 +75,10 @@ export async function ensureSelfSigned(
       if (pair.certificate.toString() !== cert) checkPair(pair.material, files)
       const { certificate } = pair
       if (!needsRenewal(certificate, question)) return pair
+      if (options.isHeld?.() === true) {
+        log.info('a new certificate is due, and is made after the change of the network that is being tried')
+        return pair
+      }
       if (onlyLacksAddress(certificate, question) && isEarly(certificate)) return pair
       return 'its expiry is near or much too far away, or the host has a new name or address'
     } catch (error) {

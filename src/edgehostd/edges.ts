@@ -6,6 +6,7 @@ import type { ClusterOfSlots } from '../definition/definitions.ts'
 import { createHostFiles, type HostFiles } from '../host/files.ts'
 import type { Snapshot } from '../host/snapshot.ts'
 import { systemClock, type Clock } from '../system/clock.ts'
+import { answersNames } from '../network/trial/outside.ts'
 import type { NetworkOptions } from '../network/room.ts'
 import { createFollower, type CommandFollower } from '../system/follower.ts'
 import type { Logger } from '../system/log.ts'
@@ -55,6 +56,8 @@ export interface Edges {
   readonly networkFolder: string
   /** Replaces the files and programs that the network is read from. */
   readonly network: Pick<NetworkOptions, 'files' | 'runner' | 'findDevice'> | undefined
+  /** Whether a name server of this host answers. */
+  readonly answersNames: () => Promise<boolean>
   /** Folder below which container runtimes are searched for. */
   readonly runtimeRoot: string
   /** Replaces what definitions ask of the cluster. */
@@ -101,6 +104,7 @@ export const hostEdges = (log: Logger): Edges => ({
   network: undefined,
   supportProgram: join(import.meta.dirname, 'support.cjs'),
   networkFolder: '/run/edgehostd-network',
+  answersNames,
   runtimeRoot: '/',
   clusterOfSlots: undefined,
   platformClient: undefined,

@@ -17,6 +17,7 @@ import { findAnsweringDevice } from '../host/network/answering-device.ts'
 import { createHost } from '../host/room.ts'
 import { createImagesRoom } from '../images/room.ts'
 import { createInventory, inventoryUnit } from '../inventory/room.ts'
+import { openUid } from '../network/trial/progress.ts'
 import { createTrialRoom } from '../network/trial/room.ts'
 import { createJobs } from '../jobs/jobs.ts'
 import { createContinueTokens } from '../lists/continue-token.ts'
@@ -149,6 +150,8 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     buildDate,
     names: host,
     lastResource: audit.lastResource,
+    // The rooms of the network come later, and a start may be in a trial.
+    isHeld: () => openUid({ runtime: edges.networkFolder }) !== undefined,
   })
   const auth = await createAuth(ground, {
     verbs,
@@ -225,13 +228,18 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   host.attachCluster(cluster)
   definition.attachCluster(edges.clusterOfSlots ?? cluster)
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
+  const isPlatformConnected = () => uplink.link().isConnected
   const trial = createTrialRoom(ground, {
     verbs,
     runtimeFolder: edges.networkFolder,
+    outside: {
+      answersNames: edges.answersNames,
+      platform: { ...uplink, isConnected: isPlatformConnected },
+    },
     acceptedAt: api.acceptedAt,
   })
-  certificate.waitFor(() => trial.trials.open() !== undefined)
   trial.trials.onEnd(certificate.renew)
+  trial.trials.onChange(() => void host.refresh())
   const network = createNetwork(ground, {
     ...(edges.network ?? {
       files,
@@ -242,6 +250,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     clusterAddresses: cluster.nodeAddresses,
     trials: trial.trials,
     busy,
+    isPlatformConnected,
     onManagement: () => host.refresh(),
   })
   host.attachManagement(network.management)
@@ -276,6 +285,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       definitions: definition.resetPart,
       content: content.resetPart,
       sessions: auth.resetPart,
+      network: trial.resetPart,
       identity: {
         describe: async () => [
           `the id ${record.id}, its certificate and key, and its key and registration on a platform`,
@@ -329,7 +339,11 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     figures: observed.flatMap((room) => room.figures ?? []),
   })
   const service = createService(ground, {
-    console: { ...config.host.console, platform: uplink },
+    console: {
+      ...config.host.console,
+      platform: uplink,
+      network: { tried: trial.tried, onChange: trial.trials.onChange },
+    },
     mode,
     names: host,
     certificate,

@@ -1,7 +1,13 @@
 import { changePassword, setSshKeys } from '../auth/verbs.ts'
 import { makeSupportArchive, ping, traceroute } from '../diagnosis/verbs.ts'
 import { removeConfiguration, restartDaemon, stopHost } from '../power/verbs.ts'
-import { decideNetworkChange, finishNetworkChanges, tryNetworkChange } from '../network/trial/verbs.ts'
+import {
+  decideNetworkChange,
+  failNetworkChange,
+  finishNetworkChanges,
+  removeNetwork,
+  tryNetworkChange,
+} from '../network/trial/verbs.ts'
 import { setHostName, setTimeServers } from '../setup/verbs.ts'
 import type { AnyVerb } from '../verbs/verb.ts'
 
@@ -17,7 +23,9 @@ export const verbs: readonly AnyVerb[] = [
   makeSupportArchive,
   tryNetworkChange,
   decideNetworkChange,
+  failNetworkChange,
   finishNetworkChanges,
   setHostName,
   setTimeServers,
+  removeNetwork,
 ]

@@ -28,6 +28,8 @@ export interface Prepared {
   /** Addresses under which the host will be reached; a leased one is not known before. */
   readonly reachableBy: readonly string[]
   readonly warnings: readonly string[]
+  /** Whether gateways or name servers of this host change: what is beyond its networks may be gone. */
+  readonly changesWayOut: boolean
 }
 
 /** Plans changes of the network. */
@@ -114,6 +116,7 @@ export function createPlanner({
         lostRoutes,
         reachableBy,
         warnings: warningsOf(wanted),
+        changesWayOut: changesWayOut(reading, wanted),
       }
     },
   }
@@ -124,7 +127,30 @@ const refusedBy = (problems: readonly Problem[]): Prepared => ({
   lostRoutes: [],
   reachableBy: [],
   warnings: [],
+  changesWayOut: false,
 })
+
+/** Gateways, name servers and leases of IPv4, by what is configured; of what the request leaves as it is nothing is said. Pure. */
+export function changesWayOut({ links }: NetworkReading, wanted: WantedChange): boolean {
+  const own = links.find(({ name }) => name === wanted.name)
+  const members = wanted.kind === 'bond' || wanted.kind === 'bridge' ? wanted.members : []
+  const goes = links.filter(
+    (link) => link === own || (members.includes(link.name) && link.master !== wanted.name),
+  )
+  const before = goes.flatMap(({ owner: { configured } }) => configured ?? [])
+  const after = wanted.kind === 'delete' ? undefined : wanted.addressing
+  const ways = (all: readonly { readonly type: string; readonly gateway?: string }[]) =>
+    all.flatMap(({ type, gateway }) => [
+      ...(type === 'dhcp' ? ['a lease'] : []),
+      ...(gateway ? [gateway] : []),
+    ])
+  if (differ(ways(before), ways(after === undefined ? [] : [after]))) return true
+  const servers = before.flatMap(({ nameservers }) => nameservers)
+  return differ(servers, after === undefined ? [] : (after.nameservers ?? servers))
+}
+
+const differ = (one: readonly string[], other: readonly string[]) =>
+  one.some((each) => !other.includes(each)) || other.some((each) => !one.includes(each))
 
 const programFolders = ['/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/sbin', '/usr/local/bin']
 

@@ -28,6 +28,7 @@ export interface NetworkOptions {
   readonly clusterAddresses: () => readonly string[]
   readonly trials: Pick<Trials, 'start' | 'open' | 'onEnd'>
   readonly busy: NetworkWritesOptions['busy']
+  readonly isPlatformConnected: NetworkWritesOptions['isPlatformConnected']
   /** Called after another link was chosen for management. */
   readonly onManagement: () => Promise<void>
 }

@@ -30,6 +30,7 @@ export interface NetworkWritesOptions {
   readonly planner: Planner
   readonly trials: Pick<Trials, 'start'>
   readonly busy: Busy
+  readonly isPlatformConnected: () => boolean
   readonly shortestWindowSeconds: number
 }
 
@@ -51,6 +52,12 @@ const Query = Type.Object({
       description: `Seconds until the change is taken back unless it is confirmed: 30 to ${longestWindowSeconds}, or from network.shortestWindowSeconds of the configuration on. Without it ${staticWindowSeconds}, and ${dhcpWindowSeconds} where an address comes by DHCP.`,
     }),
   ),
+  confirm: Type.Optional(
+    Type.Enum(['platform'], {
+      description:
+        'platform: the next heartbeat of this host to its platform, on a connection that is made after the apply, keeps the change; on connected hosts. A request may keep it too.',
+    }),
+  ),
   dropAddress: Type.Optional(
     Type.Boolean({ description: 'Addresses of members go that the change does not take over.' }),
   ),
@@ -58,6 +65,7 @@ const Query = Type.Object({
 interface Query {
   dryRun?: boolean
   window?: number
+  confirm?: 'platform'
   dropAddress?: boolean
 }
 
@@ -83,7 +91,7 @@ export function windowOf(
 
 /** Changes of the links of this host: `/v1/edge-mgmt/network/…`. Each is a trial. */
 export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions> = async (app, options) => {
-  const { read, planner, trials, busy, shortestWindowSeconds } = options
+  const { read, planner, trials, busy, isPlatformConnected, shortestWindowSeconds } = options
 
   /**
    * Judges a change, and begins it unless it is only a dry run.
@@ -96,11 +104,16 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
     now?: NetworkReading,
   ): Promise<NetworkDryRun | NetworkChangeAccepted> {
     const { name } = request.params
-    const { dryRun = false, window, dropAddress = false } = request.query
+    const { dryRun = false, window, confirm, dropAddress = false } = request.query
     requireInterfaceName(name)
     request.auditResource = { name }
+    if (confirm === 'platform' && !isPlatformConnected())
+      throw refusedField(
+        'confirm',
+        'is platform, and this host is not connected to one: see edgehostctl platform status, or leave it out',
+      )
     if (dryRun) request.auditNote = 'dry run, nothing is changed'
-    const { change, problems, warnings, lostRoutes, reachableBy } = await planner.prepare(
+    const { change, problems, warnings, lostRoutes, reachableBy, changesWayOut } = await planner.prepare(
       body,
       dropAddress,
       now,
@@ -128,12 +141,14 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
       windowSeconds,
       requestedBy: callerOf(request).userName,
       cameBy: cameBy(request),
+      changesWayOut,
+      confirmBy: confirm,
       refuseBusy: () => busy.refuse('a change of the network', isOtherThanTrial),
     })
     void reply.header('location', `${root}/changes/${uid}`)
     return {
       message: [
-        `${change.summary}: it is taken back in ${windowSeconds} seconds unless it is confirmed`,
+        `${change.summary}: it is taken back in ${windowSeconds} seconds unless it is confirmed${confirm === undefined ? '' : ', which the next heartbeat to the platform does'}`,
         ...warnings,
       ].join('; '),
       uid,

@@ -336,6 +336,15 @@ export const NetworkChange = Type.Object(
       description:
         'Whether it touches the way by which it was asked for: it is then confirmed on a new TLS connection to an address that the host has now.',
     }),
+    needsPlatform: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether the platform has to be heard since the apply before a request over TLS confirms it: gateway or name servers change, and it answered before.',
+      }),
+    ),
+    confirmBy: Type.Optional(
+      Type.Enum(['platform'], { description: 'The next heartbeat after the apply confirms it too.' }),
+    ),
     windowSeconds: Type.Integer({ description: 'Time from the request to the deadline.' }),
     creationTimestamp: Type.String({ format: 'date-time' }),
     deadlineTimestamp: Type.String({ format: 'date-time' }),

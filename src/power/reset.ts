@@ -15,7 +15,11 @@ import { powerErrors } from './codes.ts'
 import { wipeParts, type HostActions, type ResetPlan, type WipePart } from './schemas.ts'
 
 /** What goes, in this order: what uses something goes before it. Sessions come late, so that none is left that began meanwhile. */
-const resetPhases = ['cluster', 'definitions', 'content', 'configuration', 'sessions', 'identity'] as const
+const resetPhases = [
+  ...(['cluster', 'definitions', 'content', 'configuration', 'sessions', 'identity'] as const),
+  // Last: nobody may reach the host for a while after it.
+  'network',
+] as const
 export type ResetPhase = (typeof resetPhases)[number]
 
 /** What a user wants of a reset. */
@@ -29,7 +33,7 @@ export const phasesOf = ({ keepsContent, wipe }: ResetWish): readonly ResetPhase
   resetPhases.filter(
     (phase) =>
       !(phase === 'content' && keepsContent) &&
-      ((phase !== 'configuration' && phase !== 'identity') || wipe.includes(phase)),
+      (!wipeParts.some((part) => part === phase) || wipe.some((part) => part === phase)),
   )
 
 interface Row {
@@ -93,8 +97,6 @@ const retryMs = 5_000
 /** @throws AppError BadRequest for parts that cannot go */
 export function parseWipe(text: string | undefined, stateDirectory: string): readonly WipePart[] {
   const wipe = wipeParts.filter((part) => text?.split(',').includes(part))
-  if (wipe.includes('network'))
-    throw refusedField('wipe', 'has network, and edgehostd does not configure the network of a host yet')
   if (wipe.includes('configuration') && stateDirectory !== usualState)
     throw refusedField(
       'wipe',
@@ -143,7 +145,7 @@ export function createReset(options: ResetOptions): Reset {
     onEvent({ reason: 'HostReset', severity: 'Warning', message })
     sql.prepare("UPDATE host_reset SET phase = NULL, reason = '', ended_at = ?").run(clock.now())
     log.warn({ uid, by }, message)
-    if (wish.wipe.length > 0) await restart()
+    if (wish.wipe.some((part) => part !== 'network')) await restart()
   }
 
   return {
@@ -160,11 +162,10 @@ export function createReset(options: ResetOptions): Reset {
           'accounts of the operating system',
           'the audit trail',
           'the events of former clusters',
-          'the network of the host',
+          ...(wish.wipe.includes('network') ? [] : ['the network of the host']),
           ...(wish.keepsContent ? ['the content'] : []),
-          ...(wish.wipe.includes('configuration')
-            ? ['config.yaml of the package']
-            : ['the configuration in /etc/edgehostd']),
+          ...(wish.wipe.includes('configuration') ? [] : ['the configuration in /etc/edgehostd']),
+          ...(await Promise.all(phases.map(async (phase) => (await parts[phase].stays?.()) ?? []))).flat(),
           ...(wish.wipe.includes('identity') ? [] : ['id, keys and certificate of the host']),
           ...(link === undefined ? [] : ['the link to the platform']),
         ],

@@ -1,6 +1,6 @@
 import type { Busy, BusyReason, Ground, ResetPart, Room } from '../root/room.ts'
 import type { Verbs } from '../verbs/call.ts'
-import { configurationFiles } from './remove-configuration.ts'
+import { describeConfiguration } from './remove-configuration.ts'
 import { createReset, type ResetPhase } from './reset.ts'
 import { powerRoutes } from './routes.ts'
 import { createStopStore } from './stop-store.ts'
@@ -44,7 +44,7 @@ export function createPower(ground: Ground, own: PowerOptions): PowerRoom {
     parts: {
       ...own.parts,
       configuration: {
-        describe: configurationFiles,
+        describe: describeConfiguration,
         async clear() {
           await verbs.call(removeConfiguration, {}, 'service')
           return true

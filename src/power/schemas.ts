@@ -98,7 +98,13 @@ export const HostActions = Type.Object(
 )
 export type HostActions = Static<typeof HostActions>
 
-/** Where an administrator has the configuration of the daemon, beside config.yaml of the package. */
+/** The configuration of the daemon; the package brings it, and an administrator may edit it. */
+export const mainConfiguration = '/etc/edgehostd/config.yaml'
+
+/** The same as the package has it. */
+export const packagedConfiguration = '/usr/lib/edgehostd/config.yaml'
+
+/** Where an administrator has more of it. */
 export const configurationFolder = '/etc/edgehostd/config.d'
 
 /** What more a reset may remove. */
@@ -123,7 +129,7 @@ export const ResetQuery = Type.Object(
         pattern: '^(network|configuration|identity)(,(network|configuration|identity))*$',
         accepts: 'network, configuration, identity, or several of them with commas',
         description:
-          'What goes too: configuration (the files in /etc/edgehostd/config.d), identity (the key pairs of this host, its certificate and its registration; its id is chosen anew from its sources). network is refused: edgehostd does not configure the network of a host yet.',
+          'What goes too: configuration (the files in /etc/edgehostd/config.d; config.yaml is as the package has it again), identity (the key pairs of this host, its certificate and its registration; its id is chosen anew from its sources), network (the files that edgehostd keeps for links of systemd-networkd, with the bonds, bridges and VLANs that they make; what it has changed in files of netplan, NetworkManager and ifupdown stays).',
       }),
     ),
   },
@@ -147,7 +153,7 @@ export const ResetPlan = Type.Object(
     hostName: text('The name that the body has to have.'),
     removes: Type.Array(
       Type.Object({
-        phase: text('cluster, definitions, content, configuration, sessions, identity.'),
+        phase: text('cluster, definitions, content, configuration, sessions, identity, network.'),
         items: Type.Array(Type.String(), { description: 'What there is of it now; empty for nothing.' }),
       }),
       { description: 'In the order in which it goes.' },

@@ -1,8 +1,9 @@
 import Type from 'typebox'
-import { configurationFolder } from './schemas.ts'
+import { dirname } from 'node:path'
+import { configurationFolder, mainConfiguration } from './schemas.ts'
 import { defineOwnVerb, defineProgramVerb, VerbRefused, writesOnly } from '../verbs/verb.ts'
 
-/** Removes the files of an administrator that configure the daemon; config.yaml of the package stays. */
+/** Removes the files of an administrator that configure the daemon, and puts config.yaml back as the package has it. */
 export const removeConfiguration = defineOwnVerb({
   name: 'remove-configuration',
   role: 'admin',
@@ -10,10 +11,13 @@ export const removeConfiguration = defineOwnVerb({
   unit: {
     description: 'removal of the configuration',
     timeoutMs: 60_000,
-    properties: writesOnly(configurationFolder),
+    properties: writesOnly(dirname(configurationFolder)),
   },
-  audit: () => `remove the files in ${configurationFolder}`,
-  load: async () => (await import('./remove-configuration.ts')).removeConfigurationFiles,
+  audit: () => `remove the files in ${configurationFolder}, and put ${mainConfiguration} back`,
+  load: async () => {
+    const { putConfigurationBack } = await import('./remove-configuration.ts')
+    return () => putConfigurationBack()
+  },
 })
 
 /** Starts the daemon anew, as after a change of its configuration; the port stays open. */

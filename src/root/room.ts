@@ -105,6 +105,8 @@ export interface Busy {
 export interface ResetPart {
   /** What there is now, for people, a line each; without secrets. */
   describe(): Promise<readonly string[]>
+  /** What it leaves of the same kind, a line each; without it, nothing that has to be said. */
+  stays?(): Promise<readonly string[]>
   /**
    * Removes it. Idempotent: it may have been cut off, or be done already.
    * @returns false while it goes on; it is called again then

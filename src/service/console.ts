@@ -2,6 +2,8 @@ import { isIPv4 } from 'node:net'
 import { reachableBy } from '../base/address.ts'
 import { rm } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
+import { formatTime } from '../base/time.ts'
+import type { OpenPort } from '../root/room.ts'
 import { replaceFile, sweepTemporary } from '../system/files.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
@@ -10,31 +12,59 @@ import { createLock } from '../base/lock.ts'
 /** The facts that the console of a host shows about the daemon. */
 interface ConsoleFacts {
   /** Address and port on which the daemon listens. */
-  readonly bound: { readonly address: string; readonly port: number }
+  readonly bound: OpenPort
   /** Addresses of the host under which clients may reach it. */
   readonly addresses: readonly string[]
   /** SHA-256 of the certificate as `AA:BB:…`. */
   readonly fingerprint: string
   /** Address of the platform and state of the connection; undefined in airgap mode. */
   readonly platform?: string | undefined
+  /** The change of the network that is being tried. */
+  readonly change?: ChangeOnConsole | undefined
+}
+
+/** A change of the network that is taken back unless it is confirmed. */
+export interface ChangeOnConsole {
+  readonly uid: string
+  readonly summary: string
+  /** When it is taken back, milliseconds since 1970. */
+  readonly deadlineAt: number
+  /** Addresses that its links have now, also by DHCP. */
+  readonly addresses: readonly string[]
 }
 
 // A console has 25 lines, and one URL that can be reached is enough.
 const mostShown = 4
 
 /**
- * The URLs of the API, the fingerprint that a client should see there, and in connected mode the platform. The text has the addresses themselves
+ * The URLs of the API, the fingerprint that a client should see there, in connected mode the platform, and the change of the network that is being tried. The text has the addresses themselves
  * rather than escapes of agetty(8): an escape gives one address only, which may belong to a container's bridge.
  */
-export function consoleText({ bound, addresses, fingerprint, platform }: ConsoleFacts): string {
-  const { address, port } = bound
-  const urls = reachableBy(address, addresses)
+export function consoleText({ bound, addresses, fingerprint, platform, change }: ConsoleFacts): string {
+  const where = urlsOf(bound, addresses) || `no network address yet, port ${bound.port}`
+  return [
+    `edgehostd  ${where}`,
+    `SHA-256    ${fingerprint}`,
+    ...(platform === undefined ? [] : [`Platform   ${platform}`]),
+    ...(change === undefined ? [] : linesOf(change, bound)),
+    '',
+  ].join('\n')
+}
+
+function linesOf({ uid, summary, deadlineAt, addresses }: ChangeOnConsole, bound: OpenPort): string[] {
+  return [
+    `Network    tried until ${formatTime(deadlineAt)}, then taken back: ${summary}`,
+    `           its links have now: ${urlsOf(bound, addresses) || 'no address under which this host is reached'}`,
+    `           keep it: edgehostctl network confirm ${uid}`,
+  ]
+}
+
+const urlsOf = ({ address, port }: OpenPort, addresses: readonly string[]): string =>
+  reachableBy(address, addresses)
     .toSorted((one, other) => Number(isIPv4(other)) - Number(isIPv4(one)))
     .slice(0, mostShown)
     .map((each) => `https://${isIPv4(each) ? each : `[${each}]`}:${port}`)
-  const where = urls.join(' ') || `no network address yet, port ${port}`
-  return `edgehostd  ${where}\nSHA-256    ${fingerprint}\n${platform === undefined ? '' : `Platform   ${platform}\n`}`
-}
+    .join(' ')
 
 interface ConsoleOptions {
   /** A file in /run/issue.d, agetty(8); where it is empty, the console shows nothing. */

@@ -8,7 +8,7 @@ import { reachableBy } from '../base/address.ts'
 import type { Mode } from '../base/role.ts'
 import type { CertificateRoom } from '../certificate/room.ts'
 import type { Check, Ground, OpenPort, Room } from '../root/room.ts'
-import { createConsole, consoleText } from './console.ts'
+import { createConsole, consoleText, type ChangeOnConsole } from './console.ts'
 import { createAttention } from './attention.ts'
 import { createHealth, type Health } from './health.ts'
 import type { ServiceManager } from './systemd.ts'
@@ -67,6 +67,7 @@ interface ServiceOptions {
     readonly issueFile: string
     /** State of the platform in one line; undefined where there is none. */
     readonly platform: { consoleLine(): string | undefined; onChange(listener: () => void): void }
+    readonly network?: { tried(): ChangeOnConsole | undefined; onChange(listener: () => void): void }
   }
   /** Adds the routes. */
   readonly addRoutes: (app: FastifyInstance, service: ServiceState) => Promise<void>
@@ -114,11 +115,13 @@ export function createService(ground: Ground<{ readonly api: Listen }>, own: Ser
     if (!bound || !console) return
     const fingerprint = certificate.fingerprint()
     const platform = shown.platform.consoleLine()
-    await console.show(consoleText({ bound, addresses: names.addresses(), fingerprint, platform }))
+    const change = shown.network?.tried()
+    await console.show(consoleText({ bound, addresses: names.addresses(), fingerprint, platform, change }))
   }
   names.onNamesChange(() => void show())
   certificate.onChange(() => void show())
   shown?.platform.onChange(() => void show())
+  shown?.network?.onChange(() => void show())
   stopping.addEventListener('abort', () => {
     // Not awaited: requests in flight matter more than this notification.
     systemd

@@ -74,6 +74,8 @@ export interface PlatformClientOptions extends Way, Trust {
 export interface PlatformClient {
   /** Never rejects: each failure is a cause. A redirect is not followed. */
   call(call: Call): Promise<Answer>
+  /** Ends the calls at once and closes the connections: each later call is on one that is made after this. */
+  reconnect(): void
   /** Ends the calls at once, closes the connection and makes no other one. */
   close(): void
 }
@@ -85,13 +87,15 @@ const defaultTimeoutMs = 20_000
 
 export function createPlatformClient(options: PlatformClientOptions): PlatformClient {
   const { url, now, ownSecrets = createOwnSecrets(), timeoutMs = defaultTimeoutMs } = options
-  const agent = createAgent(options, options, timeoutMs)
+  const connect = () => ({ agent: createAgent(options, options, timeoutMs), ended: new AbortController() })
+  let way = connect()
   const closed = new AbortController()
 
   async function send(call: Call): Promise<Answer> {
     const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body))
     if (call.token !== undefined) ownSecrets.add('sessionToken', call.token)
-    const signal = AbortSignal.any([closed.signal, AbortSignal.timeout(timeoutMs)])
+    const { agent, ended } = way
+    const signal = AbortSignal.any([closed.signal, ended.signal, AbortSignal.timeout(timeoutMs)])
     const { status, headers, text } = await exchange(agent, {
       method: call.method,
       url: new URL(call.path, url),
@@ -120,9 +124,15 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
 
   return {
     call: (call) => send(call).catch((error: unknown) => ({ cause: causeOfError(error, options, now()) })),
+    reconnect() {
+      const former = way
+      way = connect()
+      former.ended.abort()
+      former.agent.destroy()
+    },
     close() {
       closed.abort()
-      agent.destroy()
+      way.agent.destroy()
     },
   }
 }

@@ -32,7 +32,7 @@ export interface HostHealth {
 }
 
 export interface LinkOptions {
-  readonly client: Pick<PlatformClient, 'call'>
+  readonly client: Pick<PlatformClient, 'call' | 'reconnect'>
   readonly handshake: Handshake
   readonly store: LinkStore
   readonly queue: EventQueue
@@ -47,6 +47,8 @@ export interface LinkOptions {
   readonly removeToken: () => Promise<void>
   /** Called for each reply to a heartbeat, with the desired cluster of this host; undefined for nothing. */
   readonly onDesired: (announced: Announcement | undefined) => void
+  /** Called for each reply to a heartbeat. @param connectedSince its connection was made after this time, monotonic milliseconds */
+  readonly onBeat: (connectedSince: number) => void
   readonly reports: Reports
   /** Called after each change of the state. */
   readonly onChange: () => void
@@ -69,6 +71,8 @@ export interface Link {
   projectName(): string | undefined
   /** There is an event or a report to send. */
   wake(): void
+  /** Sends a heartbeat at once, on a new connection: the network of this host has changed. */
+  reconnect(): void
   /** The token of the login; undefined while there is none. */
   token(): string | undefined
 }
@@ -123,6 +127,10 @@ export function createLink(options: LinkOptions): Link {
   /** A token of which the file could not be removed. */
   let usedToken: string | undefined
   let rest = new AbortController()
+  /** All connections were made after it, monotonic milliseconds. */
+  let connectedSince = clock.monotonic()
+  /** How often the connections were closed to connect anew. */
+  let epoch = 0
 
   /** A registration is due with a new token, without a record, and where this host has another id by now. */
   async function register(): Promise<Refusal | undefined> {
@@ -167,6 +175,7 @@ export function createLink(options: LinkOptions): Link {
   async function beat(): Promise<Refusal | undefined> {
     if (clock.monotonic() < beatDueAt) return undefined
     const body = { ...options.health(), agentVersion: options.agentVersion }
+    const since = connectedSince
     const answer = await send({ method: 'PATCH', path: ownPath('/health'), body })
     if (answer.cause) return refusalOf(answer)
     // The first one comes at once, and so gives each host a second of its own.
@@ -175,6 +184,7 @@ export function createLink(options: LinkOptions): Link {
     beatDueAt = next > now ? next : now + (beatDueAt === -Infinity ? beatMs * random() : beatMs)
     contact = { at: now, since: clock.now() }
     state = { ...state, lastContactAt: contact.since }
+    options.onBeat(since)
     options.onDesired(parseAnnouncement(answer.wanted))
     reports.beat()
     return undefined
@@ -358,12 +368,15 @@ export function createLink(options: LinkOptions): Link {
   return {
     async run() {
       while (!stopping.aborted) {
+        const present = epoch
         const refused = await turn().catch(failedHere)
+        // A call that was cut off by ourselves says nothing of the platform.
+        if (epoch !== present) continue
         const ms = refused ? fail(refused) : succeed()
         rest = new AbortController()
         if (ms > 0) await options.pause(ms, AbortSignal.any([stopping, rest.signal]))
         // Events that come together are sent together.
-        if (rest.signal.aborted) await options.pause(eventDelayMs, stopping)
+        if (rest.signal.aborted && epoch === present) await options.pause(eventDelayMs, stopping)
       }
     },
     state: () => state,
@@ -371,6 +384,14 @@ export function createLink(options: LinkOptions): Link {
     wake() {
       // Without a connection the next attempt takes them with it.
       if (state.isConnected && clock.monotonic() >= eventsFrom) rest.abort()
+    },
+    reconnect() {
+      connectedSince = clock.monotonic()
+      epoch += 1
+      beatDueAt = -Infinity
+      failures = 0
+      client.reconnect()
+      rest.abort()
     },
     token: () => (session && clock.monotonic() < session.endsAt ? session.token : undefined),
   }

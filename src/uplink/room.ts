@@ -135,6 +135,10 @@ export interface Uplink extends Room {
   /** One line for the console; undefined in airgap mode. */
   consoleLine(): string | undefined
   onChange(listener: () => void): void
+  /** Has the link send a heartbeat at once on a new connection. */
+  reconnect(): void
+  /** Registers a listener, called for each reply to a heartbeat. @param connectedSince its connection was made after this time, monotonic milliseconds */
+  onBeat(listener: (connectedSince: number) => void): void
   /** How the platform of the configuration is reached; undefined in airgap mode, and without one. @throws Error for unreadable authorities */
   way(): Promise<PlatformClientOptions | undefined>
   /** Removes key and registration of this host on the platform; the next start makes others. */
@@ -168,6 +172,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
   const desiredStore = await openDesiredStore(stateDirectory, log)
   const queue = createEventQueue({ ...ground, onEvent: () => link?.wake() })
   const listeners: (() => void)[] = []
+  const beatListeners: ((connectedSince: number) => void)[] = []
   let link: Link | undefined
   let follow: Follow | undefined
   /** Why these settings allow no link. */
@@ -264,6 +269,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
       clock,
       log,
       onDesired: followed.announce,
+      onBeat: (connectedSince) => beatListeners.forEach((listener) => listener(connectedSince)),
       reports,
       handshake: createHandshake({ client, key, store, hostId, onRegistered }),
       name: () => registeredName(config.host.name ?? hostId, host.hostName(), hostId),
@@ -386,6 +392,8 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
       return `${url ?? 'no URL'}: ${how}${condition === undefined ? '' : `, ${conditionInWords(condition)}`}`
     },
     onChange: (listener) => void listeners.push(listener),
+    reconnect: () => link?.reconnect(),
+    onBeat: (listener) => void beatListeners.push(listener),
     way: async () =>
       settings.url === undefined ? undefined : readTrust(settings.url, settings, store, clock),
     link: inReply,
@@ -460,6 +468,8 @@ const airgapped = (): Omit<Uplink, 'forget'> => ({
   inHostInfo: () => notApplicable,
   consoleLine: () => undefined,
   onChange: () => undefined,
+  reconnect: () => undefined,
+  onBeat: () => undefined,
   way: async () => undefined,
   async routes(app) {
     await platformLinkRoutes(app, { link: noLink })

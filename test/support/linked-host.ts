@@ -143,7 +143,11 @@ export async function startLinkedHost(platform: TestPlatform, options: LinkedHos
     },
     limits: { definitionBytes: 10_000_000, reserveBytes: 0 },
     fetch: { fetch: (order, signal, use) => fetchFrom(reachable, order, use, signal) },
-    client: { call: (call) => network(call, () => pass(call)), close: () => undefined },
+    client: {
+      call: (call) => network(call, () => pass(call)),
+      reconnect: () => undefined,
+      close: () => undefined,
+    },
   })
   if (options.cluster) uplink.attachCluster(options.cluster)
   uplink.background?.()

@@ -14,6 +14,7 @@ export function playNetworkTrial(folders: { readonly runtime: string; readonly s
     signal: undefined,
   })
   const calls: string[] = []
+  const failures: string[] = []
   let startFails: [number, string] | undefined
   const end = (text: string) => {
     for (const folder of [folders.runtime, folders.state]) {
@@ -30,7 +31,7 @@ export function playNetworkTrial(folders: { readonly runtime: string; readonly s
     return 0
   }
   const runner: CommandRunner = {
-    run: async (_program, [action = '', argument = '']) => {
+    run: async (_program, [action = '', argument = '', why = '']) => {
       calls.push(action)
       if (action === 'start') {
         if (startFails) return result(startFails[0], '', startFails[1])
@@ -38,15 +39,26 @@ export function playNetworkTrial(folders: { readonly runtime: string; readonly s
         cpSync(argument, trial, { recursive: true })
         writeFileSync(at('undecided'), '')
       }
-      const decided = action === 'confirm' ? decide('confirming') : action === 'ask' ? decide('reverting') : 0
+      const decided =
+        action === 'confirm'
+          ? decide('confirming')
+          : action === 'ask' || action === 'fail'
+            ? decide('reverting')
+            : 0
       if (decided === 0 && action === 'confirm') end('confirmed\nasked\n1800000000000\n\n')
       if (decided === 0 && action === 'ask') writeFileSync(at('reason'), 'asked\n')
+      if (decided === 0 && action === 'fail') {
+        failures.push(why)
+        writeFileSync(at('reason'), 'failed\n')
+      }
       return result(decided)
     },
   }
   return {
     runner,
     calls,
+    /** Why changes were taken back as failed. */
+    failures,
     applied: () => writeFileSync(at('applied'), '1'),
     end,
     isOpen: () => existsSync(trial),

@@ -58,6 +58,8 @@ export interface TestEdgeOptions {
   readonly inventoryProgram?: string
   /** The network of the host; by default one that systemd-networkd configures, with a bond and a VLAN. */
   readonly network?: CapturedHost
+  /** Whether a name server answers; by default none does. */
+  readonly answersNames?: () => Promise<boolean>
   /** Folder below which container runtimes are looked for; by default there is none. */
   readonly runtimeRoot?: string
   /** Base64 or PEM of the key that verifies uploads. */
@@ -147,6 +149,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       prepareProgram: options.prepareProgram ?? '/nowhere/prepare.cjs',
       contentProgram: options.contentProgram ?? contentHere,
       network: options.network ?? hostWithBond(),
+      answersNames: options.answersNames ?? (async () => false),
       runtimeRoot: options.runtimeRoot ?? '/nowhere',
       inventoryProgram: options.inventoryProgram ?? '/nowhere/inventory.cjs',
       stepProgram: '/nowhere/step.cjs',

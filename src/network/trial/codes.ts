@@ -24,6 +24,13 @@ export const trialErrors = defineErrors({
     action:
       'Confirm on a new TLS connection to an address that the host has now, or on the host as root: edgehostctl network confirm UID.',
   },
+  NetworkPlatformUnheard: {
+    status: 409,
+    meaning:
+      'The change is of a gateway or of name servers, the platform answered before it, and has not since: the change may have cut this host off from it.',
+    action:
+      'Wait some seconds and confirm again: the host connects to its platform anew after the apply, and the change is taken back where that fails. Or on the host as root: edgehostctl network confirm UID.',
+  },
   NetworkChangeFailed: {
     status: 503,
     meaning: 'The change of the network could not be begun, or not be confirmed; the message says why.',

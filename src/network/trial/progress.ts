@@ -12,7 +12,7 @@ export interface TrialFolders {
 }
 
 /** The uid of the open change. */
-export const openUid = ({ runtime }: TrialFolders): string | undefined =>
+export const openUid = ({ runtime }: Pick<TrialFolders, 'runtime'>): string | undefined =>
   textOf(join(runtime, 'trial', 'uid'))?.trim()
 
 /**

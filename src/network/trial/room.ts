@@ -4,13 +4,18 @@
 
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isLinkLocal } from '../../base/address.ts'
+import { bareAddress } from '../../base/subnet.ts'
 import { formatTime } from '../../base/time.ts'
-import type { Attention, Ground, Room } from '../../root/room.ts'
+import type { Attention, Ground, ResetPart, Room } from '../../root/room.ts'
 import type { Verbs } from '../../verbs/call.ts'
+import { createNetworkResetPart } from './reset-part.ts'
 import { openChangeStore, type StoredChange } from './store.ts'
 import { changeRoutes, type ChangeRoutesOptions } from './routes-changes.ts'
 import { createTrials, type Trials } from './trials.ts'
-import { decideNetworkChange, finishNetworkChanges, tryNetworkChange } from './verbs.ts'
+import { decideNetworkChange, failNetworkChange, finishNetworkChanges, tryNetworkChange } from './verbs.ts'
+import { watchOutside, worksNow, type Outside } from './outside.ts'
 import type { LinkAddresses } from './way.ts'
 
 /** The routes that change something are for administrators alone. */
@@ -18,13 +23,23 @@ const administrator = { role: 'admin' } as const
 
 interface TrialRoomOptions extends Pick<ChangeRoutesOptions, 'acceptedAt'> {
   readonly verbs: Verbs
+  readonly outside: Outside
   /** Folder of the open change; gone after a boot. */
   readonly runtimeFolder: string
 }
 
+/** A change that is taken back unless it is confirmed. */
+interface TriedChange extends Pick<StoredChange, 'uid' | 'summary' | 'deadlineAt'> {
+  /** Addresses that its links have now. */
+  readonly addresses: readonly string[]
+}
+
 /** Changes of the network of this host. */
 export interface TrialRoom extends Room {
-  readonly trials: Pick<Trials, 'start' | 'open' | 'onEnd'>
+  readonly trials: Pick<Trials, 'start' | 'onChange' | 'onEnd'>
+  readonly resetPart: ResetPart
+  /** The change that is being tried, for the console of the host. */
+  tried(): TriedChange | undefined
 }
 
 /** Builds the room. */
@@ -33,8 +48,10 @@ export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoo
   const { verbs } = own
   const trials = createTrials({
     ...ground,
-    run: (action, argument) => {
+    worksNow: () => worksNow(own.outside),
+    run: (action, argument, why = '') => {
       if (action === 'start') return verbs.call(tryNetworkChange, { folder: argument }, administrator)
+      if (action === 'fail') return verbs.call(failNetworkChange, { uid: argument, why }, 'service')
       if (action === 'boot') return verbs.call(finishNetworkChanges, { folder: argument }, 'service')
       return verbs.call(decideNetworkChange, { action, uid: argument }, administrator)
     },
@@ -42,10 +59,22 @@ export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoo
     folders: { runtime: own.runtimeFolder, state: join(stateDirectory, 'network') },
     links: readAddresses,
   })
+  watchOutside({ ...ground, ...own, trials, pause: (ms) => sleep(ms, undefined, { ref: false }) })
   return {
     trials,
+    resetPart: createNetworkResetPart({ verbs, trials }),
     async routes(app) {
       await changeRoutes(app, { ...own, trials })
+    },
+    tried() {
+      const open = trials.open()
+      if (open?.state !== 'applying' && open?.state !== 'trial') return undefined
+      const { uid, summary, deadlineAt, links } = open
+      const own = readAddresses().filter(({ link }) => links.includes(link))
+      const addresses = own
+        .flatMap((each) => each.addresses.map(bareAddress))
+        .filter((each) => !isLinkLocal(each))
+      return { uid, summary, deadlineAt, addresses }
     },
     start: trials.resume,
     stop: trials.stop,

@@ -68,7 +68,7 @@ export const changeRoutes: FastifyPluginAsyncTypebox<ChangeRoutesOptions> = asyn
       'confirm',
       'confirmNetworkChange',
       'Keep a change of the network that is being tried',
-      'Where the change touches the way by which it was asked for, this request has to come on a TLS connection that was accepted after appliedTimestamp, to an address that the host has now; elsewhere on any new connection. Requests on the local socket of root may always confirm. The change is on the disk before the reply.',
+      'Where the change touches the way by which it was asked for, this request has to come on a TLS connection that was accepted after appliedTimestamp, to an address that the host has now; elsewhere on any new connection. Where gateway or name servers change and the platform answered before, it has to be heard first (409 NetworkPlatformUnheard). Requests on the local socket of root may always confirm. The change is on the disk before the reply.',
     ],
     [
       'revert',
@@ -125,6 +125,8 @@ function changeView(change: StoredChange): NetworkChange {
     ...(lost.length === 0 ? {} : { lost: [...lost] }),
     requestedBy: change.requestedBy,
     needsNewWay: change.needsNewWay,
+    ...(change.needsPlatform === undefined ? {} : { needsPlatform: change.needsPlatform }),
+    ...(change.confirmBy === undefined ? {} : { confirmBy: change.confirmBy }),
     windowSeconds: change.windowSeconds,
     creationTimestamp: formatTime(createdAt),
     deadlineTimestamp: formatTime(deadlineAt),

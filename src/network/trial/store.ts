@@ -2,6 +2,12 @@ import type { Backend } from '../change-set.ts'
 import type { Database } from '../../store/database.ts'
 import type { NetworkChange } from '../schemas.ts'
 
+/** What of the outside worked at a time: whether name servers answered, and whether the platform was connected. */
+export interface Worked {
+  readonly names: boolean
+  readonly platform: boolean
+}
+
 /** A change as it is stored. Times are milliseconds since 1970. */
 export interface StoredChange {
   readonly uid: string
@@ -13,6 +19,12 @@ export interface StoredChange {
   readonly backend: Backend
   readonly links: readonly string[]
   readonly needsNewWay: boolean
+  /** Whether the platform has to be heard before a request may confirm it: gateway or name servers changed, and it answered before. */
+  readonly needsPlatform?: boolean
+  /** `platform`: the next heartbeat after the apply confirms it. */
+  readonly confirmBy?: 'platform'
+  /** What worked before it. */
+  readonly worked?: Worked
   readonly state: NetworkChange['state']
   readonly reason: NetworkChange['reason']
   readonly message: string

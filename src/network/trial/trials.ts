@@ -15,13 +15,19 @@ import { bareAddress } from '../../base/subnet.ts'
 import { filesOfChange } from './change.ts'
 import { trialErrors } from './codes.ts'
 import { openUid, progressOf, type TrialFolders } from './progress.ts'
-import { isEnded, type ChangeStore, type Progress, type StoredChange } from './store.ts'
+import { isEnded, type ChangeStore, type Progress, type StoredChange, type Worked } from './store.ts'
 import { touchesWay, whyUnproven, type CameBy, type LinkAddresses, type Way } from './way.ts'
 
 export interface TrialsOptions {
   readonly store: ChangeStore
   /** Runs `network-trial` outside the sandbox of the daemon: below it a rename in /run is refused. */
-  readonly run: (action: 'start' | 'confirm' | 'ask' | 'boot', argument: string) => Promise<CommandResult>
+  readonly run: (
+    action: 'start' | 'confirm' | 'ask' | 'fail' | 'boot',
+    argument: string,
+    why?: string,
+  ) => Promise<CommandResult>
+  /** What works of the outside now. */
+  readonly worksNow: () => Promise<Worked>
   readonly folders: TrialFolders
   /** The addresses of the links of this host, as they are now. */
   readonly links: () => readonly LinkAddresses[]
@@ -36,6 +42,10 @@ export interface TrialRequest {
   /** Account of the user. */
   readonly requestedBy: string
   readonly cameBy: CameBy
+  /** Whether gateways or name servers change. */
+  readonly changesWayOut: boolean
+  /** `?confirm=platform` */
+  readonly confirmBy?: 'platform' | undefined
   /** Called before anything is changed, when others find the change open already. @throws AppError where something else is under way */
   readonly refuseBusy: () => void
 }
@@ -55,13 +65,26 @@ export interface Trials {
   open(): StoredChange | undefined
   /**
    * Keeps a change. It is on the disk when the promise resolves.
-   * @throws AppError NotFound; NetworkConfirmUnproven, NetworkChangeNotApplied or NetworkChangeDecided
+   * @throws AppError NotFound; NetworkConfirmUnproven, NetworkPlatformUnheard, NetworkChangeNotApplied or NetworkChangeDecided
    */
   confirm(uid: string, way: Way): Promise<StoredChange>
+  /**
+   * The platform was heard on a connection that was made after a time, monotonic milliseconds: after the apply this confirms the change that waits
+   * for it.
+   */
+  hear(connectedSince: number): Promise<void>
+  /** Whether the platform was heard since the apply of a change had ended. */
+  hasHeard(uid: string): boolean
+  /** Takes a change back with which something does not work; nothing where it is decided already. */
+  fail(uid: string, why: string): Promise<void>
   /** Takes a change back; it is being taken back when the promise resolves. @throws AppError NotFound; NetworkChangeDecided */
   revert(uid: string): Promise<StoredChange>
   /** Finishes what a power cut left where the unit of the boot does not know the state folder, and looks at the open change again. */
   resume(): Promise<void>
+  /** Registers a listener, called when the apply of a change was seen to have ended; again by another daemon. */
+  onApplied(listener: (change: StoredChange) => void): void
+  /** Registers a listener, called after a change has begun, and after each change of its state. */
+  onChange(listener: () => void): void
   /** Registers a listener, called after a change has ended. */
   onEnd(listener: (change: StoredChange) => void): void
   stop(): void
@@ -74,6 +97,11 @@ const exit = { otherIsOpen: 3, decided: 5, notOpen: 6, notApplied: 7 } as const
 export function createTrials(options: TrialsOptions): Trials {
   const { store, run, folders, links, record, clock, log } = options
   const listeners: ((change: StoredChange) => void)[] = []
+  const applyListeners: ((change: StoredChange) => void)[] = []
+  const changeListeners: (() => void)[] = []
+  const tellChanged = () => changeListeners.forEach((listener) => listener())
+  /** The change since whose apply the platform was heard. */
+  let heard: string | undefined
   const inTurn = createLock()
   /** When the apply of a change was seen to have ended, monotonic milliseconds: a connection that is accepted later shows that it works. */
   const seenApplied = new Map<string, number>()
@@ -96,13 +124,20 @@ export function createTrials(options: TrialsOptions): Trials {
     const seen = progressOf(folders, change.uid)
     if (seen === undefined && change.uid === starting) return
     const progress = seen ?? gone(change.uid)
-    if (progress.appliedAt !== undefined && !seenApplied.has(change.uid))
-      seenApplied.set(change.uid, clock.monotonic())
+    const isNewlyApplied = progress.appliedAt !== undefined && !seenApplied.has(change.uid)
+    if (isNewlyApplied) seenApplied.set(change.uid, clock.monotonic())
+    note(change, progress)
+    const now = stored(change.uid)
+    if (isNewlyApplied && now?.state === 'trial') for (const tell of applyListeners) tell(now)
+  }
+
+  function note(change: StoredChange, progress: Progress): void {
     const keys = Object.keys(progress) as (keyof typeof progress)[]
     if (keys.every((key) => JSON.stringify(change[key]) === JSON.stringify(progress[key]))) return
     const next = store.update(change.uid, progress)
     if (next.state !== change.state) log.info({ uid: next.uid, state: next.state }, 'a change of the network')
     if (isEnded(next)) end(next)
+    tellChanged()
   }
 
   /** What has become of a change of which there is no trace. */
@@ -174,12 +209,13 @@ export function createTrials(options: TrialsOptions): Trials {
   }
 
   return {
-    start: (change, { windowSeconds, requestedBy, cameBy, refuseBusy }) =>
+    start: (change, { windowSeconds, requestedBy, cameBy, changesWayOut, confirmBy, refuseBusy }) =>
       inTurn(async () => {
         look()
         const other = unended()?.uid ?? openUid(folders)
         if (other !== undefined) refuseOther(other)
         refuseBusy()
+        const worked = await options.worksNow()
         const createdAt = clock.now()
         const uid = uuidAt(createdAt)
         const folder = join(folders.state, `new-${uid}`)
@@ -198,6 +234,9 @@ export function createTrials(options: TrialsOptions): Trials {
           backend: change.backend,
           links: change.links,
           needsNewWay: touchesWay(change, cameBy, links()),
+          needsPlatform: changesWayOut && worked.platform,
+          ...(confirmBy === undefined ? {} : { confirmBy }),
+          worked,
           state: 'applying',
           reason: undefined,
           message: '',
@@ -225,7 +264,10 @@ export function createTrials(options: TrialsOptions): Trials {
         } finally {
           starting = undefined
           await rm(folder, { recursive: true, force: true })
-          if (unended()) watch()
+          if (unended()) {
+            watch()
+            tellChanged()
+          }
           look()
         }
       }),
@@ -247,9 +289,40 @@ export function createTrials(options: TrialsOptions): Trials {
       const own = links().flatMap(({ addresses }) => addresses.map(bareAddress))
       const why = whyUnproven({ needsNewWay: change.needsNewWay, appliedAt: seenApplied.get(uid) }, way, own)
       if (why !== undefined) throw new AppError(trialErrors.NetworkConfirmUnproven, why, { details: { uid } })
+      if (change.needsPlatform === true && heard !== uid && !way.isLocal)
+        throw new AppError(
+          trialErrors.NetworkPlatformUnheard,
+          `the change ${uid} is of a gateway or of name servers, and the platform, which answered before, has not answered since`,
+          { details: { uid } },
+        )
       const confirmed = await run('confirm', uid)
       if (confirmed.exitCode !== 0) refuse(change, confirmed)
       return find(uid)
+    },
+
+    async hear(connectedSince) {
+      look()
+      const change = unended()
+      const appliedAt = change && seenApplied.get(change.uid)
+      if (appliedAt === undefined || change?.state !== 'trial' || connectedSince < appliedAt) return
+      const { uid, confirmBy } = change
+      heard = uid
+      if (confirmBy === undefined) return
+      const { exitCode, stderr } = await run('confirm', uid)
+      if (exitCode !== 0)
+        log.warn({ uid, reason: lastLine(stderr) }, 'the platform could not confirm a change of the network')
+      look()
+    },
+    hasHeard: (uid) => heard === uid,
+
+    async fail(uid, why) {
+      const { exitCode, stderr } = await run('fail', uid, why)
+      if (exitCode !== 0 && exitCode !== exit.decided && exitCode !== exit.notOpen)
+        log.error(
+          { uid, reason: lastLine(stderr) },
+          `a change of the network could not be taken back: ${why}`,
+        )
+      look()
     },
 
     async revert(uid) {
@@ -276,6 +349,8 @@ export function createTrials(options: TrialsOptions): Trials {
         if (name.startsWith('new-') && !unended())
           await rm(join(folders.state, name), { recursive: true, force: true })
     },
+    onApplied: (listener) => void applyListeners.push(listener),
+    onChange: (listener) => void changeListeners.push(listener),
     onEnd: (listener) => void listeners.push(listener),
     stop: () => clearInterval(timer),
   }

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import type { CommandResult } from '../../system/runner.ts'
-import { defineProgramVerb } from '../../verbs/verb.ts'
+import { defineProgramVerb, VerbRefused } from '../../verbs/verb.ts'
 
 /** The program of changes; its head says what it does, and its exit codes. */
 export const trialProgram = '/usr/lib/edgehostd/network-trial'
@@ -40,6 +40,39 @@ export const decideNetworkChange = defineProgramVerb({
     `${action === 'confirm' ? 'keep' : 'take back'} the change of the network ${uid}`,
   command: ({ action, uid }) => ({ program: trialProgram, args: [action, uid] }),
   read,
+})
+
+/** Takes a change back with which something does not work any more. */
+export const failNetworkChange = defineProgramVerb({
+  name: 'fail-network-change',
+  role: 'service',
+  input: Type.Object(
+    {
+      uid: Type.String({ pattern: '^[0-9a-f-]{36}$' }),
+      why: Type.String({ pattern: '^[^\\0\\n]{1,300}$' }),
+    },
+    exact,
+  ),
+  unit,
+  audit: ({ uid, why }) => `take back the change of the network ${uid}: ${why}`,
+  command: ({ uid, why }) => ({ program: trialProgram, args: ['fail', uid, why] }),
+  read,
+})
+
+/** Takes away the files that edgehostd keeps for links of networkd, and the devices that they make. */
+export const removeNetwork = defineProgramVerb({
+  name: 'remove-network',
+  role: 'admin',
+  input: Type.Object({}, exact),
+  unit,
+  audit: () => 'remove what edgehostd has made of the network',
+  command: () => ({ program: trialProgram, args: ['wipe'] }),
+  read({ exitCode, stderr }) {
+    if (exitCode === 0) return
+    throw new VerbRefused(
+      `network-trial wipe ended with ${exitCode ?? 'a signal'}: ${stderr.trim().split('\n').at(-1) || 'without a message'}; see: journalctl -t edgehostd`,
+    )
+  },
 })
 
 /** Finishes or discards what a power cut has left. */

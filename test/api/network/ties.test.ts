@@ -141,3 +141,20 @@ it('while the host is being reset users log in, read, and may reboot it by force
   expect((await ask('POST', `${actions}/reboot`)).json()).toMatchObject(busyWith('Reset'))
   expect((await ask('POST', `${actions}/reboot?force=true`)).statusCode).toBe(202)
 })
+
+it.each(['airgap', 'connected'] as const)(
+  'in the mode %s a change is not left to a platform that is not connected',
+  async (mode) => {
+    const { ask, edge } = await start({ mode })
+    for (const query of ['?confirm=platform', '?confirm=platform&dryRun=true'])
+      expect((await ask('PUT', write + query, body)).json<ErrorReply>()).toMatchObject({
+        code: 'BadRequest',
+        message: expect.stringMatching(
+          /^confirm is platform, and this host is not connected to one/,
+        ) as string,
+        details: { field: 'confirm' },
+      })
+    expect((await ask('PUT', `${write}?confirm=root`, body)).statusCode).toBe(400)
+    expect(edge.network.calls).not.toContain('start')
+  },
+)

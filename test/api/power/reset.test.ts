@@ -85,7 +85,7 @@ it.each([
   expect(await bundles()).toHaveLength(1)
 })
 
-it.each(['?dryrun=true', '?keep=definitions', '?wipe=accounts', '?wipe=network'])(
+it.each(['?dryrun=true', '?keep=definitions', '?wipe=accounts', '?wipe=network,'])(
   'the query %s is refused',
   async (query) => {
     const { ask, plan } = await start()
@@ -151,4 +151,16 @@ it('wipe=identity removes id, key and certificate last, and the daemon is starte
   expect(edge.host.calls.filter(({ program }) => program === 'systemctl').map(({ args }) => args)).toEqual([
     ['restart', '--no-block', 'edgehostd.service'],
   ])
+})
+
+it('wipe=network comes last, by its verb, and needs no restart of the daemon', async () => {
+  const { edge, ask, plan, phases } = await start()
+  const tried = (await ask('?dryRun=true&wipe=network', {})).json<ResetPlan>()
+  expect(tried.removes.at(-1)?.phase).toBe('network')
+  expect(tried.stays).not.toContain('the network of the host')
+  expect(plan.stays).toContain('the network of the host')
+  expect((await ask('?wipe=network', { hostName: plan.hostName })).statusCode).toBe(202)
+  expect((await phases()).at(-1)).toBe('network')
+  expect(edge.network.calls).toEqual(['wipe'])
+  expect(edge.host.calls.filter(({ program }) => program === 'systemctl')).toEqual([])
 })

@@ -25,6 +25,7 @@ let time: number
 let monotonic: number | undefined
 let hostName: string
 let addresses: readonly string[]
+let isHeld: boolean
 let logged: ReturnType<typeof captureLog>
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'certificates-'))
@@ -32,6 +33,7 @@ beforeEach(() => {
   monotonic = undefined
   hostName = 'box'
   addresses = ['192.0.2.7']
+  isHeld = false
   logged = captureLog()
 })
 afterEach(() => rmSync(folder, { recursive: true }))
@@ -46,6 +48,7 @@ const create = (own?: CertificateFiles, directory = join(folder, 'tls'), staysFo
     buildDate: built,
     clock: { now: () => time, monotonic: () => monotonic ?? time },
     log: logged.log,
+    isHeld: () => isHeld,
     names: () => ({ hostName, addresses }),
   })
 
@@ -119,6 +122,26 @@ describe("the daemon's own certificate", () => {
     expect(await looks()).toEqual([true, false, false])
     expect(made()).toBe(2)
     expect(readFileSync(at('certificate.pem'), 'utf8')).toBe(certificates.material().cert)
+  })
+
+  it('while it is held no certificate is made, at a start, at a reload, or for a near expiry; one that is missing is, and afterwards what is due', async () => {
+    const first = create()
+    isHeld = true
+    await first.ensure()
+    const { cert } = first.material()
+    addresses = ['192.0.2.7', '192.0.2.8']
+    time += 2 * hour
+    const next = create()
+    for (const certificates of [first, next]) {
+      await certificates.ensure()
+      await certificates.reload()
+      expect(certificates.material().cert).toBe(cert)
+    }
+    time += 820 * day
+    expect(await next.ensure()).toBe(false)
+    isHeld = false
+    expect(await next.ensure()).toBe(true)
+    expect(new X509Certificate(next.material().cert).checkIP('192.0.2.8')).toBe('192.0.2.8')
   })
 
   describe('for new addresses', () => {

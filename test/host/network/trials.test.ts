@@ -27,6 +27,7 @@ const request = {
   requestedBy: 'alice',
   cameBy: { isLocal: false, hostAddress: '192.0.2.5', clientAddress: '192.0.2.77' },
   refuseBusy: () => undefined,
+  changesWayOut: true,
 }
 
 function start() {
@@ -40,10 +41,17 @@ function start() {
   const program = playNetworkTrial(folders)
   const records: string[] = []
   const ended: string[] = []
+  const world = { works: { names: false, platform: false } }
   const create = (): Trials => {
     const trials = createTrials({
       store: openChangeStore(database),
-      run: (...args) => program.runner.run('', args, { timeoutMs: 1_000 }),
+      run: (...args) =>
+        program.runner.run(
+          '',
+          args.filter((each) => each !== undefined),
+          { timeoutMs: 1_000 },
+        ),
+      worksNow: async () => world.works,
       folders,
       links: () => [{ link: 'eth1', addresses: ['192.0.2.5/24', '192.0.2.9/24'] }],
       record: ({ message }) => records.push(message),
@@ -54,7 +62,7 @@ function start() {
     onTestFinished(() => trials.stop())
     return trials
   }
-  return { trials: create(), create, program, folders, records, ended, lines }
+  return { trials: create(), create, program, folders, records, ended, lines, world }
 }
 
 /** A connection that is accepted now. */

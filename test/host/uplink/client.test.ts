@@ -90,6 +90,26 @@ describe('a call of the platform', () => {
     expect(connections).toBe(1)
   })
 
+  it('makes each call on a new connection after it was told to connect anew, and ends the calls of before', async () => {
+    let isSilent = false
+    const { server, port, ca } = await platform((request, reply) => {
+      if (request.url === '/v1/silent') isSilent = true
+      else well(request, reply)
+    })
+    let connections = 0
+    server.on('secureConnection', () => connections++)
+    const client = clientOf({ url: `https://127.0.0.1:${port}`, ca })
+    await client.get()
+    expect(connections).toBe(1)
+    const silent = client.get('/v1/silent')
+    await expect.poll(() => isSilent).toBe(true)
+    client.reconnect()
+    expect((await silent).cause).toBeDefined()
+    expect(await client.get()).toMatchObject({ status: 200 })
+    expect(await client.get()).toMatchObject({ status: 200 })
+    expect(connections).toBe(2)
+  })
+
   it('repeats a call when the platform has closed the kept connection', async () => {
     let served = 0
     const { port, ca } = await platform((request, reply) => {

@@ -105,7 +105,7 @@ async function start() {
     await end()
     await rm(stateDirectory, { recursive: true })
   })
-  return { uplink, played, end, link: uplink.link, log: () => JSON.stringify(lines) }
+  return { uplink, played, end, clock, link: uplink.link, log: () => JSON.stringify(lines) }
 }
 
 it.each<Readonly<Record<string, number>>>([
@@ -143,4 +143,24 @@ it('a stop does not wait for a platform that is silent', async () => {
   await end()
   expect(performance.now() - from).toBeLessThan(10_000)
   expect(played.asked.filter((path) => path.endsWith('/health'))).toHaveLength(1)
+})
+
+it('a link that connects anew sends a heartbeat at once, also where the one before gets no answer, and says since when', async () => {
+  const { uplink, played, clock } = await start()
+  const beats: number[] = []
+  uplink.onBeat((connectedSince) => void beats.push(connectedSince))
+  await expect.poll(() => uplink.link().isConnected).toBe(true)
+  // A platform that does not answer on the connections of before.
+  let isSilent = true
+  const asked = () => played.asked.filter((path) => path.endsWith('/health')).length
+  const before = asked()
+  played.refuse = (path) => isSilent && path.endsWith('/health')
+  await expect.poll(asked).toBeGreaterThan(before)
+  const from = clock.monotonic()
+  isSilent = false
+  uplink.reconnect()
+  await expect.poll(() => beats.some((since) => since >= from)).toBe(true)
+  // The call that was cut off is no failure of the platform.
+  expect(uplink.link()).toMatchObject({ isConnected: true })
+  expect(uplink.link().cause).toBeUndefined()
 })

@@ -7,9 +7,9 @@ it.each([
   ['everything of a user', {}, ['cluster', 'definitions', 'content', 'sessions']],
   ['all but the content', { keepsContent: true }, ['cluster', 'definitions', 'sessions']],
   [
-    'configuration and identity too, the identity last',
-    { wipe: ['configuration', 'identity'] as const },
-    ['cluster', 'definitions', 'content', 'configuration', 'sessions', 'identity'],
+    'configuration, identity and network too, the network last',
+    { wipe: ['network', 'configuration', 'identity'] as const },
+    ['cluster', 'definitions', 'content', 'configuration', 'sessions', 'identity', 'network'],
   ],
 ])('a reset removes %s', (_what, wish, phases) => {
   expect(phasesOf({ keepsContent: false, wipe: [], ...wish })).toEqual(phases)
@@ -17,11 +17,11 @@ it.each([
 
 it('what is wiped is read in any order, and once', () => {
   expect(parseWipe(undefined, state)).toEqual([])
-  expect(parseWipe('identity,configuration,identity', state)).toEqual(['configuration', 'identity'])
-})
-
-it('the network is refused, since edgehostd does not configure it', () => {
-  expect(() => parseWipe('network,identity', state)).toThrow(/^wipe has network, and edgehostd does not/)
+  expect(parseWipe('identity,network,configuration,identity', state)).toEqual([
+    'network',
+    'configuration',
+    'identity',
+  ])
 })
 
 it('a configuration that names the state folder is not wiped: the trail would be lost with it', () => {

@@ -13,6 +13,27 @@ describe('the greeting', () => {
     ).toBe('edgehostd  https://192.0.2.10:5080\nSHA-256    AB:CD:EF\n')
   })
 
+  it('an open change of the network is shown with what it is, where the host is reached by it, its deadline, and the command that keeps it', () => {
+    const change = {
+      ...{ uid: '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44', summary: 'eth0: address by DHCP' },
+      deadlineAt: Date.UTC(2026, 0, 31, 9, 31),
+    }
+    const text = (found: readonly string[]) =>
+      consoleText({
+        ...{ bound: { address: '::', port: 5080 }, addresses: ['192.0.2.10'], fingerprint },
+        change: { ...change, addresses: found },
+      }).split('\n')
+    expect(text(['192.0.2.57', '2001:db8::57'])).toEqual([
+      'edgehostd  https://192.0.2.10:5080',
+      'SHA-256    AB:CD:EF',
+      'Network    tried until 2026-01-31T09:31:00.000Z, then taken back: eth0: address by DHCP',
+      '           its links have now: https://192.0.2.57:5080 https://[2001:db8::57]:5080',
+      '           keep it: edgehostctl network confirm 0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44',
+      '',
+    ])
+    expect(text([])).toContain('           its links have now: no address under which this host is reached')
+  })
+
   it.each([
     ['::', 'https://192.0.2.10:5080 https://198.51.100.7:5080 https://[2001:db8::10]:5080'],
     ['0.0.0.0', 'https://192.0.2.10:5080 https://198.51.100.7:5080'],
