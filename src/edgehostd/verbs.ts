@@ -1,4 +1,5 @@
 import { changePassword, setSshKeys } from '../auth/verbs.ts'
+import { placeConfiguration } from '../configuration/verbs.ts'
 import { makeSupportArchive, ping, traceroute } from '../diagnosis/verbs.ts'
 import { removeConfiguration, restartDaemon, stopHost } from '../power/verbs.ts'
 import { decideNetworkChange, finishNetworkChanges, tryNetworkChange } from '../network/trial/verbs.ts'
@@ -17,4 +18,5 @@ export const verbs: readonly AnyVerb[] = [
   tryNetworkChange,
   decideNetworkChange,
   finishNetworkChanges,
+  placeConfiguration,
 ]

@@ -74,6 +74,8 @@ export interface PlatformClientOptions extends Way, Trust {
 export interface PlatformClient {
   /** Never rejects: each failure is a cause. A redirect is not followed. */
   call(call: Call): Promise<Answer>
+  /** Ends the calls and the connection; the next call makes another one. Absent where there are no connections. */
+  renew?(): void
   /** Ends the calls at once, closes the connection and makes no other one. */
   close(): void
 }
@@ -85,7 +87,7 @@ const defaultTimeoutMs = 20_000
 
 export function createPlatformClient(options: PlatformClientOptions): PlatformClient {
   const { url, now, ownSecrets = createOwnSecrets(), timeoutMs = defaultTimeoutMs } = options
-  const agent = createAgent(options, options, timeoutMs)
+  let agent = createAgent(options, options, timeoutMs)
   const closed = new AbortController()
 
   async function send(call: Call): Promise<Answer> {
@@ -120,6 +122,12 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
 
   return {
     call: (call) => send(call).catch((error: unknown) => ({ cause: causeOfError(error, options, now()) })),
+    renew() {
+      if (closed.signal.aborted) return
+      const former = agent
+      agent = createAgent(options, options, timeoutMs)
+      former.destroy()
+    },
     close() {
       closed.abort()
       agent.destroy()

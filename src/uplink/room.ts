@@ -50,6 +50,8 @@ import { notApplicable, type PlatformOfHostInfo } from '../host/document.ts'
 import type { Host } from '../host/room.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
 import { readAuthorities } from '../outgoing/authorities.ts'
+import { proxyOf } from '../outgoing/connection.ts'
+import { proxyShown, type HostWay } from '../outgoing/proxy.ts'
 import type { Check, FiguresOf, Ground, Room } from '../root/room.ts'
 import type { Clock } from '../system/clock.ts'
 import type { about } from './about.ts'
@@ -104,6 +106,8 @@ export type UplinkGround = Pick<
 interface UplinkOptions {
   readonly hostId: string
   readonly host: Pick<Host, 'current' | 'firstReading' | 'hostName' | 'refresh'>
+  /** Proxies and authorities that this host has for all calls. */
+  readonly hostWay?: HostWay
   /** Limits of downloads. */
   readonly limits: {
     /** Bytes of a definition. */
@@ -135,6 +139,8 @@ export interface Uplink extends Room {
   /** One line for the console; undefined in airgap mode. */
   consoleLine(): string | undefined
   onChange(listener: () => void): void
+  /** Connects anew, as after a change of the way to the platform. */
+  connectAnew(): void
   /** How the platform of the configuration is reached; undefined in airgap mode, and without one. @throws Error for unreadable authorities */
   way(): Promise<PlatformClientOptions | undefined>
   /** Removes key and registration of this host on the platform; the next start makes others. */
@@ -177,6 +183,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
   let running: Promise<void> | undefined
   let hasStarted = false
   const ownSecrets = createOwnSecrets()
+  const ofHost = own.hostWay === undefined ? {} : { hostWay: own.hostWay }
   const wait = own.pause ?? pause
   let checks: readonly Check[] = []
   let cluster: LinkedCluster = noCluster
@@ -204,7 +211,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
 
   async function begin(address: string): Promise<void> {
     client?.close()
-    const way = { ...(await readTrust(address, settings, store, clock)), ownSecrets }
+    const way = { ...(await readTrust(address, settings, store, clock, own.hostWay)), ownSecrets }
     client = own.client ?? createPlatformClient(way)
     const key = await openHostKey(stateDirectory)
     const onRegistered = ({ edgeHostUid }: Pick<Registration, 'edgeHostUid'>) =>
@@ -324,7 +331,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
       isConnected,
       events: queue.counts(),
       ...(url === undefined ? {} : { url }),
-      ...(settings.proxy === undefined ? {} : { proxy: settings.proxy }),
+      ...shownProxy(),
       ...(registration &&
         registrationStatus !== 'pending' && {
           edgeHostUid: registration.edgeHostUid,
@@ -337,6 +344,13 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
       ...(found && { cause: { ...found } }),
       ...desiredInReply(),
     }
+  }
+
+  function shownProxy(): { readonly proxy?: string } {
+    const { proxy } = settings
+    const used =
+      url === undefined ? proxy : proxyOf({ url, ...(proxy === undefined ? {} : { proxy }), ...ofHost })
+    return used === undefined ? {} : { proxy: proxyShown(used) }
   }
 
   function desiredInReply(): Pick<PlatformLink, 'wanted'> {
@@ -386,8 +400,12 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
       return `${url ?? 'no URL'}: ${how}${condition === undefined ? '' : `, ${conditionInWords(condition)}`}`
     },
     onChange: (listener) => void listeners.push(listener),
+    connectAnew() {
+      client?.renew?.()
+      link?.wake()
+    },
     way: async () =>
-      settings.url === undefined ? undefined : readTrust(settings.url, settings, store, clock),
+      settings.url === undefined ? undefined : readTrust(settings.url, settings, store, clock, own.hostWay),
     link: inReply,
     attention() {
       const found = cause()
@@ -460,6 +478,7 @@ const airgapped = (): Omit<Uplink, 'forget'> => ({
   inHostInfo: () => notApplicable,
   consoleLine: () => undefined,
   onChange: () => undefined,
+  connectAnew: () => undefined,
   way: async () => undefined,
   async routes(app) {
     await platformLinkRoutes(app, { link: noLink })
@@ -496,6 +515,7 @@ async function readTrust(
   { caFile, fingerprint, proxy }: PlatformOfHost,
   store: Pick<LinkStore, 'pinnedKey' | 'learnKey'>,
   clock: Clock,
+  hostWay: HostWay | undefined,
 ): Promise<PlatformClientOptions> {
   const ca =
     caFile === undefined || fingerprint !== undefined
@@ -505,6 +525,7 @@ async function readTrust(
     url,
     now: () => clock.now(),
     ...(proxy === undefined ? {} : { proxy }),
+    ...(hostWay === undefined ? {} : { hostWay }),
     ...(fingerprint === undefined
       ? {}
       : {

@@ -107,6 +107,7 @@ const good: Record<string, () => Promise<Ask>> = {
         }),
     ]),
   ),
+  updateConfigurations: async () => Promise.resolve({ payload: {} }),
   getNetworkChange: async () => ({ url: `/v1/edge-mgmt/network/changes/${await beginChange()}` }),
   revertNetworkChange: async () => ({
     url: `/v1/edge-mgmt/network/changes/${await beginChange()}/actions/revert`,

@@ -16,6 +16,8 @@ const short = {
     ...['rebootEdgeHost', 'shutDownEdgeHost', 'resetEdgeHost', 'cancelHostAction'],
     // The start of a job; and one file of an account.
     ...['generateLogs', 'updateCurrentUser'],
+    // A row; a job puts it in place.
+    'updateConfigurations',
     // Changes nothing.
     'validateProfileVariables',
   ],
