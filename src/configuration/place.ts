@@ -35,15 +35,15 @@ export async function placeFiles({
 }: Placement): Promise<readonly string[]> {
   const lock = new DatabaseSync(lockFile)
   try {
-    lock.exec(`PRAGMA busy_timeout = ${waitMs}; BEGIN EXCLUSIVE`)
+    // In this mode the lock outlasts the transaction: the revision is noted first, also for a run that fails.
+    lock.exec(`PRAGMA busy_timeout = ${waitMs}; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE`)
     const { user_version: last } = lock.prepare('PRAGMA user_version').get() as { user_version: number }
     if (last > revision)
-      throw new VerbRefused(`the revision ${last} of the configuration was put in place meanwhile`)
+      throw new VerbRefused(`the revision ${last} of the configuration is put in place instead`)
+    lock.exec(`PRAGMA user_version = ${revision}; COMMIT`)
     await placeEnvironment(environment)
     await placeAuthorities(certificates)
-    const restarted = await restartUnits()
-    lock.exec(`PRAGMA user_version = ${revision}; COMMIT`)
-    return restarted
+    return await restartUnits()
   } finally {
     lock.close()
   }
