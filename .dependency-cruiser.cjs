@@ -65,6 +65,7 @@ const law = {
     'content',
     'kubernetes',
   ],
+  configuration: [...ground, 'secrets', 'audit', 'verbs', 'outgoing'],
   // The verb of a stop.
   power: [...ground, 'audit', 'verbs'],
   network: [...ground, 'audit', 'host', 'verbs'],
@@ -76,7 +77,7 @@ const law = {
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   diagnosis: [
-    ...[...ground, 'verbs', 'host', 'outgoing/connection.ts'],
+    ...[...ground, 'verbs', 'host', 'outgoing/connection.ts', 'outgoing/proxy.ts'],
     ...['uplink/probe.ts', 'uplink/cause.ts', 'uplink/client.ts', 'cluster/engine/paths.ts'],
   ],
   backup: [...ground, 'secrets/secret-file.ts'],

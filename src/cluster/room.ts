@@ -35,12 +35,13 @@ import type { CommandRunner } from '../system/runner.ts'
 import type { ClusterSettings } from './config.ts'
 import { type ClusterEvent, createAddEvent, createEventLog, conditionsOf } from './events/event-log.ts'
 import { type Histogram, createHistogram } from '../base/sample.ts'
-import type { FiguresOf, Ground, ResetPart, Room } from '../root/room.ts'
+import type { BusyReason, FiguresOf, Ground, ResetPart, Room } from '../root/room.ts'
 import type { about } from './about.ts'
 import type { ClusterStatus } from './loop/status.ts'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createLock } from '../base/lock.ts'
+import { spellSubnet } from '../base/subnet.ts'
 import { uidOf } from '../base/uid.ts'
 import type { ClusterProfileDetail } from '../definition/schemas.ts'
 import type { HostInCluster } from '../host/document.ts'
@@ -162,8 +163,12 @@ export interface ClusterRoom extends Room {
   /** The node before and after a stop of the host. */
   readonly nodeStop: NodeStop
   readonly resetPart: ResetPart
+  /** What a stop of the host, or of containerd, would break off. */
+  busyNow(): readonly BusyReason[]
   /** Addresses of this host as a node, and of its control plane, which may be a virtual one; none without a cluster. */
   nodeAddresses(): readonly string[]
+  /** Networks of pods and services, as CIDR, and those addresses; none without a cluster. */
+  ranges(): Promise<{ readonly networks: readonly string[]; readonly addresses: readonly string[] }>
   /** Applies orders of the platform of this host. */
   readonly fromPlatform: FromPlatform
   /** Masks the sensitive values of the cluster in a text. */
@@ -555,6 +560,30 @@ export async function createCluster(
     listTokens,
     client: () => ((reconcile.observed()?.engine.api ?? 'absent') === 'absent' ? undefined : client),
   })
+  function busyNow(): readonly BusyReason[] {
+    const record = store.current()
+    return record
+      ? busyWithCluster({ record, steps: steps.list(), revisions: reading.revisions().items })
+      : []
+  }
+  const nodeAddresses = () => {
+    const node = store.current()?.summary.node
+    return node === undefined ? [] : [...new Set([node.address, node.endpoint])]
+  }
+  /** Of which generation they are: they are asked for each second, and a generation does not change. */
+  let networks: { readonly key: string; readonly found: readonly string[] } | undefined
+  async function ranges() {
+    const record = store.current()
+    if (!record) return { networks: [], addresses: [] }
+    const key = `${record.uid} ${record.generation}`
+    if (networks?.key !== key) {
+      const { kubernetesSettings } = await import('./host/kubernetes-settings.ts')
+      const { config } = (await readDesired(record)).kubernetes
+      const { pods, services } = kubernetesSettings(config)
+      networks = { key, found: [...pods, ...services].map(spellSubnet) }
+    }
+    return { networks: networks.found, addresses: nodeAddresses() }
+  }
   let unwatch: (() => void) | undefined
   return {
     fromPlatform,
@@ -566,12 +595,8 @@ export async function createCluster(
       if (record) addEvent(record, event)
       return record !== undefined
     },
-    busy() {
-      const record = store.current()
-      return record
-        ? busyWithCluster({ record, steps: steps.list(), revisions: reading.revisions().items })
-        : []
-    },
+    busy: busyNow,
+    busyNow,
     hide,
     clusterSince,
     hasCluster: () => store.current() !== undefined,
@@ -581,10 +606,8 @@ export async function createCluster(
     },
     hostInCluster: () =>
       hostInCluster(store.current(), reconcile.observed()?.engine.controlPlane === 'complete'),
-    nodeAddresses() {
-      const node = store.current()?.summary.node
-      return node === undefined ? [] : [...new Set([node.address, node.endpoint])]
-    },
+    nodeAddresses,
+    ranges,
     async routes(app) {
       await clusterRoutes(app, { creation, reading, remove })
       await app.register(changeRoutes, {

@@ -4,10 +4,12 @@
 import { get as getHttp, type IncomingMessage } from 'node:http'
 import { get as getHttps } from 'node:https'
 import { connect, isIP, type Socket } from 'node:net'
-import { connect as connectTls, getCACertificates, type TLSSocket } from 'node:tls'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { addressWithPort } from '../base/address.ts'
 import { refusedField } from '../errors/refused-field.ts'
 import { systemReason } from '../errors/system-reason.ts'
+import { proxyOf, systemAuthorities } from '../outgoing/connection.ts'
+import { proxyShown, type HostWay } from '../outgoing/proxy.ts'
 import { causeOfError } from '../uplink/cause.ts'
 import { createPlatformClient, type PlatformClientOptions } from '../uplink/client.ts'
 import { createProbe } from '../uplink/probe.ts'
@@ -20,6 +22,8 @@ interface CheckOptions {
   readonly connectivity: Connectivity
   /** How the platform of this host is reached; undefined without one. */
   readonly platformWay: () => Promise<PlatformClientOptions | undefined>
+  /** Proxies and authorities that this host has for all calls. */
+  readonly hostWay?: HostWay
   readonly monotonic: () => number
   readonly now: () => number
 }
@@ -59,7 +63,7 @@ const headerBytes = { 4: 28, 6: 48 } as const
 const leastMtu = { 4: 576, 6: 1_280 } as const
 const usualMtu = 1_500
 
-export function createCheck({ connectivity, platformWay, monotonic, now }: CheckOptions): Check {
+export function createCheck({ connectivity, platformWay, hostWay, monotonic, now }: CheckOptions): Check {
   return (question) => connectivity.inPlace(() => check(question))
 
   async function check({ kind, target = '', ...question }: CheckQuestion): Promise<ConnectivityCheck> {
@@ -114,7 +118,7 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
       if (isPlain) return await checkRegistry({ ...target, port }, undefined, address, work)
       const { shown, problem } = await work.stage(
         'tls',
-        () => openTls(socket, target.host),
+        () => openTls(socket, target.host, systemAuthorities(hostWay)),
         (found) => found.said,
       )
       const next =
@@ -167,9 +171,16 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
   async function checkPlatform({ stage, question }: Work): Promise<string | undefined> {
     const configured = await platformWay()
     const way: PlatformClientOptions | undefined =
-      question.target === '' ? configured : { url: urlOf(parseTarget(question.target, 'target'), 443), now }
+      question.target === ''
+        ? configured
+        : {
+            url: urlOf(parseTarget(question.target, 'target'), 443),
+            now,
+            ...(hostWay ? { hostWay } : {}),
+          }
     if (!way) throw refusedField('target', 'is missing: this host is not connected to a platform; name one')
     const probe = createProbe(way, connectMs)
+    const proxy = proxyOf(way)
     const { host } = new URL(way.url)
     const explained = <T>(step: Promise<T>) =>
       step.catch((error: unknown) => {
@@ -186,7 +197,7 @@ export function createCheck({ connectivity, platformWay, monotonic, now }: Check
       'route',
       () => explained(probe.open()),
       () =>
-        `${host} accepts connections${way.proxy === undefined ? '' : ` through the proxy ${new URL(way.proxy).host}`}`,
+        `${host} accepts connections${proxy === undefined ? '' : ` through the proxy ${new URL(proxyShown(proxy)).host}`}`,
     )
     await stage(
       'tls',
@@ -282,13 +293,14 @@ function open(address: string, port: number, signal: AbortSignal): Promise<Socke
 function openTls(
   connection: Socket,
   host: string,
+  ca: string[],
 ): Promise<{ shown: TLSSocket; said: string; problem: string | undefined }> {
   return new Promise((resolve, reject) => {
     const shown = connectTls({
       socket: connection,
       // Only what is shown is told.
       rejectUnauthorized: false,
-      ca: getCACertificates('system'),
+      ca,
       ...(isIP(host) === 0 ? { servername: host } : {}),
     })
     const fail = (message: string) =>

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { clusterPaths } from '../cluster/engine/paths.ts'
 import type { CommandStreamer } from '../system/runner.ts'
 import type { Ground, Room } from '../root/room.ts'
+import type { HostWay } from '../outgoing/proxy.ts'
 import type { PlatformClientOptions } from '../uplink/client.ts'
 import type { Verbs } from '../verbs/call.ts'
 import { createCheck } from './check.ts'
@@ -23,6 +24,8 @@ interface DiagnosisOptions {
   readonly streamer: CommandStreamer
   readonly cluster: Pick<LogsOptions, 'hide' | 'clusterSince'>
   readonly hostName: () => string
+  /** Proxies and authorities that this host has for all calls. */
+  readonly hostWay?: HostWay
   /** How the platform of this host is reached; undefined without one. */
   readonly platformWay: () => Promise<PlatformClientOptions | undefined>
 }
@@ -30,7 +33,7 @@ interface DiagnosisOptions {
 /** Diagnosis of this host. */
 export function createDiagnosis(
   ground: Ground<{ readonly diagnosis: DiagnosisSettings }>,
-  { verbs, hostName, platformWay, streamer, cluster }: DiagnosisOptions,
+  { verbs, hostName, platformWay, hostWay, streamer, cluster }: DiagnosisOptions,
 ): Room {
   const { runner, clock } = ground
   const settings = ground.config.diagnosis
@@ -38,6 +41,7 @@ export function createDiagnosis(
   const check = createCheck({
     connectivity,
     platformWay,
+    ...(hostWay ? { hostWay } : {}),
     monotonic: () => clock.monotonic(),
     now: () => clock.now(),
   })

@@ -7,6 +7,7 @@ import { cluster } from '../cluster/commands/cluster.ts'
 import { definition } from '../authoring/commands/definition.ts'
 import { definitionsOnHost } from '../definition/commands/definition.ts'
 import { config } from '../config/commands/config.ts'
+import { configuration } from '../configuration/commands/configuration.ts'
 import { content, registry } from '../content/commands/content.ts'
 import { hostFiles, logs, networkDiagnosis } from '../diagnosis/commands/diagnosis.ts'
 import { host } from '../host/commands/host.ts'
@@ -55,6 +56,7 @@ export const commandTable = sumCommands(
     power,
     inventory,
     hostFiles,
+    configuration,
     network,
     networkChanges,
     networkDiagnosis,

@@ -3,6 +3,7 @@ import { about as audit } from '../audit/about.ts'
 import { about as auth } from '../auth/about.ts'
 import { about as certificate } from '../certificate/about.ts'
 import { about as cluster } from '../cluster/about.ts'
+import { about as hostConfiguration } from '../configuration/about.ts'
 import { about as content } from '../content/about.ts'
 import { about as credentials } from '../credentials/about.ts'
 import { about as definition } from '../definition/about.ts'
@@ -43,6 +44,7 @@ const all = [
   definition,
   cluster,
   power,
+  hostConfiguration,
   diagnosis,
   audit,
   jobs,

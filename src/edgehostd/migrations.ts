@@ -282,6 +282,16 @@ export const migrations: Migrations = {
     name TEXT NOT NULL,
     address TEXT NOT NULL
   ) STRICT;
+  -- The proxies and authorities of this host, sealed JSON; the networks that need no proxy, JSON; a mark of what is in place, and why the last try failed.
+  CREATE TABLE host_configuration (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    uid TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    sealed BLOB NOT NULL,
+    ranges TEXT NOT NULL,
+    placed TEXT NOT NULL,
+    reason TEXT NOT NULL
+  ) STRICT;
   `,
   ],
 }

@@ -7,6 +7,7 @@ import { createAuth, type Auth } from '../auth/auth.ts'
 import { createCertificateRoom } from '../certificate/room.ts'
 import { createCluster, type ClusterRoom } from '../cluster/room.ts'
 import { ClusterConfiguration } from '../cluster/schemas.ts'
+import { createConfigurationRoom } from '../configuration/room.ts'
 import { createContent, type ContentRoom } from '../content/room.ts'
 import { families, type Config } from './declarations.ts'
 import { createDefinitions, type Definitions } from '../definition/definitions.ts'
@@ -134,9 +135,11 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     facts: edges.facts,
     supplement: inventory.supplement,
   })
+  const configuration = createConfigurationRoom(ground, { verbs })
   const uplink = await createUplink(ground, {
     hostId: record.id,
     host,
+    hostWay: configuration.way,
     client: edges.platformClient,
     pause: edges.platformPause,
     limits: {
@@ -145,6 +148,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     },
   })
   host.attachPlatform(uplink)
+  configuration.onChange(uplink.reconnect)
   uplink.onChange(() => void host.refresh())
   const certificate = await createCertificateRoom(ground, {
     buildDate,
@@ -226,6 +230,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       }),
   })
   host.attachCluster(cluster)
+  configuration.attachCluster({ ranges: cluster.ranges, busy: cluster.busyNow })
   definition.attachCluster(edges.clusterOfSlots ?? cluster)
   uplink.attachCluster({ ...cluster.fromPlatform, report: cluster.platformReport })
   const isPlatformConnected = () => uplink.link().isConnected
@@ -267,6 +272,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     cluster,
     hostName: host.hostName,
     platformWay: uplink.way,
+    hostWay: configuration.way,
   })
   const images = createImagesRoom(ground, { stored: content.images, root: edges.runtimeRoot })
 
@@ -323,6 +329,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     images,
     diagnosis,
     trial,
+    configuration,
     uplink,
     power,
   ]

@@ -1,4 +1,5 @@
 import { changePassword, setSshKeys } from '../auth/verbs.ts'
+import { placeConfiguration } from '../configuration/verbs.ts'
 import { makeSupportArchive, ping, traceroute } from '../diagnosis/verbs.ts'
 import { removeConfiguration, restartDaemon, stopHost } from '../power/verbs.ts'
 import {
@@ -28,4 +29,5 @@ export const verbs: readonly AnyVerb[] = [
   setHostName,
   setTimeServers,
   removeNetwork,
+  placeConfiguration,
 ]

@@ -1,19 +1,31 @@
 import { type X509Certificate, hash } from 'node:crypto'
-import { request as connectRequest } from 'node:http'
-import { Agent, type AgentOptions } from 'node:https'
+import { request as askHttp } from 'node:http'
+import { Agent, request as askHttps, type AgentOptions } from 'node:https'
 import { isIP } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect, getCACertificates, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { certificatesIn } from './authorities.ts'
 import { FingerprintDiffers, NoReply, ProxyUnreachable, TunnelRefused } from './failures.ts'
+import { proxyLogin, type HostWay } from './proxy.ts'
 
 /** Destination of a call. */
 export interface Way {
   /** `https:` URL of the server; only its host and port count. */
   readonly url: string
-  /** `http://host:port` of the proxy, if there is one. */
+  /** `http://host:port` of the proxy for this destination alone, if there is one. */
   readonly proxy?: string
+  /** Proxies and authorities of all calls of this host; a proxy of the destination comes before them. */
+  readonly hostWay?: HostWay
 }
+
+/** The proxy through which a destination is reached now; undefined for none. */
+export const proxyOf = ({ url, proxy, hostWay }: Way): string | undefined => proxy ?? hostWay?.proxyFor(url)
+
+/** The authorities that this system trusts, with those that it has got since this process began. */
+export const systemAuthorities = (hostWay?: HostWay): string[] => [
+  ...getCACertificates('system'),
+  ...(hostWay?.authorities() ?? []),
+]
 
 /**
  * Conditions for the certificate of the server. With neither, one of the authorities of this system has to have signed it. A server that
@@ -49,7 +61,6 @@ export function createAgent(way: Way, trust: Trust, timeoutMs: number, connectio
   const options: ConnectionOptions = {
     ...target,
     ...(isIP(name) === 0 ? { servername: name } : {}),
-    ...(trust.fingerprint === undefined ? { ca: trust.ca ?? getCACertificates('system') } : {}),
     // `refusalOf` judges, before anything is sent.
     rejectUnauthorized: false,
     minVersion: 'TLSv1.2',
@@ -73,8 +84,15 @@ export function createAgent(way: Way, trust: Trust, timeoutMs: number, connectio
     const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(timeoutMs)])
     const open = async () => {
       signal.throwIfAborted()
-      const tunnel = way.proxy === undefined ? undefined : await openTunnel(way.proxy, target, signal)
-      return secure({ ...options, ...(tunnel ? { socket: tunnel } : {}) }, { ...trust, name }, signal)
+      const proxy = proxyOf(way)
+      const tunnel = proxy === undefined ? undefined : await openTunnel(proxy, target, signal, way.hostWay)
+      const trusted =
+        trust.fingerprint === undefined ? { ca: trust.ca ?? systemAuthorities(way.hostWay) } : {}
+      return secure(
+        { ...options, ...trusted, ...(tunnel ? { socket: tunnel } : {}) },
+        { ...trust, name },
+        signal,
+      )
     }
     open().then(
       (socket) => done?.(null, socket),
@@ -87,21 +105,30 @@ export function createAgent(way: Way, trust: Trust, timeoutMs: number, connectio
 
 /**
  * A connection through a proxy, RFC 9110, 9.3.6.
+ * @param proxy `http://` or `https://` URL, perhaps with a login
+ * @param hostWay has the authorities that may have signed the certificate of a proxy of `https://`
  * @throws TunnelRefused, ProxyUnreachable
  */
 export function openTunnel(
   proxy: string,
   { host, port }: { readonly host: string; readonly port: number },
   signal: AbortSignal,
+  hostWay?: HostWay,
 ): Promise<Duplex> {
+  const { protocol, hostname, port: proxyPort } = new URL(proxy)
+  const isTls = protocol === 'https:'
+  const login = proxyLogin(proxy)
   const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`
   return new Promise((resolve, reject) => {
-    const asked = connectRequest(proxy, {
+    const asked = (isTls ? askHttps : askHttp)({
+      hostname: hostname.replace(/^\[|\]$/g, ''),
+      port: proxyPort || (isTls ? 443 : 80),
+      ...(isTls ? { ca: systemAuthorities(hostWay), minVersion: 'TLSv1.2' } : {}),
       method: 'CONNECT',
       path: authority,
       agent: false,
       signal,
-      headers: { host: authority },
+      headers: { host: authority, ...(login === undefined ? {} : { 'proxy-authorization': login }) },
     })
     asked.once('connect', ({ statusCode = 0 }, socket) => {
       if (statusCode >= 200 && statusCode < 300) {

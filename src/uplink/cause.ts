@@ -6,7 +6,8 @@ import {
   ProxyUnreachable,
   TunnelRefused,
 } from '../outgoing/failures.ts'
-import type { Way } from '../outgoing/connection.ts'
+import { proxyOf, type Way } from '../outgoing/connection.ts'
+import { proxyLogin, proxyShown } from '../outgoing/proxy.ts'
 
 /** Purpose of a secret of this host. */
 type SecretKind = 'registrationToken' | 'sessionToken' | 'kubeconfig'
@@ -144,14 +145,21 @@ const noIssuer = [
  * Says why a call failed before there was a reply.
  * @param now wall clock of this host, milliseconds since 1970
  */
-export function causeOfError(error: unknown, { url, proxy }: Way, now: number): Cause {
-  const { host, hostname, port } = new URL(url)
+export function causeOfError(error: unknown, way: Way, now: number): Cause {
+  const { host, hostname, port } = new URL(way.url)
+  const used = proxyOf(way)
+  const proxy = used === undefined ? undefined : proxyShown(used)
+  const setting =
+    used !== undefined && way.proxy === undefined ? 'edgehostctl configuration get' : 'platform.proxy'
   const code = codeOf(error)
   const hostClock = `the clock of this host says ${new Date(now).toISOString()}`
   if (error instanceof TunnelRefused && error.status === 407)
     return {
       kind: 'proxyLogin',
-      message: `the proxy ${proxy} asks for a login, which edgehostd does not have; let ${host} through without one`,
+      message:
+        used !== undefined && proxyLogin(used) !== undefined
+          ? `the proxy ${proxy} refuses the login that it is given; check ${setting}`
+          : `the proxy ${proxy} asks for a login, which edgehostd does not have; let ${host} through without one, or give one: edgehostctl configuration set`,
     }
   if (error instanceof TunnelRefused)
     return {
@@ -161,7 +169,7 @@ export function causeOfError(error: unknown, { url, proxy }: Way, now: number): 
   if (error instanceof ProxyUnreachable)
     return {
       kind: 'proxy',
-      message: `the proxy ${proxy} cannot be reached (${error.message}); check platform.proxy`,
+      message: `the proxy ${proxy} cannot be reached (${error.message}); check ${setting}`,
     }
   if (error instanceof FingerprintDiffers)
     return proxy === undefined

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises'
 import { connect, isIP } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
-import { openTunnel, type Way } from '../outgoing/connection.ts'
+import { openTunnel, proxyOf, type Way } from '../outgoing/connection.ts'
 import { NoReply, ProxyUnreachable } from '../outgoing/failures.ts'
 
 /** Check of the way to a platform, step by step before it is used. Each step rejects with an error that `causeOfError` reads. */
@@ -16,9 +16,10 @@ export interface Probe {
 }
 
 /** @param timeoutMs for each step */
-export function createProbe({ url, proxy }: Way, timeoutMs: number): Probe {
-  const platform = endOf(url, 443)
-  const first = proxy === undefined ? platform : endOf(proxy, 80)
+export function createProbe(way: Way, timeoutMs: number): Probe {
+  const platform = endOf(way.url, 443)
+  const proxy = proxyOf(way)
+  const first = proxy === undefined ? platform : endOf(proxy, proxy.startsWith('https:') ? 443 : 80)
 
   async function resolve() {
     const { host: name } = first
@@ -66,7 +67,9 @@ export function createProbe({ url, proxy }: Way, timeoutMs: number): Probe {
   return {
     resolve,
     open: () =>
-      proxy === undefined ? openDirectly() : openTunnel(proxy, platform, AbortSignal.timeout(timeoutMs)),
+      proxy === undefined
+        ? openDirectly()
+        : openTunnel(proxy, platform, AbortSignal.timeout(timeoutMs), way.hostWay),
     showCertificate,
   }
 }

@@ -50,6 +50,8 @@ import { notApplicable, type PlatformOfHostInfo } from '../host/document.ts'
 import type { Host } from '../host/room.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
 import { readAuthorities } from '../outgoing/authorities.ts'
+import { proxyOf } from '../outgoing/connection.ts'
+import { proxyShown, type HostWay } from '../outgoing/proxy.ts'
 import type { Check, FiguresOf, Ground, Room } from '../root/room.ts'
 import type { Clock } from '../system/clock.ts'
 import type { about } from './about.ts'
@@ -104,6 +106,8 @@ export type UplinkGround = Pick<
 interface UplinkOptions {
   readonly hostId: string
   readonly host: Pick<Host, 'current' | 'firstReading' | 'hostName' | 'refresh'>
+  /** Proxies and authorities that this host has for all calls. */
+  readonly hostWay?: HostWay
   /** Limits of downloads. */
   readonly limits: {
     /** Bytes of a definition. */
@@ -182,6 +186,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
   let running: Promise<void> | undefined
   let hasStarted = false
   const ownSecrets = createOwnSecrets()
+  const ofHost = own.hostWay === undefined ? {} : { hostWay: own.hostWay }
   const wait = own.pause ?? pause
   let checks: readonly Check[] = []
   let cluster: LinkedCluster = noCluster
@@ -209,7 +214,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
 
   async function begin(address: string): Promise<void> {
     client?.close()
-    const way = { ...(await readTrust(address, settings, store, clock)), ownSecrets }
+    const way = { ...(await readTrust(address, settings, store, clock, own.hostWay)), ownSecrets }
     client = own.client ?? createPlatformClient(way)
     const key = await openHostKey(stateDirectory)
     const onRegistered = ({ edgeHostUid }: Pick<Registration, 'edgeHostUid'>) =>
@@ -330,7 +335,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
       isConnected,
       events: queue.counts(),
       ...(url === undefined ? {} : { url }),
-      ...(settings.proxy === undefined ? {} : { proxy: settings.proxy }),
+      ...shownProxy(),
       ...(registration &&
         registrationStatus !== 'pending' && {
           edgeHostUid: registration.edgeHostUid,
@@ -343,6 +348,13 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
       ...(found && { cause: { ...found } }),
       ...desiredInReply(),
     }
+  }
+
+  function shownProxy(): { readonly proxy?: string } {
+    const { proxy } = settings
+    const used =
+      url === undefined ? proxy : proxyOf({ url, ...(proxy === undefined ? {} : { proxy }), ...ofHost })
+    return used === undefined ? {} : { proxy: proxyShown(used) }
   }
 
   function desiredInReply(): Pick<PlatformLink, 'wanted'> {
@@ -395,7 +407,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
     reconnect: () => link?.reconnect(),
     onBeat: (listener) => void beatListeners.push(listener),
     way: async () =>
-      settings.url === undefined ? undefined : readTrust(settings.url, settings, store, clock),
+      settings.url === undefined ? undefined : readTrust(settings.url, settings, store, clock, own.hostWay),
     link: inReply,
     attention() {
       const found = cause()
@@ -506,6 +518,7 @@ async function readTrust(
   { caFile, fingerprint, proxy }: PlatformOfHost,
   store: Pick<LinkStore, 'pinnedKey' | 'learnKey'>,
   clock: Clock,
+  hostWay: HostWay | undefined,
 ): Promise<PlatformClientOptions> {
   const ca =
     caFile === undefined || fingerprint !== undefined
@@ -515,6 +528,7 @@ async function readTrust(
     url,
     now: () => clock.now(),
     ...(proxy === undefined ? {} : { proxy }),
+    ...(hostWay === undefined ? {} : { hostWay }),
     ...(fingerprint === undefined
       ? {}
       : {

@@ -22,6 +22,7 @@ import {
   triedChange,
   warning,
 } from '../support/running-cluster.ts'
+import { proxyUnits } from '../../src/configuration/placement.ts'
 import { confirmedChange, triedChangeOfNetwork } from '../support/played-network-trial.ts'
 import { playedInventory } from '../support/played-inventory.ts'
 import {
@@ -288,6 +289,54 @@ it('the examples of the API document are what the edge replies', async () => {
     reply: { ntpServers: ['ntp.example.com'], service: 'systemd-timesyncd.service' } satisfies HostTime,
   })
   keep('operations', 'setHostTime', { request: { ntpServers: ['ntp.example.com', '192.0.2.123'] } })
+  const proxied = {
+    httpsProxy: 'http://edge:right%20canary%200801@proxy.plant.example:3128',
+    noProxy: '.plant.example',
+  }
+  const judgedProxy = await succeed(
+    'updateConfigurations',
+    'PUT',
+    `${hostPath}/configurations?dryRun=true`,
+    proxied,
+    admin,
+  )
+  expect(judgedProxy.json()).toMatchObject({ restarts: [...proxyUnits] })
+  keep('operations', 'updateConfigurations', {
+    request: { ...proxied, httpsProxy: 'http://edge:PASSWORD@proxy.plant.example:3128' },
+    replies: {
+      200: {
+        changes: [
+          'httpsProxy: none -> http://edge:********@proxy.plant.example:3128',
+          'noProxy: none -> .plant.example',
+        ],
+        restarts: ['edgehostd-containerd.service', 'kubelet.service'],
+        noProxy: [
+          '.plant.example',
+          'localhost',
+          '127.0.0.0/8',
+          '::1',
+          '192.0.2.0/24',
+          '.svc',
+          '.cluster.local',
+        ],
+      },
+      202: {
+        uid: stopUid,
+        message: `the configuration is being put in place; GET ${hostPath}/configurations/status shows it`,
+      },
+    },
+  })
+  expect((await ask('PUT', `${hostPath}/configurations`, proxied, admin)).statusCode).toBe(202)
+  await succeed('getConfigurations', 'GET', `${hostPath}/configurations`)
+  const placed = await ask('GET', `${hostPath}/configurations/status`, undefined, admin)
+  expect(placed.json()).toMatchObject({ uid: expect.any(String) as string })
+  keep('operations', 'getConfigurationsStatus', {
+    reply: {
+      state: 'Configured',
+      uid: stopUid,
+      noProxy: '.plant.example,localhost,127.0.0.0/8,::1,192.0.2.0/24,.svc,.cluster.local',
+    },
+  })
   const networkPath = '/v1/edge-mgmt/network'
   await succeed('listNetworkInterfaces', 'GET', `${networkPath}/interfaces`)
   await succeed('getNetworkInterface', 'GET', `${networkPath}/interfaces/eth1`)

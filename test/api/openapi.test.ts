@@ -111,6 +111,7 @@ const good: Record<string, () => Promise<Ask>> = {
     endChange()
     return Promise.resolve({ payload: { name: 'br1' } })
   },
+  updateConfigurations: async () => Promise.resolve({ payload: {} }),
   getNetworkChange: async () => ({ url: `/v1/edge-mgmt/network/changes/${await beginChange()}` }),
   revertNetworkChange: async () => ({
     url: `/v1/edge-mgmt/network/changes/${await beginChange()}/actions/revert`,

@@ -18,6 +18,8 @@ const short = {
     ...['generateLogs', 'updateCurrentUser'],
     // A row; a file or two, by a verb that goes on by itself.
     ...['setManagementInterface', 'setHostName', 'setHostTime'],
+    // A row; a job puts it in place.
+    'updateConfigurations',
     // Changes nothing.
     'validateProfileVariables',
   ],

@@ -233,6 +233,7 @@ describe('the help of a group', () => {
       ['build', 'init', 'inspect', 'validate', 'needs', 'upload'].map((verb) => `definition ${verb}`),
     ],
     ['config', ['config check']],
+    ['configuration', ['configuration get', 'configuration set']],
   ])('the help of the group %s shows its commands and no others', (group, names) => {
     const shown = /Commands:\n([^]*?)\n\n/.exec(help(group.split(' ')))?.[1] ?? ''
     for (const { name } of commandTable.commands)

@@ -1,0 +1,61 @@
+import { Type, type Static } from 'typebox'
+
+// Wire names of the published API.
+
+const proxyOf = (calls: string) =>
+  Type.Optional(
+    Type.String({
+      description: `Proxy for ${calls} calls: http:// or https://, perhaps with a login: http://USER:PASSWORD@HOST:PORT. A reply has a mask in place of the password; sent back with the same user, host and port it leaves the password as it is.`,
+    }),
+  )
+
+export const EdgeHostConfigurations = Type.Object({
+  caCerts: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Certificates of authorities that this host trusts: base64 of PEM, each.',
+    }),
+  ),
+  httpProxy: proxyOf('http:'),
+  httpsProxy: proxyOf('https:'),
+  noProxy: Type.Optional(
+    Type.String({
+      description:
+        'Names, addresses and networks that need no proxy, separated by commas. The networks of pods, services and nodes, the address of the control plane and loopback never do.',
+    }),
+  ),
+})
+/** Proxy and authorities of a host. */
+export type EdgeHostConfigurations = Static<typeof EdgeHostConfigurations>
+
+export const EdgeHostConfigurationStatus = Type.Object({
+  state: Type.Enum(['Not Configured', 'In Progress', 'Configured', 'Failed']),
+  errorMessage: Type.Optional(Type.String({ description: 'Why it failed. It is tried again.' })),
+  uid: Type.Optional(Type.String({ description: 'Of the last change.' })),
+  waitsFor: Type.Optional(
+    Type.String({ description: 'What has to end before it is put in place, as a step of the cluster.' }),
+  ),
+  noProxy: Type.Optional(
+    Type.String({ description: 'What needs no proxy, with what edgehostd adds; absent without a proxy.' }),
+  ),
+})
+export type EdgeHostConfigurationStatus = Static<typeof EdgeHostConfigurationStatus>
+
+export const ConfigurationQuery = Type.Object({
+  dryRun: Type.Optional(
+    Type.Boolean({ description: 'Only check the configuration, and say what restarts for it.' }),
+  ),
+})
+
+export const ConfigurationDryRun = Type.Object({
+  changes: Type.Array(Type.String(), { description: 'What differs from the present configuration.' }),
+  restarts: Type.Array(Type.String(), {
+    description: 'Units of this host that restart; their containers and pods go on.',
+  }),
+  noProxy: Type.Array(Type.String(), {
+    description: 'What needs no proxy, with what edgehostd adds; empty without a proxy.',
+  }),
+})
+export type ConfigurationDryRun = Static<typeof ConfigurationDryRun>
+
+export const ConfigurationAccepted = Type.Object({ message: Type.String(), uid: Type.String() })
+export type ConfigurationAccepted = Static<typeof ConfigurationAccepted>
