@@ -1,4 +1,5 @@
 import { guessTables } from '../credentials/guess-store.ts'
+import { secretMarkTable } from '../secrets/secrets.ts'
 import type { Migrations } from '../store/structure.ts'
 
 /**
@@ -275,5 +276,6 @@ export const migrations: Migrations = {
   -- Public keys that accounts have set themselves, JSON.
   CREATE TABLE account_ssh_keys (name TEXT PRIMARY KEY, keys TEXT NOT NULL) STRICT, WITHOUT ROWID;
   `,
+    secretMarkTable,
   ],
 }
