@@ -20,7 +20,7 @@ const law = {
   config: ['base', 'errors', 'system/regular-file.ts'],
   jobs: ['base', 'errors'],
   archive: ['base', 'errors', 'system'],
-  secrets: ['base', 'errors', 'system'],
+  secrets: ['base', 'errors', 'system', 'store'],
   program: ['base', 'errors', 'system', 'store', 'secrets'],
   api: ['base', 'errors', 'system', 'lists', 'store/unwritable.ts'],
   // The trail is what the stages of a request ask for.

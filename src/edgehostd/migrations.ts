@@ -1,4 +1,5 @@
 import { guessTables } from '../credentials/guess-store.ts'
+import { secretMarkTable } from '../secrets/secrets.ts'
 import type { Migrations } from '../store/structure.ts'
 
 /**
@@ -293,5 +294,6 @@ export const migrations: Migrations = {
     reason TEXT NOT NULL
   ) STRICT;
   `,
+    secretMarkTable,
   ],
 }

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { deliveryFrame } from '../../definition/examination/protocol.ts'
 import type { Compared } from '../../base/described-change.ts'
+import { formatTime } from '../../base/time.ts'
 import { uuidAt } from '../../base/uid.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
@@ -194,7 +195,8 @@ export function createClusters(options: ClustersOptions): Clusters {
 
   function getFor({ uid, projectUid, ifMatch }: Target): ClusterRecord {
     const cluster = get(uid, projectUid)
-    const advice = 'the cluster was changed since it was read; read it again, and change that'
+    const { number, modifiedAt } = cluster
+    const advice = `the cluster was changed since it was read, last at ${formatTime(modifiedAt)}, as number ${number}; GET /v1/audits says who did it. Read the cluster again, and change that`
     requireTag(ifMatch, etagOf(cluster), advice)
     return cluster
   }
@@ -203,7 +205,7 @@ export function createClusters(options: ClustersOptions): Clusters {
     if (deleteRequestedAt !== undefined)
       throw new AppError(
         platformErrors.ClusterDeleting,
-        `the cluster ${name} is to be deleted by its host, as number ${number}`,
+        `the cluster ${name} is to be deleted by its host, as number ${number}, asked for at ${formatTime(deleteRequestedAt)}; GET /v1/audits says by whom`,
       )
   }
 
