@@ -223,10 +223,6 @@ const good: Record<string, () => Promise<Ask>> = {
   },
 }
 
-function endChange(): void {
-  if (edge.network.isOpen()) edge.network.end('reverted\nasked\n1800000000000\n\n')
-}
-
 /** A change of the network that is tried; the former one is taken back. */
 async function beginChange(): Promise<string> {
   const { access } = await edge.login('alice')
