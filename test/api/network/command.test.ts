@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect } from 'node:tls'
 import { expect, it, onTestFinished } from 'vitest'
 import type { NetworkChange, NetworkDryRun } from '../../../src/network/schemas.ts'
 import { createCtl } from '../../support/ctl.ts'
@@ -12,13 +14,24 @@ async function start() {
   const folder = mkdtempSync(join(tmpdir(), 'edgehostd-command-'))
   const socket = join(folder, 'sock')
   const edge = await createTestEdge({ socket })
-  await edge.daemon.rooms.api.listen(0)
+  const { port } = await edge.daemon.rooms.api.listen(0)
   const ctl = createCtl()
   onTestFinished(async () => {
     await edge.stop()
     rmSync(folder, { recursive: true })
     rmSync(ctl.home, { recursive: true })
   })
+  /** edgehostctl on another machine; the other addresses of the played host lead nowhere. */
+  async function logIn() {
+    const tls = connect({ host: '127.0.0.1', port, rejectUnauthorized: false })
+    await once(tls, 'secureConnect')
+    const fingerprint = tls.getPeerX509Certificate()!.fingerprint256
+    tls.destroy()
+    const there = ['--host', `127.0.0.1:${port}`]
+    const login = [...there, '--fingerprint', fingerprint, 'login', 'alice', '--password-stdin']
+    expect(await ctl.runProcess(login, 'alice pass\n')).toMatchObject({ exitCode: 0 })
+    return (...args: readonly string[]) => ctl.runProcess([...there, 'network', ...args])
+  }
   const run = (...args: readonly string[]) => ctl.runProcess(['--socket', socket, 'network', ...args])
   /** Begins a command that changes something, and waits until its change is handed over. */
   async function begin(...args: readonly string[]) {
@@ -26,7 +39,7 @@ async function start() {
     await waitFor(() => expect(edge.network.isOpen()).toBe(true))
     return { ended }
   }
-  return { edge, run, begin }
+  return { edge, run, begin, logIn }
 }
 const address = ['--address', '192.0.2.9/24', '--gateway', '192.0.2.1'] as const
 
@@ -40,6 +53,22 @@ it('a change by command is confirmed as soon as it is applied', async () => {
     state: 'confirmed',
     links: ['eth0'],
   } satisfies Partial<NetworkChange>)
+})
+
+it('over the network it is confirmed on a new connection, and what is wrong is said before', async () => {
+  const { edge, logIn } = await start()
+  const run = await logIn()
+  const ended = run('set', 'eth0', ...address, '-o', 'json')
+  await waitFor(() => expect(edge.network.isOpen()).toBe(true))
+  edge.network.applied()
+  const { exitCode, stdout, stderr } = await ended
+  expect([exitCode, stderr]).toEqual([0, expect.stringContaining('on a new connection')])
+  expect(JSON.parse(stdout)).toMatchObject({ state: 'confirmed', requestedBy: 'alice' })
+  const refused = await run('set', 'eth0', '--address', '192.0.2.9/24', '--gateway', '198.51.100.1')
+  expect(refused).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('nothing was changed') as string,
+  })
 })
 
 it.each([
