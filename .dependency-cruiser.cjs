@@ -65,10 +65,11 @@ const law = {
     'content',
     'kubernetes',
   ],
-  configuration: [...ground, 'secrets', 'audit', 'verbs', 'outgoing'],
   // The verb of a stop.
   power: [...ground, 'audit', 'verbs'],
   network: [...ground, 'audit', 'host', 'verbs'],
+  // Who asks for a trial, and by which way.
+  configuration: [...ground, 'secrets', 'audit', 'verbs', 'outgoing', 'network/trial/routes-changes.ts'],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   diagnosis: [

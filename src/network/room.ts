@@ -13,8 +13,10 @@ import { networkErrors } from './codes.ts'
 import type { NetworkSettings } from './config.ts'
 import { readLinks, type NetworkReading } from './links/links.ts'
 import { createPlanner } from './planner.ts'
+import { createLinksByName, type LinksByName } from './user-data.ts'
 import { networkRoutes } from './routes.ts'
-import { networkWriteRoutes, type NetworkWritesOptions } from './routes-writes.ts'
+import { networkWriteRoutes } from './routes-writes.ts'
+import type { Trials } from './trial/trials.ts'
 import type { Shown } from './wire.ts'
 
 export interface NetworkOptions {
@@ -23,14 +25,19 @@ export interface NetworkOptions {
   readonly findDevice: (address: string, link: string) => Promise<string | undefined>
   /** Addresses of the cluster on this host: of the node and of its control plane. */
   readonly clusterAddresses: () => readonly string[]
-  readonly trials: NetworkWritesOptions['trials']
+  readonly trials: Pick<Trials, 'start' | 'open'>
+}
+
+/** The network of this host, as other rooms use it. */
+export interface NetworkRoom extends Room {
+  readonly links: LinksByName
 }
 
 /** Builds the room. */
 export function createNetwork(
   ground: Ground<{ readonly network: NetworkSettings }>,
   own: NetworkOptions,
-): Room {
+): NetworkRoom {
   const { config } = ground
   const { files, runner, findDevice, clusterAddresses } = own
   const readings = createSharedRun(() => readLinks({ files, runner }))
@@ -46,6 +53,7 @@ export function createNetwork(
   })
   const planner = createPlanner({ files, runner, read, findDevice, clusterAddresses })
   return {
+    links: createLinksByName({ read, planner, trials: own.trials, ...config.network }),
     async routes(app) {
       await networkRoutes(app, { read, shown })
       await networkWriteRoutes(app, { ...own, ...config.network, read, planner })
