@@ -65,7 +65,6 @@ const law = {
     'content',
     'kubernetes',
   ],
-  configuration: [...ground, 'secrets', 'audit', 'verbs', 'outgoing'],
   // The verb of a stop.
   power: [...ground, 'audit', 'verbs'],
   network: [...ground, 'audit', 'host', 'verbs'],
@@ -74,6 +73,8 @@ const law = {
     ...[...ground, 'audit', 'host', 'verbs'],
     ...['cluster/host/ntp-servers.ts', 'cluster/loop/step.ts', 'cluster/desired/host-settings.ts'],
   ],
+  // Who asks for a trial, and by which way.
+  configuration: [...ground, 'secrets', 'audit', 'verbs', 'outgoing', 'network/trial/routes-changes.ts'],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   diagnosis: [

@@ -295,5 +295,9 @@ export const migrations: Migrations = {
   ) STRICT;
   `,
     secretMarkTable,
+    `
+  -- User data that was given to this host: what no other part of it keeps, JSON.
+  CREATE TABLE host_user_data (one INTEGER PRIMARY KEY CHECK (one = 1), uid TEXT NOT NULL, tags TEXT NOT NULL) STRICT;
+  `,
   ],
 }
