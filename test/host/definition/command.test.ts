@@ -110,6 +110,8 @@ describe('edgehostctl definition', () => {
     ) as object
     expect(inList).toMatchObject({
       problems: [
+        { code: 'VariableUnused' },
+        { code: 'VariableUnused' },
         {
           ...{ code: 'FieldMisspelt', place: `${at('slip.json')}#spec.variables[1].requierd` },
           message: 'of the variable mode is not known, so it has no effect; did you mean required?',
