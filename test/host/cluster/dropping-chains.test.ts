@@ -255,7 +255,14 @@ describe.skipIf(process.getuid?.() !== 0)('a firewall of a real kernel', () => {
 })
 
 it('a chain for ARP drops no connection of a pod', () => {
-  const chain = { family: 'arp', table: 'filter', name: 'INPUT', type: 'filter', hook: 'input', policy: 'drop' }
+  const chain = {
+    family: 'arp',
+    table: 'filter',
+    name: 'INPUT',
+    type: 'filter',
+    hook: 'input',
+    policy: 'drop',
+  }
   expect(parseNftChains(JSON.stringify({ nftables: [{ chain }] }))).toEqual([])
 })
 
