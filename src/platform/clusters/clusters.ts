@@ -15,7 +15,6 @@ import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
 import type { ExaminationCaller } from '../examinations.ts'
-import { silenceOf } from '../hosts/heartbeats.ts'
 import type { HostRecord } from '../hosts/store.ts'
 import { openKeptFolders, type KeptFolders } from '../kept-folders.ts'
 import type { PlatformSettings } from '../config.ts'
@@ -91,6 +90,7 @@ export interface ClustersOptions {
   readonly examine: ExamineRequest
   readonly profiles: Pick<Profiles, 'findUsable'>
   readonly findHost: (uid: string) => HostRecord | undefined
+  readonly silenceOf: HostParts['silenceOf']
   readonly findHostByOwnId: (hostUid: string) => HostRecord | undefined
   /** When the cluster was last seen, since the start. */
   readonly lastSeenAt: (uid: string) => number | undefined
@@ -219,8 +219,11 @@ export function createClusters(options: ClustersOptions): Clusters {
 
   const contextOf = ({ uid, hostUid }: ClusterHead): ClusterContext => {
     const host = findHost(hostUid)
-    const silence = silenceOf(host, clock.now())
-    return { hostName: host?.name ?? '', silence, lastSeenAt: options.lastSeenAt(uid) }
+    return {
+      hostName: host?.name ?? '',
+      silence: options.silenceOf(host),
+      lastSeenAt: options.lastSeenAt(uid),
+    }
   }
 
   function givenOf({ given, name }: ClusterRecord): Given {
@@ -519,7 +522,7 @@ interface ClusterPartsOptions {
   readonly store: ClusterStore
   readonly index: DesiredIndex
   readonly tenantUid: string
-  readonly hosts: Pick<HostParts, 'find' | 'findByOwnId'>
+  readonly hosts: Pick<HostParts, 'find' | 'findByOwnId' | 'silenceOf'>
   readonly packs: Pick<PackParts, 'packs' | 'profiles' | 'examinations'>
   /** Whether the disk has space for data that can wait. */
   readonly hasSpace: () => boolean
@@ -575,6 +578,7 @@ export async function createClusterParts(
     clock,
     valueSeal: sealOf(secrets, sealedColumns.clusterValues),
     findHost: hosts.find,
+    silenceOf: hosts.silenceOf,
     findHostByOwnId: hosts.findByOwnId,
     lastSeenAt: reports.lastSeenAt,
     examine: createExamineRequest({
