@@ -84,7 +84,7 @@ export function createNetwork(
     management,
     // A daemon that was killed may have missed the end of a change.
     background: followSoon,
-    links: createLinksByName({ read, planner, trials: own.trials, ...config.network }),
+    links: createLinksByName({ ...own, ...config.network, read, planner }),
     async routes(app) {
       await networkRoutes(app, { read, shown })
       await managementRoutes(app, { read, management, trials, onChoice: onManagement })

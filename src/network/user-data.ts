@@ -1,5 +1,5 @@
 import { requireInterfaceName } from './routes.ts'
-import { windowOf } from './routes-writes.ts'
+import { isOtherThanTrial, windowOf, type NetworkWritesOptions } from './routes-writes.ts'
 import type { NicRequest } from './schemas.ts'
 import type { NetworkReading } from './links/links.ts'
 import type { Planner } from './planner.ts'
@@ -11,6 +11,7 @@ interface LinksOptions {
   readonly read: () => Promise<NetworkReading>
   readonly planner: Planner
   readonly trials: Pick<Trials, 'start' | 'open'>
+  readonly busy: NetworkWritesOptions['busy']
   readonly shortestWindowSeconds: number
 }
 
@@ -39,7 +40,7 @@ interface LinkInForce {
 
 /** Builds it on the planner and the trials of the room. */
 export function createLinksByName(options: LinksOptions): LinksByName {
-  const { read, planner, trials, shortestWindowSeconds } = options
+  const { read, planner, trials, busy, shortestWindowSeconds } = options
   return {
     async show() {
       const { links } = await read()
@@ -69,12 +70,15 @@ export function createLinksByName(options: LinksOptions): LinksByName {
     },
     async judge(name, wanted, how) {
       requireInterfaceName(name)
-      const { problems, change } = await planner.prepare(readNic(name, wanted), false)
+      const { problems, change, changesWayOut } = await planner.prepare(readNic(name, wanted), false)
       if (problems.length > 0 || change === undefined) return { problems }
       const windowSeconds = windowOf(change, undefined, shortestWindowSeconds)
       return {
         problems,
-        begin: async () => (await trials.start(change, { ...how, windowSeconds })).uid,
+        begin: async () => {
+          const refuseBusy = () => busy.refuse('a change of the network', isOtherThanTrial)
+          return (await trials.start(change, { ...how, windowSeconds, changesWayOut, refuseBusy })).uid
+        },
       }
     },
   }
