@@ -324,7 +324,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     figures: observed.flatMap((room) => room.figures ?? []),
   })
   const service = createService(ground, {
-    console: { ...config.host.console, platform: uplink },
+    console: { ...config.host.console, platform: uplink, network: trial },
     mode,
     names: host,
     certificate,

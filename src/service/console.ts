@@ -17,6 +17,8 @@ interface ConsoleFacts {
   readonly fingerprint: string
   /** Address of the platform and state of the connection; undefined in airgap mode. */
   readonly platform?: string | undefined
+  /** The change of the network that is being tried. */
+  readonly network?: string | undefined
 }
 
 // A console has 25 lines, and one URL that can be reached is enough.
@@ -26,14 +28,15 @@ const mostShown = 4
  * The URLs of the API, the fingerprint that a client should see there, and in connected mode the platform. The text has the addresses themselves
  * rather than escapes of agetty(8): an escape gives one address only, which may belong to a container's bridge.
  */
-export function consoleText({ bound, addresses, fingerprint, platform }: ConsoleFacts): string {
+export function consoleText({ bound, addresses, fingerprint, platform, network }: ConsoleFacts): string {
   const { address, port } = bound
   const urls = reachableBy(address, addresses)
     .toSorted((one, other) => Number(isIPv4(other)) - Number(isIPv4(one)))
     .slice(0, mostShown)
     .map((each) => `https://${isIPv4(each) ? each : `[${each}]`}:${port}`)
   const where = urls.join(' ') || `no network address yet, port ${port}`
-  return `edgehostd  ${where}\nSHA-256    ${fingerprint}\n${platform === undefined ? '' : `Platform   ${platform}\n`}`
+  const line = (label: string, text: string | undefined) => (text === undefined ? '' : `${label}${text}\n`)
+  return `edgehostd  ${where}\nSHA-256    ${fingerprint}\n${line('Platform   ', platform)}${line('Network    ', network)}`
 }
 
 interface ConsoleOptions {

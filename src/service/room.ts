@@ -61,12 +61,20 @@ interface Listen {
   readonly port: number
 }
 
+/** What another room shows on the console. */
+interface ConsoleSource {
+  consoleLine(): string | undefined
+  onChange(listener: () => void): void
+}
+
 interface ServiceOptions {
   /** The file that the console shows; without it there is no console. */
   readonly console?: {
     readonly issueFile: string
     /** State of the platform in one line; undefined where there is none. */
-    readonly platform: { consoleLine(): string | undefined; onChange(listener: () => void): void }
+    readonly platform: ConsoleSource
+    /** The change of the network that is being tried; undefined where there is none. */
+    readonly network: ConsoleSource
   }
   /** Adds the routes. */
   readonly addRoutes: (app: FastifyInstance, service: ServiceState) => Promise<void>
@@ -114,11 +122,13 @@ export function createService(ground: Ground<{ readonly api: Listen }>, own: Ser
     if (!bound || !console) return
     const fingerprint = certificate.fingerprint()
     const platform = shown.platform.consoleLine()
-    await console.show(consoleText({ bound, addresses: names.addresses(), fingerprint, platform }))
+    const network = shown.network.consoleLine()
+    await console.show(consoleText({ bound, addresses: names.addresses(), fingerprint, platform, network }))
   }
   names.onNamesChange(() => void show())
   certificate.onChange(() => void show())
   shown?.platform.onChange(() => void show())
+  shown?.network.onChange(() => void show())
   stopping.addEventListener('abort', () => {
     // Not awaited: requests in flight matter more than this notification.
     systemd

@@ -25,6 +25,9 @@ interface TrialRoomOptions extends Pick<ChangeRoutesOptions, 'acceptedAt'> {
 /** Changes of the network of this host. */
 export interface TrialRoom extends Room {
   readonly trials: Pick<Trials, 'start' | 'open' | 'onEnd'>
+  /** For the console: until when the open change is tried, and how it is kept; undefined without one that can be confirmed. */
+  consoleLine(): string | undefined
+  onChange(listener: () => void): void
 }
 
 /** Builds the room. */
@@ -44,6 +47,8 @@ export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoo
   })
   return {
     trials,
+    consoleLine: () => consoleLineOf(trials.list()),
+    onChange: trials.onState,
     async routes(app) {
       await changeRoutes(app, { ...own, trials })
     },
@@ -64,6 +69,13 @@ export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoo
           ]
     },
   }
+}
+
+/** The open change, for someone who stands before the host and sees no other way to it. Pure. */
+export function consoleLineOf([newest]: readonly Pick<StoredChange, 'uid' | 'state' | 'deadlineAt'>[]):
+  string | undefined {
+  if (newest === undefined || (newest.state !== 'applying' && newest.state !== 'trial')) return undefined
+  return `a change is taken back at ${formatTime(newest.deadlineAt)} unless as root:\n           edgehostctl network confirm ${newest.uid}`
 }
 
 /** Whether the last change that was decided has left another network than there was before. */

@@ -62,6 +62,8 @@ export interface Trials {
   resume(): Promise<void>
   /** Registers a listener, called after a change has ended. */
   onEnd(listener: (change: StoredChange) => void): void
+  /** Registers a listener, called after a change has begun, and after its state is another one. */
+  onState(listener: () => void): void
   stop(): void
 }
 
@@ -72,6 +74,8 @@ const exit = { otherIsOpen: 3, decided: 5, notOpen: 6, notApplied: 7 } as const
 export function createTrials(options: TrialsOptions): Trials {
   const { store, run, folders, links, record, clock, log } = options
   const listeners: ((change: StoredChange) => void)[] = []
+  const stateListeners: (() => void)[] = []
+  const tellState = () => stateListeners.forEach((tell) => tell())
   const inTurn = createLock()
   /** When the apply of a change was seen to have ended, monotonic milliseconds: a connection that is accepted later shows that it works. */
   const seenApplied = new Map<string, number>()
@@ -101,6 +105,7 @@ export function createTrials(options: TrialsOptions): Trials {
     const next = store.update(change.uid, progress)
     if (next.state !== change.state) log.info({ uid: next.uid, state: next.state }, 'a change of the network')
     if (isEnded(next)) end(next)
+    if (next.state !== change.state) tellState()
   }
 
   /** What has become of a change of which there is no trace. */
@@ -205,7 +210,10 @@ export function createTrials(options: TrialsOptions): Trials {
         starting = uid
         try {
           const started = await run('start', folder)
-          if (started.exitCode === 0) return { uid }
+          if (started.exitCode === 0) {
+            tellState()
+            return { uid }
+          }
           store.remove(uid)
           if (started.exitCode === exit.otherIsOpen) refuseOther(started.stdout.trim())
           throw new AppError(
@@ -267,6 +275,7 @@ export function createTrials(options: TrialsOptions): Trials {
           await rm(join(folders.state, name), { recursive: true, force: true })
     },
     onEnd: (listener) => void listeners.push(listener),
+    onState: (listener) => void stateListeners.push(listener),
     stop: () => clearInterval(timer),
   }
 }

@@ -39,6 +39,7 @@ function start() {
   const program = playNetworkTrial(folders)
   const records: string[] = []
   const ended: string[] = []
+  const states: string[] = []
   const create = (): Trials => {
     const trials = createTrials({
       store: openChangeStore(database),
@@ -50,10 +51,11 @@ function start() {
       log,
     })
     trials.onEnd(({ state }) => ended.push(state))
+    trials.onState(() => states.push(trials.list()[0]?.state ?? 'none'))
     onTestFinished(() => trials.stop())
     return trials
   }
-  return { trials: create(), create, program, folders, records, ended, lines }
+  return { trials: create(), create, program, folders, records, ended, states, lines }
 }
 
 /** A connection that is accepted now. */
@@ -67,7 +69,7 @@ const newWay = (more: Partial<Way> = {}): Way => ({
 const refused = (code: string) => expect.objectContaining({ code }) as Error
 
 it('a change is confirmed on a connection that was accepted after its apply', async () => {
-  const { trials, program, folders, records, ended } = start()
+  const { trials, program, folders, records, ended, states } = start()
   const { uid } = await trials.start(change, request)
   expect(trials.find(uid)).toMatchObject({ state: 'applying', needsNewWay: true, requestedBy: 'alice' })
   expect(trials.open()?.uid).toBe(uid)
@@ -86,6 +88,7 @@ it('a change is confirmed on a connection that was accepted after its apply', as
   })
   expect(trials.open()).toBeUndefined()
   expect([records, ended]).toEqual([['The change of the network is confirmed'], ['confirmed']])
+  expect(states).toEqual(['applying', 'trial', 'confirmed'])
   await expect(trials.confirm(uid, newWay())).rejects.toThrow(refused('NetworkChangeDecided'))
   await expect(trials.revert(uid)).rejects.toThrow(refused('NetworkChangeDecided'))
   expect(readdirSync(folders.state)).toEqual(['ended'])

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { consoleLineOf } from '../../../src/network/trial/room.ts'
 import { consoleText } from '../../../src/service/console.ts'
 
 const fingerprint = 'AB:CD:EF'
@@ -11,6 +12,20 @@ describe('the greeting', () => {
     expect(
       consoleText({ bound: { address: '::', port: 5080 }, addresses: ['192.0.2.10'], fingerprint }),
     ).toBe('edgehostd  https://192.0.2.10:5080\nSHA-256    AB:CD:EF\n')
+  })
+
+  it('a change of the network that is tried is on the console with its deadline and how to keep it', () => {
+    const change = { uid: '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44', deadlineAt: Date.UTC(2026, 0, 31, 9, 31) }
+    const network = consoleLineOf([{ ...change, state: 'trial' }])
+    const bound = { address: '::', port: 5080 }
+    expect(consoleText({ bound, addresses: ['192.0.2.10'], fingerprint, network })).toBe(
+      'edgehostd  https://192.0.2.10:5080\nSHA-256    AB:CD:EF\n' +
+        'Network    a change is taken back at 2026-01-31T09:31:00.000Z unless as root:\n' +
+        '           edgehostctl network confirm 0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44\n',
+    )
+    for (const state of ['confirming', 'confirmed', 'reverting', 'reverted', 'revertFailed'] as const)
+      expect(consoleLineOf([{ ...change, state }])).toBeUndefined()
+    expect(consoleLineOf([])).toBeUndefined()
   })
 
   it.each([
