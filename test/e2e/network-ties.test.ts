@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { ResetPlan } from '../../src/power/schemas.ts'
@@ -6,6 +7,7 @@ import { eventually } from './host/eventually.ts'
 import { askSocket } from './host/http.ts'
 import { bootNetworkHost, type NetworkHost } from './host/network-host.ts'
 import { bootPlant, type Plant, type PlantHost } from './host/plant.ts'
+import { lowerFolder } from './host/roots.ts'
 import './host/global-setup.ts'
 
 const path = '/v1/edge-mgmt/network'
@@ -114,11 +116,22 @@ describe('a host without a platform', () => {
   })
 
   it('name servers that answered before and do not after the apply take the change back', async () => {
-    // Beside the neighbour; the test ends it.
-    const pidFile = `/tmp/edgehostd-ties-${process.pid}.pid`
-    await network.neighbour(
-      ...['dnsmasq', '--conf-file=/dev/null', '--no-resolv', '--no-hosts', '--local=/test/'],
-      ...['--listen-address=192.0.2.1', '--bind-interfaces', '--user=root', `--pid-file=${pidFile}`],
+    // A server beside the neighbour that answers at once, from the same tree as that of DHCP.
+    const server = spawn(
+      'setpriv',
+      [
+        ...['--pdeathsig', 'KILL', 'nsenter', '-t', String(network.clientNamespace()), '-n'],
+        ...[
+          'chroot',
+          await lowerFolder('network'),
+          'dnsmasq',
+          '--keep-in-foreground',
+          '--conf-file=/dev/null',
+        ],
+        ...['--no-resolv', '--no-hosts', '--local=/test/', '--listen-address=192.0.2.1', '--bind-interfaces'],
+        ...['--user=root', '--pid-file='],
+      ],
+      { stdio: 'ignore' },
     )
     try {
       await host.sh('ln -sf ../run/systemd/resolve/stub-resolv.conf /etc/resolv.conf')
@@ -132,7 +145,7 @@ describe('a host without a platform', () => {
         message: 'the name servers answered before the change, and not after it',
       })
     } finally {
-      await network.neighbour('sh', '-c', `kill "$(cat ${pidFile})"`)
+      server.kill('SIGKILL')
     }
   })
 
@@ -194,9 +207,15 @@ describe('a host with a platform', () => {
       '/etc/systemd/network/20-host0.network',
       `[Match]\nName=host0\n[Network]\nAddress=${host.address}/24\nIPv6AcceptRA=no\n`,
     )
+    // The cable was laid after the boot: networkd leaves a link alone that udev has not seen, where there is a udev.
     await host.sh(
-      'systemctl enable --quiet --now dbus.socket systemd-networkd systemd-resolved edgehostd-network; networkctl reload',
+      `systemctl enable --quiet dbus.socket edgehostd-network; systemctl start dbus.socket
+      udevadm trigger --action=add --subsystem-match=net && udevadm settle || true
+      systemctl enable --now systemd-networkd systemd-resolved; networkctl reload`,
     )
+    await eventually(async () => {
+      expect(await host.output(['networkctl', 'list', '--no-legend', 'host0'])).toMatch(/ configured$/m)
+    }, 20_000)
   })
   afterAll(() => plant.unplug())
 

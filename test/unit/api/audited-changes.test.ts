@@ -74,6 +74,7 @@ it('the record of each changing route of both programs says what changed, or the
     'POST /v1/users/default/logout',
     'POST /v1/users/default/password/reset',
     'POST /v1/users/default/token/renewal',
+    'PUT /v1/edge-mgmt/edgehosts/current/configurations',
     'PUT /v1/edge-mgmt/edgehosts/current/hostname',
     'PUT /v1/edge-mgmt/edgehosts/current/time',
     'PUT /v1/edge-mgmt/edgehosts/current/configurations',
