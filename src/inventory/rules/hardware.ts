@@ -35,6 +35,8 @@ export function processorOf({ cpu, lscpu, topology }: ProcessorSources) {
   const speeds = (wanted: string) => all(wanted).flatMap((value) => integerOf(value) ?? [])
   // One name for each kind of core: a processor of two kinds has two.
   const kinds = [...new Set(all('Model name').flatMap((value) => textOf(value) ?? []))]
+  // lscpu lists each kind once, with the name - where it does not know it; kinds may have one name too.
+  const hasKinds = all('Model name').length > 1
   const [first, speed] = (kinds[0] ?? '').split('@')
   const name = kinds.length > 1 ? kinds.join(', ') : first
   const flags = textList(cpu.flags)
@@ -46,7 +48,7 @@ export function processorOf({ cpu, lscpu, topology }: ProcessorSources) {
     stepping: stepping(cpu.stepping),
     revision: textOf(cpu.revision),
     socket: textOf(cpu.socket),
-    ...countsOf(topology, kinds.length > 1),
+    ...countsOf(topology, hasKinds),
     speedMHz: integerOf((numberOf(speed) ?? 0) * 1_000),
     speedMinMHz: integerOf(Math.min(...speeds('CPU min MHz'))),
     speedMaxMHz: integerOf(Math.max(...speeds('CPU max MHz'))),

@@ -177,6 +177,14 @@ describe('manifests that Kubernetes refuses', { timeout: 120_000 }, () => {
     expect(await told(pack('a', role, long, list))).toEqual([])
   })
 
+  it('an object is not judged by the schema of its definition, nor by nested rules: Kubernetes judges it when it is applied', async () => {
+    const rule = (text: string) => `x-kubernetes-validations: [{rule: "${text}", message: refused}]`
+    const schema = `{openAPIV3Schema: {type: object, ${rule('self.spec.lanes.size() < 9')}, properties: {spec: {type: object, properties: {lanes: {type: array, items: {type: object, ${rule('self.width > 1')}, properties: {width: {type: integer}}}}}}}}}`
+    const definition = tills().replace('served: true', `served: true, storage: true, schema: ${schema}`)
+    for (const spec of ['{lanes: [{width: 2}]}', '{lanes: [{width: 0}]}', '{lanes: none}'])
+      expect(await told(pack('till', definition, `${till()}spec: ${spec}\n`)), spec).toEqual([])
+  })
+
   it('different objects of one name in two packs are a warning, equal ones are not', async () => {
     const one = map('name: a', 'data: {a: "1"}\n')
     expect(await told(pack('a', one), pack('b', one))).toEqual([])

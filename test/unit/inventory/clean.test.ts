@@ -101,3 +101,15 @@ it('several kinds of cores are one processor, with the names and the range of sp
     ...{ speedMinMHz: 300, speedMaxMHz: 2400 },
   })
 })
+
+it.each([
+  ['of which lscpu does not know one', 'Cortex-A55', '-'],
+  ['of one name', 'Cortex-A55', 'Cortex-A55'],
+])('a processor of two kinds of core %s has one socket', (_what, ...names) => {
+  const kind = (name: string) => ({ field: 'Model name:', data: name, children: [] })
+  const lscpu = { lscpu: [{ field: 'Vendor ID:', data: 'ARM', children: names.map(kind) }] }
+  const topology = '# CORE,SOCKET\n0,0\n1,0\n0,1\n1,1\n'
+  expect(processorOf({ cpu: {}, lscpu, topology }).processor).toEqual({
+    ...{ brand: 'Cortex-A55', sockets: 1, cores: 4, threads: 4 },
+  })
+})
