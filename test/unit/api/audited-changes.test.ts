@@ -77,7 +77,6 @@ it('the record of each changing route of both programs says what changed, or the
     'PUT /v1/edge-mgmt/edgehosts/current/configurations',
     'PUT /v1/edge-mgmt/edgehosts/current/hostname',
     'PUT /v1/edge-mgmt/edgehosts/current/time',
-    'PUT /v1/edge-mgmt/edgehosts/current/configurations',
     'PUT /v1/edge-mgmt/edgehosts/current/userdata',
     'PUT /v1/edge-mgmt/network/bonds/:name',
     'PUT /v1/edge-mgmt/network/bridges/:name',
