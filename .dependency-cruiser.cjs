@@ -20,7 +20,7 @@ const law = {
   config: ['base', 'errors', 'system/regular-file.ts'],
   jobs: ['base', 'errors'],
   archive: ['base', 'errors', 'system'],
-  secrets: ['base', 'errors', 'system'],
+  secrets: ['base', 'errors', 'system', 'store'],
   program: ['base', 'errors', 'system', 'store', 'secrets'],
   api: ['base', 'errors', 'system', 'lists', 'store/unwritable.ts'],
   // The trail is what the stages of a request ask for.
@@ -65,7 +65,6 @@ const law = {
     'content',
     'kubernetes',
   ],
-  configuration: [...ground, 'secrets', 'audit', 'verbs', 'outgoing'],
   // The verb of a stop.
   power: [...ground, 'audit', 'verbs'],
   network: [...ground, 'audit', 'host', 'verbs'],
@@ -74,6 +73,8 @@ const law = {
     ...[...ground, 'audit', 'host', 'verbs'],
     ...['cluster/host/ntp-servers.ts', 'cluster/loop/step.ts', 'cluster/desired/host-settings.ts'],
   ],
+  // Who asks for a trial, and by which way.
+  configuration: [...ground, 'secrets', 'audit', 'verbs', 'outgoing', 'network/trial/routes-changes.ts'],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   diagnosis: [

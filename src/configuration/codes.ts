@@ -2,6 +2,17 @@ import { defineErrors } from '../errors/define-errors.ts'
 
 /** Refusals of the configuration of this host. */
 export const configurationErrors = defineErrors({
+  UserDataAfterCluster: {
+    status: 409,
+    meaning: 'The host has a cluster; user data is for a host without one.',
+    action:
+      'Change the parts by themselves: network, configurations, settings of the cluster. Or delete the cluster first.',
+  },
+  UserDataExists: {
+    status: 409,
+    meaning: 'The host has user data already.',
+    action: 'Replace it with PUT.',
+  },
   AuthoritiesUnsupported: {
     status: 409,
     meaning: 'This host has no program that makes certificates known to it.',

@@ -9,6 +9,8 @@ import type { Verbs } from '../verbs/call.ts'
 import { createConfiguration, type ConfiguredCluster } from './configuration.ts'
 import { activeUnits } from './place.ts'
 import { configurationRoutes } from './routes.ts'
+import { userDataRoutes } from './routes-user-data.ts'
+import { createUserData, type UserDataOptions } from './user-data.ts'
 import { openConfigurationStore } from './store.ts'
 import { authorityProgram } from './placement.ts'
 import { placeConfiguration } from './verbs.ts'
@@ -22,6 +24,8 @@ export interface ConfigurationRoom extends Room {
   readonly way: HostWay
   /** Before the start. */
   attachCluster(cluster: ConfiguredCluster): void
+  /** What user data is applied by; before the routes are added. */
+  attachParts(parts: Omit<UserDataOptions, 'database' | 'configuration' | 'clock'>): void
   /** Registers a listener, called when the way of outgoing calls is another one. */
   onChange(listener: () => void): void
 }
@@ -38,6 +42,7 @@ export function createConfigurationRoom(
 ): ConfigurationRoom {
   const { database, secrets, runner, record, clock, log } = ground
   let cluster = noCluster
+  let parts: Omit<UserDataOptions, 'database' | 'configuration' | 'clock'> | undefined
   const listeners: (() => void)[] = []
   const configuration = createConfiguration({
     store: openConfigurationStore(
@@ -61,9 +66,12 @@ export function createConfigurationRoom(
   return {
     way: configuration.way,
     attachCluster: (attached) => void (cluster = attached),
+    attachParts: (attached) => void (parts = attached),
     onChange: (listener) => void listeners.push(listener),
     async routes(app) {
       await configurationRoutes(app, { configuration })
+      if (!parts) throw new Error('user data has no parts that apply it')
+      await userDataRoutes(app, { userData: createUserData({ ...parts, database, configuration, clock }) })
     },
     jobs: [
       {

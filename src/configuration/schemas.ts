@@ -59,3 +59,85 @@ export type ConfigurationDryRun = Static<typeof ConfigurationDryRun>
 
 export const ConfigurationAccepted = Type.Object({ message: Type.String(), uid: Type.String() })
 export type ConfigurationAccepted = Static<typeof ConfigurationAccepted>
+
+const optionalText = (description: string) => Type.Optional(Type.String({ description }))
+
+export const InterfaceOfUserData = Type.Object(
+  {
+    type: Type.Enum(['static', 'dhcp']),
+    ipAddress: optionalText('With the length of its network: 192.0.2.7/24. With the type static.'),
+    gateway: optionalText('Without it there is no default route over this interface.'),
+    nameserver: Type.Optional(Type.Array(Type.String())),
+  },
+  { title: 'NetworkInterface' },
+)
+export type InterfaceOfUserData = Static<typeof InterfaceOfUserData>
+
+const NetworkConfig = Type.Object(
+  {
+    ...EdgeHostConfigurations.properties,
+    interfaces: Type.Optional(
+      Type.Record(Type.String(), InterfaceOfUserData, {
+        description: 'By name. At most one may differ from what is configured: its change is a trial.',
+      }),
+    ),
+  },
+  { title: 'NetworkConfig' },
+)
+
+const Management = Type.Object(
+  {
+    type: Type.Enum(['central', 'local']),
+    platformEndpoint: optionalText('Refused: edgehostctl platform connect links a host.'),
+    edgeHostToken: optionalText('Refused, as platformEndpoint.'),
+    projectName: optionalText('Refused, as platformEndpoint.'),
+    insecure: Type.Optional(Type.Boolean()),
+  },
+  { title: 'Management' },
+)
+
+const RegistryCredentials = Type.Object(
+  {
+    certificates: Type.Optional(Type.Array(Type.String())),
+    domain: Type.Optional(Type.String()),
+    encodedPassword: Type.Optional(Type.Boolean()),
+    insecure: Type.Optional(Type.Boolean()),
+    password: Type.Optional(Type.String()),
+    repositoryName: Type.Optional(Type.String()),
+    username: Type.Optional(Type.String()),
+  },
+  { title: 'RegistryCredentials', description: 'Refused where it has something.' },
+)
+
+export const CloudInit = Type.Object(
+  {
+    hostName: optionalText('The present name of the host; another one is refused.'),
+    network: Type.Optional(NetworkConfig),
+    registryCredentials: Type.Optional(RegistryCredentials),
+    stages: optionalText('Refused: commands of root.'),
+    tags: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    v1Management: Type.Optional(Management),
+  },
+  { title: 'CloudInit' },
+)
+/** What a host is given before it has a cluster. */
+export type CloudInit = Static<typeof CloudInit>
+
+export const UserData = Type.Object({
+  hostName: Type.String(),
+  network: NetworkConfig,
+  tags: Type.Record(Type.String(), Type.Unknown()),
+  v1Management: Type.Object({
+    type: Type.Enum(['central', 'local']),
+    platformEndpoint: Type.Optional(Type.String()),
+  }),
+  networkChange: Type.Optional(
+    Type.Object(
+      { uid: Type.String(), summary: Type.String(), state: Type.String() },
+      { description: 'The change of the network that is tried now; network shows what is in force.' },
+    ),
+  ),
+})
+export type UserData = Static<typeof UserData>
+
+export const UserDataCreated = Type.Object({ uid: Type.String() })

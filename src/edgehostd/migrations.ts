@@ -1,4 +1,5 @@
 import { guessTables } from '../credentials/guess-store.ts'
+import { secretMarkTable } from '../secrets/secrets.ts'
 import type { Migrations } from '../store/structure.ts'
 
 /**
@@ -292,6 +293,11 @@ export const migrations: Migrations = {
     placed TEXT NOT NULL,
     reason TEXT NOT NULL
   ) STRICT;
+  `,
+    secretMarkTable,
+    `
+  -- User data that was given to this host: what no other part of it keeps, JSON.
+  CREATE TABLE host_user_data (one INTEGER PRIMARY KEY CHECK (one = 1), uid TEXT NOT NULL, tags TEXT NOT NULL) STRICT;
   `,
   ],
 }

@@ -266,6 +266,17 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     hasCluster: () => cluster.nodeAddresses().length > 0,
     onChange: () => host.refresh('seconds'),
   })
+  configuration.attachParts({
+    links: network.links,
+    hasCluster: cluster.hasCluster,
+    hostName: host.hostName,
+    platform() {
+      const { mode: linked, url } = uplink.link()
+      return linked === 'airgap'
+        ? { type: 'local' }
+        : { type: 'central', ...(url === undefined ? {} : { platformEndpoint: url }) }
+    },
+  })
   const diagnosis = createDiagnosis(ground, {
     verbs,
     streamer: edges.streamer,

@@ -1,4 +1,5 @@
 import { guessTables } from '../credentials/guess-store.ts'
+import { secretMarkTable } from '../secrets/secrets.ts'
 import type { Migrations } from '../store/structure.ts'
 import { apiKeyTables } from '../platform/keys/keys.ts'
 import { auditTables } from '../platform/audits/audits.ts'
@@ -37,5 +38,6 @@ export const migrations: Migrations = {
     eventShares,
     edgeHostKeys,
     edgeHostDescribed,
+    secretMarkTable,
   ],
 }

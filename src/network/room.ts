@@ -14,6 +14,7 @@ import type { NetworkSettings } from './config.ts'
 import { openManagement, type Management } from './management.ts'
 import { readLinks, type NetworkReading } from './links/links.ts'
 import { createPlanner } from './planner.ts'
+import { createLinksByName, type LinksByName } from './user-data.ts'
 import { networkRoutes } from './routes.ts'
 import { managementRoutes } from './routes-management.ts'
 import { networkWriteRoutes, type NetworkWritesOptions } from './routes-writes.ts'
@@ -36,6 +37,7 @@ export interface NetworkOptions {
 /** The network of this host. */
 export interface Network extends Room {
   readonly management: Pick<Management, 'name'>
+  readonly links: LinksByName
 }
 
 /** Builds the room. */
@@ -82,6 +84,7 @@ export function createNetwork(
     management,
     // A daemon that was killed may have missed the end of a change.
     background: followSoon,
+    links: createLinksByName({ ...own, ...config.network, read, planner }),
     async routes(app) {
       await networkRoutes(app, { read, shown })
       await managementRoutes(app, { read, management, trials, onChoice: onManagement })

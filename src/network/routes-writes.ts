@@ -274,7 +274,7 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
 }
 
 /** An open change refuses another one by itself, with its uid. */
-const isOtherThanTrial = ({ reason }: BusyReason) => reason !== 'NetworkChange'
+export const isOtherThanTrial = ({ reason }: BusyReason) => reason !== 'NetworkChange'
 
 /** A kind of links that is made by request. */
 interface Made<Body extends TSchema> {

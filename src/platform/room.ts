@@ -146,7 +146,7 @@ export async function createPlatformRoom(
       await profileRoutes(app, { ...packs, listTokens })
       await cloudConfigRoutes(app, {
         clusters: clusters.clusters,
-        edgeMachines: createEdgeMachines({ ...hosts, now: clock.now }),
+        edgeMachines: createEdgeMachines(hosts),
         configs: clouds.configs,
         listTokens,
       })

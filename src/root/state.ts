@@ -18,9 +18,15 @@ import { access, constants, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SystemEntry } from '../audit/own-entries.ts'
 import type { Room } from './room.ts'
-import { createSecret, createSecrets, type Secrets } from '../secrets/secrets.ts'
+import {
+  createSecret,
+  createSecrets,
+  isOfAnotherState,
+  putSecretMark,
+  type Secrets,
+} from '../secrets/secrets.ts'
 import { endedSecretFile, isUsableSecret, readOrMakeSecret, secretFile } from '../secrets/secret-file.ts'
-import { databaseName, headName } from '../store/database-name.ts'
+import { databaseName, headName, noteName } from '../store/database-name.ts'
 import { DatabaseDamaged, openDatabase, type Database } from '../store/database.ts'
 import type { Migrations } from '../store/structure.ts'
 import { createDiskReserve, type DiskReserve } from '../store/disk-reserve.ts'
@@ -126,13 +132,35 @@ export async function openState({
     lock.release()
     throw error
   })
+  const secrets = createSecrets(secret)
+  // A new secret, and that of a recovered state, are meant.
+  const isMeant = made.length > 0 || (await isThere(join(directory, noteName)))
+  if (!isMeant && isOfAnotherState(database, secrets)) {
+    if (whole) {
+      database.close()
+      lock.release()
+      throw whole.refuse(
+        `the secret ${secretPath} is of another state than the database ${databaseFile}: put back the secret that was there`,
+      )
+    }
+    log.warn(
+      { file: secretPath },
+      'the secret is another one than at the last start: all users have to log in again, and sensitive values that were stored with the former one cannot be read; put the former one back and restart the daemon, or give the values again',
+    )
+    made.push({
+      action: 'update',
+      kind: 'secret',
+      message: 'Start with another secret than the last time; it was replaced while the daemon did not run',
+    })
+  }
+  putSecretMark(database, secrets)
   if (isEnded) await rm(endedPath, { force: true })
   const storeRoom = createStoreRoom({ directory, databaseFile, database, reserve, clock, log })
   return {
     directory,
     database,
     read: reader.read,
-    secrets: createSecrets(secret),
+    secrets,
     reserve,
     auditEntries: made,
     room: {

@@ -337,6 +337,15 @@ it('the examples of the API document are what the edge replies', async () => {
       noProxy: '.plant.example,localhost,127.0.0.0/8,::1,192.0.2.0/24,.svc,.cluster.local',
     },
   })
+  const userData = { tags: { hall: 'B' }, network: { noProxy: '.plant.example' } }
+  const createdData = await ask('POST', `${hostPath}/userdata`, userData, admin)
+  expect(createdData.statusCode).toBe(201)
+  keep('operations', 'createUserData', { request: userData, reply: { uid: stopUid } })
+  expect((await ask('PUT', `${hostPath}/userdata`, userData, admin)).statusCode).toBe(204)
+  keep('operations', 'updateUserData', { request: userData })
+  const shownData = await ask('GET', `${hostPath}/userdata`)
+  // The name of the machine of the test.
+  keep('operations', 'getUserData', { reply: { ...shownData.json<object>(), hostName: 'edge-1' } })
   const networkPath = '/v1/edge-mgmt/network'
   await succeed('listNetworkInterfaces', 'GET', `${networkPath}/interfaces`)
   await succeed('getNetworkInterface', 'GET', `${networkPath}/interfaces/eth1`)

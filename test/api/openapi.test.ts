@@ -112,6 +112,8 @@ const good: Record<string, () => Promise<Ask>> = {
     return Promise.resolve({ payload: { name: 'br1' } })
   },
   updateConfigurations: async () => Promise.resolve({ payload: {} }),
+  createUserData: async () => Promise.resolve({ payload: {} }),
+  updateUserData: async () => Promise.resolve({ payload: {} }),
   getNetworkChange: async () => ({ url: `/v1/edge-mgmt/network/changes/${await beginChange()}` }),
   revertNetworkChange: async () => ({
     url: `/v1/edge-mgmt/network/changes/${await beginChange()}/actions/revert`,
@@ -223,10 +225,6 @@ const good: Record<string, () => Promise<Ask>> = {
   },
 }
 
-function endChange(): void {
-  if (edge.network.isOpen()) edge.network.end('reverted\nasked\n1800000000000\n\n')
-}
-
 /** A change of the network that is tried; the former one is taken back. */
 async function beginChange(): Promise<string> {
   const { access } = await edge.login('alice')
@@ -307,11 +305,10 @@ describe('openapi.json', () => {
     expect((await edge.get('/openapi.json')).json()).toEqual(document)
   })
 
-  // The others need a cluster.
-  const deletionLast = [...operations].sort(
-    (one, other) =>
-      Number(one.operationId === 'deleteCluster') - Number(other.operationId === 'deleteCluster'),
-  )
+  // User data is for a host without a cluster; the others need one.
+  const turnOf = ({ operationId }: (typeof operations)[number]) =>
+    ['createUserData', 'updateUserData'].includes(operationId) ? 0 : operationId === 'deleteCluster' ? 2 : 1
+  const deletionLast = [...operations].sort((one, other) => turnOf(one) - turnOf(other))
   // There is nothing to renew without a control plane, no pod, and no ping; an injected request has no connection that proves anything.
   const without = ['renewClusterCertificates', 'getPodLogs', 'confirmNetworkChange']
   without.push('pingEndpoint', 'traceRoute', 'downloadLogs')

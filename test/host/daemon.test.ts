@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { subscribe } from 'node:diagnostics_channel'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
@@ -162,6 +163,28 @@ describe('a start', () => {
         msg: expect.stringContaining('log in again'),
       }),
     )
+  })
+
+  it('a start with the secret of another state answers, says so once, and records it; the own one put back too', async () => {
+    await stop(await start())
+    const file = join(folder, 'secret')
+    const own = await readFile(file)
+    for (const secret of [randomBytes(32), own]) {
+      await writeFile(file, secret)
+      captured.lines.length = 0
+      await stop(await start())
+      expect(made()).toContain(
+        'update secret Start with another secret than the last time; it was replaced while the daemon did not run',
+      )
+      const warnings = () =>
+        captured.lines.filter(
+          ({ level, msg }) => level === 40 && String(msg).includes('another one than at the last'),
+        )
+      expect(warnings()).toEqual([expect.objectContaining({ file })])
+      captured.lines.length = 0
+      await stop(await start())
+      expect([made().filter((line) => line.includes('secret')), warnings()]).toEqual([[], []])
+    }
   })
 
   it('a start with a damaged database records that first, in the new trail', async () => {

@@ -5,6 +5,7 @@ import type { PreflightProblem } from './preflight-codes.ts'
 import type { DesiredSettings } from './desired-state.ts'
 import { plan, type PlanParts } from '../loop/plan.ts'
 import type { ClusterDryRun, ClusterConfiguration, ClusterCreated } from '../schemas.ts'
+import { formatTime } from '../../base/time.ts'
 import { uuidAt } from '../../base/uid.ts'
 import type { Lock } from '../../base/lock.ts'
 import { AppError } from '../../errors/app-error.ts'
@@ -112,11 +113,11 @@ interface Created extends ClusterCreated {
 export function createCreation(options: CreationOptions): Creation {
   const { store, requests, sealed, inTurn, events, clock } = options
 
-  function refuseSecond({ uid, name, deleteRequestedAt }: ClusterRecord): never {
+  function refuseSecond({ uid, name, createdAt, deleteRequestedAt }: ClusterRecord): never {
     const message =
       deleteRequestedAt === null
-        ? `this host has the cluster ${name}; delete it first`
-        : `the cluster ${name} is being deleted; try again when GET /v1/edge-mgmt/cluster answers 404`
+        ? `this host has the cluster ${name}, created at ${formatTime(createdAt)}; delete it first, or change it: GET /v1/edge-mgmt/cluster`
+        : `the cluster ${name} is being deleted since ${formatTime(deleteRequestedAt)}; try again when GET /v1/edge-mgmt/cluster answers 404`
     throw new AppError(clusterErrors.ClusterExists, message, { details: { uid } })
   }
 

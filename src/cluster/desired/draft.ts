@@ -3,6 +3,7 @@ import { refusedField, requireTag } from '../../errors/refused-field.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 import { canonicalAddress, isAddress } from '../../base/address.ts'
 import { isUnset } from '../../base/field-stance.ts'
+import { formatTime } from '../../base/time.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { clusterErrors } from '../codes.ts'
 import type { PreflightProblem } from './preflight-codes.ts'
@@ -256,13 +257,30 @@ export function currentFor(
   if (record.deleteRequestedAt !== null) throw deleting(record)
   const shown = shownRevision(revisions, record)
   const document = documentOf(record, shown)
-  const advice = 'the cluster was changed since it was read: GET /v1/edge-mgmt/cluster, and change that'
-  requireTag(ifMatch, etagOf(document), advice)
+  requireTag(ifMatch, etagOf(document), changedBy(shown))
   return { record, shown, document }
 }
 
-export const deleting = ({ name, uid }: Pick<ClusterRecord, 'name' | 'uid'>) =>
-  new AppError(clusterErrors.ClusterDeleting, `the cluster ${name} is being deleted`, { details: { uid } })
+/** Of two operators at once the second learns who the first was. */
+function changedBy({ generation, by, at, origin, outcome }: Revision): string {
+  const who =
+    by === ''
+      ? 'by the host itself, as a way back'
+      : `by ${by}${origin === 'rollback' ? ', as a rollback' : ''}`
+  const state = ['waiting', 'held'].includes(outcome) ? ', which is not applied yet' : ''
+  return `the cluster was changed since it was read: it has revision ${generation}${state}, accepted at ${formatTime(at)} ${who}; GET /v1/edge-mgmt/cluster, and change that`
+}
+
+/** The error of a change of a cluster whose deletion was asked for. */
+export function deleting({
+  name,
+  uid,
+  deleteRequestedAt,
+}: Pick<ClusterRecord, 'name' | 'uid' | 'deleteRequestedAt'>) {
+  const since = deleteRequestedAt === null ? '' : ` since ${formatTime(deleteRequestedAt)}`
+  const message = `the cluster ${name} is being deleted${since}; the audit trail says who asked for it. Wait until GET /v1/edge-mgmt/cluster answers 404`
+  return new AppError(clusterErrors.ClusterDeleting, message, { details: { uid } })
+}
 
 /** @throws AppError as `currentFor`; BadRequest and CannotChange naming the field */
 export async function draftOf(options: DraftOptions, write: Write): Promise<Draft> {

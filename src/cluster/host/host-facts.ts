@@ -114,6 +114,8 @@ function chainsOfNft(listed: readonly JsonObject[], protocol: Protocol): readonl
   for (const { chain, rule } of listed) {
     if (isRecord(chain)) {
       const { family, table, name, type = 'filter', hook, policy } = chain
+      // It sees no packet of a pod.
+      if (family === 'arp') continue
       chains.set(keyOf(chain, name), {
         shown: `chain ${String(name)} of table ${String(family)} ${String(table)}`,
         isBase: type === 'filter' && ['prerouting', 'input', 'forward'].includes(String(hook)),
@@ -128,8 +130,8 @@ function chainsOfNft(listed: readonly JsonObject[], protocol: Protocol): readonl
   return droppingOf(chains)
 }
 
-// Statements that every packet passes.
-const passing = ['counter', 'log', 'comment']
+// Statements that every packet passes: those that count, set a mark, or remember an address.
+const passing = ['counter', 'log', 'comment', 'mangle', 'set', 'map', 'notrack']
 
 function verdictOfNft(
   statements: readonly JsonObject[],

@@ -150,6 +150,8 @@ function createPlaces({ plan, name, version }: PlanCheck): (place: string) => st
       const [, field = '', item = ''] = /^#([a-z0-9A-Z]+)(.*)$/.exec(rest) ?? []
       return `${heads.get(field) ?? place}${field === 'profiles' ? item : ''}`
     }
-    return `${members.get(file) ?? file}${rest}`
+    // The member of the variables is made from `spec` of an export.
+    const field = file.startsWith('profiles/') ? rest.replace(/^#variables\b/, '#spec.variables') : rest
+    return `${members.get(file) ?? file}${field}`
   }
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Static } from 'typebox'
+import { printable } from '../../base/printable.ts'
 import type { Problem, Profile, ProfilePack, Variable, Pack } from '../definition.ts'
 import { checkShape, checkSpelling } from '../format/check-shape.ts'
 import { ProfileFile, VariableEntry, VariablesFile } from '../format/format.ts'
@@ -116,11 +117,18 @@ function readVariables(place: string, path: string, entries: readonly unknown[])
     const all = [...own, ...checkSpelling(place, each, VariableEntry)].map((problem) => ({
       ...problem,
       place: `${place}#${[`${path}[${index}]`, problem.place.slice(place.length + 1)].filter(Boolean).join('.')}`,
+      message: `${ofVariable(each)}${problem.message}`,
     }))
     problems.push(...all)
     if (own.length === 0) variables.push(toVariable(each as Static<typeof VariableEntry>))
   }
   return { variables, problems }
+}
+
+/** An author of forty variables knows their names, and not their numbers. */
+function ofVariable(entry: unknown): string {
+  const name = textOrNone((entry as { name?: unknown } | null)?.name)
+  return name === '' ? '' : `of the variable ${printable(name.slice(0, 64))} `
 }
 
 /** Known fields only; fields that are null or absent are left out. */

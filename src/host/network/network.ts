@@ -218,11 +218,14 @@ export const readIpv4Addresses: Ipv4Addresses = () => {
 export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses, askIp: AskIp): Promise<Network> {
   const routes = (await files.text('/proc/net/route', kernelTableBytes)) ?? ''
   const mainRoutes = parseIpv4DefaultRoutes(routes)
-  const ipv4Routes = mainRoutes.length > 0 ? mainRoutes : await askOtherTables(askIp, routes)
+  const ipv4Addresses = new Map(ipv4())
+  const ipv4Routes =
+    mainRoutes.length > 0
+      ? await withNextHops(askIp, mainRoutes, ipv4Addresses)
+      : await askDefaultRoutes(askIp, ['table', 'all'], routes)
   const ipv6Routes = parseIpv6DefaultRoutes(
     (await files.text('/proc/net/ipv6_route', kernelTableBytes)) ?? '',
   )
-  const ipv4Addresses = new Map(ipv4())
   const ipv6Addresses = parseIpv6Addresses((await files.text('/proc/net/if_inet6', kernelTableBytes)) ?? '')
   const addressesOf = (name: string) => ({
     ipv4: ipv4Addresses.get(name) ?? [],
@@ -301,16 +304,41 @@ async function askDeprecated(askIp: AskIp, about: string): Promise<ReadonlySet<s
   return new Set(infos.filter(isRecord).flatMap(({ local }) => (typeof local === 'string' ? [local] : [])))
 }
 
-/** Default routes of other tables than the main one, which ip-rule(8) chooses and /proc/net/route does not show; lowest metric first. */
-async function askOtherTables(askIp: AskIp, about: string): Promise<readonly DefaultRoute[]> {
-  const routes = await askIp(['route', 'show', 'table', 'all', 'default'], about)
+/**
+ * The default routes of the main table with every next hop: /proc/net/route has only the first one of a route. Asked where another interface
+ * has an address and no default route.
+ */
+async function withNextHops(
+  askIp: AskIp,
+  routes: readonly DefaultRoute[],
+  addresses: ReadonlyMap<string, readonly Address[]>,
+): Promise<readonly DefaultRoute[]> {
+  const isRouted = (name: string) => routes.some(({ nicName }) => nicName === name)
+  const others = [...addresses.keys()].filter((name) => name !== 'lo' && !isRouted(name))
+  if (others.length === 0) return routes
+  const all = await askDefaultRoutes(askIp, [], JSON.stringify(routes))
+  // It is asked for more, never for less: what the kernel shows stays.
+  return all.length > routes.length ? all : routes
+}
+
+/**
+ * Default routes as ip(8) shows them, lowest metric first; with all tables also those that ip-rule(8) chooses and /proc/net/route does not
+ * show.
+ */
+async function askDefaultRoutes(
+  askIp: AskIp,
+  table: readonly string[],
+  about: string,
+): Promise<readonly DefaultRoute[]> {
+  const routes = await askIp(['route', 'show', ...table, 'default'], about)
   return routes
     .flatMap(({ dst, metric, type = 'unicast', nexthops, ...only }): DefaultRoute[] => {
       if (dst !== 'default' || type !== 'unicast') return []
       // A route with several next hops has its interfaces and gateways in them.
       const hops = Array.isArray(nexthops) ? (nexthops as unknown[]).filter(isRecord) : [only]
-      return hops.flatMap(({ dev, gateway }): DefaultRoute[] => {
-        if (typeof dev !== 'string') return []
+      return hops.flatMap(({ dev, gateway, flags }): DefaultRoute[] => {
+        // Of a link that is down.
+        if (typeof dev !== 'string' || (Array.isArray(flags) && flags.includes('dead'))) return []
         const route: DefaultRoute = { nicName: dev, metric: Number(metric ?? 0) }
         return [typeof gateway === 'string' ? { ...route, gateway } : route]
       })

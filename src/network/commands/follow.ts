@@ -10,7 +10,6 @@ import { Failure, type ExitName } from '../../ctl/exit-codes.ts'
 import { moment, oneLine, span } from '../../ctl/layout.ts'
 import { errorOf, parseBody, toFailure } from '../../ctl/reply.ts'
 import { atAddress, knowByAddress } from '../../ctl/same-host.ts'
-import type { HostTarget } from '../../ctl/target.ts'
 import { onInterrupt } from '../../ctl/terminal.ts'
 import { createStatusLine } from '../../program/status-line.ts'
 import type { NetworkChange } from '../schemas.ts'
@@ -45,10 +44,13 @@ interface Way {
   /** What the last answer has said; undefined where the last request had no answer. */
   change: NetworkChange | undefined
   failure: Failure | undefined
+  /** Why the host does not let it be confirmed by this way, whatever comes. */
+  refusal: string | undefined
 }
 
 const lookEveryMs = 500
 const lookMs = 5_000
+const retryMs = 1_000
 const turnMs = 200
 /** Until a new address is said not to be reached: the look that began before it was there takes so long. */
 const patienceMs = 8_000
@@ -70,6 +72,7 @@ export async function followChange(context: Context, asked: Asked): Promise<Exit
   let change: NetworkChange | undefined
   let refused = ''
   let trialSince: number | undefined
+  let confirmedBy: Way | undefined
   const leftSeconds = () =>
     (change?.windowSeconds ?? asked.windowSeconds) - (performance.now() - beganAt) / 1_000
   const uid = () => change?.uid ?? asked.uid ?? 'UID'
@@ -84,7 +87,7 @@ export async function followChange(context: Context, asked: Asked): Promise<Exit
     )
   })
   // Another address of the host would not show that it is reached at the new one.
-  const isProof = ({ address }: Way, { needsNewWay }: NetworkChange) =>
+  const isProof = ({ address }: Way, needsNewWay: boolean) =>
     isLocal || !needsNewWay || given === undefined || address === given
   const end = async (note: string, last: NetworkChange) => {
     screen.end()
@@ -103,7 +106,7 @@ export async function followChange(context: Context, asked: Asked): Promise<Exit
       change = furthest(answering) ?? change
       screen.show(answering.length > 0 ? change : undefined, leftSeconds())
       if (change?.state === 'confirmed') {
-        const moved = await know(context, { ways, given, isLocal })
+        const moved = await know(context, { ways, given, confirmedBy })
         await end(`The change is confirmed: ${change.summary}${moved}`, change)
         return undefined
       }
@@ -121,9 +124,15 @@ export async function followChange(context: Context, asked: Asked): Promise<Exit
           return undefined
         }
         const { needsNewWay } = change
-        const proof = inTrial.find((way) => isProof(way, { needsNewWay } as NetworkChange))
+        const proof = inTrial.find((way) => isProof(way, needsNewWay) && way.refusal === undefined)
         trialSince ??= performance.now()
-        if (proof !== undefined) refused = (await confirmBy(proof, change.uid)) ?? refused
+        if (proof !== undefined) {
+          confirmedBy = proof
+          refused = (await confirmBy(proof, change.uid)) ?? ''
+          // Each attempt is a record of the trail.
+          if (refused !== '') await sleep(retryMs)
+        } else if (refused !== '')
+          screen.once(`The host does not let the change be confirmed from here: ${refused}`)
         else if (performance.now() - trialSince > patienceMs)
           screen.once(
             `The host answers at ${inTrial.map(({ name }) => name).join(', ')}, but not at ${given ?? ''} from here, so the change is not confirmed yet. To keep it all the same: ${byHand(inTrial[0]?.name)}`,
@@ -151,6 +160,7 @@ function waysTo(context: Context, { reachableBy }: Asked): Way[] {
     close,
     change: undefined,
     failure: undefined,
+    refusal: undefined,
   })
   if (target.kind === 'socket') return [way('', undefined, client, () => undefined)]
   const own = isIP(target.host) === 0 ? undefined : canonicalAddress(target.host)
@@ -205,14 +215,19 @@ function furthest(ways: readonly Way[]): NetworkChange | undefined {
  * Confirms a change on a new connection.
  * @returns the refusal where it may be confirmed in another way, or later; undefined where it is decided, which the next look says
  */
-async function confirmBy({ client }: Way, uid: string): Promise<string | undefined> {
+async function confirmBy(way: Way, uid: string): Promise<string | undefined> {
+  const { client } = way
   const path = `${changesPath}/${encodeURIComponent(uid)}/actions/confirm`
   try {
     const reply = await client.ask({ method: 'POST', path })
     if (reply.status === 200) return undefined
     const code = errorOf(reply)?.code
     if (code === 'NetworkChangeDecided') return undefined
-    return toFailure(reply).message
+    const { message } = toFailure(reply)
+    // Not applied yet, too many requests, or a fault of the moment: the next attempt may succeed.
+    if (code !== 'NetworkChangeNotApplied' && reply.status !== 429 && reply.status < 500)
+      way.refusal = message
+    return message
   } catch (error) {
     // The next look says whether it was confirmed.
     if (error instanceof Failure && error.exitName === 'unreachable') return error.message
@@ -223,18 +238,21 @@ async function confirmBy({ client }: Way, uid: string): Promise<string | undefin
 /** Knows the host by its new address where the change has moved it. @returns the end of the sentence that says so */
 async function know(
   context: Context,
-  { ways, given, isLocal }: { ways: readonly Way[]; given: string | undefined; isLocal: boolean },
+  {
+    ways,
+    given,
+    confirmedBy: at,
+  }: { ways: readonly Way[]; given: string | undefined; confirmedBy: Way | undefined },
 ): Promise<string> {
   const { target } = context
-  if (isLocal || target.kind !== 'host') return ''
-  const at = ways.find(
-    ({ change, address }) => change !== undefined && address === given && given !== undefined,
-  )
-  if (at === undefined || at === ways[0]) return ` (by ${target.name}, on a new connection)`
+  // Someone else may have confirmed it.
+  if (target.kind !== 'host' || at === undefined) return ''
+  if (at === ways[0] || at.address === undefined || at.address !== given)
+    return ` (at ${at.name}, on a new connection)`
   const isAddress = ways[0]?.address !== undefined
   // An answer of before the change may be the last one of the old address.
   const isLeft = isAddress && (ways[0]?.change === undefined || ways[0].change.state === 'applying')
-  const next: HostTarget = await knowByAddress(context, target, at.name, isLeft)
+  const next = await knowByAddress(context, target, at.address, isLeft)
   return `. It was confirmed at ${next.name} on a new connection, where the host has shown the key that is known for ${target.name}${isLeft ? `; from now on: edgehostctl --host ${next.name}` : ''}`
 }
 

@@ -6,7 +6,6 @@ import { generalErrors } from '../../errors/codes.ts'
 import { poolNameOf } from '../clusters/list.ts'
 import type { ClusterRecord } from '../clusters/store.ts'
 import type { HostParts } from '../hosts/hosts.ts'
-import { silenceOf } from '../hosts/heartbeats.ts'
 import type { DeviceSpec, EdgeHostDevice } from '../hosts/schemas.ts'
 
 /** A read of the machines of a pool. */
@@ -69,8 +68,8 @@ export interface EdgePool {
 export const createEdgeMachines = ({
   find,
   toDevice,
-  now,
-}: Pick<HostParts, 'find' | 'toDevice'> & { readonly now: () => number }): MachineProvider<
+  silenceOf,
+}: Pick<HostParts, 'find' | 'toDevice' | 'silenceOf'>): MachineProvider<
   undefined,
   EdgePool,
   EdgeNativeMachine
@@ -83,7 +82,7 @@ export const createEdgeMachines = ({
         `the cluster has no machine pool with this name; it has ${poolNameOf(cluster)}`,
       )
     const host = find(cluster.hostUid)
-    return host ? [toMachine(cluster, toDevice(host), silenceOf(host, now()).isSilent)] : []
+    return host ? [toMachine(cluster, toDevice(host), silenceOf(host).isSilent)] : []
   },
 })
 

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { deliveryFrame } from '../../definition/examination/protocol.ts'
 import type { Compared } from '../../base/described-change.ts'
+import { formatTime } from '../../base/time.ts'
 import { uuidAt } from '../../base/uid.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
@@ -14,7 +15,6 @@ import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
 import type { ExaminationCaller } from '../examinations.ts'
-import { silenceOf } from '../hosts/heartbeats.ts'
 import type { HostRecord } from '../hosts/store.ts'
 import { openKeptFolders, type KeptFolders } from '../kept-folders.ts'
 import type { PlatformSettings } from '../config.ts'
@@ -90,6 +90,7 @@ export interface ClustersOptions {
   readonly examine: ExamineRequest
   readonly profiles: Pick<Profiles, 'findUsable'>
   readonly findHost: (uid: string) => HostRecord | undefined
+  readonly silenceOf: HostParts['silenceOf']
   readonly findHostByOwnId: (hostUid: string) => HostRecord | undefined
   /** When the cluster was last seen, since the start. */
   readonly lastSeenAt: (uid: string) => number | undefined
@@ -194,7 +195,8 @@ export function createClusters(options: ClustersOptions): Clusters {
 
   function getFor({ uid, projectUid, ifMatch }: Target): ClusterRecord {
     const cluster = get(uid, projectUid)
-    const advice = 'the cluster was changed since it was read; read it again, and change that'
+    const { number, modifiedAt } = cluster
+    const advice = `the cluster was changed since it was read, last at ${formatTime(modifiedAt)}, as number ${number}; GET /v1/audits says who did it. Read the cluster again, and change that`
     requireTag(ifMatch, etagOf(cluster), advice)
     return cluster
   }
@@ -203,7 +205,7 @@ export function createClusters(options: ClustersOptions): Clusters {
     if (deleteRequestedAt !== undefined)
       throw new AppError(
         platformErrors.ClusterDeleting,
-        `the cluster ${name} is to be deleted by its host, as number ${number}`,
+        `the cluster ${name} is to be deleted by its host, as number ${number}, asked for at ${formatTime(deleteRequestedAt)}; GET /v1/audits says by whom`,
       )
   }
 
@@ -217,8 +219,11 @@ export function createClusters(options: ClustersOptions): Clusters {
 
   const contextOf = ({ uid, hostUid }: ClusterHead): ClusterContext => {
     const host = findHost(hostUid)
-    const silence = silenceOf(host, clock.now())
-    return { hostName: host?.name ?? '', silence, lastSeenAt: options.lastSeenAt(uid) }
+    return {
+      hostName: host?.name ?? '',
+      silence: options.silenceOf(host),
+      lastSeenAt: options.lastSeenAt(uid),
+    }
   }
 
   function givenOf({ given, name }: ClusterRecord): Given {
@@ -517,7 +522,7 @@ interface ClusterPartsOptions {
   readonly store: ClusterStore
   readonly index: DesiredIndex
   readonly tenantUid: string
-  readonly hosts: Pick<HostParts, 'find' | 'findByOwnId'>
+  readonly hosts: Pick<HostParts, 'find' | 'findByOwnId' | 'silenceOf'>
   readonly packs: Pick<PackParts, 'packs' | 'profiles' | 'examinations'>
   /** Whether the disk has space for data that can wait. */
   readonly hasSpace: () => boolean
@@ -573,6 +578,7 @@ export async function createClusterParts(
     clock,
     valueSeal: sealOf(secrets, sealedColumns.clusterValues),
     findHost: hosts.find,
+    silenceOf: hosts.silenceOf,
     findHostByOwnId: hosts.findByOwnId,
     lastSeenAt: reports.lastSeenAt,
     examine: createExamineRequest({

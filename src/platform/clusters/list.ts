@@ -51,17 +51,25 @@ const hostSilent = 'HostSilent'
 /** Whether the host of a cluster answers. All else that is shown of the cluster is as old as its last report. */
 export function silenceCondition({
   hostName,
-  silence: { isSilent, lastSeen },
+  silence: { isSilent, isUnknown, lastSeen },
 }: ClusterContext): ClusterCondition {
   const at = lastSeen === undefined ? undefined : formatTime(lastSeen)
   const since = at === undefined ? 'has never been seen' : `was last seen at ${at}`
   return {
     type: hostSilent,
-    status: isSilent ? 'True' : 'False',
-    reason: isSilent ? 'NoHeartbeat' : at === undefined ? 'NotSeenYet' : 'Seen',
+    status: isSilent ? 'True' : isUnknown ? 'Unknown' : 'False',
+    reason: isSilent
+      ? 'NoHeartbeat'
+      : at === undefined
+        ? 'NotSeenYet'
+        : isUnknown
+          ? 'NotSeenSinceStart'
+          : 'Seen',
     message: isSilent
       ? `the host ${hostName} does not answer and ${since}; what is shown of it is that old, and a change waits until it is seen again`
-      : '',
+      : isUnknown && at !== undefined
+        ? `the platform was started and has not heard the host ${hostName} since, which ${since}; what is shown of it is that old. Hosts speak each minute: after three it counts as silent`
+        : '',
     ...(at === undefined ? {} : { lastProbeTime: at }),
   }
 }

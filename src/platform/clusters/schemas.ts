@@ -400,7 +400,7 @@ export const SpectroCluster = Type.Object(
       agentVersion: maybe('Version of edgehostd.'),
       conditions: Type.Array(ClusterCondition, {
         description:
-          'As the host has them; Wanted has the outcome of the last change: its reason is Applied, or why it is not. HostSilent is of the platform: True where the host has not been seen for three minutes, so that all else here is as old as its last heartbeat.',
+          'As the host has them; Wanted has the outcome of the last change: its reason is Applied, or why it is not. HostSilent is of the platform: True where the host has not been seen for three minutes, so that all else here is as old as its last heartbeat; Unknown where it has not been seen since the platform was started or restored, for the first three minutes.',
       }),
       isDeletionRequested: Type.Boolean(),
       lastHeartbeatTimestamp: LastHeartbeat,

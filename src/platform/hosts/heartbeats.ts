@@ -9,6 +9,8 @@ import type { HostRecord } from './store.ts'
 export interface Heartbeats {
   /** Keeps the heartbeat of a host; it is in the database within a second. */
   beat(uid: string, health: EdgeHostHealth): void
+  /** Whether the host has sent a heartbeat since the start of the platform, and not been silent since. */
+  isHeard(uid: string): boolean
   /** Finds hosts that are silent. */
   readonly job: Job
   /** Writes the heartbeats not yet in the database. */
@@ -28,18 +30,28 @@ const silence = 'no heartbeat for three minutes'
 /** Whether a host answers, and its last heartbeat. */
 export interface Silence {
   readonly isSilent: boolean
+  /** Not silent, and not heard since the start of the platform either: whether it answers is not known yet. */
+  readonly isUnknown: boolean
   /** Time of its last heartbeat, milliseconds since 1970; undefined before the first one. */
   readonly lastSeen: number | undefined
 }
 
-/** Whether a host is silent; one that has never been seen is so three minutes after its registration. Pure. */
-export function silenceOf(host: Pick<HostRecord, 'health' | 'createdAt'> | undefined, now: number): Silence {
-  if (!host) return { isSilent: true, lastSeen: undefined }
+/**
+ * Whether a host is silent; one that has never been seen is so three minutes after its registration. Pure.
+ * @param isHeard since the start of the platform: what was stored before, or came with a backup, does not say that it answers now
+ */
+export function silenceOf(
+  host: Pick<HostRecord, 'health' | 'createdAt'> | undefined,
+  now: number,
+  isHeard: boolean,
+): Silence {
+  if (!host) return { isSilent: true, isUnknown: false, lastSeen: undefined }
   const { health, createdAt } = host
   // A host that is seen may be unhealthy too.
-  return health
-    ? { isSilent: health.state === 'unhealthy' && health.message === silence, lastSeen: health.at }
-    : { isSilent: now - createdAt > silenceMs, lastSeen: undefined }
+  const isSilent = health
+    ? health.state === 'unhealthy' && health.message === silence
+    : now - createdAt > silenceMs
+  return { isSilent, isUnknown: !isSilent && !isHeard, lastSeen: health?.at }
 }
 
 /**
@@ -106,6 +118,7 @@ export function createHeartbeats({ database, clock, log }: HeartbeatsOptions): H
       unwritten.set(uid, { at: clock.now(), health })
       timer ??= setTimeout(flush, commitMs)
     },
+    isHeard: (uid) => beats.has(uid),
     job: {
       name: 'silent-hosts',
       schedule: '*/10 * * * * *',

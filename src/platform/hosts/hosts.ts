@@ -11,7 +11,7 @@ import type { DesiredIndex } from '../clusters/downloads.ts'
 import type { Job } from '../../root/room.ts'
 import type { ProjectRecord } from '../projects/store.ts'
 import type { EdgeHostDevice, EdgeHostMeta, EdgeHostFacts, EdgeHostMetaUpdate } from './schemas.ts'
-import { createHeartbeats, type Heartbeats } from './heartbeats.ts'
+import { createHeartbeats, silenceOf, type Heartbeats, type Silence } from './heartbeats.ts'
 import {
   hostIndexes,
   hostList,
@@ -49,6 +49,8 @@ export interface HostParts {
   /** The host with the id that it gives itself. */
   findByOwnId(hostUid: string): HostRecord | undefined
   readonly beat: Heartbeats['beat']
+  /** Whether a host answers; undefined for one that is gone. */
+  silenceOf(host: HostRecord | undefined): Silence
   /**
    * Replaces the reported facts of a host, with the labels that it names, and adds or replaces annotations, until an operator has set them.
    * @throws AppError NotFound, BadRequest for another `hostUid`, and for other labels or annotations than an operator has set, InsufficientStorage where the record would grow on a full disk
@@ -156,6 +158,7 @@ export async function createHostParts(
     projectNameOf: ({ projectUid }) => findProject(projectUid)?.name,
     findByOwnId: store.findByHostUid,
     beat: heartbeats.beat,
+    silenceOf: (host) => silenceOf(host, clock.now(), host !== undefined && heartbeats.isHeard(host.uid)),
     jobs: [heartbeats.job],
     stop: heartbeats.stop,
     report(uid, { metadata, spec: { device, service = {}, host: reported } }) {

@@ -1,5 +1,5 @@
 import { createSeal, type Seal } from '../../secrets/seal.ts'
-import { type Secrets, createSecret, createSecrets } from '../../secrets/secrets.ts'
+import { type Secrets, createSecret, createSecrets, putSecretMark } from '../../secrets/secrets.ts'
 import { chown, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
@@ -154,6 +154,7 @@ function sealAnew(database: Database, before: Secrets, after: Secrets): SecretCh
         done[isReadable ? 'sealed' : 'unreadable'] += 1
       }
     }
+    putSecretMark(database, after)
   })
   return done
 }

@@ -307,6 +307,14 @@ describe('a cluster that is deleted', () => {
     expect((await ask('PATCH', '/other', { clusterConfigPatches: [] })).status).toBe(404)
     await edge.app.inject({ method: 'DELETE', url: path, headers: { authorization: admin } })
     expect((await newestAudit(edge, admin)).spec.message).toContain('isDeletionRequested: false -> true')
-    expect(refusal(await ask('PUT', '/settings', {}))[0]).toBe('ClusterDeleting')
+    const late = await ask('PUT', '/settings', {})
+    expect(refusal(late)[0]).toBe('ClusterDeleting')
+    expect((JSON.parse(late.body) as ErrorReply).message).toMatch(
+      /is being deleted since 20\S+Z; the audit trail says who asked for it\. Wait until GET/,
+    )
+    const second = await edge.app.inject({
+      ...{ method: 'PUT', url: path, headers: { authorization: admin, 'if-match': '"other"' }, payload: {} },
+    })
+    expect(second.statusCode).toBe(409)
   })
 })

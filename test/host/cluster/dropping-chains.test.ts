@@ -180,6 +180,10 @@ const ofNft = [
   ['iifname != { "lo", "cni0" } reject', false],
   ['ip saddr 0.0.0.0/0 drop', true],
   ['tcp flags & (fin|syn|rst|ack) == syn reject', true],
+  ['meta mark set 0x1 counter reject', true],
+  ['notrack drop', true],
+  ['add @seen { ip saddr } drop', true],
+  ['limit rate over 10/second drop', false],
   ['ct state established reject', false],
   ['iif lo drop', false],
   ['ct state vmap { established : accept, invalid : drop }', false],
@@ -187,7 +191,7 @@ const ofNft = [
 ] as const
 const appended = (rule: string) => `iptables -A FORWARD ${rule}`
 const inTable = (rule: string) =>
-  `nft 'table inet site {\nchain rest {\nreject\n}\nchain shut {\ntype filter hook prerouting priority -150\n${rule}\n}\n}'`
+  `nft 'table inet site {\nset seen {\ntype ipv4_addr\nsize 128\nflags dynamic,timeout\ntimeout 1m\n}\nchain rest {\nreject\n}\nchain shut {\ntype filter hook prerouting priority -150\n${rule}\n}\n}'`
 const both = `
   iptables -A INPUT -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT
   iptables -A INPUT -p tcp --dport 22 -j ACCEPT
@@ -248,6 +252,18 @@ describe.skipIf(process.getuid?.() !== 0)('a firewall of a real kernel', () => {
   it.each(ofNft)('is found by a rule of nft that every connection of a pod meets: %s', (rule, isFound) => {
     expect(found.get(inTable(rule))).toEqual(isFound ? ['chain shut of table inet site'] : [])
   })
+})
+
+it('a chain for ARP drops no connection of a pod', () => {
+  const chain = {
+    family: 'arp',
+    table: 'filter',
+    name: 'INPUT',
+    type: 'filter',
+    hook: 'input',
+    policy: 'drop',
+  }
+  expect(parseNftChains(JSON.stringify({ nftables: [{ chain }] }))).toEqual([])
 })
 
 it.each(['', 'nonsense', '{}'])('an answer %j names none', (text) => {

@@ -102,6 +102,22 @@ describe('edgehostctl definition', () => {
         },
       ],
     })
+    // In a list the name of the variable is said, which its author knows.
+    const variables = [{ name: 'replicas' }, { name: 'mode', requierd: true }]
+    writeFileSync(at('slip.json'), JSON.stringify({ ...profile, spec: { ...spec, variables } }))
+    const inList = JSON.parse(
+      (await ctl.run([...args.slice(0, -1), at('list.tgz'), '-o', 'json'])).stdout,
+    ) as object
+    expect(inList).toMatchObject({
+      problems: [
+        { code: 'VariableUnused' },
+        { code: 'VariableUnused' },
+        {
+          ...{ code: 'FieldMisspelt', place: `${at('slip.json')}#spec.variables[1].requierd` },
+          message: 'of the variable mode is not known, so it has no effect; did you mean required?',
+        },
+      ],
+    })
     const values = 'a: "{{ .spectro.var.nothing }}"\n'
     const packs = [{ name: 'web-shop', layer: 'addon', tag: '1.0', uid: 'w', type: 'spectro', values }]
     writeFileSync(at('unset.json'), JSON.stringify(exportedProfile('u3', { type: 'add-on', packs })))

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { migrations } from '../../../src/edgeplatformd/migrations.ts'
 import { changeSecret } from '../../../src/platform/system/secret.ts'
 import { createSecret } from '../../../src/secrets/secrets.ts'
+import { noteName } from '../../../src/store/database-name.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createCloudWorld, machinesOf, right, rightSecret } from '../../support/platform-clouds.ts'
 import { manyServers } from '../../support/played-cloud.ts'
@@ -83,6 +84,9 @@ it('the secret of an account is in clear text in no log, audit, error, reply or 
 
   // A secret that was replaced, and not changed.
   writeFileSync(join(stateDirectory, 'secret'), createSecret())
+  await expect(createCloudWorld({ stateDirectory })).rejects.toThrow(/is of another state than the database/)
+  // As a recovery leaves it, which takes over what can still be read.
+  writeFileSync(join(stateDirectory, noteName), 'Take over what could be read')
   const lost = await createCloudWorld({ stateDirectory })
   const refused = await lost.ask('GET', machinesOf(config, 'pool'))
   expect([refused.code, refused.message]).toEqual([

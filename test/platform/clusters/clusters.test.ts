@@ -253,6 +253,7 @@ describe('a change', () => {
     expect((await ask('POST', url, undefined, { ...world.admin(), 'if-match': etag })).status).toBe(204)
     const refused = await ask('POST', url, undefined, { ...world.admin(), 'if-match': etag })
     expect([refused.status, refused.json?.code]).toEqual([412, 'PreconditionFailed'])
+    expect(refused.json?.message).toMatch(/last at 20\S+Z, as number 2; GET \/v1\/audits says who did it/)
     const [one, other] = await Promise.all([ask('POST', url), ask('POST', url)])
     expect([one.status, other.status].sort()).toEqual([204, 409])
   })

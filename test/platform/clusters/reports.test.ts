@@ -129,8 +129,8 @@ describe('what a host reports', () => {
         condition,
         {
           type: 'HostSilent',
-          status: 'False',
-          reason: expect.stringMatching(/^(NotSeenYet|Seen)$/) as string,
+          status: 'Unknown',
+          reason: 'NotSeenYet',
         },
       ],
     })

@@ -1,4 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { silenceCondition } from '../../../src/platform/clusters/list.ts'
 import type { EdgeHostDevice } from '../../../src/platform/hosts/schemas.ts'
 import { playEdgeHost, type PlayedEdgeHost } from '../../support/played-edge-host.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
@@ -195,5 +200,49 @@ describe('the token of a host', () => {
     expect((await ask('DELETE', `/v1/edgehosts/${host.uid}`, by(host))).status).toBe(403)
     expect((await ask('DELETE', `/v1/edgehosts/${host.uid}`, admin)).status).toBe(204)
     expect((await beat(host)).status).toBe(401)
+  })
+})
+
+describe('after a restart of the platform', () => {
+  it('it is not known whether a host answers that did before, until it speaks or has been silent for three minutes', async () => {
+    const stateDirectory = mkdtempSync(join(tmpdir(), 'heartbeats-'))
+    onTestFinished(() => rm(stateDirectory, { recursive: true }))
+    const start = () => createTestPlatform({ stateDirectory })
+    const shown = ({ rooms: { hosts } }: Awaited<ReturnType<typeof start>>, uid: string) => {
+      const silence = hosts.silenceOf(hosts.find(uid))
+      const {
+        status,
+        reason,
+        message = '',
+      } = silenceCondition({
+        ...{ hostName: 'press-9', silence, lastSeenAt: undefined },
+      })
+      return [status, reason, message === '' ? '' : 'why']
+    }
+    const first = await start()
+    await first.addUser('root@plant.example', password, ['admin'])
+    const headers = await first.signIn('root@plant.example', password)
+    const made = await first.app.inject({
+      ...{ method: 'POST', url: '/v1/edgehosts/tokens', headers, payload: { metadata: { name: 'hosts' } } },
+    })
+    const host = playEdgeHost(first)
+    await host.register(made.json<{ token: string }>().token, 'press-9')
+    const { uid } = host
+    expect(shown(first, uid)).toEqual(['Unknown', 'NotSeenYet', ''])
+    first.rooms.hosts.beat(uid, { state: 'healthy' })
+    await waitFor(() => expect(shown(first, uid)).toEqual(['False', 'Seen', '']))
+    await first.close()
+
+    const second = await start()
+    expect(shown(second, uid)).toEqual(['Unknown', 'NotSeenSinceStart', 'why'])
+    second.rooms.hosts.beat(uid, { state: 'healthy' })
+    expect(shown(second, uid)).toEqual(['False', 'Seen', ''])
+    await second.close()
+
+    const third = await start()
+    third.clock.turn(3 * minuteMs)
+    await third.rooms.hosts.jobs.find(({ name }) => name === 'silent-hosts')?.run()
+    expect(shown(third, uid)).toEqual(['True', 'NoHeartbeat', 'why'])
+    await third.close()
   })
 })

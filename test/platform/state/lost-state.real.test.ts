@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import {
   cpSync,
   existsSync,
@@ -91,6 +92,11 @@ describe('a platform that lost a part of its state', () => {
       'its secret is of zeros',
       () => writeFileSync(join(state, 'secret'), Buffer.alloc(32)),
       /the secret \S+ is damaged/,
+    ],
+    [
+      'its secret is that of another state',
+      () => writeFileSync(join(state, 'secret'), randomBytes(32)),
+      /the secret \S+ is of another state than the database \S+: put back the secret/,
     ],
     ['its secret is missing', () => rmSync(join(state, 'secret')), /the secret \S+ is missing/],
     [

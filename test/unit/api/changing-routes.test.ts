@@ -20,6 +20,8 @@ const short = {
     ...['setManagementInterface', 'setHostName', 'setHostTime'],
     // A row; a job puts it in place.
     'updateConfigurations',
+    // Two rows, and the start of a trial, which goes on by itself.
+    ...['createUserData', 'updateUserData'],
     // Changes nothing.
     'validateProfileVariables',
   ],

@@ -278,6 +278,44 @@ it('a default route with several next hops in another table gives each interface
   expect(shown).toContainEqual(['eth0', '192.0.2.1', false])
 })
 
+it('a default route with several next hops in the main table gives each interface its gateway, but for a dead one', async () => {
+  const line = 'eth0\t00000000\t010200C0\t0003\t0\t0\t5\t00000000\t0\t0\t0'
+  const hop = (dev: string, gateway: string, flags: string[] = []) => ({ gateway, dev, weight: 1, flags })
+  const nexthops = [
+    hop('eth0', '192.0.2.1'),
+    hop('wlan0', '192.0.2.2'),
+    hop('eth1', '192.0.2.3', ['dead', 'linkdown']),
+  ]
+  const answers = programs({
+    'ip -json -4 route show default': JSON.stringify([{ dst: 'default', metric: 5, flags: [], nexthops }]),
+  })
+  const files = machine(
+    'single-board',
+    `/proc/net/route <<\nIface\n${line}\n>>\n/proc/net/ipv6_route <<\n>>\n`,
+  )
+  const [eth0, wlan0]: [string, string][] = [
+    ['192.0.2.10', '255.255.255.0'],
+    ['192.0.2.11', '255.255.255.0'],
+  ]
+  const routed = async (addresses: Ipv4Addresses) =>
+    (await readNetwork(files, addresses, answers)).nics.flatMap(({ nicName, gateway, isDefault }) =>
+      gateway === undefined ? [] : [[nicName, gateway, isDefault]],
+    )
+  // With one interface there is nothing to ask.
+  expect(await routed(ipv4({ eth0: [eth0!] }))).toEqual([['eth0', '192.0.2.1', true]])
+  expect(answers.ran).toEqual([])
+  expect(await routed(ipv4({ eth0: [eth0!], wlan0: [wlan0!] }))).toEqual([
+    ['eth0', '192.0.2.1', true],
+    ['wlan0', '192.0.2.2', false],
+  ])
+  // Of an older kernel, or without ip: what /proc has.
+  expect(
+    (await readNetwork(files, ipv4({ eth0: [eth0!], wlan0: [wlan0!] }), programs({}))).nics.find(
+      ({ nicName }) => nicName === 'eth0',
+    ),
+  ).toMatchObject({ gateway: '192.0.2.1', isDefault: true })
+})
+
 it('ip is asked again soon after it has failed', async () => {
   let isLate = true
   const runner: CommandRunner = {

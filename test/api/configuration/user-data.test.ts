@@ -1,0 +1,113 @@
+import { expect, it, onTestFinished } from 'vitest'
+import type { UserData } from '../../../src/configuration/schemas.ts'
+import { createTestEdge, type ErrorReply } from '../../support/test-edge.ts'
+
+const current = '/v1/edge-mgmt/edgehosts/current'
+const path = `${current}/userdata`
+
+async function start() {
+  const edge = await createTestEdge()
+  onTestFinished(() => edge.stop())
+  const { access } = await edge.login('alice')
+  const send = (method: 'POST' | 'PUT', payload: unknown, token = access) =>
+    edge.app.inject({ method, url: path, headers: { authorization: token }, payload: payload as object })
+  const show = async () => (await edge.get(path, access)).json<UserData>()
+  return { edge, access, send, show }
+}
+
+it('user data is applied at once: proxies, tags, and what is so already', async () => {
+  const { edge, access, send, show } = await start()
+  const { hostName } = await show()
+  const httpsProxy = 'http://edge:canary@proxy.example:3128'
+  const created = await send('POST', {
+    hostName,
+    tags: { hall: { name: 'B' } },
+    network: { httpsProxy },
+    v1Management: { type: 'local' },
+    stages: '',
+    registryCredentials: { insecure: false, domain: '' },
+  })
+  expect(created.statusCode, created.body).toBe(201)
+  expect(created.json()).toEqual({ uid: expect.any(String) as string })
+  expect((await edge.get(`${current}/configurations`, access)).json()).toEqual({
+    httpsProxy: 'http://edge:********@proxy.example:3128',
+  })
+  const shown = await show()
+  expect(shown).toMatchObject({
+    hostName,
+    tags: { hall: { name: 'B' } },
+    network: { httpsProxy: 'http://edge:********@proxy.example:3128' },
+    v1Management: { type: 'local' },
+  })
+  expect(shown.network.interfaces).toHaveProperty('eth0')
+  expect((await send('POST', {})).json()).toMatchObject({ code: 'UserDataExists' })
+  // Without the section the proxy stays; with it it is replaced.
+  expect((await send('PUT', { tags: { a: {} } })).statusCode).toBe(204)
+  expect(await show()).toMatchObject({
+    tags: { a: {} },
+    network: { httpsProxy: expect.any(String) as string },
+  })
+  expect((await send('PUT', { network: {} })).statusCode).toBe(204)
+  expect((await show()).network).not.toHaveProperty('httpsProxy')
+})
+
+it('an interface that changes is a trial, which the reply names and user data shows', async () => {
+  const { edge, send, show } = await start()
+  const before = (await show()).network.interfaces
+  const interfaces = {
+    eth0: { type: 'static', ipAddress: '192.0.2.9/24', gateway: '192.0.2.1' },
+  }
+  const reply = await send('PUT', { network: { interfaces } })
+  expect(reply.statusCode, reply.body).toBe(204)
+  const { networkChange, network } = await show()
+  expect(reply.headers.location).toBe(`/v1/edge-mgmt/network/changes/${networkChange?.uid}`)
+  expect(network.interfaces).toEqual(before)
+  expect(edge.network.isOpen()).toBe(true)
+  const second = await send('PUT', {
+    tags: { late: {} },
+    network: { interfaces: { eth0: { type: 'dhcp' } } },
+  })
+  expect(second.statusCode, second.body).toBe(429)
+  expect((await show()).tags).toEqual({})
+})
+
+it.each([
+  [{ hostName: 'another-name' }, 'hostName'],
+  [{ stages: 'cnVuOiBb' }, 'stages'],
+  [{ registryCredentials: { domain: 'registry.example' } }, 'registryCredentials.domain'],
+  [{ registryCredentials: { password: 'canary' } }, 'registryCredentials.password'],
+  [{ v1Management: { type: 'central' } }, 'v1Management.type'],
+  [{ v1Management: { type: 'local', edgeHostToken: 'canary' } }, 'v1Management.edgeHostToken'],
+  [{ v1Management: { type: 'both' } }, 'v1Management.type'],
+  [{ network: { httpsProxy: 'proxy' } }, 'network.httpsProxy'],
+  [{ network: { caCerts: ['x'] } }, 'network.caCerts[0]'],
+  [{ network: { mtu: 9000 } }, 'network.mtu'],
+  [{ network: { interfaces: { eth0: { type: 'static' } } } }, 'network.interfaces.eth0.ipAddress'],
+  [
+    { network: { interfaces: { eth0: { type: 'dhcp', ipAddress: '192.0.2.1/24' } } } },
+    'network.interfaces.eth0.ipAddress',
+  ],
+  [{ network: { interfaces: { eth0: { type: 'dhcp', mtu: 9000 } } } }, 'network.interfaces.eth0.mtu'],
+  [
+    { network: { interfaces: { eth0: { type: 'dhcp', nameserver: ['192.0.2.53'] } } } },
+    'network.interfaces.eth0.nameserver',
+  ],
+  [{ network: { interfaces: { eth77: { type: 'dhcp' } } } }, 'eth77'],
+  [{ users: [] }, 'users'],
+  [{ tags: 'x' }, 'tags'],
+])('%j is refused with the path %s, and nothing of it is done', async (body, field) => {
+  const { edge, access, send, show } = await start()
+  const reply = await send('PUT', { tags: { never: {} }, ...body })
+  expect([400, 404]).toContain(reply.statusCode)
+  expect(reply.json<ErrorReply>().message).toContain(field)
+  expect(reply.body).not.toContain('canary')
+  expect((await show()).tags).toEqual({})
+  expect((await edge.get(`${current}/configurations`, access)).json()).toEqual({})
+  expect(edge.network.isOpen()).toBe(false)
+})
+
+it('a viewer does not change it', async () => {
+  const { edge, send } = await start()
+  const { access } = await edge.login('bob')
+  expect((await send('PUT', {}, access)).statusCode).toBe(403)
+})
