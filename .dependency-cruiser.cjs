@@ -70,6 +70,11 @@ const law = {
   network: [...ground, 'audit', 'host', 'verbs'],
   // Who asks for a trial, and by which way.
   configuration: [...ground, 'secrets', 'audit', 'verbs', 'outgoing', 'network/trial/routes-changes.ts'],
+  // Time servers are placed as those of a cluster are.
+  setup: [
+    ...[...ground, 'audit', 'host', 'verbs'],
+    ...['cluster/host/ntp-servers.ts', 'cluster/loop/step.ts', 'cluster/desired/host-settings.ts'],
+  ],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   diagnosis: [

@@ -18,6 +18,10 @@ export const exitCodes = {
     code: 6,
     meaning: 'The host of the cluster does not answer, so the state of the cluster is old.',
   },
+  takenBack: {
+    code: 7,
+    meaning: 'A change of the network was taken back; the message says why.',
+  },
   badConfiguration: { code: 78, meaning: 'The configuration has problems.' },
   interrupted: { code: 130, meaning: 'Ctrl-C.' },
 } as const

@@ -17,6 +17,7 @@ import { network } from '../network/commands/network.ts'
 import { networkChanges } from '../network/trial/commands/changes.ts'
 import { platform } from '../uplink/commands/platform.ts'
 import { power } from '../power/commands/power.ts'
+import { setup } from '../setup/commands/setup.ts'
 import { support } from '../support/commands/support.ts'
 import { hostSessions } from './host-sessions.ts'
 
@@ -51,6 +52,7 @@ export const commandTable = sumCommands(
     status,
     login,
     host,
+    setup,
     power,
     inventory,
     hostFiles,

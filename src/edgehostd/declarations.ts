@@ -18,6 +18,7 @@ import { about as network } from '../network/about.ts'
 import { about as networkTrial } from '../network/trial/about.ts'
 import { about as program } from '../program/about.ts'
 import type { Declaration } from '../root/room.ts'
+import { about as setup } from '../setup/about.ts'
 import { about as service } from '../service/about.ts'
 import { about as store } from '../store/about.ts'
 import { checkFilesOf, sumDeclarations, type ConfigOf } from '../root/declarations.ts'
@@ -33,6 +34,7 @@ const all = [
   inventory,
   network,
   networkTrial,
+  setup,
   api,
   certificate,
   credentials,

@@ -291,5 +291,13 @@ export const migrations: Migrations = {
   -- User data that was given to this host: what no other part of it keeps, JSON.
   CREATE TABLE host_user_data (one INTEGER PRIMARY KEY CHECK (one = 1), uid TEXT NOT NULL, tags TEXT NOT NULL) STRICT;
   `,
+    `
+  -- The link by which the service speaks, where one is chosen, and its address at that time, which the choice goes along with.
+  CREATE TABLE management_link (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    name TEXT NOT NULL,
+    address TEXT NOT NULL
+  ) STRICT;
+  `,
   ],
 }

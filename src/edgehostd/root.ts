@@ -23,6 +23,7 @@ import { createJobs } from '../jobs/jobs.ts'
 import { createContinueTokens } from '../lists/continue-token.ts'
 import { createMetrics } from '../metrics/room.ts'
 import { createNetwork } from '../network/room.ts'
+import { createSetup } from '../setup/room.ts'
 import { migrations } from './migrations.ts'
 import { createPhases } from '../root/phases.ts'
 import type { Ground, Room } from '../root/room.ts'
@@ -241,11 +242,21 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     }),
     clusterAddresses: cluster.nodeAddresses,
     trials: trial.trials,
+    onManagement: () => host.refresh(),
+  })
+  host.attachManagement(network.management)
+  const setup = createSetup(ground, {
+    verbs,
+    files,
+    hostName: host.hostName,
+    hasCluster: () => cluster.nodeAddresses().length > 0,
+    onChange: () => host.refresh('seconds'),
   })
   configuration.attachParts({
     links: network.links,
     hasCluster: cluster.hasCluster,
     hostName: host.hostName,
+    host: setup,
     platform() {
       const { mode: linked, url } = uplink.link()
       return linked === 'airgap'
@@ -311,6 +322,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     content,
     cluster,
     network,
+    setup,
     images,
     diagnosis,
     trial,

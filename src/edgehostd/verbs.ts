@@ -3,6 +3,7 @@ import { placeConfiguration } from '../configuration/verbs.ts'
 import { makeSupportArchive, ping, traceroute } from '../diagnosis/verbs.ts'
 import { removeConfiguration, restartDaemon, stopHost } from '../power/verbs.ts'
 import { decideNetworkChange, finishNetworkChanges, tryNetworkChange } from '../network/trial/verbs.ts'
+import { setHostName, setTimeServers } from '../setup/verbs.ts'
 import type { AnyVerb } from '../verbs/verb.ts'
 
 /** All that the daemon may have done on the host as root, beside the steps of its cluster (`cluster/step-program`). */
@@ -19,4 +20,6 @@ export const verbs: readonly AnyVerb[] = [
   decideNetworkChange,
   finishNetworkChanges,
   placeConfiguration,
+  setHostName,
+  setTimeServers,
 ]

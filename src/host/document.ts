@@ -39,6 +39,8 @@ export interface HostSettings {
   readonly archType: string
   readonly cluster: HostInCluster
   readonly platform: PlatformOfHostInfo
+  /** Name of the interface that is chosen for management; empty: none. */
+  readonly management: string
 }
 
 /** State of this host in a cluster. */
@@ -78,10 +80,14 @@ export interface Failure {
 /** The reply without its metadata. */
 export type HostDocument = Pick<EdgeHostInfo, 'spec' | 'status'>
 
-/** The interfaces, with the name servers that are asked over them. */
-export const shownNics = ({ network, linkDns, dns }: HostFacts): readonly Nic[] =>
+/**
+ * The interfaces, with the name servers that are asked over them.
+ * @param management name of the chosen one; empty where none is chosen
+ */
+export const shownNics = ({ network, linkDns, dns }: HostFacts, management: string): readonly Nic[] =>
   (network?.nics ?? []).map(({ index, ...nic }) => ({
     ...nic,
+    ...(nic.nicName === management ? { isManagement: true } : {}),
     // The servers of the whole host are asked over the default interface, unless that has its own.
     dns: [...(linkDns?.get(index) ?? (nic.isDefault ? (dns?.nameservers ?? []) : []))],
   }))
@@ -117,7 +123,7 @@ export function toDocument(
       managementMode: settingsOf(settings.mode).managementMode,
       nodeRole: settings.cluster.nodeRole,
       ...(url === undefined ? {} : { platformEndpointURL: url }),
-      networkInfo: [...shownNics(facts)],
+      networkInfo: [...shownNics(facts, settings.management)],
     },
     status: {
       agentVersion: settings.agentVersion,

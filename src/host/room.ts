@@ -36,6 +36,8 @@ export interface Host
   readonly clientOf: ClientOf
   /** From now on the document has the state of this host in the cluster. */
   attachCluster(cluster: { hostInCluster(): HostInCluster }): void
+  /** From now on the document, and the order of the addresses, have the choice of the management interface. */
+  attachManagement(management: { name(): string }): void
   /** From now on the document has the state of the link to the platform. */
   attachPlatform(platform: { inHostInfo(): PlatformOfHostInfo }): void
 }
@@ -52,6 +54,7 @@ export async function createHost(
   await ownAddresses.refresh()
   let cluster: Parameters<Host['attachCluster']>[0] = { hostInCluster: () => outOfCluster }
   let platform: Parameters<Host['attachPlatform']>[0] = { inHostInfo: () => notApplicable }
+  let management: Parameters<Host['attachManagement']>[0] = { name: () => '' }
   const snapshot = {
     ...createSnapshot({
       ...ground,
@@ -60,6 +63,7 @@ export async function createHost(
       agentVersion: version,
       cluster: () => cluster.hostInCluster(),
       platform: () => platform.inHostInfo(),
+      management: () => management.name(),
     }),
     ...facts,
   }
@@ -76,6 +80,7 @@ export async function createHost(
     hardware: snapshot.hardware,
     refresh: snapshot.refresh,
     attachCluster: (attached) => void (cluster = attached),
+    attachManagement: (attached) => void (management = attached),
     attachPlatform: (attached) => void (platform = attached),
     clientOf: (address) => clientAmong(address, ownAddresses.current()),
     async routes(app) {

@@ -66,6 +66,9 @@ export const Nic = Type.Object({
   gateway: text("Gateway of this interface's default route."),
   ip: text('Primary IPv4 address, otherwise the IPv6 address.'),
   isDefault: Type.Boolean({ description: 'Whether the default route uses this interface.' }),
+  isManagement: Type.Optional(
+    Type.Boolean({ description: 'Whether it is chosen as management interface; absent where it is not.' }),
+  ),
   macAddr: text('For example 02:fc:00:00:00:01.'),
   nicName: Type.String(),
   subnet: text('IPv4: dotted mask. IPv6: length of the prefix.'),

@@ -66,6 +66,8 @@ export interface SnapshotOptions extends FactsOptions {
   readonly agentVersion: string
   /** State of this host in a cluster. */
   readonly cluster?: () => HostInCluster
+  /** Name of the interface that is chosen for management; empty: none. */
+  readonly management?: () => string
   /** Report of this host on its platform. */
   readonly platform?: () => PlatformOfHostInfo
   /** `process.arch` of the machine. */
@@ -84,7 +86,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
   }
 
   const facts = createFacts(options)
-  const { cluster = () => outOfCluster, platform = () => notApplicable } = options
+  const { cluster = () => outOfCluster, platform = () => notApplicable, management = () => '' } = options
 
   let reply: SnapshotReply | undefined
   let written = ''
@@ -94,7 +96,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
   const publish = () => {
     const document = toDocument(
       facts.values(),
-      { ...settings, cluster: cluster(), platform: platform() },
+      { ...settings, cluster: cluster(), platform: platform(), management: management() },
       facts.failures(),
     )
     const text = JSON.stringify(document)
@@ -128,7 +130,10 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
 
   const namesOfHost = () => {
     const { hostName = '', network } = facts.values()
-    return { hostName, addresses: [...new Set(network?.addresses)].sort() }
+    const first = network?.nics.find(({ nicName }) => nicName === management())?.ip
+    const addresses = [...new Set(network?.addresses)].sort()
+    // The console and the status name that of the management interface first.
+    return { hostName, addresses: addresses.sort((a, b) => Number(b === first) - Number(a === first)) }
   }
   const announceNames = () => {
     const { hostName, addresses } = namesOfHost()
@@ -200,7 +205,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    nics: () => shownNics(facts.values()),
+    nics: () => shownNics(facts.values(), management()),
     readings: facts.readings,
     failures: facts.failures,
     hardware: facts.hardware,

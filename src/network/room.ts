@@ -11,10 +11,12 @@ import type { Ground, Room } from '../root/room.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { networkErrors } from './codes.ts'
 import type { NetworkSettings } from './config.ts'
+import { openManagement, type Management } from './management.ts'
 import { readLinks, type NetworkReading } from './links/links.ts'
 import { createPlanner } from './planner.ts'
 import { createLinksByName, type LinksByName } from './user-data.ts'
 import { networkRoutes } from './routes.ts'
+import { managementRoutes } from './routes-management.ts'
 import { networkWriteRoutes } from './routes-writes.ts'
 import type { Trials } from './trial/trials.ts'
 import type { Shown } from './wire.ts'
@@ -25,11 +27,14 @@ export interface NetworkOptions {
   readonly findDevice: (address: string, link: string) => Promise<string | undefined>
   /** Addresses of the cluster on this host: of the node and of its control plane. */
   readonly clusterAddresses: () => readonly string[]
-  readonly trials: Pick<Trials, 'start' | 'open'>
+  readonly trials: Pick<Trials, 'start' | 'open' | 'onEnd'>
+  /** Called after another link was chosen for management. */
+  readonly onManagement: () => Promise<void>
 }
 
-/** The network of this host, as other rooms use it. */
-export interface NetworkRoom extends Room {
+/** The network of this host. */
+export interface Network extends Room {
+  readonly management: Pick<Management, 'name'>
   readonly links: LinksByName
 }
 
@@ -37,8 +42,10 @@ export interface NetworkRoom extends Room {
 export function createNetwork(
   ground: Ground<{ readonly network: NetworkSettings }>,
   own: NetworkOptions,
-): NetworkRoom {
-  const { config } = ground
+): Network {
+  const { config, database, log } = ground
+  const { trials, onManagement } = own
+  const management = openManagement(database)
   const { files, runner, findDevice, clusterAddresses } = own
   const readings = createSharedRun(() => readLinks({ files, runner }))
   const read = async (): Promise<NetworkReading> => {
@@ -52,10 +59,33 @@ export function createNetwork(
     clusterAddresses: new Set(clusterAddresses()),
   })
   const planner = createPlanner({ files, runner, read, findDevice, clusterAddresses })
+  /** Not while a change is tried, since it may be taken back. */
+  async function followAddress(): Promise<void> {
+    if (management.name() === '' || trials.open() !== undefined) return
+    const { links } = await read()
+    if (trials.open() !== undefined || !management.follow(links)) return
+    log.info({ link: management.name() }, 'the management interface has moved along with its address')
+    await onManagement()
+  }
+  const followSoon = () => {
+    followAddress().catch((error: unknown) =>
+      log.warn(
+        { err: error },
+        'whether the management interface has moved could not be seen; the next start looks again',
+      ),
+    )
+  }
+  trials.onEnd(({ state }) => {
+    if (state === 'confirmed') followSoon()
+  })
   return {
-    links: createLinksByName({ read, planner, trials: own.trials, ...config.network }),
+    links: createLinksByName({ read, planner, trials, ...config.network }),
+    management,
+    // A daemon that was killed may have missed the end of a change.
+    background: followSoon,
     async routes(app) {
       await networkRoutes(app, { read, shown })
+      await managementRoutes(app, { read, management, trials, onChoice: onManagement })
       await networkWriteRoutes(app, { ...own, ...config.network, read, planner })
     },
   }

@@ -12,14 +12,13 @@ import {
   bondOptions,
   Bridge,
   BridgeList,
-  ManagementInterface,
   NetworkConfigOptions,
   NicSummary,
   NicSummaryList,
   Vlan,
   VlanList,
 } from './schemas.ts'
-import { managementOf, toBond, toBridge, toNic, toVlan, type Shown } from './wire.ts'
+import { toBond, toBridge, toNic, toVlan, type Shown } from './wire.ts'
 
 export interface NetworkRoutesOptions {
   /** Reads the network now. @throws AppError NetworkUnreadable */
@@ -198,20 +197,6 @@ export const networkRoutes: FastifyPluginAsyncTypebox<NetworkRoutesOptions> = as
         transmitHashPolicy: [...bondOptions.transmitHashPolicy],
       },
     }),
-  )
-  app.get(
-    `${root}/management-interface`,
-    {
-      config: access,
-      schema: {
-        ...describe(
-          'getManagementInterface',
-          'Show the link for the service API, peers and content, and those that may be chosen',
-        ),
-        response: { 200: ManagementInterface, ...errors },
-      },
-    },
-    async () => managementOf((await read()).links),
   )
 }
 

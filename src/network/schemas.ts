@@ -185,6 +185,13 @@ export const ManagementInterface = Type.Object(
 )
 export type ManagementInterface = Static<typeof ManagementInterface>
 
+/** Body of `PUT /network/management-interface`. */
+export const ManagementRequest = Type.Object(
+  { name: Type.String({ description: 'One of the candidates; empty: the link of the default route.' }) },
+  { title: 'ManagementInterfaceUpdateRequest' },
+)
+export type ManagementRequest = Static<typeof ManagementRequest>
+
 const addressingOfRequest = {
   ip: text('Address of IPv4; with the type static.'),
   subnet: text('Its mask, for example 255.255.255.0; with the type static.'),

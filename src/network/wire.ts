@@ -167,8 +167,11 @@ export function toBridge(link: Link, _all: readonly Link[], shown: Shown): Bridg
   }
 }
 
-/** The links for the service API, peers and content: those with an address, and bridges. None can be chosen yet: it is that of the default route. */
-export function managementOf(links: readonly Link[]): ManagementInterface {
+/**
+ * The links for the service API, peers and content: those with an address, and bridges.
+ * @param selected name of the chosen one; empty: that of the default route
+ */
+export function managementOf(links: readonly Link[], selected: string): ManagementInterface {
   const candidates = links.flatMap((link) => {
     const own = shownAddress(link)
     if (own === undefined && link.kind !== 'bridge') return []
@@ -182,5 +185,5 @@ export function managementOf(links: readonly Link[]): ManagementInterface {
       },
     ]
   })
-  return { selected: '', candidates }
+  return { selected, candidates }
 }

@@ -5,7 +5,7 @@ import type { DeviceSpec, EdgeHostFacts, EdgeHostRegistration } from '../platfor
 /** Facts that this host reports to the platform. */
 export interface ReportedFacts {
   readonly device: DeviceSpec
-  /** Address of the interface of the default route; empty without one. */
+  /** Address of the management interface, otherwise of the one of the default route; empty without one. */
   readonly hostAddress: string
   readonly macAddress?: string
   readonly service: { readonly name: string; readonly version: string }
@@ -46,7 +46,11 @@ export function reportedFacts({ spec, status }: EdgeHostInfo): ReportedFacts {
     })),
     ...spec.hostInfo,
   }
-  const nic = spec.networkInfo.find(({ isDefault }) => isDefault) ?? spec.networkInfo[0]
+  const { networkInfo } = spec
+  const nic =
+    networkInfo.find(({ isManagement }) => isManagement) ??
+    networkInfo.find(({ isDefault }) => isDefault) ??
+    networkInfo[0]
   const facts = {
     device,
     hostAddress: (nic?.ip ?? '').slice(0, 64),

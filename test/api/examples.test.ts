@@ -2,6 +2,7 @@ import { createSign, generateKeyPairSync } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { Examples } from '../../build/openapi.ts'
 import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../src/definition/schemas.ts'
+import type { HostTime } from '../../src/setup/schemas.ts'
 import type { LifecycleEvents } from '../../src/cluster/events/schemas.ts'
 import { clusterEvents, errorLog } from '../support/event-examples.ts'
 import { busyboxBundle, putBundle } from '../support/content-bundles.ts'
@@ -339,6 +340,12 @@ it('the examples of the API document are what the edge replies', async () => {
   const shownData = await ask('GET', `${hostPath}/userdata`)
   // The name of the machine of the test.
   keep('operations', 'getUserData', { reply: { ...shownData.json<object>(), hostName: 'edge-1' } })
+  await succeed('getHostName', 'GET', `${hostPath}/hostname`)
+  keep('operations', 'setHostName', { request: { hostName: 'line-7' } })
+  keep('operations', 'getHostTime', {
+    reply: { ntpServers: ['ntp.example.com'], service: 'systemd-timesyncd.service' } satisfies HostTime,
+  })
+  keep('operations', 'setHostTime', { request: { ntpServers: ['ntp.example.com', '192.0.2.123'] } })
   const networkPath = '/v1/edge-mgmt/network'
   await succeed('listNetworkInterfaces', 'GET', `${networkPath}/interfaces`)
   await succeed('getNetworkInterface', 'GET', `${networkPath}/interfaces/eth1`)
@@ -350,6 +357,13 @@ it('the examples of the API document are what the edge replies', async () => {
   await succeed('getBridge', 'GET', `${networkPath}/bridges/br1`)
   await succeed('getNetworkConfigOptions', 'GET', `${networkPath}/config-options`)
   await succeed('getManagementInterface', 'GET', `${networkPath}/management-interface`)
+  await succeed(
+    'setManagementInterface',
+    'PUT',
+    `${networkPath}/management-interface`,
+    { name: 'br1' },
+    admin,
+  )
   const address = { type: 'static', ip: '192.0.2.9', subnet: '255.255.255.0', gateway: '192.0.2.1' }
   const nicPath = `${networkPath}/interfaces/eth0/config`
   const judged = await ask('PUT', `${nicPath}?dryRun=true`, address, admin)

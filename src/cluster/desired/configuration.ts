@@ -62,6 +62,7 @@ interface HostNic {
   readonly macAddr?: string
   readonly dns?: readonly string[]
   readonly isDefault: boolean
+  readonly isManagement?: boolean
 }
 
 /** The posted configuration, parsed. */
@@ -245,7 +246,7 @@ function taintOf(
 type GivenHost = EdgeMachinePoolConfig['hosts'][number]
 type GivenNic = NonNullable<GivenHost['nic']>
 
-/** The address of this host for Kubernetes: the given one, or the one of the given interface or of the default route. */
+/** The address of this host for Kubernetes: the given one, or the one of the given interface, of the management interface or of the default route. */
 function addressOf(pool: EdgeMachinePoolConfig, facts: HostFacts, problems: PreflightProblem[]): string {
   const host = pool.hosts[0] ?? {}
   const error = (path: string, message: string) =>
@@ -256,7 +257,11 @@ function addressOf(pool: EdgeMachinePoolConfig, facts: HostFacts, problems: Pref
   if (nicName !== '' && !named)
     error(hostPath, `the interface ${JSON.stringify(nicName)} does not exist on this host, or has no address`)
   const withAddress = facts.nics.filter(({ ip }) => ip !== undefined)
-  const nic = named ?? withAddress.find(({ isDefault }) => isDefault) ?? withAddress[0]
+  const nic =
+    named ??
+    withAddress.find(({ isManagement }) => isManagement) ??
+    withAddress.find(({ isDefault }) => isDefault) ??
+    withAddress[0]
 
   const own = new Set(facts.addresses.map(canonicalAddress))
   const given = Object.entries({

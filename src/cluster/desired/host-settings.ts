@@ -8,7 +8,7 @@ interface Given {
   readonly sshKeys?: readonly string[]
 }
 
-const mostServers = 32
+export const mostServers = 32
 const mostKeys = 256
 
 /**
@@ -23,8 +23,8 @@ export function readHostSettings({ ntpServers = [], sshKeys = [] }: Given, path:
   }
 }
 
-/** A name as of RFC 1123, or an address without a zone. */
-function problemOfServer(text: string): string | undefined {
+/** What is wrong with the name of a time server: it is a name as of RFC 1123, or an address without a zone. Continues the sentence that its field begins. */
+export function problemOfServer(text: string): string | undefined {
   // timesyncd.conf(5) separates servers by spaces, and each line of chrony.conf(5) may have options.
   if (/[\s\p{Cc}]/u.test(text))
     return 'contains a space or a line break: give each server as an entry of its own'

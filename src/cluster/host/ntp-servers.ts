@@ -1,6 +1,6 @@
 import { mkdir, rm, rmdir } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
-import { type HostFiles, isOwnText, ownMark, passRefused } from '../../host/files.ts'
+import { type HostFiles, ownMark, passRefused } from '../../host/files.ts'
 import { replaceFile, syncFolder } from '../../system/files.ts'
 import { isServiceRunning } from '../../host/services.ts'
 import { createHash } from 'node:crypto'
@@ -17,6 +17,16 @@ export interface NotePlace {
   /** Absolute, as on the host itself. */
   readonly note: string
 }
+
+/** Whose servers a file has. */
+export interface TimeOwner {
+  /** Without its ending. Of the files of the folder the last one has the last word. */
+  readonly fileName: string
+  /** The first line of the file. */
+  readonly mark: string
+}
+
+const ofCluster: TimeOwner = { fileName: 'zz-edgehostd-cluster', mark: ownMark }
 
 /** Reads a note. @returns `empty` where there is none, and where it cannot be read: then the host itself is observed */
 export async function readNote<Note extends object>(
@@ -55,8 +65,6 @@ interface TimePlace {
 /** @property problem why no file can be placed, and the remedy; a clause */
 type FoundTimePlace = TimePlace | { readonly problem: string }
 
-// The last of its folder, so that it has the last word.
-const fileName = 'zz-edgehostd-cluster'
 const timesyncd = 'systemd-timesyncd.service'
 /** Names of the unit of chrony, and its file, in Debian and elsewhere. */
 const chronyUnits = ['chrony.service', 'chronyd.service']
@@ -64,7 +72,7 @@ const chronyFiles = ['/etc/chrony/chrony.conf', '/etc/chrony.conf']
 const otherUnits = ['ntpsec.service', 'ntp.service', 'ntpd.service', 'openntpd.service']
 
 /** Paths on hosts as Debian makes them. */
-const usualPlaces: readonly TimePlace[] = [
+const usualPlaces = ({ fileName }: TimeOwner): readonly TimePlace[] => [
   {
     unit: timesyncd,
     form: 'timesyncd',
@@ -80,7 +88,8 @@ const usualPlaces: readonly TimePlace[] = [
 ]
 
 /** Finds the time service that runs, and the place for servers; it changes nothing. */
-export async function findTimePlace(files: HostFiles): Promise<FoundTimePlace> {
+export async function findTimePlace(files: HostFiles, owner: TimeOwner = ofCluster): Promise<FoundTimePlace> {
+  const { fileName } = owner
   const isRunning = (unit: string) => isServiceRunning(files, unit)
   if (await isRunning(timesyncd))
     return {
@@ -89,7 +98,7 @@ export async function findTimePlace(files: HostFiles): Promise<FoundTimePlace> {
       reading: 'restart',
       path: `/etc/systemd/timesyncd.conf.d/${fileName}.conf`,
     }
-  for (const unit of chronyUnits) if (await isRunning(unit)) return chronyPlace(files, unit)
+  for (const unit of chronyUnits) if (await isRunning(unit)) return chronyPlace(files, unit, owner)
   for (const unit of otherUnits)
     if (await isRunning(unit))
       return {
@@ -101,7 +110,7 @@ export async function findTimePlace(files: HostFiles): Promise<FoundTimePlace> {
   }
 }
 
-async function chronyPlace(files: HostFiles, unit: string): Promise<FoundTimePlace> {
+async function chronyPlace(files: HostFiles, unit: string, { fileName }: TimeOwner): Promise<FoundTimePlace> {
   for (const file of chronyFiles) {
     const text = await passRefused(files).files.text(file)
     if (text === undefined) continue
@@ -127,14 +136,18 @@ function foldersOf(text: string, directive: 'sourcedir' | 'confdir'): string | u
 }
 
 /** The text of the file. */
-export function timeText({ form }: Pick<TimePlace, 'form'>, servers: readonly string[]): string {
+export function timeText(
+  { form }: Pick<TimePlace, 'form'>,
+  servers: readonly string[],
+  { mark } = ofCluster,
+): string {
   const lines =
     form === 'timesyncd'
       ? // The empty value resets the servers of earlier files, timesyncd.conf(5).
         ['[Time]', 'NTP=', `NTP=${servers.join(' ')}`]
       : // Sources of an administrator stay, and are used where none of these answers, chrony.conf(5).
         servers.map((server) => `server ${server} iburst prefer`)
-  return `${[ownMark, ...lines].join('\n')}\n`
+  return `${[mark, ...lines].join('\n')}\n`
 }
 
 /** Note of the step, so that its files are found again whatever becomes of the time service. */
@@ -152,11 +165,14 @@ interface Placed extends Pick<TimePlace, 'path' | 'unit' | 'reading'> {
 const nothing: NtpNote = { placed: [], read: '' }
 
 /** The placed file, also where its note is lost: the files of the distributions say so themselves. */
-async function readPlaced({ files, note: file }: Pick<NotePlace, 'files' | 'note'>): Promise<NtpNote> {
+async function readPlaced(
+  { files, note: file }: Pick<NotePlace, 'files' | 'note'>,
+  owner: TimeOwner,
+): Promise<NtpNote> {
   const note = await readNote({ files, note: file }, nothing)
-  const missing = usualPlaces.filter(({ path }) => !note.placed.some((each) => each.path === path))
+  const missing = usualPlaces(owner).filter(({ path }) => !note.placed.some((each) => each.path === path))
   const found: Placed[] = []
-  for (const each of missing) if (isOwn(await textOf(files, each.path))) found.push(each)
+  for (const each of missing) if (isOwn(await textOf(files, each.path), owner)) found.push(each)
   return { ...note, placed: [...note.placed, ...found] }
 }
 
@@ -166,23 +182,25 @@ const textOf = (files: HostFiles, path: string): Promise<string | null | undefin
     if (error instanceof FileRefused) return null
     throw error
   })
-const isOwn = (text: string | null | undefined): boolean => typeof text === 'string' && isOwnText(text)
+const isOwn = (text: string | null | undefined, { mark }: TimeOwner): boolean =>
+  typeof text === 'string' && text.startsWith(`${mark}\n`)
 
 /** Observes whether this host has the servers; within the sandbox of the daemon. */
 export async function observeNtpServers(
   at: Pick<NotePlace, 'files' | 'note'>,
   servers: readonly string[],
+  owner: TimeOwner = ofCluster,
 ): Promise<SettingObserved> {
   const { files } = at
-  const { placed, read } = await readPlaced(at)
+  const { placed, read } = await readPlaced(at, owner)
   const isPlaced = placed.length > 0
   if (servers.length === 0) return { isApplied: !isPlaced, isDue: isPlaced, isPlaced, problem: '' }
-  const place = await findTimePlace(files)
+  const place = await findTimePlace(files, owner)
   if ('problem' in place) return { isApplied: false, isDue: false, isPlaced, problem: place.problem }
   const present = await textOf(files, place.path)
-  if (present !== undefined && !isOwn(present))
+  if (present !== undefined && !isOwn(present, owner))
     return { isApplied: false, isDue: false, isPlaced, problem: notOwn(place.path) }
-  const text = timeText(place, servers)
+  const text = timeText(place, servers, owner)
   const isApplied =
     present === text && read === sumOf(text) && placed.length === 1 && placed[0]?.path === place.path
   return { isApplied, isDue: !isApplied, isPlaced, problem: '' }
@@ -197,14 +215,18 @@ interface NtpWork extends NotePlace {
  * Gives this host the servers, or takes away placed ones where there are none. Files of an administrator stay.
  * @throws StepFailed
  */
-export async function placeNtpServers(work: NtpWork, servers: readonly string[]): Promise<void> {
+export async function placeNtpServers(
+  work: NtpWork,
+  servers: readonly string[],
+  owner: TimeOwner = ofCluster,
+): Promise<void> {
   const { files, root, runner, print } = work
-  const { placed } = await readPlaced(work)
-  const place = servers.length === 0 ? undefined : await findTimePlace(files)
+  const { placed } = await readPlaced(work, owner)
+  const place = servers.length === 0 ? undefined : await findTimePlace(files, owner)
   if (place && 'problem' in place) throw new StepFailed(place.problem)
-  const text = place && timeText(place, servers)
+  const text = place && timeText(place, servers, owner)
   const present = place && (await textOf(files, place.path))
-  if (place && present !== undefined && !isOwn(present)) throw new StepFailed(notOwn(place.path))
+  if (place && present !== undefined && !isOwn(present, owner)) throw new StepFailed(notOwn(place.path))
 
   const old = placed.filter(({ path }) => path !== place?.path)
   const folder = place && dirname(join(root, place.path))
@@ -229,7 +251,7 @@ export async function placeNtpServers(work: NtpWork, servers: readonly string[])
     print(`${now.unit} takes the time from ${servers.join(', ')}`)
   }
   for (const each of old) {
-    if (isOwn(await textOf(files, each.path))) {
+    if (isOwn(await textOf(files, each.path), owner)) {
       await rm(join(root, each.path), { force: true })
       await syncFolder(dirname(join(root, each.path)))
       print(`taken away: ${each.path}`)

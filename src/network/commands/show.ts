@@ -17,7 +17,7 @@ const root = '/v1/edge-mgmt/network'
 type Shown = { readonly kind: string } & (NicSummary | Bond | Vlan | Bridge)
 
 /** All links in one list, NICs first; each kind has an endpoint of its own. */
-async function readAll({ client }: Pick<Context, 'client'>) {
+export async function readAll({ client }: Pick<Context, 'client'>) {
   const { interfaces, problems = [] } = await client.get<NicSummaryList>(`${root}/interfaces`, ['interfaces'])
   const bonds = await client.get<BondList>(`${root}/bonds`, ['items'])
   const vlans = await client.get<VlanList>(`${root}/vlans`, ['items'])

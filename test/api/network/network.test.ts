@@ -76,6 +76,27 @@ it('the candidates for management are the links with an address, and bridges', a
   })
 })
 
+it('an administrator chooses the management interface, which the document of the host and a restart know', async () => {
+  const edge = await createTestEdge()
+  onTestFinished(() => edge.stop())
+  const path = `${root}/management-interface`
+  const { access } = await edge.login('alice')
+  const put = (name: unknown) =>
+    edge.app.inject({ method: 'PUT', url: path, headers: { authorization: access }, payload: { name } })
+  const selected = async () => (await edge.get(path, access)).json<ManagementInterface>().selected
+  for (const bad of ['eth1', 'eth7', 'a b', 7]) {
+    const refused = await put(bad)
+    expect([bad, refused.statusCode, refused.json<ErrorReply>().code]).toEqual([bad, 400, 'BadRequest'])
+    expect(refused.json<ErrorReply>().message).toContain('name')
+  }
+  expect(await selected()).toBe('')
+  expect((await put('br1')).statusCode).toBe(204)
+  expect((await put('br1')).statusCode).toBe(204)
+  expect(await selected()).toBe('br1')
+  expect((await put('')).statusCode).toBe(204)
+  expect(await selected()).toBe('')
+})
+
 it('a host whose links cannot be read says why, and what to try', async () => {
   const network = capturedHost('networkd', {
     output: { 'ip -json -details address show': () => new Error('Cannot open netlink socket') },

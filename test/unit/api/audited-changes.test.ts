@@ -75,10 +75,13 @@ it('the record of each changing route of both programs says what changed, or the
     'POST /v1/users/default/password/reset',
     'POST /v1/users/default/token/renewal',
     'PUT /v1/edge-mgmt/edgehosts/current/configurations',
+    'PUT /v1/edge-mgmt/edgehosts/current/hostname',
+    'PUT /v1/edge-mgmt/edgehosts/current/time',
     'PUT /v1/edge-mgmt/edgehosts/current/userdata',
     'PUT /v1/edge-mgmt/network/bonds/:name',
     'PUT /v1/edge-mgmt/network/bridges/:name',
     'PUT /v1/edge-mgmt/network/interfaces/:name/config',
+    'PUT /v1/edge-mgmt/network/management-interface',
     'PUT /v1/edge-mgmt/network/vlans/:name',
   ])
 })

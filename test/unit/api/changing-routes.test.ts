@@ -20,6 +20,8 @@ const short = {
     'updateConfigurations',
     // Two rows, and the start of a trial, which goes on by itself.
     ...['createUserData', 'updateUserData'],
+    // A row; a file or two, by a verb that goes on by itself.
+    ...['setManagementInterface', 'setHostName', 'setHostTime'],
     // Changes nothing.
     'validateProfileVariables',
   ],

@@ -95,6 +95,16 @@ describe('what is posted', () => {
     expect(read(given)).toMatchObject({ node: { address }, problems: [] })
   })
 
+  it('the address of the node is that of the management interface where one is chosen, unless another is named', () => {
+    const nics = facts.nics.map((nic) => ({ ...nic, ...(nic.isDefault ? {} : { isManagement: true }) }))
+    const address = (given: Given) => readConfiguration(bodyOf(given), { ...facts, nics }).node.address
+    expect(address({})).toBe('198.51.100.7')
+    expect(address(host({ nicName: 'eth0' }))).toBe('192.0.2.7')
+    // Without an address of its own it is that of the default route.
+    const bare = nics.map((nic) => ({ ...nic, isManagement: nic.nicName === 'eth2' }))
+    expect(readConfiguration(bodyOf({}), { ...facts, nics: bare }).node.address).toBe('192.0.2.7')
+  })
+
   it.each<[string, Given, string]>([
     ['a foreign address', host({ hostAddress: '203.0.113.9' }), 'AddressInvalid'],
     ['an unknown interface', host({ nicName: 'eth9' }), 'AddressInvalid'],

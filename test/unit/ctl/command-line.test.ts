@@ -41,6 +41,18 @@ describe('a command line', () => {
     ['session list --help', 'help', ['session', 'list'], {}],
     ['--version', 'version', [], {}],
     ['help audit verify', 'help', ['audit', 'verify'], {}],
+    [
+      'network set eth0 --address 192.0.2.9/24 --gateway 192.0.2.1 --window 90 --no-confirm',
+      'network set',
+      ['eth0'],
+      { address: '192.0.2.9/24', gateway: '192.0.2.1', window: '90', 'no-confirm': '' },
+    ],
+    [
+      'network delete br0 --dry-run --drop-address',
+      'network delete',
+      ['br0'],
+      { 'dry-run': '', 'drop-address': '' },
+    ],
   ])('the command line %s is parsed', (line, name, rest, given) => {
     const { command, ...read } = parse(line)
     expect(command.name).toBe(name)
@@ -66,11 +78,26 @@ describe('a command line', () => {
     ['status --no-color=yes', '--no-color takes no value'],
     ['status --limit=3', 'status takes no --limit'],
     ['status now', 'unexpected argument now'],
+    ['network set', 'network set needs NAME'],
+    ['network set eth0 --type bootp', '--type is bootp; it must be one of: dhcp, static, none'],
+    ['network set eth0 --member eth1', 'network set takes no --member'],
     ['session revoke', 'session revoke needs UID'],
     ['status --data=\u001b[31m', 'status takes no --data'],
     ['\u001b[31m', 'unknown command \\u001b[31m'],
   ])('the command line %s is refused with its reason', (line, words) => {
     expect(refusal(line)).toContain(words)
+  })
+})
+
+it('lists of a command of the network have all their values', () => {
+  const { command, ...read } = parse(
+    'network bond bond0 --member eth1 eth2 --type dhcp --nameserver 192.0.2.53 --mode 802.3ad',
+  )
+  expect(command.name).toBe('network bond')
+  expect(read).toEqual({
+    arguments: ['bond0'],
+    options: { type: 'dhcp', mode: '802.3ad' },
+    lists: { member: ['eth1', 'eth2'], nameserver: ['192.0.2.53'] },
   })
 })
 
@@ -177,9 +204,20 @@ describe('the help of a group', () => {
   it.each([
     [
       'host',
-      [...['show', 'inventory', 'files list', 'files get', 'reboot', 'shutdown', 'reset', 'stops']].map(
-        (verb) => `host ${verb}`,
-      ),
+      [
+        ...[
+          'show',
+          'inventory',
+          'files list',
+          'files get',
+          'reboot',
+          'shutdown',
+          'reset',
+          'stops',
+          'hostname',
+          'time',
+        ],
+      ].map((verb) => `host ${verb}`),
     ],
     ['audit', ['audit list', 'audit verify', 'audit download']],
     [
