@@ -111,7 +111,7 @@ const RegistryCredentials = Type.Object(
 
 export const CloudInit = Type.Object(
   {
-    hostName: optionalText('The present name of the host; another one is refused.'),
+    hostName: optionalText('Another name is set at once, as by PUT hostname.'),
     network: Type.Optional(NetworkConfig),
     registryCredentials: Type.Optional(RegistryCredentials),
     stages: optionalText('Refused: commands of root.'),

@@ -55,6 +55,12 @@ export interface UserDataOptions {
   readonly links: LinksOfUserData
   readonly hasCluster: () => boolean
   readonly hostName: () => string
+  /** The name of the host: its rules, and another one, at once. */
+  readonly host: {
+    problemOfName(name: string): string | undefined
+    /** @throws AppError */
+    setName(name: string): Promise<void>
+  }
   /** Whether and to which platform this host is linked. */
   readonly platform: () => { readonly type: 'central' | 'local'; readonly platformEndpoint?: string }
   readonly clock: Pick<Clock, 'now'>
@@ -97,16 +103,11 @@ function refuseUnknown(value: object, names: readonly string[], path: string): v
 
 /** What this version cannot apply, and what does it instead. Pure. */
 export function refuseUnapplied(
-  { hostName, registryCredentials, stages, v1Management }: CloudInit,
-  present: { readonly hostName: string; readonly platform: { readonly type: 'central' | 'local' } },
+  { registryCredentials, stages, v1Management }: CloudInit,
+  present: { readonly platform: { readonly type: 'central' | 'local' } },
 ): void {
   if (isGiven(stages))
     throw refusedField('stages', 'are commands of root, which this host does not take over the API')
-  if (isGiven(hostName) && hostName !== present.hostName)
-    throw refusedField(
-      'hostName',
-      `cannot be changed here yet, it is ${present.hostName}; set it on the host: hostnamectl set-hostname NAME`,
-    )
   if (registryCredentials !== undefined)
     for (const [name, value] of Object.entries(registryCredentials))
       if (isGiven(value) && value !== false)
@@ -154,7 +155,7 @@ export function linkWish(name: string, wanted: InterfaceOfUserData): LinkWish {
 }
 
 export function createUserData(options: UserDataOptions): UserDataPart {
-  const { database, configuration, links, hasCluster, hostName, platform, clock } = options
+  const { database, configuration, links, hasCluster, hostName, host, platform, clock } = options
   const { sql } = database
   const select = sql.prepare('SELECT uid, tags FROM host_user_data')
   const stored = () => select.get() as { uid: string; tags: string } | undefined
@@ -210,7 +211,11 @@ export function createUserData(options: UserDataOptions): UserDataPart {
         )
       refuseUnknown(body, known.root, '')
       const { network, tags } = body
-      refuseUnapplied(body, { hostName: hostName(), platform: platform() })
+      refuseUnapplied(body, { platform: platform() })
+      const { hostName: named = '' } = body
+      const isRenamed = named !== '' && named !== hostName()
+      const problem = isRenamed ? host.problemOfName(named) : undefined
+      if (problem !== undefined) throw refusedField('hostName', `${JSON.stringify(named)} ${problem}`)
       if (network !== undefined) refuseUnknown(network, known.network, 'network.')
       const text = JSON.stringify(tags ?? {})
       if (text.length > longestTags) throw refusedField('tags', `are longer than ${longestTags} characters`)
@@ -219,6 +224,7 @@ export function createUserData(options: UserDataOptions): UserDataPart {
       const link = await readLink(interfaces, how)
       // Everything has been judged. The trial first: another one may be open.
       const change = await link?.begin?.()
+      if (isRenamed) await host.setName(named)
       if (network !== undefined) await withPath(() => configuration.put(proxies))
       const uid = uuidAt(clock.now())
       sql

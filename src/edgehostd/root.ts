@@ -270,6 +270,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     links: network.links,
     hasCluster: cluster.hasCluster,
     hostName: host.hostName,
+    host: setup,
     platform() {
       const { mode: linked, url } = uplink.link()
       return linked === 'airgap'

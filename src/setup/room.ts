@@ -11,6 +11,7 @@ import type { Verbs } from '../verbs/call.ts'
 import { VerbRefused } from '../verbs/verb.ts'
 import { setupErrors } from './codes.ts'
 import { setupRoutes } from './routes.ts'
+import { problemOfHostName } from './rules.ts'
 import { readHostTime } from './time.ts'
 import { setHostName, setTimeServers } from './verbs.ts'
 
@@ -25,8 +26,16 @@ interface SetupOptions {
 
 const administrator = { role: 'admin' } as const
 
+/** Name and time servers of this host, as other rooms use them. */
+export interface Setup extends Room {
+  /** Why a text cannot be the name of a host; undefined where it can. Continues the sentence that the name begins. */
+  problemOfName(name: string): string | undefined
+  /** Gives the host another name at once. @throws AppError HostInCluster, HostNotSet */
+  setName(name: string): Promise<void>
+}
+
 /** Builds the room. */
-export function createSetup({ stateDirectory }: Pick<Ground, 'stateDirectory'>, own: SetupOptions): Room {
+export function createSetup({ stateDirectory }: Pick<Ground, 'stateDirectory'>, own: SetupOptions): Setup {
   const { verbs, files, hostName, hasCluster, onChange } = own
   const inTurn = createLock()
 
@@ -47,12 +56,16 @@ export function createSetup({ stateDirectory }: Pick<Ground, 'stateDirectory'>, 
       await onChange()
     })
 
+  const setName = (name: string) => set(() => verbs.call(setHostName, { hostName: name }, administrator))
+
   return {
+    problemOfName: problemOfHostName,
+    setName,
     async routes(app) {
       await setupRoutes(app, {
         hostName,
         readTime: () => readHostTime(files),
-        setName: (name) => set(() => verbs.call(setHostName, { hostName: name }, administrator)),
+        setName,
         setServers: (servers) =>
           set(() =>
             verbs.call(

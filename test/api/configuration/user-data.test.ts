@@ -72,7 +72,7 @@ it('an interface that changes is a trial, which the reply names and user data sh
 })
 
 it.each([
-  [{ hostName: 'another-name' }, 'hostName'],
+  [{ hostName: 'Another_name' }, 'hostName'],
   [{ stages: 'cnVuOiBb' }, 'stages'],
   [{ registryCredentials: { domain: 'registry.example' } }, 'registryCredentials.domain'],
   [{ registryCredentials: { password: 'canary' } }, 'registryCredentials.password'],
@@ -104,6 +104,17 @@ it.each([
   expect((await show()).tags).toEqual({})
   expect((await edge.get(`${current}/configurations`, access)).json()).toEqual({})
   expect(edge.network.isOpen()).toBe(false)
+})
+
+it('another name is asked of its verb, and a failure of it is the answer', async () => {
+  const { send, show } = await start()
+  // This daemon has no program of verbs.
+  const reply = await send('PUT', { hostName: 'line-7', tags: { never: {} } })
+  expect(reply.json<ErrorReply>()).toMatchObject({
+    code: 'HostNotSet',
+    message: expect.stringContaining('set-host-name') as string,
+  })
+  expect((await show()).tags).toEqual({})
 })
 
 it('a viewer does not change it', async () => {
