@@ -138,7 +138,8 @@ const ofCluster = new Set([
   'getPodLogs',
 ])
 
-// These need a target, a file, a link or a change, or end the host: diagnosis, network-owners, network-change, power-stops and reset.
+// These need a target, a file, a link or a change, end the host or change what the others need: diagnosis, network-owners, network-change,
+// host-setup, configuration, power-stops and reset.
 const ofOthers = new Set([
   ...['pingEndpoint', 'traceRoute', 'checkConnectivity', 'downloadFile', 'downloadLogs', 'updateCurrentUser'],
   ...['getNetworkInterface', 'updateNetworkInterface', 'getNetworkChange'],
@@ -146,6 +147,8 @@ const ofOthers = new Set([
   ...['Bond', 'Vlan', 'Bridge'].flatMap((kind) =>
     ['get', 'put', 'create', 'delete'].map((verb) => `${verb}${kind}`),
   ),
+  ...['setManagementInterface', 'setHostName', 'setHostTime'],
+  ...['updateConfigurations', 'createUserData', 'updateUserData'],
   ...['rebootEdgeHost', 'shutDownEdgeHost', 'cancelHostAction', 'resetEdgeHost'],
 ])
 

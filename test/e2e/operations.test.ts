@@ -261,6 +261,8 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   'systemctl restart edgehostd.service': {},
   'edgehostctl host inventory': {},
   'kubectl drain': ofCluster,
+  'edgehostctl host time': 'needs a time service: host-setup.test.ts',
+  'edgehostctl configuration set': 'needs a proxy: configuration.test.ts',
   'edgehostctl host reboot': 'ends the host of the others: power-stops.test.ts',
   'edgehostctl host reset': 'ends the host of the others: reset.test.ts',
   'apt install dmidecode ethtool pciutils usbutils smartmontools':
