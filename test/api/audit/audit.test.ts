@@ -75,6 +75,8 @@ describe('every route that changes something', () => {
       // So that each refusal is within the budget of its own record.
       edge.clock.turn(20_000)
       const { access } = await edge.login('bob')
+      // Her session would end before the last route.
+      admin = (await edge.login('alice')).access
       const before = (await list()).listmeta.count
       const reply = await edge.app.inject({
         method: method as 'POST',
