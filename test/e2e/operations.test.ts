@@ -262,6 +262,7 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   'edgehostctl host inventory': {},
   'kubectl drain': ofCluster,
   'edgehostctl host time': 'needs a time service: host-setup.test.ts',
+  'edgehostctl platform connect': ofPlatform,
   'edgehostctl configuration set': 'needs a proxy: configuration.test.ts',
   'edgehostctl host reboot': 'ends the host of the others: power-stops.test.ts',
   'edgehostctl host reset': 'ends the host of the others: reset.test.ts',
