@@ -102,7 +102,8 @@ export function createPlanner({
         dropsAddresses,
         released: removal?.kind === 'change' ? removal.change.after.expected : [],
       }
-      const { problems, backend, lostRoutes, reachableBy } = judge(reading, wanted, facts)
+      const { backend, lostRoutes, reachableBy, ...judged } = judge(reading, wanted, facts)
+      const problems = [...judged.problems, ...(removal?.kind === 'refused' ? removal.problems : [])]
       if (problems.length > 0 || backend === undefined) return refusedBy(problems)
       const { taken, inTrial } = await ask(reading, wanted)
       if (taken !== undefined) return refusedBy([taken])

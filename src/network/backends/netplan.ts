@@ -147,13 +147,13 @@ const ofAddresses = [
 const former = ' edgehostd: before it was a member: '
 
 /** Has the settings of a member as a comment. @returns them */
-function hide(node: YAMLMap): Readonly<Record<string, unknown>> {
+function hide(document: Document, node: YAMLMap): Readonly<Record<string, unknown>> {
   const all = node.toJSON() as Readonly<Record<string, unknown>>
   const own = Object.fromEntries(Object.entries(all).filter(([key]) => ofAddresses.includes(key)))
   for (const key of Object.keys(own)) node.delete(key)
-  node.set('dhcp4', false)
-  const [first] = node.items
-  if (isScalar(first?.key)) first.key.commentBefore = `${former}${JSON.stringify(own)}`
+  const none = document.createPair('dhcp4', false)
+  if (isScalar(none.key)) none.key.commentBefore = `${former}${JSON.stringify(own)}`
+  node.items.unshift(none)
   return own
 }
 
@@ -196,7 +196,7 @@ function changeMaster(edit: Edit, wanted: WantedChange & { kind: 'bond' | 'bridg
   for (const member of joining) {
     const node = edit.node(member)
     if ('reason' in node) continue
-    const settings = hide(node.node)
+    const settings = hide(node.document, node.node)
     if (member === from) handed = settings
   }
   const node = found?.node ?? document.createNode({})

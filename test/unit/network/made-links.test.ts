@@ -158,6 +158,29 @@ describe('a link that edgehostd makes on netplan', () => {
     return new Map(edited.files.map((file) => [file.path, file.text]))
   }
 
+  const nameFile = (link: Link, id: string): Link => ({
+    ...link,
+    owner: {
+      ...link.owner,
+      configured: { ...link.owner.configured!, files: [`/run/systemd/network/10-netplan-${id}.network`] },
+    },
+  })
+
+  it.each(['', '      mtu: 1400\n', '      # the first\n      mtu: 1400\n'])(
+    'keeps the settings of its member as a comment, whatever else stays there: %j',
+    async (rest) => {
+      const reading = await captured('netplan')
+      const given = `network:\n  version: 2\n  ethernets:\n    eth0:\n${rest}      addresses: [ 192.0.2.20/24 ]\n`
+      const [member, own] = [...edit(reading, bridge, [{ path, text: given }])].map(
+        ([file, made]): TextFile => ({ path: file, text: made! }),
+      )
+      const after = withBridge(reading, reading.states, own!.path)
+      const links = after.links.map((link) => (link.name === 'br7' ? nameFile(link, 'br7') : link))
+      const gone = edit({ ...after, links }, removal, [member!, own!])
+      expect(parse(gone.get(path)!)).toEqual(parse(given))
+    },
+  )
+
   it('has a file of its own with the settings of the member, which keeps them as a comment until it is deleted', async () => {
     const reading = await captured('netplan')
     const made = edit(reading, bridge)
@@ -178,16 +201,12 @@ describe('a link that edgehostd makes on netplan', () => {
     })
     const member = made.get(path)!
     expect(parse(member)).toEqual({
-      network: { version: 2, ethernets: { eth0: { mtu: 1400, dhcp4: false } } },
+      network: { version: 2, ethernets: { eth0: { dhcp4: false, mtu: 1400 } } },
     })
     expect(member).toContain('# the plant')
 
-    const eth0 = reading.links.find(({ name }) => name === 'eth0')!
-    const configured = { ...eth0.owner.configured!, files: ['/run/systemd/network/10-netplan-br7.network'] }
     const after = withBridge(reading, reading.states, own)
-    const links = after.links.map((link) =>
-      link.name === 'br7' ? { ...link, owner: { ...link.owner, configured } } : link,
-    )
+    const links = after.links.map((link) => (link.name === 'br7' ? nameFile(link, 'br7') : link))
     const gone = edit({ ...after, links }, removal, [
       { path, text: member },
       { path: own, text: made.get(own)! },
