@@ -21,7 +21,7 @@ import { readAll } from './show.ts'
 
 const root = '/v1/edge-mgmt/network'
 
-type TrialOption = 'dry-run' | 'window' | 'drop-address' | 'no-confirm'
+type TrialOption = 'dry-run' | 'window' | 'drop-address' | 'no-confirm' | 'confirm'
 type AddressOption = 'type' | 'address' | 'gateway' | 'mtu' | 'nameserver'
 type ChangeContext<Name extends string = never> = Context<TrialOption | Name>
 
@@ -178,10 +178,14 @@ export async function deleteLink(context: ChangeContext): Promise<ExitName | und
 async function change(context: ChangeContext, begun: Begun): Promise<ExitName | undefined> {
   const { client, line, output, target } = context
   const { 'dry-run': dryRun, window, 'drop-address': dropAddress, 'no-confirm': noConfirm } = line.options
+  const { confirm } = line.options
+  if (confirm !== undefined && noConfirm !== undefined)
+    throw new Failure('usage', '--confirm and --no-confirm exclude each other')
   const send = async (more: Readonly<Record<string, string>>): Promise<Reply> => {
     const query = new URLSearchParams({
       ...(window === undefined ? {} : { window: String(wholeNumber('window', window)) }),
       ...(dropAddress === undefined ? {} : { dropAddress: 'true' }),
+      ...(confirm === undefined ? {} : { confirm }),
       ...more,
     }).toString()
     return client.ask({
@@ -224,7 +228,7 @@ async function change(context: ChangeContext, begun: Begun): Promise<ExitName | 
     isByDhcp: begun.body?.type === 'dhcp',
     reachableBy,
     windowSeconds: window === undefined ? longestDefaultSeconds : Number(window),
-    confirms: noConfirm === undefined,
+    confirmation: noConfirm !== undefined ? 'later' : confirm === undefined ? 'command' : 'platform',
   })
 }
 

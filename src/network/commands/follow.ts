@@ -29,8 +29,8 @@ export interface Asked {
   readonly reachableBy: readonly string[]
   /** Time until it is taken back, as far as it is known before. */
   readonly windowSeconds: number
-  /** Whether this command confirms it. */
-  readonly confirms: boolean
+  /** Who confirms it: this command, the next heartbeat to the platform, or somebody later. */
+  readonly confirmation: 'command' | 'platform' | 'later'
 }
 
 /** A way to the host. */
@@ -116,27 +116,31 @@ export async function followChange(context: Context, asked: Asked): Promise<Exit
       }
       const inTrial = answering.filter((way) => way.change?.state === 'trial')
       if (change?.state === 'trial' && inTrial.length > 0) {
-        if (!asked.confirms) {
+        if (asked.confirmation === 'later') {
           await end(
             `The change is applied, and is taken back ${deadline()} unless it is confirmed: ${byHand()}`,
             change,
           )
           return undefined
         }
-        const { needsNewWay } = change
-        const proof = inTrial.find((way) => isProof(way, needsNewWay) && way.refusal === undefined)
-        trialSince ??= performance.now()
-        if (proof !== undefined) {
-          confirmedBy = proof
-          refused = (await confirmBy(proof, change.uid)) ?? ''
-          // Each attempt is a record of the trail.
-          if (refused !== '') await sleep(retryMs)
-        } else if (refused !== '')
-          screen.once(`The host does not let the change be confirmed from here: ${refused}`)
-        else if (performance.now() - trialSince > patienceMs)
-          screen.once(
-            `The host answers at ${inTrial.map(({ name }) => name).join(', ')}, but not at ${given ?? ''} from here, so the change is not confirmed yet. To keep it all the same: ${byHand(inTrial[0]?.name)}`,
-          )
+        if (asked.confirmation === 'platform')
+          screen.once('The change is applied; the next heartbeat of the host to its platform confirms it')
+        else {
+          const { needsNewWay } = change
+          const proof = inTrial.find((way) => isProof(way, needsNewWay) && way.refusal === undefined)
+          trialSince ??= performance.now()
+          if (proof !== undefined) {
+            confirmedBy = proof
+            refused = (await confirmBy(proof, change.uid)) ?? ''
+            // Each attempt is a record of the trail.
+            if (refused !== '') await sleep(retryMs)
+          } else if (refused !== '')
+            screen.once(`The host does not let the change be confirmed from here: ${refused}`)
+          else if (performance.now() - trialSince > patienceMs)
+            screen.once(
+              `The host answers at ${inTrial.map(({ name }) => name).join(', ')}, but not at ${given ?? ''} from here, so the change is not confirmed yet. To keep it all the same: ${byHand(inTrial[0]?.name)}`,
+            )
+        }
       }
       throwNotLoggedIn(ways, byHand())
       if (leftSeconds() < -graceSeconds) throw silent(ways, change)

@@ -37,6 +37,12 @@ const trial = {
       'Time until it is taken back unless it is confirmed, 30 to 600. Default: 60, and 120 where an address comes by DHCP.',
   },
   'drop-address': { summary: 'Addresses of members go that the change does not take over.' },
+  confirm: {
+    value: 'platform',
+    choices: ['platform'],
+    summary:
+      'Who confirms it in place of this command: the next heartbeat of the host to its platform, on a new connection.',
+  },
   'no-confirm': { summary: 'Only apply it: end when it is applied, and say how to confirm it.' },
 } as const satisfies Options
 

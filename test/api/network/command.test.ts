@@ -115,6 +115,19 @@ it('without confirmation it ends when the change is applied, and says how to con
   })
 })
 
+it('a confirmation by the platform is refused on a host that has none, and beside --no-confirm', async () => {
+  const { edge, run } = await start()
+  expect(await run('set', 'eth0', ...address, '--confirm', 'platform')).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringMatching(/confirm/) as string,
+  })
+  expect(await run('set', 'eth0', ...address, '--confirm', 'platform', '--no-confirm')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('--confirm and --no-confirm exclude each other') as string,
+  })
+  expect(edge.network.isOpen()).toBe(false)
+})
+
 it('what is wrong is said before anything is changed: the command line, and all problems of the change', async () => {
   const { edge, run } = await start()
   for (const [args, exitCode, said] of [
