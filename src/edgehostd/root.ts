@@ -254,6 +254,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     }),
     clusterAddresses: cluster.nodeAddresses,
     trials: trial.trials,
+    resetOfLinks: trial.resetPart,
     busy,
     isPlatformConnected,
     onManagement: () => host.refresh(),
@@ -303,7 +304,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       definitions: definition.resetPart,
       content: content.resetPart,
       sessions: auth.resetPart,
-      network: trial.resetPart,
+      network: network.resetPart,
       identity: {
         describe: async () => [
           `the id ${record.id}, its certificate and key, and its key and registration on a platform`,

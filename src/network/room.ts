@@ -7,7 +7,7 @@
 import { createSharedRun } from '../base/shared-run.ts'
 import { AppError } from '../errors/app-error.ts'
 import type { HostFiles } from '../host/files.ts'
-import type { Ground, Room } from '../root/room.ts'
+import type { Ground, ResetPart, Room } from '../root/room.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { networkErrors } from './codes.ts'
 import type { NetworkSettings } from './config.ts'
@@ -28,6 +28,8 @@ export interface NetworkOptions {
   /** Addresses of the cluster on this host: of the node and of its control plane. */
   readonly clusterAddresses: () => readonly string[]
   readonly trials: Pick<Trials, 'start' | 'open' | 'onEnd'>
+  /** What a reset takes away of links. */
+  readonly resetOfLinks: ResetPart
   readonly busy: NetworkWritesOptions['busy']
   readonly isPlatformConnected: NetworkWritesOptions['isPlatformConnected']
   /** Called after another link was chosen for management. */
@@ -36,6 +38,7 @@ export interface NetworkOptions {
 
 /** The network of this host. */
 export interface Network extends Room {
+  readonly resetPart: ResetPart
   readonly management: Pick<Management, 'name'>
   readonly links: LinksByName
 }
@@ -82,6 +85,18 @@ export function createNetwork(
   })
   return {
     management,
+    resetPart: {
+      ...own.resetOfLinks,
+      async describe() {
+        const chosen = management.name()
+        const choice = chosen === '' ? [] : [`the choice of ${chosen} as the management interface`]
+        return [...(await own.resetOfLinks.describe()), ...choice]
+      },
+      async clear() {
+        management.choose('', [])
+        return own.resetOfLinks.clear()
+      },
+    },
     // A daemon that was killed may have missed the end of a change.
     background: followSoon,
     links: createLinksByName({ ...own, ...config.network, read, planner }),

@@ -154,13 +154,22 @@ it('wipe=identity removes id, key and certificate last, and the daemon is starte
 })
 
 it('wipe=network comes last, by its verb, and needs no restart of the daemon', async () => {
-  const { edge, ask, plan, phases } = await start()
+  const { edge, ask, plan, phases, logIn } = await start()
+  const chosen = await edge.app.inject({
+    ...{ method: 'PUT', url: '/v1/edge-mgmt/network/management-interface', payload: { name: 'br1' } },
+    headers: { authorization: await logIn() },
+  })
+  expect(chosen.statusCode).toBe(204)
   const tried = (await ask('?dryRun=true&wipe=network', {})).json<ResetPlan>()
-  expect(tried.removes.at(-1)?.phase).toBe('network')
+  expect(tried.removes.at(-1)).toMatchObject({
+    phase: 'network',
+    items: ['the choice of br1 as the management interface'],
+  })
   expect(tried.stays).not.toContain('the network of the host')
   expect(plan.stays).toContain('the network of the host')
   expect((await ask('?wipe=network', { hostName: plan.hostName })).statusCode).toBe(202)
   expect((await phases()).at(-1)).toBe('network')
   expect(edge.network.calls).toEqual(['wipe'])
+  expect(edge.database.sql.prepare('SELECT name FROM management_link').all()).toEqual([])
   expect(edge.host.calls.filter(({ program }) => program === 'systemctl')).toEqual([])
 })
