@@ -77,6 +77,10 @@ export const name: Option = {
     'Name in lists. Default: of a definition the name of its infrastructure profile, of a bundle the name of its file or folder.',
 }
 
+export const passwordStdin: Option = {
+  summary: 'Read the password from standard input, up to the end of its first line.',
+}
+
 /** Settings of a host that its cluster makes. */
 export const hostSettings = {
   ntp: { value: 'SERVER...', summary: 'Names or addresses of the NTP servers.', isList: true },

@@ -1,8 +1,9 @@
 import { defineCommand, type Noun, sumCommands } from '../ctl/command.ts'
 import { onHost } from '../ctl/on-host.ts'
+import { passwordStdin } from '../ctl/options.ts'
 import { sessionEnds, api, ofProgram } from '../ctl/commands.ts'
 import { audit } from '../audit/commands/audit.ts'
-import { sessions } from '../auth/commands/sessions.ts'
+import { ownAccount, sessions } from '../auth/commands/sessions.ts'
 import { cluster } from '../cluster/commands/cluster.ts'
 import { definition } from '../authoring/commands/definition.ts'
 import { definitionsOnHost } from '../definition/commands/definition.ts'
@@ -29,9 +30,7 @@ const login: Noun = [
     details:
       'Asks for the password without an echo. The tokens are kept under ~/.config/edgehostctl, readable only by their owner, and are renewed automatically. If the password has expired, a new one is asked for.',
     options: {
-      'password-stdin': {
-        summary: 'Read the password from standard input, up to the end of its first line.',
-      },
+      'password-stdin': passwordStdin,
     },
     load: onHost(async () => (await import('./login.ts')).login),
   }),
@@ -61,6 +60,7 @@ export const commandTable = sumCommands(
     networkChanges,
     networkDiagnosis,
     logs,
+    ownAccount,
     sessions,
     config,
     audit,

@@ -1,7 +1,7 @@
 import { sessionEnds, api, ofProgram } from '../ctl/commands.ts'
 import { defineCommand, type Noun, sumCommands } from '../ctl/command.ts'
 import { onHost } from '../ctl/on-host.ts'
-import type { Options } from '../ctl/options.ts'
+import { passwordStdin } from '../ctl/options.ts'
 import { apiKeys } from '../platform/keys/commands.ts'
 import { audits } from '../platform/audits/commands.ts'
 import { backup, secret, status } from '../platform/system/commands.ts'
@@ -16,12 +16,6 @@ import { tokens } from '../platform/tokens/commands.ts'
 import { userSessions } from './user-sessions.ts'
 import { users } from '../platform/users/commands.ts'
 
-const passwordStdin = {
-  'password-stdin': {
-    summary: 'Read the password from standard input, up to the end of its first line.',
-  },
-} as const satisfies Options
-
 const login: Noun = [
   defineCommand({
     name: 'login',
@@ -30,7 +24,7 @@ const login: Noun = [
     details:
       'Asks for the password without an echo. The token is kept under ~/.config/edgeplatformctl, readable only by its owner; it is renewed by each command, and ends 15 minutes after the last one. An API key is kept in the same place, until logout.',
     options: {
-      ...passwordStdin,
+      'password-stdin': passwordStdin,
       'api-key-file': {
         value: 'FILE',
         summary: 'Use the API key in this file instead of a password; - is standard input.',
@@ -45,7 +39,7 @@ const login: Noun = [
     summary: 'Set your password by the link that an administrator has handed out',
     details:
       'Asks for the new password twice, without an echo. The platform is the one that the link names, unless --host or --socket names it.',
-    options: passwordStdin,
+    options: { 'password-stdin': passwordStdin },
     load: async () => (await import('./log-in.ts')).activate,
   }),
   ...sessionEnds,

@@ -237,6 +237,16 @@ describe('SSH keys of the own account', () => {
     expect(await host.sh('edgehostctl audit list -o json')).toContain(fingerprint)
     expect(await set([])).toMatchObject({ status: 204 })
     expect((await enter()).exitCode).not.toBe(0)
+    const remote = 'edgehostctl --host localhost'
+    await host.sh(
+      `fingerprint=$(openssl x509 -noout -fingerprint -sha256 -in /var/lib/edgehostd/tls/certificate.pem | cut -d= -f2)
+      printf '%s\\n' "$1" | ${remote} --fingerprint "$fingerprint" login guest --password-stdin`,
+      right,
+    )
+    expect(await host.sh(`${remote} user ssh-keys --ssh-key /root/key.pub`)).toContain('ssh-ed25519')
+    expect((await enter()).exitCode).toBe(0)
+    expect(await host.sh(`${remote} user ssh-keys --none`)).toContain('none were set here')
+    expect((await enter()).exitCode).not.toBe(0)
     await host.sh('rm -rf /home/guest/.ssh; ln -s /root/.ssh /home/guest/.ssh')
     expect(await set([key])).toMatchObject({ status: 409, json: { code: 'SshKeysRefused' } })
   })

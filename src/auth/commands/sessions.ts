@@ -1,6 +1,21 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost, offerField } from '../../ctl/on-host.ts'
-import { filter, limit } from '../../ctl/options.ts'
+import { filter, hostSettings, limit, passwordStdin } from '../../ctl/options.ts'
+
+export const ownAccount: Noun = [
+  defineCommand({
+    name: 'user ssh-keys',
+    summary: 'Show the SSH keys that you have set for your own account on this host, or replace them',
+    details:
+      'They are in a file of their own beside authorized_keys, so that other keys stay. A key outlives a stolen token: where your login is older than five minutes, your password is asked for.',
+    options: {
+      'ssh-key': hostSettings['ssh-key'],
+      none: { summary: 'No key that was set here.', isOfCommand: true },
+      'password-stdin': passwordStdin,
+    },
+    load: onHost(async () => (await import('./ssh-keys.ts')).ownSshKeys),
+  }),
+]
 
 export const sessions: Noun = [
   defineCommand({
