@@ -59,7 +59,6 @@ export const configurationRoutes: FastifyPluginAsyncTypebox<ConfigurationRoutesO
           action: 'update',
           kind: 'configuration',
           changes: 'the record says what differs, without passwords',
-          isTrial: ({ query }) => (query as { dryRun?: boolean }).dryRun === true,
         },
       },
       schema: {
@@ -81,7 +80,10 @@ export const configurationRoutes: FastifyPluginAsyncTypebox<ConfigurationRoutesO
       },
     },
     async (request, reply) => {
-      if (request.query.dryRun === true) return configuration.plan(request.body)
+      if (request.query.dryRun === true) {
+        request.auditNote = 'dry run, nothing is changed'
+        return configuration.plan(request.body)
+      }
       const { uid, changes } = await configuration.put(request.body)
       request.auditResource = { uid }
       request.auditNote = changes.join('; ') || 'nothing differs'
