@@ -210,7 +210,7 @@ describe('a host with a platform', () => {
     // networkd 252 fails on a link that has its address already when it starts.
     await host.sh(
       `systemctl enable --quiet dbus.socket edgehostd-network; systemctl start dbus.socket
-      ip address flush dev host0; systemctl enable --now systemd-networkd systemd-resolved`,
+      ip address flush dev host0; ip link set host0 down; systemctl enable --now systemd-networkd systemd-resolved`,
     )
     await eventually(async () => {
       expect(await host.output(['networkctl', 'list', '--no-legend', 'host0'])).toMatch(/ configured$/m)

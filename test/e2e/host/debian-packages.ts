@@ -28,7 +28,7 @@ export async function fetchDebian(name: string): Promise<string> {
     const script = `
       get() {
         apt-get install -qq --yes --download-only --no-install-recommends \\
-          -o APT::Sandbox::User=root -o Dir::Cache::archives="$1" "$2"
+          -o APT::Sandbox::User=root -o DPkg::Lock::Timeout=300 -o Dir::Cache::archives="$1" "$2"
       }
       get "$@" || { apt-get update -qq; get "$@"; }
       rm -rf "$1/partial" "$1/lock"
