@@ -220,7 +220,7 @@ export function createUserData(options: UserDataOptions): UserDataPart {
       const text = JSON.stringify(tags ?? {})
       if (text.length > longestTags) throw refusedField('tags', `are longer than ${longestTags} characters`)
       const { interfaces = {}, ...proxies }: NonNullable<CloudInit['network']> = network ?? {}
-      await withPath(() => configuration.plan(proxies))
+      if (network !== undefined) await withPath(() => configuration.plan(proxies))
       const link = await readLink(interfaces, how)
       // Everything has been judged. The trial first: another one may be open.
       const change = await link?.begin?.()

@@ -29,7 +29,7 @@ export function atAddress(
   const target = { ...named, keyFile, sessionFile, lockFile }
   const transport = createTransport(target, {
     expected: undefined,
-    // The key is known; where its file was removed meanwhile, nobody is asked for another one.
+    // The key is known; where its file was removed meanwhile, the user is not asked for another one.
     ask: () => undefined,
     say: () => undefined,
   })

@@ -15,11 +15,11 @@ import {
 } from './interfaces-file.ts'
 import {
   bondOptionsOf,
-  expectedBy,
+  createDevices,
+  expectedAfter,
   expectedNow,
-  handingOver,
-  isAsked,
   macFor,
+  membersOf,
   notMadeHere,
   summaryOf,
   vlansOn,
@@ -58,7 +58,7 @@ function createPlan({ links, states }: NetworkReading): Plan {
   let after: readonly TextFile[] = files
   const touched = new Set<string>()
   const ups = { before: new Set<string>(), after: new Set<string>() }
-  const devices = { before: new Set<string>(), after: new Set<string>() }
+  const devices = createDevices()
   const problems: Problem[] = []
   const link = (name: string) => links.find((each) => each.name === name)
 
@@ -70,10 +70,7 @@ function createPlan({ links, states }: NetworkReading): Plan {
     text: () => flattened(after),
     up: (of, names) => names.forEach((name) => ups[of].add(name)),
     touch: (names) => names.forEach((name) => touched.add(name)),
-    device(name, isBefore, isAfter) {
-      if (isBefore) devices.before.add(name)
-      if (isAfter) devices.after.add(name)
-    },
+    device: devices.note,
     refuse: (problem) => void problems.push(problem),
     stanzaOf: (name) =>
       interfaces?.stanzas.find((stanza) => stanza.name === name && stanza.family === 'inet'),
@@ -88,13 +85,6 @@ function createPlan({ links, states }: NetworkReading): Plan {
         return own === undefined ? [] : vlansOn(own, links).filter((each) => !touched.has(each.name))
       })
       const parsed = parseInterfaces(after)
-      const expectedAfter = (name: string): readonly ExpectedLink[] => {
-        const configured = stanzaConfiguration(parsed, name)
-        const now = link(name)
-        if (configured === undefined || configured.master !== undefined) return []
-        if (name !== wanted.name && now !== undefined && !now.hasCarrier) return []
-        return expectedBy(name, configured, isAsked(name, wanted))
-      }
       const stateOf = (
         of: 'before' | 'after',
         all: readonly TextFile[],
@@ -109,7 +99,12 @@ function createPlan({ links, states }: NetworkReading): Plan {
         backend: 'ifupdown',
         links: [...names, ...above.map((each) => each.name)],
         before: stateOf('before', files, [...names.map(link), ...above].flatMap(expectedNow)),
-        after: stateOf('after', after, [...names.flatMap(expectedAfter), ...above.flatMap(expectedNow)]),
+        after: stateOf('after', after, [
+          ...names.flatMap((name) =>
+            expectedAfter(wanted, name, link(name), stanzaConfiguration(parsed, name)),
+          ),
+          ...above.flatMap(expectedNow),
+        ]),
         kept: changed.map(({ path, text }) => ({ path, mode: 0o644, content: { text } })),
         summary: summaryOf(wanted),
       }
@@ -164,10 +159,7 @@ function make(plan: Plan, name: string, stanzas: string, addressing: Addressing)
 
 function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge' }): void {
   const { name, kind, addressing, members } = wanted
-  const existing = plan.link(name)
-  const memberLinks = members.flatMap((member) => plan.link(member) ?? [])
-  const joining = memberLinks.filter(({ master }) => master !== name)
-  const released = (existing?.members ?? []).filter((member) => !members.includes(member))
+  const { existing, all, joining, released, from } = membersOf(plan.link, wanted)
   const mapped = joining.find((member) => plan.logicalOf(member.name) !== member.name)
   if (mapped !== undefined) {
     plan.refuse({
@@ -176,13 +168,12 @@ function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge'
     })
     return
   }
-  const from = existing === undefined ? handingOver(joining, addressing) : undefined
   const isNew = existing === undefined
   const ports = members.join(' ') || 'none'
   const { mode, miimon, lacpRate, hashPolicy } =
     wanted.kind === 'bond' ? bondOptionsOf(wanted.options, isNew) : {}
   const isStpOn = wanted.kind === 'bridge' ? (wanted.isStpOn ?? (isNew ? false : undefined)) : undefined
-  const mac = isNew ? macFor(memberLinks, from) : undefined
+  const mac = isNew ? macFor(all, from) : undefined
   const options: Readonly<Record<string, string | undefined>> =
     kind === 'bond'
       ? {
@@ -310,7 +301,7 @@ function withoutMade(text: string, name: string): string {
   while (end < lines.length) {
     const { line = '', owner } = owned[end] ?? {}
     const isAuto = line.trim() === `auto ${name}`
-    // A comment of somebody else belongs to what comes after it.
+    // A comment of the administrator belongs to what comes after it.
     if (line.startsWith('#') || (!isAuto && owner !== name)) break
     end += 1
   }

@@ -6,7 +6,7 @@
 import { basename } from 'node:path'
 import { isMap, isScalar, isSeq, parseDocument, type Document, type YAMLMap } from 'yaml'
 import { isRecord, parseJson } from '../../base/json.ts'
-import type { ChangeSet, ExpectedLink, StateFile } from '../change-set.ts'
+import type { ChangeSet, StateFile } from '../change-set.ts'
 import { bareAddress, isOfIpv4 } from '../../base/subnet.ts'
 import type { TextFile } from '../links/configuration.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
@@ -14,11 +14,10 @@ import type { Addressing, Problem, WantedChange } from '../wanted.ts'
 import { networkConfiguration, parseUnit } from './networkd-files.ts'
 import {
   bondOptionsOf,
-  expectedBy,
+  expectedAfter,
   expectedNow,
-  handingOver,
-  isAsked,
   macFor,
+  membersOf,
   notMadeHere,
   summaryOf,
   type Planned,
@@ -117,7 +116,7 @@ export function changedFiles(
 
 type Refuse = (field: string, reason: string) => void
 
-/** A link below has to be in some file; one of nobody is put into ours. @returns its name in the YAML */
+/** A parent or member has to be in a file of netplan; a link that no file has is put into ours. @returns its name in the YAML */
 function nameBelow(edit: Edit, name: string, own: Document): string {
   const link = edit.link(name)
   if (link === undefined) return name
@@ -177,10 +176,7 @@ function reveal(document: Document, node: YAMLMap): void {
 
 function changeMaster(edit: Edit, wanted: WantedChange & { kind: 'bond' | 'bridge' }, refuse: Refuse): void {
   const { name, kind, addressing, members } = wanted
-  const existing = edit.link(name)
-  const memberLinks = members.flatMap((member) => edit.link(member) ?? [])
-  const joining = memberLinks.filter(({ master }) => master !== name)
-  const from = existing === undefined ? handingOver(joining, addressing) : undefined
+  const { existing, all, joining, released, from } = membersOf(edit.link, wanted)
   if (existing === undefined && edit.has(ourFile(name))) {
     refuse('name', `${name} has a file ${ourFile(name)} already; remove that first`)
     return
@@ -202,7 +198,7 @@ function changeMaster(edit: Edit, wanted: WantedChange & { kind: 'bond' | 'bridg
   const node = found?.node ?? document.createNode({})
   if (!found) {
     document.setIn(['network', sections[kind], name], node)
-    const mac = macFor(memberLinks, from)
+    const mac = macFor(all, from)
     if (mac !== undefined) node.set('macaddress', mac)
     for (const [key, value] of Object.entries(handed)) node.set(key, document.createNode(value))
   }
@@ -210,7 +206,7 @@ function changeMaster(edit: Edit, wanted: WantedChange & { kind: 'bond' | 'bridg
   for (const [key, value] of Object.entries(optionsOf(wanted, !found)))
     if (value !== undefined) node.setIn(['parameters', key], value)
   changeMap(document, node, addressing)
-  for (const member of existing?.members ?? []) if (!members.includes(member)) release(edit, member)
+  for (const member of released) release(edit, member)
 }
 
 /** Options by the names of netplan, which turns STP on where a bridge says nothing. */
@@ -365,12 +361,9 @@ export function planNetplan({ links }: NetworkReading, wanted: WantedChange, all
   ])
   const device = `${generated}${id(wanted.name)}.netdev`
   const isRemade = wanted.kind !== 'nic' && differing.includes(device)
-  const expectedAfter = (name: string): readonly ExpectedLink[] => {
+  const configuredAfter = (name: string) => {
     const text = after.get(`${generated}${id(name)}.network`)
-    const now = links.find((each) => each.name === name)
-    if (text === undefined || (name !== wanted.name && now !== undefined && !now.hasCarrier)) return []
-    const configured = networkConfiguration(parseUnit(text), [])
-    return configured.master === undefined ? expectedBy(name, configured, isAsked(name, wanted)) : []
+    return text === undefined ? undefined : networkConfiguration(parseUnit(text), [])
   }
   const change: ChangeSet = {
     backend: 'netplan',
@@ -392,7 +385,14 @@ export function planNetplan({ links }: NetworkReading, wanted: WantedChange, all
       ],
       devices: isRemade && after.has(device) ? [wanted.name] : [],
       up: [],
-      expected: [...touched].flatMap(expectedAfter),
+      expected: [...touched].flatMap((name) =>
+        expectedAfter(
+          wanted,
+          name,
+          links.find((each) => each.name === name),
+          configuredAfter(name),
+        ),
+      ),
     },
     kept: [
       ...changed.map(({ path, text }) => file(`/etc/netplan/${basename(path)}`, text, secret)),

@@ -3,15 +3,15 @@
 // away by a mask there. Pure.
 
 import { basename } from 'node:path'
-import type { NetworkState, StateFile } from '../change-set.ts'
+import type { StateFile } from '../change-set.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
 import type { Problem, WantedBond, WantedChange } from '../wanted.ts'
 import {
-  expectedBy,
+  createDevices,
+  expectedAfter,
   expectedNow,
-  handingOver,
-  isAsked,
   macFor,
+  membersOf,
   notMadeHere,
   summaryOf,
   type Planned,
@@ -72,7 +72,7 @@ function createPlan({ links, states }: NetworkReading): Plan {
   const files: NetworkdFiles = states.networkd?.files ?? new Map()
   const after = new Map<string, Unit | undefined>()
   const touched = new Set<string>()
-  const devices = { before: new Set<string>(), after: new Set<string>() }
+  const devices = createDevices()
   const problems: Problem[] = []
   const link = (name: string) => links.find((each) => each.name === name)
   const fileOf = (name: string) => states.networkd?.links.find((each) => each.name === name)?.file
@@ -129,10 +129,7 @@ function createPlan({ links, states }: NetworkReading): Plan {
       touched.add(name)
       after.set(fileName(name, extension), undefined)
     },
-    device(name, isBefore, isAfter) {
-      if (isBefore) devices.before.add(name)
-      if (isAfter) devices.after.add(name)
-    },
+    device: devices.note,
     refuse: (field, reason) => void problems.push({ field, reason }),
     end(wanted) {
       if (problems.length > 0) return { kind: 'refused', problems }
@@ -169,7 +166,9 @@ function createPlan({ links, states }: NetworkReading): Plan {
             files: names.map((own) => file(trialFolder, own, afterOf(own, 'masked'))),
             devices: [...devices.after],
             up: [],
-            expected: [...touched].flatMap((name) => expectedAfter(name, wanted)),
+            expected: [...touched].flatMap((name) =>
+              expectedAfter(wanted, name, link(name), configuredAfter(name)),
+            ),
           },
           kept: names.map((own) => file(keptFolder, own, afterOf(own, 'absent'))),
           summary: summaryOf(wanted),
@@ -178,16 +177,11 @@ function createPlan({ links, states }: NetworkReading): Plan {
     },
   }
 
-  /** By the file that a link has then; only the gateway of the changed link has to answer, or of the members of one that is deleted. */
-  function expectedAfter(name: string, wanted: WantedChange): NetworkState['expected'] {
+  /** By the file that a link has then. */
+  function configuredAfter(name: string) {
     const own = fileName(name, 'network')
-    if (!after.has(own)) return []
-    const unit = after.get(own) ?? plan.original(name)
-    if (unit === undefined) return []
-    // One without a cable, a parent of a VLAN for example, has had no address either.
-    const now = link(name)
-    if (name !== wanted.name && now !== undefined && !now.hasCarrier) return []
-    return expectedBy(name, networkConfiguration(unit, []), isAsked(name, wanted))
+    const unit = after.has(own) ? (after.get(own) ?? plan.original(name)) : undefined
+    return unit && networkConfiguration(unit, [])
   }
 
   function textOf(own: string, unit: Unit | undefined): string | undefined {
@@ -227,12 +221,9 @@ function planVlan(plan: Plan, wanted: WantedChange & { kind: 'vlan' }): void {
 }
 
 function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge' }): void {
-  const { name, kind, addressing, members } = wanted
-  const existing = plan.link(name)
-  const memberLinks = members.flatMap((member) => plan.link(member) ?? [])
-  const taken = memberLinks.filter(({ master }) => master !== name)
+  const { name, kind, addressing } = wanted
+  const { all, joining, released, from } = membersOf(plan.link, wanted)
   // IPv6, routes and DHCP options of the member come along with its address.
-  const from = existing === undefined ? handingOver(taken, addressing) : undefined
   const inherited = from && plan.carried(from.name)
   const base =
     plan.carried(name) ??
@@ -253,7 +244,7 @@ function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge'
   const options =
     wanted.kind === 'bond' ? bondLines(wanted.options, before === undefined) : bridgeLines(wanted)
   const section = kind === 'bond' ? 'Bond' : 'Bridge'
-  const mac = macFor(memberLinks, from)
+  const mac = macFor(all, from)
   const device = before
     ? Object.entries(options).reduce(
         (all, [key, value]) => (value === undefined ? all : setValues(all, section, key, [value])),
@@ -265,10 +256,9 @@ function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge'
     plan.put(name, 'netdev', device)
     plan.device(name, before !== undefined, true)
   }
-  for (const member of memberLinks)
-    if (member.master !== name)
-      plan.put(member.name, 'network', memberUnit(plan.carried(member.name) ?? [], member.name, kind, name))
-  for (const member of existing?.members ?? []) if (!members.includes(member)) release(plan, member)
+  for (const member of joining)
+    plan.put(member.name, 'network', memberUnit(plan.carried(member.name) ?? [], member.name, kind, name))
+  for (const member of released) release(plan, member)
 }
 
 const withoutMaster = (unit: Unit): Unit =>

@@ -3,7 +3,7 @@
 // profile that a trial takes away is hidden there by a link UUID.nmmeta to /dev/null. What edgehostd makes is named edgehostd-LINK. Pure.
 
 import { basename } from 'node:path'
-import type { ExpectedLink, StateFile } from '../change-set.ts'
+import type { StateFile } from '../change-set.ts'
 import type { Link, NetworkReading } from '../links/links.ts'
 import type { Problem, WantedChange } from '../wanted.ts'
 import { parseKeyfile, profileConfiguration } from './keyfile.ts'
@@ -19,11 +19,11 @@ import {
   withUuid,
 } from './networkmanager-files.ts'
 import {
-  expectedBy,
+  createDevices,
+  expectedAfter,
   expectedNow,
-  handingOver,
-  isAsked,
   macFor,
+  membersOf,
   notMadeHere,
   summaryOf,
   vlansOn,
@@ -71,7 +71,7 @@ interface Plan {
 function createPlan({ links, states }: NetworkReading): Plan {
   const edited = new Map<string, Edited>()
   const ups = { before: new Set<string>(), after: new Set<string>() }
-  const devices = { before: new Set<string>(), after: new Set<string>() }
+  const devices = createDevices()
   const problems: Problem[] = []
   const link = (name: string) => links.find((each) => each.name === name)
   const textOf = (name: string) => {
@@ -100,14 +100,6 @@ function createPlan({ links, states }: NetworkReading): Plan {
       return uuidOf(name) ?? []
     })
 
-  function expectedAfter(name: string, own: Edited, wanted: WantedChange): readonly ExpectedLink[] {
-    if (own.after === undefined) return []
-    const now = link(name)
-    if (name !== wanted.name && now !== undefined && !now.hasCarrier) return []
-    const configured = profileConfiguration(parseKeyfile(own.after), own.file)
-    return configured.master === undefined ? expectedBy(name, configured, isAsked(name, wanted)) : []
-  }
-
   return {
     link,
     text(name) {
@@ -118,10 +110,7 @@ function createPlan({ links, states }: NetworkReading): Plan {
     put: edit,
     remove: (name) => edit(name, undefined),
     up: (state, names) => names.forEach((name) => ups[state].add(name)),
-    device(name, isBefore, isAfter) {
-      if (isBefore) devices.before.add(name)
-      if (isAfter) devices.after.add(name)
-    },
+    device: devices.note,
     refuse: (problem) => void problems.push(problem),
     end(wanted) {
       if (problems.length > 0) return { kind: 'refused', problems }
@@ -170,7 +159,14 @@ function createPlan({ links, states }: NetworkReading): Plan {
             devices: [...devices.after],
             up: connections('after'),
             expected: [
-              ...all.flatMap(([name, own]) => expectedAfter(name, own, wanted)),
+              ...all.flatMap(([name, { after, file: path }]) =>
+                expectedAfter(
+                  wanted,
+                  name,
+                  link(name),
+                  after === undefined ? undefined : profileConfiguration(parseKeyfile(after), path),
+                ),
+              ),
               ...above.flatMap(expectedNow),
             ],
           },
@@ -182,13 +178,15 @@ function createPlan({ links, states }: NetworkReading): Plan {
   }
 }
 
+const withoutProfile = (name: string): Problem => ({
+  field: 'name',
+  reason: `${name} has no profile that can be read; see nmcli connection`,
+})
+
 function planNic(plan: Plan, { name, addressing }: WantedChange & { kind: 'nic' }): void {
   const text = plan.text(name)
   if (text === undefined) {
-    plan.refuse({
-      field: 'name',
-      reason: `${name} has no profile that can be read; see nmcli connection`,
-    })
+    plan.refuse(withoutProfile(name))
     return
   }
   plan.put(name, changeProfile(text, addressing))
@@ -210,21 +208,15 @@ function planVlan(plan: Plan, wanted: WantedChange & { kind: 'vlan' }): void {
 
 function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge' }): void {
   const { name, kind, addressing, members } = wanted
-  const existing = plan.link(name)
+  const { existing, all, joining, released, from } = membersOf(plan.link, wanted)
   const now = plan.text(name)
   if (existing !== undefined && now === undefined) {
-    plan.refuse({
-      field: 'name',
-      reason: `${name} has no profile that can be read; see nmcli connection`,
-    })
+    plan.refuse(withoutProfile(name))
     return
   }
-  const memberLinks = members.flatMap((member) => plan.link(member) ?? [])
-  const joining = memberLinks.filter(({ master }) => master !== name)
-  const from = existing === undefined ? handingOver(joining, addressing) : undefined
   // IPv6, routes and options of the member come along with its address.
   let text = now ?? `${newProfile(name, kind)}${addressGroups((from && plan.text(from.name)) ?? '')}`
-  const mac = now === undefined ? macFor(memberLinks, from) : undefined
+  const mac = now === undefined ? macFor(all, from) : undefined
   if (mac !== undefined) text = setKey(text, 'ethernet', 'cloned-mac-address', mac)
   const withoutOptions = text
   if (wanted.kind === 'bond') text = changeBond(text, wanted.options, now === undefined)
@@ -232,7 +224,6 @@ function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge'
     // NetworkManager turns it on where a profile says nothing.
     text = setKey(text, 'bridge', 'stp', String(wanted.isStpOn ?? false))
   const isMadeAnew = now !== undefined && kind === 'bond' && text !== withoutOptions
-  const released = (existing?.members ?? []).filter((member) => !members.includes(member))
   plan.put(name, changeProfile(text, addressing))
   if (now === undefined || isMadeAnew) plan.device(name, now !== undefined, true)
   for (const member of joining) {

@@ -25,15 +25,59 @@ export function expectedBy(
   return [{ link, addresses, ...(asked ? { gateway } : {}) }]
 }
 
-/** Whether the gateway of a link has to answer in a change: that of the changed link, or of a member of a bond or bridge that is deleted. */
-export const isAsked = (link: string, wanted: WantedChange): boolean =>
-  link === wanted.name || (wanted.kind === 'delete' && wanted.of !== 'vlan')
+/**
+ * What a link of a change has to have after it, by its configuration then; nothing of a member. The gateway of the changed link has to answer, or
+ * of a member of a bond or bridge that is deleted.
+ */
+export function expectedAfter(
+  wanted: WantedChange,
+  name: string,
+  now: Link | undefined,
+  configured: LinkConfiguration | undefined,
+): readonly ExpectedLink[] {
+  if (configured === undefined || configured.master !== undefined) return []
+  const isChanged = name === wanted.name
+  // One without a cable, a parent of a VLAN for example, has had no address either.
+  if (!isChanged && now !== undefined && !now.hasCarrier) return []
+  return expectedBy(name, configured, isChanged || (wanted.kind === 'delete' && wanted.of !== 'vlan'))
+}
 
 /** What is there now has to be there again after a revert; nothing of a link whose cable is pulled. */
 export const expectedNow = (link: Link | undefined): readonly ExpectedLink[] =>
   link?.owner.configured === undefined || !link.hasCarrier
     ? []
     : expectedBy(link.name, link.owner.configured, true)
+
+/** Devices that are made anew, or are there in one of the states only. */
+export function createDevices() {
+  const before = new Set<string>()
+  const after = new Set<string>()
+  return {
+    before,
+    after,
+    note(name: string, isBefore: boolean, isAfter: boolean): void {
+      if (isBefore) before.add(name)
+      if (isAfter) after.add(name)
+    },
+  }
+}
+
+/** Who comes to a bond or bridge, who goes, and who hands its address over to it; only a new one takes over an address. */
+export function membersOf(
+  find: (name: string) => Link | undefined,
+  { name, members, addressing }: WantedChange & { kind: 'bond' | 'bridge' },
+) {
+  const existing = find(name)
+  const all = members.flatMap((member) => find(member) ?? [])
+  const joining = all.filter(({ master }) => master !== name)
+  return {
+    existing,
+    all,
+    joining,
+    released: (existing?.members ?? []).filter((member) => !members.includes(member)),
+    from: existing === undefined ? handingOver(joining, addressing) : undefined,
+  }
+}
 
 /** A member that hands its address over to its new master: its own is the one that is wanted, or both ask for one. */
 export function handingOver(members: readonly Link[], addressing: Addressing): Link | undefined {

@@ -29,7 +29,7 @@ export interface Asked {
   readonly reachableBy: readonly string[]
   /** Time until it is taken back, as far as it is known before. */
   readonly windowSeconds: number
-  /** Who confirms it: this command, the next heartbeat to the platform, or somebody later. */
+  /** Who confirms it: this command, the next heartbeat to the platform, or an operator later. */
   readonly confirmation: 'command' | 'platform' | 'later'
 }
 
