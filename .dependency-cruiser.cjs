@@ -121,8 +121,8 @@ for (const [index, [name, mayUse]] of Object.entries(law).entries())
     if (names.indexOf(other) >= index && !['ctl'].includes(other))
       throw new Error(`src/${name} may not use src/${other}, which stands behind it`)
 
-// The programs, and what those of one kind share.
-const programs = ['ctl', 'edgehostctl', 'edgeplatformctl', 'root', 'edgehostd', 'edgeplatformd']
+// The programs, the pages of a browser, and what those of one kind share.
+const programs = ['console', 'ctl', 'edgehostctl', 'edgeplatformctl', 'root', 'edgehostd', 'edgeplatformd']
 const folders = readdirSync(join(__dirname, 'src'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && !programs.includes(entry.name))
   .map(({ name }) => name)
@@ -248,11 +248,42 @@ const clientLaw = [
   },
 ]
 
+const browserLaw = [
+  {
+    name: 'pages-know-schemas',
+    comment: 'the pages of a browser may use themselves, and of every room the types of its schemas.ts',
+    severity: 'error',
+    from: { path: '^src/console/' },
+    to: { path: '^src/', pathNot: ['^src/console/', '/schemas\\.ts$'] },
+  },
+  {
+    name: 'pages-know-types-alone',
+    comment: 'what the daemons are made of does not run in a browser',
+    severity: 'error',
+    from: { path: '^src/console/' },
+    to: { path: '^src/', pathNot: '^src/console/', dependencyTypesNot: ['type-only'] },
+  },
+  {
+    name: 'pages-are-apart',
+    comment: 'what the pages of both programs share knows neither, and each knows only its own',
+    severity: 'error',
+    from: { path: '^src/console/([^/]+)/' },
+    to: { path: '^src/console/', pathNot: '^src/console/($1|shared)/' },
+  },
+  {
+    name: 'no-daemon-has-pages',
+    severity: 'error',
+    from: { path: '^src/', pathNot: '^src/console/' },
+    to: { path: '^src/console/' },
+  },
+]
+
 module.exports = {
   forbidden: [
     ...roomLaw,
     ...routesLaw,
     ...clientLaw,
+    ...browserLaw,
     { name: 'no-circles', severity: 'error', from: {}, to: { circular: true } },
     {
       name: 'only-system-starts-processes',

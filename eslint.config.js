@@ -5,7 +5,7 @@ export default tseslint.config(
   { ignores: ['dist/**', '.run/**', '.run-platform/**', '.cache/**', 'coverage/**', 'node_modules/**'] },
   eslint.configs.recommended,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
@@ -28,7 +28,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['src/**/*.ts', 'build/**/*.ts', 'bench/**/*.ts'],
+    files: ['src/**/*.ts', 'src/**/*.tsx', 'build/**/*.ts', 'bench/**/*.ts'],
     rules: {
       'no-restricted-syntax': [
         'error',

@@ -13,11 +13,13 @@
 // - inventory.cjs: reads the inventory of the hardware;
 // - verb.cjs: does one verb as root, outside the sandbox of the daemon;
 // - step.cjs: does one action of a step of the cluster, outside the sandbox of the daemon;
-// - execa.cjs, re2js.cjs, x509.cjs and yaml.cjs: packages that these programs load only when they need them.
+// - execa.cjs, re2js.cjs, x509.cjs and yaml.cjs: packages that these programs load only when they need them;
+// - console/: the pages of the host for browsers.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { build, type BuildOptions, type Metafile } from 'esbuild'
 import { readBuildDate } from './build-date.ts'
+import { bundleConsole } from './console.ts'
 import { neededNode, oldestSyntax, requireNode } from './needed-node.ts'
 
 const root = `${import.meta.dirname}/..`
@@ -136,6 +138,7 @@ for (const name of readdirSync(output)) {
   if (/^(.*\.[cm]js|daemon-.*|third-party\.txt)$/.test(name)) rmSync(`${output}/${name}`)
 }
 for (const [name, text] of Object.entries(files)) writeFileSync(`${output}/${name}`, text)
+for (const path of await bundleConsole('host', `${output}/console`)) inputs.add(path)
 writeFileSync(`${output}/third-party.txt`, collectLicenses([...inputs]))
 
 /** Options of a program that a user may start with any Node, even one that is too old. */

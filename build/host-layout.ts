@@ -1,5 +1,5 @@
 // The files of an installed host: one list for the package, `make install` and `make uninstall`.
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { bashCompletion } from '../src/ctl/help.ts'
@@ -114,6 +114,9 @@ function listHostFiles(architecture: Architecture): InstalledFile[] {
   return [
     ...programPaths.map((path): InstalledFile => {
       return { path, mode: executables.test(path) ? 0o755 : 0o644, content: contents[path] }
+    }),
+    ...readdirSync(`${root}/dist/console`).map((name): InstalledFile => {
+      return { path: `usr/lib/edgehostd/console/${name}`, mode: 0o644, content: read(`dist/console/${name}`) }
     }),
     ...documentNames.map((name): InstalledFile => {
       return { path: documentPathOf(name), mode: 0o644, content: readDocument(name) }

@@ -16,6 +16,7 @@ import { about as metrics } from '../metrics/about.ts'
 import { about as power } from '../power/about.ts'
 import { about as network } from '../network/about.ts'
 import { about as networkTrial } from '../network/trial/about.ts'
+import { about as pages } from '../pages/about.ts'
 import { about as program } from '../program/about.ts'
 import type { Declaration } from '../root/room.ts'
 import { about as setup } from '../setup/about.ts'
@@ -36,6 +37,7 @@ const all = [
   networkTrial,
   setup,
   api,
+  pages,
   certificate,
   credentials,
   auth,

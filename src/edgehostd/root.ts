@@ -26,6 +26,7 @@ import { createMetrics } from '../metrics/room.ts'
 import { createNetwork } from '../network/room.ts'
 import { createSetup } from '../setup/room.ts'
 import { migrations } from './migrations.ts'
+import { createPages } from '../pages/routes.ts'
 import { createPhases } from '../root/phases.ts'
 import type { Ground, Room } from '../root/room.ts'
 import type { Daemon as Program, DaemonOptions as ProgramOptions } from '../root/run-program.ts'
@@ -375,7 +376,8 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       await serviceRoutes(app, { health, attention, status: async () => ({ ...(await status()), mode }) })
     },
   })
-  const rooms: readonly Room[] = [...observed, metrics, service]
+  const pages = createPages(ground, { folder: edges.pagesFolder })
+  const rooms: readonly Room[] = [...observed, metrics, service, pages]
   for (const room of rooms) await room.routes?.(api.app)
 
   return {

@@ -16,6 +16,8 @@ type Needed = 'open' | 'viewer' | 'admin'
 /** Every route that is not HEAD, by the role that it needs. A new route has to be added here. */
 const table: Readonly<Record<Needed, readonly string[]>> = {
   open: [
+    'GET /',
+    'GET /console/:file',
     'GET /healthz',
     'GET /openapi.json',
     'GET /readyz',

@@ -60,6 +60,8 @@ export interface TestEdgeOptions {
   readonly network?: CapturedHost
   /** Whether a name server answers; by default none does. */
   readonly answersNames?: () => Promise<boolean>
+  /** Folder of the pages for browsers; by default there is an empty one. */
+  readonly pagesFolder?: string
   /** Folder below which container runtimes are looked for; by default there is none. */
   readonly runtimeRoot?: string
   /** Base64 or PEM of the key that verifies uploads. */
@@ -156,6 +158,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       keeperProgram: '/nowhere/keeper.cjs',
       verbProgram: '/nowhere/verb.cjs',
       supportProgram: '/nowhere/support.cjs',
+      pagesFolder: options.pagesFolder ?? join(import.meta.dirname, 'pages'),
       networkFolder: networkFolders.runtime,
       clusterOfSlots: options.running && {
         hasCluster: () => options.running?.() !== undefined,

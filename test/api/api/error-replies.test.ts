@@ -15,7 +15,7 @@ afterAll(() => edge.stop())
 describe('an error', () => {
   it.each([
     ['a path that is not there', 'GET', '/v1/nothing', 404, 'NotFound'],
-    ['the root', 'GET', '/', 404, 'NotFound'],
+    ['a path of one segment', 'GET', '/nothing', 404, 'NotFound'],
     ['an undecodable path', 'GET', '/v1/%zz', 400, 'BadRequest'],
     [
       'a part of a path that is too long',

@@ -94,9 +94,11 @@ describe('of this API', () => {
   })
   afterAll(() => edge.stop())
 
-  it('every route has a version, except those for machines', () => {
+  it('every route has a version, except those for machines and the pages', () => {
     const without = edge.routes.routes.filter(({ version }) => version === undefined)
     expect([...new Set(without.map(({ url }) => url))].sort()).toEqual([
+      '/',
+      '/console/:file',
       '/healthz',
       '/metrics',
       '/openapi.json',

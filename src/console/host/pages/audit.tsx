@@ -1,0 +1,151 @@
+import { useState } from 'preact/hooks'
+import type { Static } from 'typebox'
+import type { AuditFilters, AuditView, VerifyReply } from '../../../audit/schemas.ts'
+import { day, plain } from '../../shared/format.ts'
+import {
+  AdminButton,
+  Badge,
+  Card,
+  Command,
+  More,
+  Note,
+  PageHeader,
+  Problem,
+  Shown,
+  Table,
+  useAction,
+  type Mood,
+} from '../../shared/parts.tsx'
+import { useList, useReading } from '../../shared/read.ts'
+import { get } from '../../shared/request.ts'
+import { isAdmin } from '../../shared/session.ts'
+import { sharedText } from '../../shared/texts.ts'
+import { api, remote, text } from '../host.ts'
+
+const path = `${api}/edgehosts/current/audits`
+
+const moods: Readonly<Record<AuditView['spec']['outcome'], Mood>> = {
+  success: 'good',
+  refused: 'warning',
+  failed: 'bad',
+  unknown: 'warning',
+}
+
+export function Audit() {
+  const t = text.value.audit
+  if (isAdmin.value)
+    return (
+      <>
+        <PageHeader title={t.title} />
+        <Verify />
+        <Trail />
+        <Command command={remote('audit list')} />
+      </>
+    )
+  return (
+    <>
+      <PageHeader title={t.title} />
+      <Note mood="info">
+        <p>{sharedText.value.adminOnly}</p>
+      </Note>
+    </>
+  )
+}
+
+function Trail() {
+  const t = text.value.audit
+  const [user, setUser] = useState('')
+  const filters = useReading<Static<typeof AuditFilters>>(`${path}/filters`, 60_000)
+  const query = user === '' ? '' : `?userUid=${encodeURIComponent(user)}`
+  const audits = useList<AuditView>(`${path}${query}`, 10_000)
+  return (
+    <Card
+      title={t.trail}
+      icon="audit"
+      aside={
+        <label>
+          <span class="hidden">{t.user}</span>
+          <select value={user} onChange={(event) => setUser(event.currentTarget.value)}>
+            <option value="">{t.all}</option>
+            {(filters.body?.userUid ?? []).map(({ label, value }) => (
+              <option key={value} value={value}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </label>
+      }
+    >
+      <Shown reading={audits}>
+        {() =>
+          audits.items.length === 0 ? (
+            <p class="dim pad">{t.none}</p>
+          ) : (
+            <>
+              <Table
+                title={t.trail}
+                items={audits.items}
+                keyOf={({ metadata }) => String(metadata.number)}
+                columns={[
+                  { title: t.time, cell: ({ metadata }) => day(metadata.createTimestamp) },
+                  {
+                    title: t.user,
+                    cell: ({ spec: { actor } }) => (
+                      <>
+                        {actor.actorType === 'system' ? t.system : plain(actor.uid)}
+                        {actor.address !== undefined && <span class="dim"> {actor.address}</span>}
+                      </>
+                    ),
+                  },
+                  {
+                    title: t.what,
+                    cell: ({ spec: { message, resource } }) => (
+                      <>
+                        {plain(message)}{' '}
+                        <span class="dim">
+                          {resource.kind}
+                          {resource.name !== undefined && ` ${plain(resource.name)}`}
+                        </span>
+                      </>
+                    ),
+                  },
+                  {
+                    title: t.outcome,
+                    cell: ({ spec: { outcome } }) => (
+                      <Badge mood={moods[outcome]}>{t.outcomes[outcome]}</Badge>
+                    ),
+                  },
+                ]}
+              />
+              <More list={audits} />
+            </>
+          )
+        }
+      </Shown>
+    </Card>
+  )
+}
+
+function Verify() {
+  const t = text.value.audit
+  const [result, setResult] = useState<Static<typeof VerifyReply>>()
+  const { run, isBusy, error } = useAction(async () => setResult(await get(`${path}/verify`)))
+  return (
+    <div class="row pad">
+      <div role="status">
+        {result &&
+          (result.isIntact ? (
+            <Badge mood="good">{t.intact(result.count)}</Badge>
+          ) : (
+            <Badge mood="bad">
+              {t.broken}: {plain(result.problem?.message ?? '')}
+            </Badge>
+          ))}
+        {error && <Problem error={error} />}
+      </div>
+      <AdminButton isOff={isBusy} onClick={() => void run()}>
+        {t.verify}
+      </AdminButton>
+    </div>
+  )
+}

@@ -1,0 +1,443 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import type { Event, LifecycleEvents } from '../../../cluster/events/schemas.ts'
+import type { ClusterCurrentApplications } from '../../../cluster/packs/schemas.ts'
+import type { ClusterDetails } from '../../../cluster/schemas.ts'
+import type { EdgeHostInfo } from '../../../host/schemas.ts'
+import { day, plain, span, time, wordsOf } from '../../shared/format.ts'
+import { Icon } from '../../shared/icon.tsx'
+import {
+  AdminButton,
+  Badge,
+  Card,
+  Command,
+  Confirm,
+  Empty,
+  Note,
+  PageHeader,
+  Problem,
+  Shown,
+  Table,
+  useAction,
+  useSeconds,
+  type Mood,
+} from '../../shared/parts.tsx'
+import { useReading, type Reading } from '../../shared/read.ts'
+import { change, get, isReachable, tagOf } from '../../shared/request.ts'
+import { isAdmin } from '../../shared/session.ts'
+import { follow, type StreamState } from '../../shared/stream.ts'
+import { api, remote, text } from '../host.ts'
+
+const clusterPath = `${api}/cluster`
+const keptEvents = 500
+const drawnEvents = 200
+
+export function moodOfCluster({ status }: ClusterDetails): Mood {
+  if (status.clusterState === 'Error') return 'bad'
+  if (status.clusterState !== 'Running') return 'info'
+  return status.health.status === 'Healthy' ? 'good' : 'warning'
+}
+
+const moodOf = (severity: Event['severity']): Mood =>
+  severity === 'Error' ? 'bad' : severity === 'Warning' ? 'warning' : 'info'
+
+/** The newest events of the cluster first, as the stream tells them. */
+function useEvents() {
+  const events = useSignal<readonly Event[]>([])
+  const state = useSignal<StreamState>('connecting')
+  useEffect(() => {
+    const end = new AbortController()
+    let arrived: Event[] = []
+    let timer: ReturnType<typeof setTimeout> | undefined
+    // Stored events come at once: they are drawn together.
+    const draw = () => {
+      timer = undefined
+      events.value = [...arrived.toReversed(), ...events.value].slice(0, keptEvents)
+      arrived = []
+    }
+    void follow(`${api}/events/stream`, {
+      signal: end.signal,
+      onState: (now) => {
+        state.value = now
+      },
+      onEvent: ({ data }) => {
+        arrived.push(JSON.parse(data) as Event)
+        timer ??= setTimeout(draw, 50)
+      },
+    })
+    return () => {
+      end.abort()
+      clearTimeout(timer)
+    }
+  }, [])
+  return { events: events.value, state: state.value }
+}
+
+export function Cluster() {
+  const t = text.value.cluster
+  const { events, state } = useEvents()
+  const host = useReading<EdgeHostInfo>(`${api}/edgehosts/current`, 10_000)
+  const hasCluster = host.body?.status.isClusterPhase
+  const details = useReading<ClusterDetails>(
+    hasCluster === true ? `${clusterPath}/details?kubeconfig=false` : undefined,
+    10_000,
+  )
+  const lifecycle = useReading<LifecycleEvents>(`${api}/events/lifecycle`, 600_000)
+  const newest = events[0]?.metadata.number
+  useEffect(() => {
+    if (newest === undefined) return undefined
+    // Several events of one turn ask for one reading.
+    const timer = setTimeout(() => {
+      host.again()
+      details.again()
+    }, 300)
+    return () => clearTimeout(timer)
+  }, [newest])
+  const { body } = details
+  if (hasCluster === false)
+    return (
+      <>
+        <PageHeader title={t.title} />
+        <Empty
+          icon="cluster"
+          title={t.none}
+          action={
+            <a class="button primary" href="#/content">
+              {t.toContent}
+            </a>
+          }
+        >
+          {t.noneLong}
+        </Empty>
+        <Command command={remote('cluster create --name NAME --definition FILE')} />
+      </>
+    )
+  return (
+    <>
+      <PageHeader
+        title={body ? plain(body.metadata.name ?? '') : t.title}
+        aside={body && <Badge mood={moodOfCluster(body)}>{t.states[body.status.clusterState]}</Badge>}
+      >
+        {body && <Versions details={body} />}
+      </PageHeader>
+      <State details={details} lifecycle={lifecycle.body} events={events} />
+      {body && body.status.troubles.length > 0 && <Troubles details={body} />}
+      {body && <Packs />}
+      {body && <Nodes details={body} />}
+      <Events events={events} state={state} />
+      <Command command={remote('cluster watch')} />
+      {body && <Danger details={body} />}
+    </>
+  )
+}
+
+function Versions({ details: { status, metadata } }: { details: ClusterDetails }) {
+  const t = text.value.cluster
+  return (
+    <>
+      {t.kubernetes}&nbsp;{status.k8sVersion}
+      {status.k8sTargetVersion !== undefined && ` (${t.changingTo(status.k8sTargetVersion)})`} · {t.revision}
+      &nbsp;{status.revision}
+      {metadata.creationTimestamp !== undefined && ` · ${day(metadata.creationTimestamp)}`}
+    </>
+  )
+}
+
+/** Milestones by their stage, with the ones that the cluster has reached. */
+function useStages(lifecycle: LifecycleEvents | undefined, events: readonly Event[]) {
+  return useMemo(() => {
+    const reached = new Set([
+      ...events.map(({ type, reason }) => `${type ?? ''} ${reason}`),
+      ...(lifecycle?.clusterEvents ?? []).map(({ type, reason }) => `${type} ${reason ?? ''}`),
+    ])
+    return (lifecycle?.expectedOrder ?? []).map(({ category, conditionsOrder }) => {
+      const left = conditionsOrder.filter(({ type, reason }) => !reached.has(`${type} ${reason}`))
+      return {
+        category,
+        all: conditionsOrder.length,
+        done: conditionsOrder.length - left.length,
+        next: left[0]?.typeLabel,
+      }
+    })
+  }, [lifecycle, events])
+}
+
+interface StateProps {
+  readonly details: Reading<ClusterDetails>
+  readonly lifecycle: LifecycleEvents | undefined
+  readonly events: readonly Event[]
+}
+
+function State({ details, lifecycle, events }: StateProps) {
+  const t = text.value.cluster
+  const stages = useStages(lifecycle, events)
+  const current = stages.findIndex(({ all, done }) => done < all)
+  const hasFailed = details.body?.status.steps.some(({ state }) => state === 'failed') ?? false
+  const sum = (key: 'all' | 'done') => stages.reduce((total, stage) => total + stage[key], 0)
+  return (
+    <Card
+      title={t.state}
+      icon="cluster"
+      aside={stages.length > 0 && <span class="dim">{t.milestones(sum('done'), sum('all'))}</span>}
+    >
+      {stages.length > 0 && (
+        <ol class="stages">
+          {stages.map(({ category, all, done, next }, index) => {
+            const isCurrent = index === current
+            const title = t.stages[category] ?? category
+            const kind = done === all ? 'done' : !isCurrent ? '' : hasFailed ? 'failed' : 'current'
+            return (
+              <li key={category} class={kind} aria-current={isCurrent ? 'step' : undefined}>
+                <span class="stage">
+                  {kind === 'done' ? (
+                    <Icon name="good" />
+                  ) : kind === 'failed' ? (
+                    <Icon name="bad" />
+                  ) : (
+                    <b>{index + 1}</b>
+                  )}
+                  {title}
+                </span>
+                <progress max={all} value={done} aria-label={title} />
+                <span class="dim">
+                  {done}/{all}
+                  {kind === 'current' && next !== undefined && ` · ${next}`}
+                </span>
+              </li>
+            )
+          })}
+        </ol>
+      )}
+      <Shown reading={details} lines={1}>
+        {(body) => <Progress details={body} />}
+      </Shown>
+    </Card>
+  )
+}
+
+/** The step that failed or runs, and the time that is left. */
+function Progress({ details: { status } }: { details: ClusterDetails }) {
+  const t = text.value.cluster
+  const failed = status.steps.find(({ state }) => state === 'failed')
+  const running = status.steps.find(({ state }) => state === 'running')
+  const { deadline, pendingRevision } = status
+  const now = useSeconds(Boolean(failed ?? running ?? deadline) && isReachable.value)
+  const until = (timestamp: string) => span((Date.parse(timestamp) - now) / 1_000)
+  return (
+    <>
+      {failed && (
+        <Note mood="bad">
+          <strong>{plain(failed.title)}</strong>
+          <p>{plain(failed.reason ?? '')}</p>
+          <p class="dim">
+            {t.failedTries(failed.failures)}
+            {failed.nextTryTimestamp !== undefined && ` · ${t.nextTry(until(failed.nextTryTimestamp))}`}
+          </p>
+        </Note>
+      )}
+      {running && !failed && (
+        <div class="note info">
+          <span class="spinner" />
+          <div>
+            <strong>{plain(running.title)}</strong>
+            {running.startTimestamp !== undefined && (
+              <p class="dim">{t.since(span((now - Date.parse(running.startTimestamp)) / 1_000))}</p>
+            )}
+          </div>
+        </div>
+      )}
+      {deadline && (
+        <Note mood="warning">
+          <p>{(deadline.action === 'takenBack' ? t.takenBack : t.stuck)(until(deadline.timestamp))}</p>
+        </Note>
+      )}
+      {pendingRevision && (
+        <Note mood={pendingRevision.outcome === 'held' ? 'warning' : 'info'}>
+          <strong>
+            {(pendingRevision.outcome === 'held' ? t.heldRevision : t.waitingRevision)(
+              pendingRevision.revision,
+            )}
+          </strong>
+          <p>
+            {plain(pendingRevision.reason ?? '')}
+            {pendingRevision.scheduleAt !== undefined && day(pendingRevision.scheduleAt)}
+          </p>
+        </Note>
+      )}
+    </>
+  )
+}
+
+function Troubles({ details: { status } }: { details: ClusterDetails }) {
+  const t = text.value.cluster
+  return (
+    <Card title={t.troubles} icon="warning">
+      <ul class="troubles">
+        {status.troubles.map(({ namespace, pod, container, reason, message }) => (
+          <li key={`${namespace} ${pod} ${container ?? ''} ${reason}`}>
+            <Badge mood="bad">{wordsOf(reason)}</Badge>{' '}
+            <strong>
+              {namespace}/{pod}
+            </strong>
+            <p>{plain(message)}</p>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}
+
+function Packs() {
+  const t = text.value.cluster
+  const applications = useReading<ClusterCurrentApplications>(`${clusterPath}/applications`, 15_000)
+  const packs =
+    applications.body?.clusterProfileTemplates.flatMap((profile) =>
+      profile.packs.map((pack) => ({ ...pack, key: `${profile.name} ${pack.name}` })),
+    ) ?? []
+  if (packs.length === 0) return null
+  return (
+    <Card title={t.packs} icon="content">
+      <Table
+        title={t.packs}
+        items={packs}
+        keyOf={({ key }) => key}
+        columns={[
+          { title: t.pack, cell: ({ name }) => plain(name) },
+          { title: t.version, cell: ({ version }) => plain(version) },
+          {
+            title: t.status,
+            cell: ({ status, conditions }) => (
+              <>
+                <Badge mood={moodOfPack(status)}>{status}</Badge>
+                <span class="dim">
+                  {' '}
+                  {plain(conditions.find(({ message }) => message !== '')?.message ?? '')}
+                </span>
+              </>
+            ),
+          },
+        ]}
+      />
+    </Card>
+  )
+}
+
+const moodOfPack = (status: string): Mood =>
+  status === 'Failed' || status === 'Unavailable' ? 'bad' : status === 'Available' ? 'good' : 'info'
+
+function Nodes({ details: { status } }: { details: ClusterDetails }) {
+  const t = text.value.cluster
+  const nodes = status.nodePools.flatMap((pool) => pool.nodes)
+  if (nodes.length === 0) return null
+  return (
+    <Card title={t.nodes} icon="host">
+      <Table
+        title={t.nodes}
+        items={nodes}
+        keyOf={({ nodeName }) => nodeName}
+        columns={[
+          { title: t.node, cell: ({ nodeName }) => nodeName },
+          { title: t.address, cell: ({ ipv4 }) => ipv4 ?? '–' },
+          { title: t.version, cell: ({ k8sVersion }) => k8sVersion ?? '–' },
+          {
+            title: t.health,
+            cell: ({ health }) => (
+              <>
+                <Badge mood={health.status === 'Healthy' ? 'good' : 'bad'}>{health.status}</Badge>
+                {health.reason !== undefined && <span class="dim"> {plain(health.reason)}</span>}
+              </>
+            ),
+          },
+        ]}
+      />
+    </Card>
+  )
+}
+
+function Events({ events, state }: { events: readonly Event[]; state: StreamState }) {
+  const t = text.value.cluster
+  const [onlyProblems, setOnlyProblems] = useState(false)
+  const shown = onlyProblems ? events.filter(({ severity }) => severity !== 'Normal') : events
+  const states = { live: t.live, connecting: t.connecting, waiting: t.paused }
+  return (
+    <Card
+      title={t.events}
+      icon="audit"
+      aside={
+        <div class="row">
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={onlyProblems}
+              onChange={(event) => setOnlyProblems(event.currentTarget.checked)}
+            />
+            {t.onlyProblems}
+          </label>
+          <span class={`pulse ${state}`} role="status">
+            {states[state]}
+          </span>
+        </div>
+      }
+    >
+      {shown.length === 0 ? (
+        <p class="dim pad">{onlyProblems ? t.noProblems : state === 'live' ? t.noEvents : t.connecting}</p>
+      ) : (
+        <ol class="events" aria-label={`${t.events}, ${t.newest}`}>
+          {shown.slice(0, drawnEvents).map(({ metadata, severity, reason, message }) => (
+            <li key={metadata.number} class={moodOf(severity)}>
+              <time dateTime={metadata.creationTimestamp} title={day(metadata.creationTimestamp)}>
+                {time(metadata.creationTimestamp)}
+              </time>
+              {severity === 'Normal' ? <i class="dot" /> : <Icon name={moodOf(severity)} />}
+              {severity !== 'Normal' && <span class="hidden">{severity}</span>}
+              <strong>{wordsOf(reason)}</strong>
+              <span>{plain(message)}</span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </Card>
+  )
+}
+
+function Danger({ details }: { details: ClusterDetails }) {
+  const t = text.value.cluster
+  const [isAsking, setAsking] = useState(false)
+  const name = details.metadata.name ?? ''
+  const isDeleting = details.status.clusterState === 'Deleting'
+  async function ask() {
+    // Its ETag goes with the deletion: a change that came meanwhile is not deleted unseen.
+    await get(clusterPath)
+    setAsking(true)
+  }
+  const { run, error } = useAction(ask)
+  async function remove() {
+    const tag = tagOf(clusterPath)
+    await change('DELETE', clusterPath, undefined, tag === undefined ? {} : { headers: { 'if-match': tag } })
+  }
+  return (
+    <section class="card danger-zone">
+      <header>
+        <h2>{t.danger}</h2>
+      </header>
+      <div class="row">
+        <p class="dim">{t.deleteLong(plain(name))}</p>
+        <AdminButton kind="danger outline" isOff={isDeleting} onClick={() => void run()}>
+          {t.delete}…
+        </AdminButton>
+      </div>
+      {error && <Problem error={error} />}
+      {isAsking && isAdmin.value && (
+        <Confirm
+          title={t.delete}
+          action={t.delete}
+          name={name}
+          onConfirm={remove}
+          onClose={() => setAsking(false)}
+        >
+          <p>{t.deleteLong(plain(name))}</p>
+        </Confirm>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,484 @@
+import { useEffect, useState } from 'preact/hooks'
+import type {
+  Bond,
+  BondList,
+  Bridge,
+  BridgeList,
+  ManagementInterface,
+  NetworkChange,
+  NetworkChangeAccepted,
+  NetworkDryRun,
+  NicSummary,
+  NicSummaryList,
+  NicRequest,
+  Vlan,
+  VlanList,
+} from '../../../network/schemas.ts'
+import type { ServiceStatus } from '../../../service/schemas.ts'
+import { day, plain, span } from '../../shared/format.ts'
+import {
+  AdminButton,
+  Badge,
+  Card,
+  Command,
+  Dialog,
+  Fingerprint,
+  Note,
+  PageHeader,
+  Problem,
+  Shown,
+  Table,
+  useAction,
+  useSeconds,
+  type Mood,
+} from '../../shared/parts.tsx'
+import { useReading, type Reading } from '../../shared/read.ts'
+import { change } from '../../shared/request.ts'
+import { isAdmin } from '../../shared/session.ts'
+import { placeParts } from '../../shared/shell.tsx'
+import { sharedText } from '../../shared/texts.ts'
+import { api, remote, text } from '../host.ts'
+
+const path = `${api}/network`
+
+/** A person needs time: the certificate of the new address, another login, a look. */
+const windowSeconds = 300
+
+type Link =
+  | (NicSummary & { readonly sort: 'nic' | 'wifi' })
+  | (Bond & { readonly sort: 'bond' })
+  | (Vlan & { readonly sort: 'vlan' })
+  | (Bridge & { readonly sort: 'bridge' })
+
+export function Network() {
+  const t = text.value.network
+  const nics = useReading<NicSummaryList>(`${path}/interfaces`, 10_000)
+  const bonds = useReading<BondList>(`${path}/bonds`, 10_000)
+  const vlans = useReading<VlanList>(`${path}/vlans`, 10_000)
+  const bridges = useReading<BridgeList>(`${path}/bridges`, 10_000)
+  const changes = useReading<{ readonly items: readonly NetworkChange[] }>(`${path}/changes`, 3_000)
+  const [edited, setEdited] = useState<Link>()
+  const links: readonly Link[] = [
+    ...(nics.body?.interfaces ?? []).map((nic) => ({ ...nic, sort: nic.kind })),
+    ...(bonds.body?.items ?? []).map((bond) => ({ ...bond, sort: 'bond' as const })),
+    ...(vlans.body?.items ?? []).map((vlan) => ({ ...vlan, sort: 'vlan' as const })),
+    ...(bridges.body?.items ?? []).map((bridge) => ({ ...bridge, sort: 'bridge' as const })),
+  ]
+  const open = changes.body?.items.find(({ state }) => isOpen(state))
+  const [, linked] = placeParts.value
+  const shown = open ?? changes.body?.items.find(({ uid }) => uid === linked)
+  const problems = [nics, bonds, vlans, bridges].flatMap(({ body }) => body?.problems ?? [])
+  return (
+    <>
+      <PageHeader title={t.title} />
+      {shown && <Trial change={shown} onChange={changes.again} />}
+      {[...new Set(problems)].map((problem) => (
+        <Note key={problem} mood="warning">
+          <p>{plain(problem)}</p>
+        </Note>
+      ))}
+      <Card title={t.links} icon="network">
+        <Shown reading={nics}>
+          {() => <Links links={links} canChange={open === undefined} onEdit={(link) => setEdited(link)} />}
+        </Shown>
+      </Card>
+      <Management />
+      <Changes changes={changes} />
+      <Command command={remote('network list')} />
+      {edited && (
+        <EditAddress
+          link={edited}
+          onClose={() => {
+            setEdited(undefined)
+            changes.again()
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+const isOpen = (state: NetworkChange['state']) =>
+  state === 'applying' || state === 'trial' || state === 'confirming' || state === 'reverting'
+
+interface LinksProps {
+  readonly links: readonly Link[]
+  readonly canChange: boolean
+  readonly onEdit: (link: Link) => void
+}
+
+function Links({ links, canChange, onEdit }: LinksProps) {
+  const t = text.value.network
+  return (
+    <Table
+      title={t.links}
+      items={links}
+      keyOf={({ name }) => name}
+      columns={[
+        {
+          title: t.link,
+          cell: (link) => (
+            <>
+              {link.name} <span class="tag">{t.kinds[link.sort]}</span>
+              <br />
+              <code class="dim">{link.mac}</code>
+              {'members' in link && link.members.length > 0 && (
+                <span class="dim"> {t.of(link.members.join(', '))}</span>
+              )}
+            </>
+          ),
+        },
+        { title: t.address, cell: (link) => <Addresses link={link} /> },
+        { title: t.gateway, cell: ({ gateway }) => gateway || '–' },
+        {
+          title: t.state,
+          cell: ({ status, configStatus }) => (
+            <>
+              <Badge mood={status === 'up' ? 'good' : status === 'down' ? 'warning' : 'info'}>{status}</Badge>
+              <span class="dim"> {plain(configStatus)}</span>
+            </>
+          ),
+        },
+        { title: t.owner, cell: ({ owner }) => owner },
+        {
+          title: t.configure,
+          cell: (link) => (
+            <>
+              <AdminButton
+                kind="plain small"
+                isOff={!link.isWritable || !canChange}
+                onClick={() => onEdit(link)}
+              >
+                {t.configure}…
+              </AdminButton>
+              {link.notWritableReason !== undefined && (
+                <span class="dim"> {plain(link.notWritableReason)}</span>
+              )}
+            </>
+          ),
+        },
+      ]}
+    />
+  )
+}
+
+function Addresses({ link }: { link: Link }) {
+  const shown = link.addresses.filter(({ scope }) => scope === 'global')
+  if (shown.length === 0) return <span class="dim">{text.value.network.noAddress}</span>
+  return (
+    <>
+      {shown.map(({ address, prefixLength }) => (
+        <div key={address}>
+          {address}
+          <span class="dim">/{prefixLength}</span>
+        </div>
+      ))}
+    </>
+  )
+}
+
+function Management() {
+  const t = text.value.network
+  const reading = useReading<ManagementInterface>(`${path}/management-interface`, 30_000)
+  const [name, setName] = useState<string>()
+  const { run, isBusy, error } = useAction(
+    () => change('PUT', `${path}/management-interface`, { name: name ?? '' }),
+    () => {
+      setName(undefined)
+      reading.again()
+    },
+  )
+  return (
+    <Card title={t.management} icon="host">
+      <Shown reading={reading} lines={1}>
+        {({ selected, candidates }) => (
+          <form
+            class="pad"
+            onSubmit={(event) => {
+              event.preventDefault()
+              void run()
+            }}
+          >
+            <label class="field">
+              <span class="dim">{t.managementLong}</span>
+              <select
+                disabled={!isAdmin.value}
+                value={name ?? selected}
+                onChange={(event) => setName(event.currentTarget.value)}
+              >
+                <option value="">{t.byRoute}</option>
+                {candidates.map(({ name: candidate, ipAddress }) => (
+                  <option key={candidate} value={candidate}>
+                    {[candidate, ipAddress].filter(Boolean).join(' · ')}
+                  </option>
+                ))}
+              </select>
+            </label>
+            {error && <Problem error={error} title={sharedText.value.notDone} />}
+            {name !== undefined && name !== selected && (
+              <div class="buttons">
+                <button type="submit" class="primary" disabled={isBusy}>
+                  {t.save}
+                </button>
+              </div>
+            )}
+          </form>
+        )}
+      </Shown>
+    </Card>
+  )
+}
+
+const moodOfChange: Readonly<Record<NetworkChange['state'], Mood>> = {
+  applying: 'info',
+  trial: 'warning',
+  confirming: 'info',
+  confirmed: 'good',
+  reverting: 'info',
+  reverted: 'info',
+  revertFailed: 'bad',
+}
+
+function Changes({ changes }: { changes: Reading<{ readonly items: readonly NetworkChange[] }> }) {
+  const t = text.value.network
+  const items = changes.body?.items ?? []
+  if (items.length === 0) return null
+  return (
+    <Card title={t.changes} icon="audit">
+      <Table
+        title={t.changes}
+        items={items}
+        keyOf={({ uid }) => uid}
+        columns={[
+          { title: t.change, cell: ({ summary }) => plain(summary) },
+          {
+            title: t.state,
+            cell: ({ state, reason, message }) => (
+              <>
+                <Badge mood={moodOfChange[state]}>{t.states[state]}</Badge>
+                <span class="dim">
+                  {' '}
+                  {[reason && t.reasons[reason], message && plain(message)].filter(Boolean).join(': ')}
+                </span>
+              </>
+            ),
+          },
+          {
+            title: t.by,
+            cell: ({ requestedBy, creationTimestamp }) => `${requestedBy}, ${day(creationTimestamp)}`,
+          },
+        ]}
+      />
+    </Card>
+  )
+}
+
+/** The change that is being tried: its time, the link to the new address, and the two ways to end it. */
+function Trial({ change: tried, onChange }: { change: NetworkChange; onChange: () => void }) {
+  const t = text.value.network
+  const { uid, state, summary, deadlineTimestamp, needsNewWay, lost = [] } = tried
+  const now = useSeconds(isOpen(state))
+  const status = useReading<ServiceStatus>(
+    isAdmin.value ? `${api}/edgehosts/current/status` : undefined,
+    5_000,
+  )
+  const act = (action: 'confirm' | 'revert') => () =>
+    change('POST', `${path}/changes/${uid}/actions/${action}`)
+  const keep = useAction(act('confirm'), onChange)
+  const revert = useAction(act('revert'), onChange)
+  const error = keep.error ?? revert.error
+  const others = (status.body?.addresses ?? []).filter((address) => address !== location.hostname)
+  return (
+    <section class={`hero ${moodOfChange[state]}`} aria-live="polite">
+      <div>
+        <h2>{isOpen(state) ? t.trialTitle : t.states[state]}</h2>
+        <p>{plain(summary)}</p>
+        {state === 'trial' && <p>{t.left(span((Date.parse(deadlineTimestamp) - now) / 1_000))}</p>}
+        {state === 'applying' && <p>{t.applying}</p>}
+        {lost.map((each) => (
+          <p key={each} class="dim">
+            {plain(each)}
+          </p>
+        ))}
+        {state === 'trial' && needsNewWay && status.body && (
+          <>
+            <p>{t.newWay}</p>
+            <p>
+              <Fingerprint text={status.body.certificate.fingerprint} />
+            </p>
+            <ul>
+              {others.map((address) => (
+                <li key={address}>
+                  <a href={newPlace(address, uid)} rel="noreferrer">
+                    {t.openNew(address)}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+        {error && <Problem error={error} title={sharedText.value.notDone} />}
+        {state === 'trial' && (
+          <div class="buttons">
+            <AdminButton kind="primary" isOff={keep.isBusy} onClick={() => void keep.run()}>
+              {t.keep}
+            </AdminButton>
+            <AdminButton isOff={revert.isBusy} onClick={() => void revert.run()}>
+              {t.revert}
+            </AdminButton>
+          </div>
+        )}
+      </div>
+    </section>
+  )
+}
+
+/** The page of the change at another address of this host, without a token. */
+const newPlace = (address: string, uid: string) =>
+  `https://${address.includes(':') ? `[${address}]` : address}:${location.port || '443'}/#/network/changes/${uid}`
+
+interface EditProps {
+  readonly link: Link
+  readonly onClose: () => void
+}
+
+/** Address, gateway, name servers and MTU of a link, tried with a way back. */
+function EditAddress({ link, onClose }: EditProps) {
+  const t = text.value.network
+  const [type, setType] = useState<'dhcp' | 'static'>(link.type === 'dhcp' ? 'dhcp' : 'static')
+  const [fields, setFields] = useState({
+    ip: link.ip ?? '',
+    subnet: link.subnet ?? '',
+    gateway: link.gateway ?? '',
+    nameservers: link.nameservers.join(' '),
+    mtu: String(link.mtu),
+  })
+  const [plan, setPlan] = useState<NetworkDryRun>()
+  const url =
+    link.sort === 'nic' || link.sort === 'wifi'
+      ? `${path}/interfaces/${link.name}/config`
+      : `${path}/${link.sort}s/${link.name}`
+  useEffect(() => setPlan(undefined), [type, fields])
+  const body = () => requestFor(link, type, fields)
+  const check = useAction(async () =>
+    setPlan(await change<NetworkDryRun>('PUT', `${url}?dryRun=true`, body())),
+  )
+  const begin = useAction(
+    () => change<NetworkChangeAccepted>('PUT', `${url}?window=${windowSeconds}`, body()),
+    onClose,
+  )
+  const error = check.error ?? begin.error
+  const isGood = plan?.problems.length === 0
+  const input = (name: keyof typeof fields, title: string) => (
+    <label class="field">
+      <span>{title}</span>
+      <input
+        value={fields[name]}
+        autocomplete="off"
+        autocapitalize="off"
+        spellcheck={false}
+        aria-invalid={plan?.problems.some(({ field }) => field === name)}
+        onInput={(event) => setFields({ ...fields, [name]: event.currentTarget.value })}
+      />
+    </label>
+  )
+  return (
+    <Dialog title={t.edit(link.name)} onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          void (isGood ? begin.run() : check.run())
+        }}
+      >
+        <label class="field">
+          <span>{t.type}</span>
+          <select
+            value={type}
+            onChange={(event) => setType(event.currentTarget.value === 'dhcp' ? 'dhcp' : 'static')}
+          >
+            <option value="dhcp">{t.dhcp}</option>
+            <option value="static">{t.static}</option>
+          </select>
+        </label>
+        {type === 'static' && (
+          <>
+            {input('ip', t.ip)}
+            {input('subnet', t.subnet)}
+            {input('gateway', t.gateway)}
+          </>
+        )}
+        {input('nameservers', t.nameservers)}
+        {input('mtu', t.mtu)}
+        {plan && <Plan plan={plan} isDhcp={type === 'dhcp'} />}
+        {error && <Problem error={error} title={sharedText.value.notDone} />}
+        <p class="dim">{t.tryLong}</p>
+        <div class="buttons">
+          <button type="button" class="plain" onClick={onClose}>
+            {sharedText.value.cancel}
+          </button>
+          <button type="submit" class="primary" disabled={check.isBusy || begin.isBusy}>
+            {isGood ? t.begin : t.check}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+interface Fields {
+  readonly ip: string
+  readonly subnet: string
+  readonly gateway: string
+  readonly nameservers: string
+  readonly mtu: string
+}
+
+/** The whole request: PUT of a bond, VLAN or bridge replaces it, so what is not asked about stays as it is. */
+function requestFor(link: Link, type: 'dhcp' | 'static', fields: Fields): object {
+  const nameservers = fields.nameservers.split(/[\s,]+/).filter((each) => each !== '')
+  const mtu = Number(fields.mtu)
+  const addressing: NicRequest = {
+    type,
+    ...(type === 'static' ? { ip: fields.ip, subnet: fields.subnet, gateway: fields.gateway } : {}),
+    ...(String(nameservers) === String(link.nameservers) ? {} : { nameservers }),
+    ...(mtu === link.mtu ? {} : { mtu }),
+  }
+  if (link.sort === 'bond')
+    return { ...addressing, members: link.members, ...(link.mode === undefined ? {} : { mode: link.mode }) }
+  if (link.sort === 'bridge') return { ...addressing, members: link.members }
+  if (link.sort === 'vlan')
+    return { ...addressing, parentName: link.parentName, parentType: link.parentType, vlanID: link.vlanID }
+  return addressing
+}
+
+function Plan({ plan, isDhcp }: { plan: NetworkDryRun; isDhcp: boolean }) {
+  const t = text.value.network
+  const { problems, warnings, lostRoutes, reachableBy } = plan
+  if (problems.length > 0)
+    return (
+      <Note mood="bad">
+        <ul>
+          {problems.map(({ field, reason }) => (
+            <li key={`${field} ${reason}`}>
+              <strong>{field}</strong> {plain(reason)}
+            </li>
+          ))}
+        </ul>
+      </Note>
+    )
+  return (
+    <Note mood={warnings.length + lostRoutes.length > 0 ? 'warning' : 'good'}>
+      <p>{t.noProblems}</p>
+      {warnings.map((warning) => (
+        <p key={warning}>{plain(warning)}</p>
+      ))}
+      {lostRoutes.length > 0 && (
+        <p>
+          {t.lostRoutes}: {lostRoutes.map(plain).join(', ')}
+        </p>
+      )}
+      {reachableBy.length > 0 && <p>{t.reachableBy(reachableBy.join(', '))}</p>}
+      {isDhcp && <p>{t.unknownAddress}</p>}
+    </Note>
+  )
+}

@@ -1,0 +1,184 @@
+import { useState } from 'preact/hooks'
+import type { Inventory } from '../../../inventory/schemas.ts'
+import type { HostActions, StopAccepted } from '../../../power/schemas.ts'
+import type { ServiceStatus } from '../../../service/schemas.ts'
+import { bytes, day, plain, span } from '../../shared/format.ts'
+import {
+  AdminButton,
+  Card,
+  Command,
+  Confirm,
+  Facts,
+  Fingerprint,
+  Note,
+  PageHeader,
+  Shown,
+  useSeconds,
+} from '../../shared/parts.tsx'
+import { useReading } from '../../shared/read.ts'
+import { change, hostNow, isReachable } from '../../shared/request.ts'
+import { isAdmin } from '../../shared/session.ts'
+import { sharedText } from '../../shared/texts.ts'
+import { api, remote, text } from '../host.ts'
+
+const path = `${api}/edgehosts/current`
+
+export function System() {
+  const t = text.value.system
+  return (
+    <>
+      <PageHeader title={t.title} />
+      {isAdmin.value ? (
+        <div class="grid">
+          <Service />
+          <Hardware />
+        </div>
+      ) : (
+        <Note mood="info">
+          <p>{sharedText.value.adminOnly}</p>
+        </Note>
+      )}
+      <Power />
+      <Command command={remote('host reboot')} />
+    </>
+  )
+}
+
+function Service() {
+  const t = text.value.system
+  const status = useReading<ServiceStatus>(`${path}/status`, 15_000)
+  return (
+    <Card title={t.daemon} icon="system" width="half">
+      <Shown reading={status} lines={6}>
+        {({ version, startTimestamp, uptimeSeconds, addresses, port, certificate, state }) => (
+          <Facts
+            facts={[
+              [text.value.overview.version, version],
+              [t.started, `${day(startTimestamp)} (${span(uptimeSeconds)})`],
+              [t.addresses, addresses.map((address) => `${address}:${port}`).join(', ')],
+              [t.stateDisk, text.value.overview.freeOf(bytes(state.freeBytes), bytes(state.totalBytes))],
+              [t.fingerprint, <Fingerprint text={certificate.fingerprint} />],
+              [t.until, day(certificate.expirationTimestamp)],
+              [t.own, certificate.isOwn ? t.ownHost : t.ownAdministrator],
+            ]}
+          />
+        )}
+      </Shown>
+    </Card>
+  )
+}
+
+function Hardware() {
+  const t = text.value.system
+  const inventory = useReading<Inventory>(`${path}/inventory`, 300_000)
+  return (
+    <Card title={t.inventory} icon="host" width="half">
+      <Shown reading={inventory} lines={6}>
+        {({ system, processor }) => (
+          <Facts
+            facts={[
+              [t.manufacturer, system?.manufacturer && plain(system.manufacturer)],
+              [text.value.overview.model, system?.model && plain(system.model)],
+              [t.serial, system?.serial && plain(system.serial)],
+              [text.value.overview.processor, processor?.brand && plain(processor.brand)],
+            ]}
+          />
+        )}
+      </Shown>
+    </Card>
+  )
+}
+
+/** A stop that this page has asked for; the page waits for the host then. */
+interface Going {
+  readonly action: 'reboot' | 'shutdown'
+  readonly since: number
+}
+
+function Power() {
+  const t = text.value.system
+  const actions = useReading<HostActions>(`${path}/actions`, 15_000)
+  const [asked, setAsked] = useState<'reboot' | 'shutdown'>()
+  const [going, setGoing] = useState<Going>()
+  const [reason, setReason] = useState('')
+  const [isForced, setForced] = useState(false)
+  const now = useSeconds(going !== undefined)
+  async function stop(action: 'reboot' | 'shutdown') {
+    const query = new URLSearchParams({
+      ...(reason === '' ? {} : { message: reason }),
+      ...(isForced ? { force: 'true' } : {}),
+    })
+    await change<StopAccepted>('POST', `${path}/actions/${action}?${query.toString()}`)
+    setGoing({ action, since: hostNow() })
+  }
+  if (going && !(isReachable.value && now - going.since > 20_000))
+    return (
+      <Note mood="info">
+        <strong role="status">{going.action === 'reboot' ? t.goes : t.off}</strong>
+        <p>{going.action === 'reboot' ? t.goesLong(span((now - going.since) / 1_000)) : t.offLong}</p>
+      </Note>
+    )
+  const [planned] = actions.body?.items ?? []
+  const last = actions.body?.last
+  return (
+    <section class="card danger-zone">
+      <header>
+        <h2>{t.power}</h2>
+      </header>
+      <Facts
+        facts={[
+          planned && [t.planned, describe(planned)],
+          last && [t.last, describe(last)],
+          actions.body?.boot && ['', plain(actions.body.boot.message)],
+        ]}
+      />
+      <div class="row">
+        <p class="dim">{t.rebootLong}</p>
+        <div class="buttons">
+          <AdminButton kind="danger outline" onClick={() => setAsked('reboot')}>
+            {t.reboot}…
+          </AdminButton>
+          <AdminButton kind="danger outline" onClick={() => setAsked('shutdown')}>
+            {t.shutdown}…
+          </AdminButton>
+        </div>
+      </div>
+      {asked && (
+        <Confirm
+          title={asked === 'reboot' ? t.reboot : t.shutdown}
+          action={asked === 'reboot' ? t.reboot : t.shutdown}
+          onConfirm={() => stop(asked)}
+          onClose={() => setAsked(undefined)}
+        >
+          <p>{asked === 'reboot' ? t.rebootLong : t.shutdownLong}</p>
+          <label class="field">
+            <span>{t.reason}</span>
+            <input maxLength={200} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
+          </label>
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={isForced}
+              onChange={(event) => setForced(event.currentTarget.checked)}
+            />
+            {t.force}
+          </label>
+        </Confirm>
+      )}
+    </section>
+  )
+}
+
+function describe({
+  action,
+  state,
+  message,
+  reason,
+  by,
+  creationTimestamp,
+  atTimestamp,
+}: NonNullable<HostActions['last']>) {
+  return [action, state, by, day(atTimestamp ?? creationTimestamp), plain(message), plain(reason ?? '')]
+    .filter(Boolean)
+    .join(' · ')
+}

@@ -1,0 +1,391 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { plain } from './format.ts'
+import { Icon, type IconName } from './icon.tsx'
+import type { ListReading, Reading } from './read.ts'
+import { hostNow, RequestError } from './request.ts'
+import { isAdmin } from './session.ts'
+import { sharedText } from './texts.ts'
+
+/** How something stands; each has an icon and a word beside its colour. */
+export type Mood = 'good' | 'warning' | 'bad' | 'info'
+
+export const Badge = ({ mood, children }: { mood: Mood; children: ComponentChildren }) => (
+  <span class={`badge ${mood}`}>
+    <Icon name={mood} />
+    {children}
+  </span>
+)
+
+export const Note = ({ mood, children }: { mood: Mood; children: ComponentChildren }) => (
+  <div class={`note ${mood}`} role={mood === 'bad' ? 'alert' : undefined}>
+    <Icon name={mood} />
+    <div>{children}</div>
+  </div>
+)
+
+interface CardProps {
+  readonly title: string
+  readonly icon?: IconName
+  readonly aside?: ComponentChildren
+  readonly width?: 'half' | 'third'
+  readonly children: ComponentChildren
+}
+
+export const Card = ({ title, icon, aside, width, children }: CardProps) => (
+  <section class={`card ${width ?? ''}`}>
+    <header>
+      <h2>
+        {icon && <Icon name={icon} />}
+        {title}
+      </h2>
+      {aside}
+    </header>
+    {children}
+  </section>
+)
+
+export const PageHeader = ({
+  title,
+  children,
+  aside,
+}: {
+  title: string
+  children?: ComponentChildren
+  aside?: ComponentChildren
+}) => (
+  <header class="page">
+    <div>
+      <h1 tabIndex={-1}>{title}</h1>
+      {children !== undefined && <p class="dim">{children}</p>}
+    </div>
+    {aside}
+  </header>
+)
+
+type Fact = readonly [name: string, value: ComponentChildren]
+
+/** Names and values; what has no value is left out. */
+export const Facts = ({ facts }: { facts: readonly (Fact | false | undefined)[] }) => (
+  <dl class="facts">
+    {facts.map(
+      (fact) =>
+        fact &&
+        fact[1] !== undefined &&
+        fact[1] !== '' && (
+          <div key={fact[0]}>
+            <dt>{fact[0]}</dt>
+            <dd>{fact[1]}</dd>
+          </div>
+        ),
+    )}
+  </dl>
+)
+
+/** A failed request: what it is, its reference in the journal, and the next try. */
+export function Problem({
+  error,
+  title,
+  again,
+}: {
+  error: RequestError
+  title?: string
+  again?: () => void
+}) {
+  const t = sharedText.value
+  return (
+    <Note mood="bad">
+      <strong>{title ?? t.failed}</strong>
+      <p>{error.status === 0 ? `${t.unreachable}.` : plain(error.message)}</p>
+      {error.ref !== undefined && (
+        <p class="dim">
+          {t.reference} <code>{error.ref}</code>
+        </p>
+      )}
+      {again && (
+        <button type="button" class="plain" onClick={again}>
+          {t.again}
+        </button>
+      )}
+    </Note>
+  )
+}
+
+const Skeleton = ({ lines }: { lines: number }) => (
+  <div class="skeleton" role="status">
+    <span class="hidden">{sharedText.value.loading}</span>
+    {Array.from({ length: lines }, (_line, index) => (
+      <i key={index} />
+    ))}
+  </div>
+)
+
+interface ShownProps<Body> {
+  readonly reading: Reading<Body>
+  /** Of the outline while it is read. */
+  readonly lines?: number
+  readonly children: (body: Body) => ComponentChildren
+}
+
+/** What was read, or why there is nothing. After a failed later try what is shown stays; the banner says that it is old. */
+export function Shown<Body>({ reading: { body, error, again }, lines = 3, children }: ShownProps<Body>) {
+  if (body !== undefined) return <>{children(body)}</>
+  return error && error.status !== 0 ? <Problem error={error} again={again} /> : <Skeleton lines={lines} />
+}
+
+export const Empty = ({
+  icon,
+  title,
+  children,
+  action,
+}: {
+  icon: IconName
+  title: string
+  children?: ComponentChildren
+  action?: ComponentChildren
+}) => (
+  <div class="empty">
+    <Icon name={icon} />
+    <h2>{title}</h2>
+    {children !== undefined && <p>{children}</p>}
+    {action}
+  </div>
+)
+
+/** The command that does the same. */
+export function Command({ command }: { command: string }) {
+  const [isCopied, setCopied] = useState(false)
+  const t = sharedText.value
+  async function copy() {
+    await navigator.clipboard.writeText(command)
+    setCopied(true)
+    setTimeout(() => setCopied(false), 2_000)
+  }
+  return (
+    <div class="command">
+      <Icon name="terminal" />
+      <span class="dim">{t.sameCommand}</span>
+      <code>{command}</code>
+      <button type="button" class="plain small" onClick={() => void copy()}>
+        {isCopied ? t.copied : t.copy}
+      </button>
+    </div>
+  )
+}
+
+interface Column<Item> {
+  readonly title: string
+  readonly cell: (item: Item) => ComponentChildren
+  readonly isNumber?: boolean
+}
+
+interface TableProps<Item> {
+  readonly title: string
+  readonly items: readonly Item[]
+  readonly keyOf: (item: Item) => string
+  /** The first one names the row. */
+  readonly columns: readonly Column<Item>[]
+}
+
+/** A table; on a phone a list. */
+export const Table = <Item,>({ title, items, keyOf, columns }: TableProps<Item>) => (
+  <div class="scroll" tabIndex={0} role="region" aria-label={title}>
+    <table class="stacked">
+      <thead>
+        <tr>
+          {columns.map((column) => (
+            <th key={column.title} scope="col" class={column.isNumber ? 'number' : undefined}>
+              {column.title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {items.map((item) => (
+          <tr key={keyOf(item)}>
+            {columns.map(({ title: name, cell, isNumber }, index) =>
+              index === 0 ? (
+                <th key={name} scope="row">
+                  {cell(item)}
+                </th>
+              ) : (
+                <td key={name} data-label={name} class={isNumber ? 'number' : undefined}>
+                  {cell(item)}
+                </td>
+              ),
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+interface DialogProps {
+  readonly title: string
+  /** Without it the dialog cannot be closed. */
+  readonly onClose?: () => void
+  readonly children: ComponentChildren
+}
+
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const ref = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const opener = document.activeElement
+    ref.current?.showModal()
+    return () => {
+      ref.current?.close()
+      // The element may be drawn anew in the same turn.
+      setTimeout(() => {
+        if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
+      })
+    }
+  }, [])
+  return (
+    <dialog
+      ref={ref}
+      aria-labelledby="dialog-title"
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose?.()
+      }}
+    >
+      <h2 id="dialog-title">{title}</h2>
+      {children}
+    </dialog>
+  )
+}
+
+interface ConfirmProps {
+  readonly title: string
+  /** What is lost and what stays. */
+  readonly children: ComponentChildren
+  readonly action: string
+  /** The name that has to be typed, where data is lost. */
+  readonly name?: string
+  /** The dialog closes when it has succeeded. */
+  readonly onConfirm: () => Promise<unknown>
+  readonly onClose: () => void
+}
+
+/** Asks before an action that loses something. A refusal is shown in the dialog. */
+export function Confirm({ title, children, action, name, onConfirm, onClose }: ConfirmProps) {
+  const [typed, setTyped] = useState('')
+  const t = sharedText.value
+  const { run, isBusy, error } = useAction(onConfirm, onClose)
+  const isConfirmed = name === undefined || typed === name
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (isConfirmed) void run()
+        }}
+      >
+        {children}
+        {error && <Problem error={error} title={t.notDone} />}
+        {name !== undefined && (
+          <label class="field">
+            <span>{t.typeName(name)}</span>
+            <input
+              value={typed}
+              autocomplete="off"
+              autocapitalize="off"
+              spellcheck={false}
+              onInput={(event) => setTyped(event.currentTarget.value)}
+            />
+          </label>
+        )}
+        <div class="buttons">
+          <button type="button" class="plain" onClick={onClose}>
+            {t.cancel}
+          </button>
+          <button type="submit" class="danger" disabled={!isConfirmed || isBusy}>
+            {action}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** Runs a change once at a time, and keeps its refusal. */
+export function useAction(work: () => Promise<unknown>, onDone: () => void = () => undefined) {
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<RequestError>()
+  async function run() {
+    if (isBusy) return
+    setBusy(true)
+    setError(undefined)
+    try {
+      await work()
+      onDone()
+    } catch (failure) {
+      if (!(failure instanceof RequestError)) throw failure
+      setError(failure)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return { run, isBusy, error }
+}
+
+/** A button for administrators; others see it off, and why. */
+export const AdminButton = ({
+  kind = 'plain',
+  onClick,
+  isOff = false,
+  children,
+}: {
+  kind?: 'plain' | 'primary' | 'danger outline' | 'plain small'
+  onClick: () => void
+  isOff?: boolean
+  children: ComponentChildren
+}) => (
+  <button
+    type="button"
+    class={kind}
+    disabled={!isAdmin.value || isOff}
+    title={isAdmin.value ? undefined : sharedText.value.adminOnly}
+    onClick={onClick}
+  >
+    {children}
+  </button>
+)
+
+/** Draws again each second, for what counts. @returns the time of the host */
+export function useSeconds(isOn: boolean): number {
+  const [now, setNow] = useState(hostNow())
+  useEffect(() => {
+    if (!isOn) return undefined
+    const timer = setInterval(() => setNow(hostNow()), 1_000)
+    return () => clearInterval(timer)
+  }, [isOn])
+  return now
+}
+
+/** A fingerprint, broken after each eight bytes, as people compare it. */
+export const Fingerprint = ({ text }: { text: string }) => (
+  <code class="print">
+    {(text.match(/.{1,24}/g) ?? []).map((part) => (
+      <span key={part}>
+        {part}
+        <wbr />
+      </span>
+    ))}
+  </code>
+)
+
+/** The button below a list that has more. */
+export function More({ list: { more, left } }: { list: ListReading<unknown> }) {
+  const { run, isBusy, error } = useAction(async () => more?.())
+  if (!more) return null
+  return (
+    <div class="pad">
+      <button type="button" class="plain" disabled={isBusy} onClick={() => void run()}>
+        {sharedText.value.showMore(left)}
+      </button>
+      {error && <Problem error={error} />}
+    </div>
+  )
+}

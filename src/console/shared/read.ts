@@ -1,0 +1,100 @@
+import { signal, type ReadonlySignal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
+import { get, isReachable, RequestError } from './request.ts'
+
+/** What was last read of a path. */
+export interface Reading<Body> {
+  readonly body?: Body
+  /** Of the last try; what was read before stays. */
+  readonly error?: RequestError
+  readonly again: () => void
+}
+
+/**
+ * Reads a path now, every `everyMs` while the page is seen, at once when it is seen again, and when the host answers again.
+ * @param path undefined reads nothing
+ */
+export function useReading<Body>(path: string | undefined, everyMs: number): Reading<Body> {
+  const state = useMemo(() => signal<Reading<Body>>({ again: () => undefined }), [path])
+  useEffect(() => (path === undefined ? undefined : readOnAndOn(path, everyMs, state)), [path])
+  return (state as ReadonlySignal<Reading<Body>>).value
+}
+
+function readOnAndOn<Body>(path: string, everyMs: number, state: { value: Reading<Body> }): () => void {
+  const stop = new AbortController()
+  const isOver = () => stop.signal.aborted
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let failures = 0
+  let isReading = false
+
+  async function read(): Promise<void> {
+    clearTimeout(timer)
+    if (isOver() || isReading) return
+    isReading = true
+    try {
+      state.value = { body: await get<Body>(path, stop.signal), again }
+      failures = 0
+    } catch (error) {
+      if (isOver()) return
+      if (!(error instanceof RequestError)) throw error
+      failures += 1
+      // What is not there any more is not shown.
+      state.value = error.status === 404 ? { error, again } : { ...state.value, error, again }
+    } finally {
+      isReading = false
+    }
+    if (document.hidden || isOver()) return
+    timer = setTimeout(() => void read(), failures > 0 ? Math.min(2_000 * failures, 15_000) : everyMs)
+  }
+  const again = () => void read()
+  const onSeen = () => {
+    if (document.hidden) clearTimeout(timer)
+    else void read()
+  }
+  const unsubscribe = isReachable.subscribe((is) => {
+    if (is && failures > 0) void read()
+  })
+  document.addEventListener('visibilitychange', onSeen)
+  void read()
+  return () => {
+    stop.abort()
+    clearTimeout(timer)
+    unsubscribe()
+    document.removeEventListener('visibilitychange', onSeen)
+  }
+}
+
+/** A page of a list of the API. */
+interface ListReply<Item> {
+  readonly items: readonly Item[]
+  readonly listmeta?: { readonly continue: string; readonly count: number }
+}
+
+/** What was read of a list. */
+export interface ListReading<Item> extends Reading<ListReply<Item>> {
+  readonly items: readonly Item[]
+  /** Items that are not read yet. */
+  readonly left: number
+  /** Reads the next page; absent at the end. */
+  readonly more: (() => Promise<void>) | undefined
+}
+
+/** Reads the first page of a list as `useReading` does, and further ones when they are asked for. The host counts, filters and orders. */
+export function useList<Item>(path: string, everyMs: number): ListReading<Item> {
+  const reading = useReading<ListReply<Item>>(path, everyMs)
+  const later = useMemo(() => signal<readonly ListReply<Item>[]>([]), [path])
+  const pages = [...(reading.body ? [reading.body] : []), ...later.value]
+  const items = pages.flatMap((page) => page.items)
+  const { continue: token = '', count = 0 } = pages.at(-1)?.listmeta ?? {}
+  async function more() {
+    const joint = path.includes('?') ? '&' : '?'
+    const page = await get<ListReply<Item>>(`${path}${joint}continue=${encodeURIComponent(token)}`)
+    later.value = [...later.value, page]
+  }
+  return {
+    ...reading,
+    items,
+    left: Math.max(0, count - items.length),
+    more: token === '' ? undefined : more,
+  }
+}

@@ -1,0 +1,206 @@
+import { createServer } from 'node:net'
+import { rm, writeFile, mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  accessibilityProblems,
+  buildPages,
+  hasBrowser,
+  launchBrowser,
+  logInWith,
+  openPage,
+  sidewaysScroll,
+  viewports,
+} from '../../support/browser.ts'
+import { imageLayout, layoutTar, noReserve } from '../../support/content-uploads.ts'
+import { hostBody } from '../../support/host-body.ts'
+import { playedInventory } from '../../support/played-inventory.ts'
+import { createTestEdge, sessionsPath, type TestEdge } from '../../support/test-edge.ts'
+
+/** The free port that the daemon has taken. */
+const listeningPort = ({ lines }: TestEdge): number =>
+  Number(lines.find(({ msg }) => msg === 'listening')?.port)
+
+const pageNames = ['', 'cluster', 'content', 'network', 'access', 'audit', 'system', 'more'] as const
+
+describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
+  let browser: Browser
+  let pages: Awaited<ReturnType<typeof buildPages>>
+  let edge: TestEdge
+  let address: string
+  let port: number
+  let isStopped = false
+
+  async function start(stateDirectory?: string): Promise<void> {
+    edge = await createTestEdge({
+      pagesFolder: pages.folder,
+      hostBody: await hostBody(),
+      inventoryProgram: playedInventory().program,
+      content: noReserve,
+      guard: { delayAfterFailures: 2, firstDelaySeconds: 3 },
+      ...(stateDirectory === undefined ? {} : { stateDirectory }),
+    })
+    await edge.daemon.start()
+    isStopped = false
+    port = listeningPort(edge)
+    address = `https://127.0.0.1:${port}`
+  }
+
+  beforeAll(async () => {
+    pages = await buildPages()
+    browser = await launchBrowser()
+  })
+  afterAll(async () => {
+    await browser.close()
+    await pages.remove()
+  })
+  beforeEach(() => start())
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close()
+    if (!isStopped) await edge.stop()
+  })
+
+  const open = async (options: Parameters<typeof openPage>[1] = {}) => {
+    const opened = await openPage(browser, options)
+    await opened.page.goto(address)
+    return opened
+  }
+  const enter = async (name = 'alice', options: Parameters<typeof openPage>[1] = {}) => {
+    const opened = await open(options)
+    await logInWith(opened.page, name, `${name} pass`)
+    await opened.page.getByRole('navigation', { name: 'Pages' }).waitFor()
+    return opened
+  }
+  const heading = (page: Page) => page.getByRole('heading', { level: 1 })
+
+  it('a wrong password is refused, a further try waits for its countdown, then the right one enters', async () => {
+    const { page } = await open()
+    for (let tries = 0; tries < 2; tries += 1) {
+      await logInWith(page, 'alice', 'wrong')
+      await page.getByRole('alert').getByText('User name or password is wrong').waitFor()
+    }
+    await logInWith(page, 'alice', 'alice pass')
+    await page.getByRole('alert').getByText('The next try is possible in').waitFor()
+    const button = page.getByRole('button', { name: 'Log in' })
+    expect(await button.isDisabled()).toBe(true)
+    await expect.poll(() => button.isDisabled()).toBe(false)
+    await logInWith(page, 'alice', 'alice pass')
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor()
+    expect(await page.context().cookies()).toEqual([])
+  })
+
+  it('an expired password is replaced at the login', async () => {
+    const { page } = await open()
+    await logInWith(page, 'fresh', 'fresh pass')
+    await page.getByText('Your password has expired').waitFor()
+    await page.getByLabel('New password').fill('a better pass')
+    await page.getByRole('button', { name: 'Set the new password' }).click()
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor()
+  })
+
+  it('by the keyboard alone one logs in and walks through the pages', async () => {
+    const { page } = await open()
+    await page.getByLabel('User name').waitFor()
+    await page.keyboard.type('alice')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('alice pass')
+    await page.keyboard.press('Enter')
+    const link = page.getByRole('link', { name: 'Content', exact: true })
+    await link.waitFor()
+    await link.focus()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.evaluate<string>('document.activeElement.textContent')).toBe('Content')
+  })
+
+  it.each(Object.keys(viewports) as (keyof typeof viewports)[])(
+    'each page has no violation of accessibility or policy, no error and no sideways scrolling: %s',
+    async (viewport) => {
+      const { page, complaints } = await open({ viewport })
+      await page.getByLabel('User name').waitFor()
+      expect(await accessibilityProblems(page)).toEqual([])
+      await logInWith(page, 'alice', 'alice pass')
+      await page.getByRole('navigation', { name: 'Pages' }).waitFor()
+      for (const name of pageNames) {
+        await page.goto(`${address}/#/${name}`)
+        await page.waitForLoadState('networkidle')
+        expect([name, await accessibilityProblems(page)]).toEqual([name, []])
+        expect([name, await sidewaysScroll(page)]).toEqual([name, 0])
+      }
+      expect(complaints()).toEqual([])
+    },
+  )
+
+  it('a viewer sees what only administrators may do, turned off', async () => {
+    const { page, complaints } = await enter('bob')
+    await page.goto(`${address}/#/system`)
+    const reboot = page.getByRole('button', { name: 'Reboot' })
+    await reboot.waitFor()
+    expect(await reboot.isDisabled()).toBe(true)
+    expect(await reboot.getAttribute('title')).toBe('Only administrators can do this.')
+    expect(complaints()).toEqual([])
+  })
+
+  it('a session that was ended elsewhere leaves the page below a login, which goes on there', async () => {
+    const { page } = await enter()
+    await page.goto(`${address}/#/access`)
+    await page.getByText('this one').waitFor()
+    const { access } = await edge.login('alice')
+    const list = await edge.get(sessionsPath, access)
+    for (const { uid, isCurrent } of list.json<{ items: { uid: string; isCurrent: boolean }[] }>().items)
+      if (!isCurrent)
+        await edge.app.inject({
+          method: 'DELETE',
+          url: `${sessionsPath}/${uid}`,
+          headers: { authorization: access },
+        })
+    const dialog = page.getByRole('dialog', { name: 'Your session has ended' })
+    await dialog.waitFor({ timeout: 60_000 })
+    await dialog.getByLabel('Password', { exact: true }).fill('alice pass')
+    await dialog.getByRole('button', { name: 'Log in' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(page.url()).toBe(`${address}/#/access`)
+  })
+
+  it('a new tab has the session of the others, a reload keeps it, and a logout ends it in all', async () => {
+    const { page, context } = await enter()
+    const second = await openPage(browser, { context })
+    await second.page.goto(`${address}/#/content`)
+    await second.page.getByRole('heading', { level: 1, name: 'Content' }).waitFor()
+    await Promise.all([page.reload(), second.page.reload()])
+    await second.page.getByRole('heading', { level: 1, name: 'Content' }).waitFor()
+    await heading(page).waitFor()
+    await page.getByRole('button', { name: 'Log out' }).click()
+    for (const each of [page, second.page]) await each.getByLabel('User name').waitFor()
+  })
+
+  it('a bundle is uploaded and published, and the same file again sends nothing', async () => {
+    const { page } = await enter()
+    await page.goto(`${address}/#/content`)
+    const folder = await mkdtemp(join(tmpdir(), 'edgehostd-bundle-'))
+    const file = join(folder, 'shop <b>1.tar')
+    await writeFile(file, layoutTar(imageLayout(['blobs'], 'registry.example/shop/app:1.5.0')))
+    await page.locator('input[accept=".tar"]').setInputFiles(file)
+    await page.getByText('Published ·').waitFor({ timeout: 60_000 })
+    // The name of the file stays text.
+    await page.getByRole('rowheader', { name: 'shop <b>1' }).waitFor()
+    expect(await page.locator('main b').count()).toBe(0)
+    await page.getByRole('button', { name: 'Close' }).click()
+    await page.locator('input[accept=".tar"]').setInputFiles(file)
+    await page.getByText('were on the host already').waitFor()
+    await rm(folder, { recursive: true })
+  })
+
+  it('a host that does not answer is said, and what was read stays', async () => {
+    const { page } = await enter()
+    await page.getByText('This host', { exact: true }).waitFor()
+    await edge.stop()
+    isStopped = true
+    // Something else has the port: it closes each connection.
+    const closing = createServer((socket) => socket.destroy()).listen(port, '127.0.0.1')
+    await page.getByText('The host does not answer').first().waitFor({ timeout: 60_000 })
+    expect(await page.getByText('This host', { exact: true }).isVisible()).toBe(true)
+    closing.close()
+  })
+})

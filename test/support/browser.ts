@@ -1,0 +1,86 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { AxeBuilder } from '@axe-core/playwright'
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
+import { bundleConsole } from '../../build/console.ts'
+
+/** Debian's; `make test-real` installs it. */
+const program = '/usr/bin/chromium'
+
+export const hasBrowser = existsSync(program)
+
+export const viewports = {
+  desktop: { width: 1280, height: 900 },
+  tablet: { width: 820, height: 1180 },
+  phone: { width: 390, height: 844 },
+} as const
+
+/** The pages of a host, built as for the package. */
+export async function buildPages(): Promise<{ folder: string; remove: () => Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'edgehostd-pages-'))
+  await bundleConsole('host', folder)
+  return { folder, remove: () => rm(folder, { recursive: true }) }
+}
+
+export const launchBrowser = (): Promise<Browser> =>
+  chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-gpu'] })
+
+/** A page that notes what a browser complains about. */
+export interface WatchedPage {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** Errors of the console, of scripts, and violations of the content security policy, since the last call. */
+  complaints(): string[]
+}
+
+interface WatchOptions {
+  readonly viewport?: keyof typeof viewports
+  readonly locale?: string
+  readonly scheme?: 'light' | 'dark'
+  /** For another tab of the same browser. */
+  readonly context?: BrowserContext
+}
+
+export async function openPage(browser: Browser, options: WatchOptions = {}): Promise<WatchedPage> {
+  const { viewport = 'desktop', locale = 'en-GB', scheme = 'light' } = options
+  const context =
+    options.context ??
+    (await browser.newContext({
+      ignoreHTTPSErrors: true,
+      viewport: viewports[viewport],
+      locale,
+      colorScheme: scheme,
+      timezoneId: 'UTC',
+    }))
+  const page = await context.newPage()
+  const noted: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error') noted.push(message.text())
+  })
+  page.on('pageerror', ({ message }) => noted.push(message))
+  // The policy forbids the page this script; the browser runs it before the page.
+  const listener = "(event) => console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI)"
+  await page.addInitScript({ content: `addEventListener('securitypolicyviolation', ${listener})` })
+  return { page, context, complaints: () => noted.splice(0) }
+}
+
+/** Logs in on the page that a browser gets at `/`. */
+export async function logInWith(page: Page, name: string, password: string): Promise<void> {
+  await page.getByLabel('User name').fill(name)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Log in' }).click()
+}
+
+/** Violations of WCAG 2.2 AA and of good practice, a line each. */
+export async function accessibilityProblems(page: Page): Promise<string[]> {
+  const { violations } = await new AxeBuilder({ page })
+    .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])
+    .analyze()
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`))
+}
+
+/** Pixels that the page is wider than what is seen of it. */
+export const sidewaysScroll = (page: Page): Promise<number> =>
+  page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
