@@ -132,6 +132,10 @@ Gateway=192.0.2.2
       mtu: 1400,
     })
     expect(networkConfiguration(unit, [])).not.toHaveProperty('gateway')
+    // The lease has to come, though the link has an address of IPv6.
+    expect(change.after.expected).toEqual([
+      { link: 'eth0', addresses: ['2001:db8:1::20/64'], isLeased: true },
+    ])
   })
 
   it('DHCP options stay when another option changes', async () => {
