@@ -22,14 +22,16 @@ export interface NetworkState {
 /** What a link has to have. */
 export interface ExpectedLink {
   readonly link: string
-  /** In CIDR form; without one of IPv4: any, by DHCP. */
+  /** In CIDR form; without any: one by DHCP. */
   readonly addresses: readonly string[]
+  /** One of IPv4 by DHCP beside them. */
+  readonly isLeased?: boolean
   readonly gateway?: string
 }
 
-/** Whether the address of IPv4 is one that is not known before. */
-export const isByDhcp = ({ addresses }: ExpectedLink): boolean =>
-  !addresses.some((address) => address.includes('.'))
+/** Whether it has an address that is not known before. */
+export const isByDhcp = ({ addresses, isLeased = false }: ExpectedLink): boolean =>
+  isLeased || addresses.length === 0
 
 /** A change of the network that can be tried, kept and taken back. */
 export interface ChangeSet {

@@ -48,7 +48,10 @@ export function createVerbs({ outside, program, place }: VerbsOptions): Verbs {
       if (problem !== undefined) throw new VerbRefused(problem)
       const { description, properties, timeoutMs } = unit
       const bounds = { timeoutMs, ...(signal ? { signal } : {}) }
-      const run = outside({ description, properties })
+      const run = outside({
+        description,
+        properties: [...properties, ...(verb.propertiesFor?.(input) ?? [])],
+      })
       if ('command' in verb) {
         const { program: path, args, ...more } = verb.command(input, place)
         return verb.read(await run.run(path, args, { ...bounds, ...more }))

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { asEdgehostd, installPackage, type Edgehostd } from './host/edgehostd.ts'
 import { eventually } from './host/eventually.ts'
+import { clientOf, networkPath as path, type NetworkClient } from './host/network-client.ts'
 import { bootNetworkHost, type NetworkHost } from './host/network-host.ts'
 import './host/global-setup.ts'
 
-const path = '/v1/edge-mgmt/network'
 const addressed = (last: number) => ({
   type: 'static',
   ip: `192.0.2.${last}`,
@@ -13,36 +13,13 @@ const addressed = (last: number) => ({
   gateway: '192.0.2.1',
 })
 
-/** What the replies of this test have. */
-interface AnyReply {
-  readonly uid: string
-  readonly items: readonly { readonly uid: string; readonly creationTimestamp: string }[]
-  readonly Token: { readonly Authorization: string }
-}
-
 describe('the network of a host is changed over the API', () => {
   let network: NetworkHost
   let host: Edgehostd
-  let token = ''
-
-  /** A request of the neighbour, on a connection of its own. */
-  async function ask(address: string, method: string, target: string, body?: unknown) {
-    const { stdout, exitCode } = await network.neighbour(
-      ...['curl', '--silent', '--insecure', '--max-time', '10', '--request', method],
-      ...['--header', `Authorization: ${token}`, '--write-out', '\n%{http_code}'],
-      ...(body === undefined ? [] : ['--json', JSON.stringify(body)]),
-      `https://${address}:5080${target}`,
-    )
-    const [text = '', status = '0'] = stdout.split(/\n(?=\d+$)/)
-    return {
-      status: exitCode === 0 ? Number(status) : 0,
-      json: (text === '' ? {} : JSON.parse(text)) as AnyReply,
-    }
-  }
-  const change = async (uid: string, address = '192.0.2.10') =>
-    (await ask(address, 'GET', `${path}/changes/${uid}`)).json
-  const isState = (uid: string, state: string, address = '192.0.2.10') =>
-    eventually(async () => expect(await change(uid, address)).toMatchObject({ state }), 30_000)
+  let client: NetworkClient
+  const ask: NetworkClient['ask'] = (...args) => client.ask(...args)
+  const change = (uid: string, address = '192.0.2.10') => client.change(uid, address)
+  const isState = (uid: string, state: string, address = '192.0.2.10') => client.isState(uid, state, address)
   /** Root's own socket. */
   const local = async (...args: string[]) => host.run(['edgehostctl', ...args])
   async function begin(last: number, window: number, address = '192.0.2.10') {
@@ -61,11 +38,8 @@ describe('the network of a host is changed over the API', () => {
     )
     await installPackage(host, await readFile(inject('deb')))
     await host.addUser({ name: 'olga', password: 'a-long-Passw0rd', groups: ['sudo'] })
-    const login = await ask('192.0.2.10', 'POST', '/v1/users/default/login', {
-      username: 'olga',
-      password: 'a-long-Passw0rd',
-    })
-    token = login.json.Token.Authorization
+    client = clientOf(network)
+    await client.login('192.0.2.10', 'olga', 'a-long-Passw0rd')
     await network.addForeign()
   })
   afterAll(() => network.unplug())
@@ -119,7 +93,7 @@ describe('the network of a host is changed over the API', () => {
     // The virtual address is there before and in the trial, so that a connection to it goes on.
     const { stdout, stderr } = await network.neighbour(
       ...[process.execPath, '--input-type=module', '--eval', oldConnection],
-      ...[token, JSON.stringify(addressed(10))],
+      ...[client.token(), JSON.stringify(addressed(10))],
     )
     expect(stdout.trim(), stderr).toBe('200 202 trial 409 NetworkConfirmUnproven')
     const { items } = (await ask('192.0.2.200', 'GET', `${path}/changes`)).json

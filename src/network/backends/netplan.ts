@@ -353,14 +353,16 @@ export function planNetplan({ links }: NetworkReading, wanted: WantedChange, all
     const link = links.find((each) => each.name === name)
     return link === undefined ? name : idOf(link)
   }
+  const device = `${generated}${id(wanted.name)}.netdev`
+  const isRemade = wanted.kind !== 'nic' && differing.includes(device)
   const touched = new Set([
     wanted.name,
     ...links
       .filter((each) => isOf(each, differing) || differing.some((path) => isOfId(path, idOf(each))))
       .map((each) => each.name),
+    // Members that stay lose it, and join the new one.
+    ...(isRemade ? (links.find(({ name }) => name === wanted.name)?.members ?? []) : []),
   ])
-  const device = `${generated}${id(wanted.name)}.netdev`
-  const isRemade = wanted.kind !== 'nic' && differing.includes(device)
   const configuredAfter = (name: string) => {
     const text = after.get(`${generated}${id(name)}.network`)
     return text === undefined ? undefined : networkConfiguration(parseUnit(text), [])

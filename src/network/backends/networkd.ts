@@ -64,6 +64,8 @@ interface Plan {
   remove(name: string, extension: 'network' | 'netdev'): void
   /** The device is made anew, or is there in one of the states only. */
   device(name: string, isBefore: boolean, isAfter: boolean): void
+  /** The link changes, and its file does not. */
+  touch(name: string): void
   refuse(field: string, reason: string): void
   end(wanted: WantedChange): Planned
 }
@@ -130,6 +132,7 @@ function createPlan({ links, states }: NetworkReading): Plan {
       after.set(fileName(name, extension), undefined)
     },
     device: devices.note,
+    touch: (name) => void touched.add(name),
     refuse: (field, reason) => void problems.push({ field, reason }),
     end(wanted) {
       if (problems.length > 0) return { kind: 'refused', problems }
@@ -255,6 +258,8 @@ function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge'
   if (before === undefined || formatUnit(device) !== formatUnit(before.unit)) {
     plan.put(name, 'netdev', device)
     plan.device(name, before !== undefined, true)
+    // Those that stay lose it, and join the new one.
+    if (before !== undefined) for (const { name: member } of all) plan.touch(member)
   }
   for (const member of joining)
     plan.put(member.name, 'network', memberUnit(plan.carried(member.name) ?? [], member.name, kind, name))

@@ -22,7 +22,8 @@ export function expectedBy(
   const { type, addresses, gateway } = configured
   if (type === 'none' && addresses.length === 0) return []
   const asked = withGateway && type === 'static' && gateway !== undefined
-  return [{ link, addresses, ...(asked ? { gateway } : {}) }]
+  const isLeased = type === 'dhcp' && addresses.length > 0
+  return [{ link, addresses, ...(isLeased ? { isLeased } : {}), ...(asked ? { gateway } : {}) }]
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { ChangeSet, NetworkState, StateFile } from '../change-set.ts'
+import { isByDhcp, type ChangeSet, type NetworkState, type StateFile } from '../change-set.ts'
 
 /** A file of the folder in which a change is handed to `network-trial`, by its path in that folder. */
 export type ChangeFiles = ReadonlyMap<string, string>
@@ -48,9 +48,10 @@ function addState(files: Map<string, string>, name: string, state: NetworkState)
   files.set(
     `${name}/expected`,
     lines(
-      state.expected.map(({ link, gateway = '-', addresses }) =>
-        [link, gateway, ...addresses].map(word).join(' '),
-      ),
+      state.expected.map((each) => {
+        const { link, gateway = '-', addresses } = each
+        return [link, gateway, ...(isByDhcp(each) ? ['dhcp'] : []), ...addresses].map(word).join(' ')
+      }),
     ),
   )
 }

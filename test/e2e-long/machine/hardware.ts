@@ -34,8 +34,11 @@ const disks = { nvme0: 3, nvme1: 3, sata0: 2, sata1: 2, usb: 2, sd: 1, sas: 2, e
 export type DiskName = keyof typeof disks
 export type CardName = keyof typeof cards
 
-/** Makes the disks, which are empty, and QEMU's arguments for all hardware except the root disk. */
-export async function layHardware(folder: string): Promise<string[]> {
+/**
+ * Makes the disks, which are empty, and QEMU's arguments for all hardware except the root disk.
+ * @param disc a file for the CD-ROM, whatever is in it
+ */
+export async function layHardware(folder: string, disc: string): Promise<string[]> {
   for (const [name, gib] of Object.entries(disks)) {
     const file = await open(diskFile(folder, name), 'w')
     await file.truncate(gib * 1_024 ** 3)
@@ -49,6 +52,8 @@ export async function layHardware(folder: string): Promise<string[]> {
     // The board's own AHCI has the buses ide.0 to ide.5.
     ...['-drive', drive('sata0'), '-device', 'ide-hd,bus=ide.0,drive=sata0,serial=sata-0'],
     ...['-drive', drive('sata1'), '-device', 'ide-hd,bus=ide.1,drive=sata1,serial=sata-1'],
+    ...['-drive', `if=none,id=disc,format=raw,media=cdrom,readonly=on,file=${disc}`],
+    ...['-device', 'ide-cd,bus=ide.2,drive=disc'],
     ...['-device', 'qemu-xhci', '-drive', drive('usb'), '-device', 'usb-storage,drive=usb,serial=usb-0'],
     ...['-device', 'sdhci-pci', '-drive', drive('sd'), '-device', 'sd-card,drive=sd'],
     ...['-device', 'mptsas1068,id=sas-bus', '-drive', drive('sas')],

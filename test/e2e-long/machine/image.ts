@@ -15,7 +15,17 @@ export interface Image {
   readonly root: string
 }
 
-/** Packages of a machine beyond a minimal Debian. */
+/** What an image is made of, beside the kernel and the package. */
+export interface Recipe {
+  /** Of its files in the cache. */
+  readonly name: string
+  /** The folder of a Debian with udev, kmod and busybox, which is copied. */
+  tree(): Promise<string>
+  /** Changes the copy. */
+  prepare?(root: string): Promise<void>
+}
+
+/** Packages of the machine that has all hardware, beyond a minimal Debian. */
 const packages = [
   ...['systemd-sysv', 'systemd-resolved', 'dbus', 'udev', 'kmod', 'iproute2', 'openssl', 'libpam-runtime'],
   ...['lvm2', 'mdadm', 'cryptsetup-bin', 'fdisk', 'dosfstools', 'squashfs-tools', 'chrony', 'busybox-static'],
@@ -53,21 +63,28 @@ Restart=always
 WantedBy=multi-user.target
 `
 
+/** The image of the machine that has all hardware. */
+export const allHardware: Recipe = {
+  name: 'machine',
+  tree: async () => debian(`machine-debian-${nameOf(packages)}`, packages),
+}
+
 /**
  * An image with a package installed. Everything but the package is made once for a checkout, and again when its recipe has
  * changed: that needs root, the network and two minutes.
  */
-export async function makeImage(deb: string): Promise<Image> {
-  const recipe = createHash('sha256').update(shellProgram)
+export async function makeImage(deb: string, recipe: Recipe): Promise<Image> {
+  const sources = createHash('sha256').update(shellProgram)
+  if (recipe.prepare) sources.update(recipe.prepare.toString())
   for (const file of ['image.ts', 'kernel.ts']) {
-    recipe.update(await readFile(join(import.meta.dirname, file)))
+    sources.update(await readFile(join(import.meta.dirname, file)))
   }
-  const release = `machine-${await releaseName()}`
-  const folder = await once(release, recipe.digest('hex'), makeBase)
+  const release = `${recipe.name}-${await releaseName()}`
+  const folder = await once(release, sources.digest('hex'), (path) => makeBase(recipe, path))
   const content = createHash('sha256')
     .update(await readFile(deb))
     .digest('hex')
-  const root = await once('machine-root.ext4', `${basename(folder)}-${content}`, (file) =>
+  const root = await once(`${recipe.name}-root.ext4`, `${basename(folder)}-${content}`, (file) =>
     makeRoot(join(folder, 'root'), deb, file),
   )
   return { kernel: join(folder, 'vmlinuz'), initramfs: join(folder, 'initrd'), root }
@@ -95,11 +112,12 @@ async function once(name: string, key: string, make: (path: string) => Promise<v
 const nameOf = (list: readonly string[]) => createHash('sha256').update(list.join()).digest('hex').slice(0, 8)
 
 /** Kernel, initramfs and the root as a folder. */
-async function makeBase(folder: string): Promise<void> {
+async function makeBase(recipe: Recipe, folder: string): Promise<void> {
   const root = join(folder, 'root')
-  const tree = await debian(`machine-debian-${nameOf(packages)}`, packages)
+  const tree = await recipe.tree()
   await mkdir(folder, { recursive: true })
   await output('cp', ['-a', tree, root])
+  await recipe.prepare?.(root)
   const kernel = await unpackKernel(join(folder, 'kernel'))
   await installModules(kernel, root)
   await packInitramfs(kernel, root, folder)
@@ -137,6 +155,7 @@ async function furnish(root: string): Promise<void> {
     await symlink('/dev/null', join(units, unit))
   }
   await writeFile(join(units, 'shell.service'), shellUnit)
+  await mkdir(join(units, 'multi-user.target.wants'), { recursive: true })
   await symlink('/etc/systemd/system/shell.service', join(units, 'multi-user.target.wants/shell.service'))
   await writeFile(join(root, 'usr/local/sbin/shell'), shellProgram)
   await chmod(join(root, 'usr/local/sbin/shell'), 0o755)

@@ -5,7 +5,8 @@ import { toJournalLine, type Host } from '../../e2e/host/host.ts'
 import { curl } from '../../e2e/host/http.ts'
 import { eventually } from '../../e2e/host/eventually.ts'
 import { startLoad } from '../../e2e/host/load.ts'
-import { diskFile, type CardName, type DiskName } from './hardware.ts'
+import { diskFile, layHardware, type CardName, type DiskName } from './hardware.ts'
+import { allHardware, makeImage } from './image.ts'
 import { startMachine, type Machine } from './machine.ts'
 
 /** A machine with the package installed, whose hardware can be plugged and unplugged. */
@@ -20,7 +21,8 @@ export interface MachineHost extends Edgehostd {
 
 /** Starts a machine that has the package under test installed. */
 export async function startEdgehostd(): Promise<MachineHost> {
-  const machine = await startMachine(inject('deb'))
+  const image = await makeImage(inject('deb'), allHardware)
+  const machine = await startMachine({ image, hardware: (folder) => layHardware(folder, image.initramfs) })
   const host = asHost(machine)
   const edgehostd = asEdgehostd(host)
   const { execute } = machine.monitor
@@ -52,8 +54,8 @@ export async function startEdgehostd(): Promise<MachineHost> {
   }
 }
 
-/** A machine with the interface of the other test hosts: clients use the forwarded port. */
-function asHost(machine: Machine): Host {
+/** A machine with the interface of the other test hosts: clients use the port 5080 of 127.0.0.1 in the network namespace of QEMU. */
+export function asHost(machine: Machine): Host {
   const { shell, folder, pid } = machine
   const noWire = () => {
     throw new Error('a machine has no wire')
@@ -95,18 +97,15 @@ function asHost(machine: Machine): Host {
       const usual = { cacerts: [host.cacert], from: '127.0.0.1', clients: 2, pauseMs: 5, keepAlive: false }
       return startLoad(pid, { ...usual, ...order, url: `https://127.0.0.1:5080${path}` }, token)
     },
-    async reboot() {
-      throw new Error('a machine boots once')
-    },
-    async rebootBy() {
-      throw new Error('a machine boots once')
-    },
+    reboot: () =>
+      machine.rebootBy(() =>
+        shell.run(['systemd-run', '--quiet', '--no-block', 'sh', '-c', 'sleep 0.3; systemctl reboot']),
+      ),
+    rebootBy: (act) => machine.rebootBy(act),
     async shutDownBy() {
       throw new Error('a machine is unplugged')
     },
-    async cutPower() {
-      throw new Error('a machine boots once')
-    },
+    cutPower: () => machine.cutPower(),
     unplug: () => machine.unplug(),
   }
   return host

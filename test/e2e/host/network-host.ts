@@ -11,8 +11,8 @@ import { lowerFolder } from './roots.ts'
 
 /** Its management link is host0, at 192.0.2.10; eth2 is another one. */
 export interface NetworkHost extends Host {
-  /** Puts on the links what the owner of them has not made. */
-  addForeign(): Promise<void>
+  /** Puts on the links what the owner of them has not made. @param link that of the management address */
+  addForeign(link?: string): Promise<void>
   /** Links, addresses, routes, rules and DNS, without lifetimes and counters. */
   snapshot(): Promise<string>
   /** Writes a change for the program, and begins it as the daemon does. */
@@ -31,7 +31,13 @@ export type TestedBackend = 'networkd' | 'ifupdown' | 'networkmanager'
 /** Who may have the links of a host. */
 export type Owner = TestedBackend | 'netplan'
 
-const gateway = '192.0.2.1'
+export const gateway = '192.0.2.1'
+
+/** A shell script that makes the networks of the neighbour. */
+export const neighbourNetworks = `
+for bridge in edge0 edge1; do ip link add $bridge type bridge; ip link set $bridge up; done
+ip address add ${gateway}/24 dev edge0; ip address add 198.51.100.1/24 dev edge0; ip address add 203.0.113.1/24 dev edge1
+`
 
 // The neighbour is in the network namespace of the process that holds the host, at the other end of its cables.
 const ground: Ground = {
@@ -40,35 +46,31 @@ const ground: Ground = {
   hasClients: true,
   prepare: `
 ip link set lo up
-for bridge in edge0 edge1; do ip link add $bridge type bridge; ip link set $bridge up; done
-ip address add ${gateway}/24 dev edge0; ip address add 198.51.100.1/24 dev edge0; ip address add 203.0.113.1/24 dev edge1
-`,
+${neighbourNetworks}`,
   nspawn: () => ['--network-bridge=edge0', '--network-veth-extra=cable2:eth2'],
 }
 
-/** Starts what the neighbour needs at each boot of the host: the other end of the second cable, and a server of DHCP. They end with the test. */
-async function startNeighbour(holder: number): Promise<ChildProcess[]> {
-  const start = (...args: string[]) =>
-    spawn('setpriv', ['--pdeathsig', 'KILL', 'nsenter', '-t', String(holder), '-n', ...args], {
-      stdio: 'ignore',
-    })
-  const cable = 'while sleep 0.1; do ip link set cable2 master edge1 up 2> /dev/null || true; done'
-  return [
-    start('bash', '-c', cable),
-    start(
-      ...['chroot', await lowerFolder('network'), 'dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null'],
-      ...[
-        '--interface=edge0',
-        '--bind-interfaces',
-        '--port=0',
-        '--leasefile-ro',
-        '--user=root',
-        '--pid-file=',
-      ],
-      ...['--dhcp-range=192.0.2.100,192.0.2.150,255.255.255.0,1h', `--dhcp-option=3,${gateway}`],
-    ),
-  ]
-}
+/** Starts a program beside the neighbour; it ends with the test. @param holder a process in its network namespace */
+const startBeside = (holder: number, ...args: string[]): ChildProcess =>
+  spawn('setpriv', ['--pdeathsig', 'KILL', 'nsenter', '-t', String(holder), '-n', ...args], {
+    stdio: 'ignore',
+  })
+
+/** Puts the other end of the second cable into its network at each boot of the host. */
+const startCable = (holder: number) =>
+  startBeside(
+    holder,
+    ...['bash', '-c', 'while sleep 0.1; do ip link set cable2 master edge1 up 2> /dev/null || true; done'],
+  )
+
+/** Starts the DHCP server of the neighbour, in the network of the management address. */
+export const startDhcp = async (holder: number): Promise<ChildProcess> =>
+  startBeside(
+    holder,
+    ...['chroot', await lowerFolder('network'), 'dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null'],
+    ...['--interface=edge0', '--bind-interfaces', '--port=0', '--leasefile-ro', '--user=root', '--pid-file='],
+    ...['--dhcp-range=192.0.2.100,192.0.2.150,255.255.255.0,1h', `--dhcp-option=3,${gateway}`],
+  )
 
 const uuids: Readonly<Record<string, string>> = {
   host0: '5a8f6f8e-0f3c-4c0e-9f55-2f6a4e2c1a01',
@@ -128,19 +130,11 @@ function nmConnection(link: string, ipv4: string, more = ''): string {
   return `[connection]\nid=${link}\nuuid=${uuids[link] ?? ''}\ntype=ethernet\ninterface-name=${link}\n${more}[ipv4]\n${ipv4}\n[ipv6]\nmethod=manual\naddress1=fd00:${link === 'host0' ? 1 : 2}::10/64\n`
 }
 
-/** Boots a host whose links a backend owns; it is up when its neighbour reaches it. */
-export async function bootNetworkHost(backend: Owner): Promise<NetworkHost> {
-  const host = await bootHost({ lower: 'network', ground })
-  const neighbours = await startNeighbour(host.clientNamespace())
+/** Adds what tests of the network do to a host, which has its neighbour in the network namespace of its clients. */
+export async function asNetworkHost(host: Host): Promise<NetworkHost> {
   const tree = await lowerFolder('network')
-  const systemd = join(import.meta.dirname, '../../../systemd')
-  const { files, begin } = configurations[backend]
   const outside = [
-    'systemd-run',
-    '--quiet',
-    '--pipe',
-    '--wait',
-    '--collect',
+    ...['systemd-run', '--quiet', '--pipe', '--wait', '--collect'],
     '/usr/lib/edgehostd/network-trial',
   ]
   const network: NetworkHost = {
@@ -148,8 +142,8 @@ export async function bootNetworkHost(backend: Owner): Promise<NetworkHost> {
     get leader() {
       return host.leader
     },
-    addForeign: async () => {
-      await host.sh(foreign)
+    addForeign: async (link = 'host0') => {
+      await host.sh(foreign, link)
     },
     snapshot: () => host.sh(snapshot),
     async begin(uid, change, windowSeconds) {
@@ -167,14 +161,38 @@ export async function bootNetworkHost(backend: Owner): Promise<NetworkHost> {
       return exitCode === 0
     },
     neighbour: async (...args) => run('nsenter', ['-t', String(host.clientNamespace()), '-n', ...args]),
+  }
+  return network
+}
+
+/** Makes a backend the owner of the links of a host; they are up when its neighbour reaches it. */
+export async function giveLinksTo(network: NetworkHost, backend: Owner): Promise<void> {
+  const { files, begin } = configurations[backend]
+  for (const [path, text] of Object.entries(files)) await network.write(path, text, 0o600)
+  await network.sh('chmod 644 /etc/systemd/network/* 2> /dev/null || true')
+  await network.sh(`systemctl daemon-reload; systemctl enable --quiet dbus.socket; ${begin}`)
+  await eventually(async () => {
+    if (!(await network.reaches('192.0.2.10'))) throw new Error('the host does not answer at 192.0.2.10')
+  }, 30_000)
+}
+
+/** Boots a host whose links a backend owns, without the package. */
+export async function bootNetworkHost(backend: Owner): Promise<NetworkHost> {
+  const host = await bootHost({ lower: 'network', ground })
+  const holder = host.clientNamespace()
+  const neighbours = [startCable(holder), await startDhcp(holder)]
+  const systemd = join(import.meta.dirname, '../../../systemd')
+  const network: NetworkHost = {
+    ...(await asNetworkHost(host)),
+    get leader() {
+      return host.leader
+    },
     async unplug() {
       neighbours.forEach((each) => each.kill('SIGKILL'))
       await host.unplug()
     },
   }
   try {
-    for (const [path, text] of Object.entries(files)) await host.write(path, text, 0o600)
-    await host.sh('chmod 644 /etc/systemd/network/* 2> /dev/null || true')
     await host.write(
       '/usr/lib/edgehostd/network-trial',
       await readFile(join(systemd, 'network-trial')),
@@ -184,12 +202,8 @@ export async function bootNetworkHost(backend: Owner): Promise<NetworkHost> {
       '/lib/systemd/system/edgehostd-network.service',
       await readFile(join(systemd, 'edgehostd-network.service')),
     )
-    await host.sh(
-      `systemctl daemon-reload; systemctl enable --quiet edgehostd-network dbus.socket; ${begin}; ip link set lo up`,
-    )
-    await eventually(async () => {
-      if (!(await network.reaches('192.0.2.10'))) throw new Error('the host does not answer at 192.0.2.10')
-    }, 30_000)
+    await host.sh('systemctl daemon-reload; systemctl enable --quiet edgehostd-network; ip link set lo up')
+    await giveLinksTo(network, backend)
   } catch (error) {
     await network.unplug()
     throw error
@@ -198,14 +212,17 @@ export async function bootNetworkHost(backend: Owner): Promise<NetworkHost> {
 }
 
 const foreign = `
-ip address add 192.0.2.200/32 dev host0; ip address add fd00:98::1/64 dev host0 nodad; ip address add fd00:99::1/64 dev eth2 nodad
+ip address add 192.0.2.200/32 dev $1; ip address add fd00:98::1/64 dev $1 nodad; ip address add fd00:99::1/64 dev eth2 nodad
 ip address add 203.0.113.200/32 dev eth2
-ip route add 10.244.1.0/24 via ${gateway} dev host0; ip route add 10.244.2.0/24 via 203.0.113.1 dev eth2
+ip route add 10.244.1.0/24 via ${gateway} dev $1; ip route add 10.244.2.0/24 via 203.0.113.1 dev eth2
 ip rule add pref 1000 from 10.244.0.0/16 lookup main
 `
 
 const snapshot = `
-ip -o link show | sed -E 's/^[0-9]+: //; s/@if[0-9]+//; s/ (qdisc|qlen|link-netnsid) [^ ]+//g; s/ group default//' | tr -s ' \\\\' ' '
+ip -o link show | sed -E 's/^[0-9]+: //; s/@if[0-9]+//; s/ (qdisc|qlen|link-netnsid) [^ ]+//g; s/ group default//' | tr -s ' \\\\' ' ' | sort
+for bond in /sys/class/net/*/bonding; do
+  [ ! -d $bond ] || echo "$bond $(cat $bond/mode $bond/miimon | paste -sd' ') of $(xargs -n1 < $bond/slaves | sort | paste -sd' ')"
+done
 ip -o address show | grep -v ' dynamic ' | sed -E 's/^[0-9]+: //; s/valid_lft .*//; s/ nodad//' | tr -s ' \\\\' ' ' | sort
 ip -o -4 address show dynamic | awk '{print $2 " by DHCP"}'
 for family in -4 -6; do

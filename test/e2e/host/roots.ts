@@ -4,20 +4,21 @@ import { join } from 'node:path'
 import { output, run, systemPath } from './process.ts'
 
 /** The read-only lower layers that hosts are booted on. */
-export type Lower = 'machine' | 'minbase' | 'services' | 'network' | 'openstack'
+export type Lower = 'machine' | 'minbase' | 'services' | 'network' | 'network-machine' | 'openstack'
 
 /** The folder of everything that is made once per checkout. */
 export const cache = join(import.meta.dirname, '../../../.cache')
 
 /**
  * The folder of a lower layer: this machine's own root, a minimal Debian with systemd and nothing else, one with
- * systemd's resolver and time service too, one with every program that may own the network, none of them enabled, or one with OpenStack, which
- * is not set up.
+ * systemd's resolver and time service too, one with every program that may own the network, none of them enabled, that one with what a machine
+ * with a kernel of its own needs, or one with OpenStack, which is not set up.
  */
 export async function lowerFolder(lower: Lower): Promise<string> {
   if (lower === 'machine') return '/'
   if (lower === 'openstack') return installed(lower, await lowerFolder('minbase'), openStack)
   if (lower === 'network') return installed(lower, await lowerFolder('minbase'), networkPrograms)
+  if (lower === 'network-machine') return installed(lower, await lowerFolder('network'), machinePrograms)
   return debian(lower, packages[lower])
 }
 
@@ -31,6 +32,9 @@ const networkPrograms = [
   ...['dbus', 'iproute2', 'iputils-arping', 'iputils-ping', 'systemd-resolved', 'netplan.io'],
   ...['network-manager', 'ifupdown', 'isc-dhcp-client', 'bridge-utils', 'ifenslave', 'vlan', 'dnsmasq-base'],
 ]
+
+// busybox packs the initramfs, and is its shell.
+const machinePrograms = ['udev', 'kmod', 'busybox-static', 'libpam-runtime']
 
 const openStack = [
   ...['dbus', 'curl', 'ca-certificates', 'openssl', 'nginx-light', 'rabbitmq-server', 'mariadb-server'],
@@ -90,11 +94,14 @@ async function installed(name: string, base: string, packages: readonly string[]
   const script = `
     cp -a "$1" "$2"; root=$2; shift 2
     printf '#!/bin/sh\\nexit 101\\n' > "$root/usr/sbin/policy-rc.d"; chmod 755 "$root/usr/sbin/policy-rc.d"
+    # That of the base may be a link into /run, which resolved makes when it is installed.
+    link=$(readlink "$root/etc/resolv.conf" || true); rm -f "$root/etc/resolv.conf"
     cp /etc/resolv.conf "$root/etc/resolv.conf"
     apt-config dump | grep -E '^Acquire::(https?::|Check-|Retries|Force)' > "$root/etc/apt/apt.conf.d/00machine" || true
     mount -t proc proc "$root/proc"
     chroot "$root" apt-get update -qq
     chroot "$root" apt-get install -qq --yes --no-install-recommends "$@" > /dev/null
+    [ -z "$link" ] || ln -sf "$link" "$root/etc/resolv.conf"
     rm -rf "$root"/var/lib/apt/lists "$root"/var/cache/apt/archives/*.deb
     rm "$root/usr/sbin/policy-rc.d" "$root/etc/apt/apt.conf.d/00machine"
   `

@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest'
-import type { ChangeSet, NetworkState, StateFile } from '../../../src/network/change-set.ts'
+import {
+  isByDhcp,
+  type ChangeSet,
+  type NetworkState,
+  type StateFile,
+} from '../../../src/network/change-set.ts'
 import { filesOfChange, heirsOf, NotWritable } from '../../../src/network/trial/change.ts'
 
 const folder = '/run/systemd/network'
@@ -50,11 +55,19 @@ it('a change is written as the program reads it', () => {
     'after/asked': '',
     'after/devices': 'br0\n',
     'after/up': 'a connection\n',
-    'after/expected': 'br0 -\n',
+    'after/expected': 'br0 - dhcp\n',
     'after/heirs': 'eth1 br0\n',
     'kept/files': '0 640 text /etc/x.network\n1 640 absent /etc/y.network\n',
     'kept/0': 'kept\n',
   })
+})
+
+it('an address by DHCP has to come, whatever else the link has', () => {
+  const after = state({ expected: [{ link: 'br0', addresses: ['fd00::5/64'], isLeased: true }] })
+  expect(filesOfChange('u1', change({ after }), 60).get('after/expected')).toBe('br0 - dhcp fd00::5/64\n')
+  expect(after.expected.map(isByDhcp)).toEqual([true])
+  // Of a link without IPv4.
+  expect(isByDhcp({ link: 'br0', addresses: ['fd00::5/64'] })).toBe(false)
 })
 
 it.each([

@@ -132,6 +132,10 @@ Gateway=192.0.2.2
       mtu: 1400,
     })
     expect(networkConfiguration(unit, [])).not.toHaveProperty('gateway')
+    // The lease has to come, though the link has an address of IPv6.
+    expect(change.after.expected).toEqual([
+      { link: 'eth0', addresses: ['2001:db8:1::20/64'], isLeased: true },
+    ])
   })
 
   it('DHCP options stay when another option changes', async () => {
@@ -226,6 +230,8 @@ describe('a bond', () => {
     const changes = withDevice(after(await plan(bond), { bond0: {} }), device)
     const change = await plan({ ...bond, options: { mode: '802.3ad', lacpTransmitRate: 'fast' } }, changes)
     expect([change.before.devices, change.after.devices]).toEqual([['bond0'], ['bond0']])
+    // Its members lose it, and have to join the new one.
+    expect([...change.links].sort()).toEqual(['bond0', 'eth0', 'eth1'])
     expect(contentOf(change.kept, `${kept}/05-edgehostd-bond0.netdev`)).toContain(
       'MACAddress=82:cc:64:40:cb:8c\n\n[Bond]\nMode=802.3ad\nMIIMonitorSec=0.1\nLACPTransmitRate=fast\n',
     )
