@@ -12,6 +12,7 @@ import { networkErrors } from './codes.ts'
 import { kindNames, type LinkKind } from './links/kernel.ts'
 import type { Link, NetworkReading } from './links/links.ts'
 import type { Planner } from './planner.ts'
+import { linkTag, requireLinkTag } from './link-tag.ts'
 import { requireInterfaceName } from './routes.ts'
 import {
   BondRequest,
@@ -113,10 +114,17 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
         'is platform, and this host is not connected to one: see edgehostctl platform status, or leave it out',
       )
     if (dryRun) request.auditNote = 'dry run, nothing is changed'
+    const reading = now ?? ('wanted' in body ? await read() : undefined)
+    if (reading !== undefined) {
+      const present = reading.links.find((link) => link.name === name)
+      requireLinkTag(request.headers['if-match'], name, present, reading.links)
+      // Of the state that is judged: the write that follows may ask for it.
+      if (present !== undefined) void reply.header('etag', linkTag(present, reading.links))
+    }
     const { change, problems, warnings, lostRoutes, reachableBy, changesWayOut } = await planner.prepare(
       body,
       dropAddress,
-      now,
+      reading,
     )
     if (dryRun) {
       if (change !== undefined) windowOf(change, window, shortestWindowSeconds)
@@ -158,6 +166,7 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
   const config = (action: 'create' | 'update' | 'delete') =>
     ({
       access: 'admin',
+      ...(action === 'create' ? {} : { hasEtag: true as const }),
       audit: {
         action,
         kind: 'network',
