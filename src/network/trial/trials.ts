@@ -46,6 +46,8 @@ export interface TrialRequest {
   readonly changesWayOut: boolean
   /** `?confirm=platform` */
   readonly confirmBy?: 'platform' | undefined
+  /** What `lastEnded` gave before the network was read by which the change was planned. */
+  readonly plannedAfter: string | undefined
   /** Called before anything is changed, when others find the change open already. @throws AppError where something else is under way */
   readonly refuseBusy: () => void
 }
@@ -54,11 +56,14 @@ export interface TrialRequest {
 export interface Trials {
   /**
    * Arms the revert, then begins to apply a change.
-   * @throws AppError NetworkChangeOpen while another one is tried; NetworkChangeFailed where nothing was changed
+   * @throws AppError NetworkChangeOpen while another one is tried, or where one has come since it was planned, which its files would take back;
+   * NetworkChangeFailed where nothing was changed
    */
   start(change: ChangeSet, request: TrialRequest): Promise<{ readonly uid: string }>
   /** All changes, the newest first, as far as they are now. */
   list(): readonly StoredChange[]
+  /** The uid of the last change; undefined where there is none, and while one is open, whose end nobody knows. */
+  lastEnded(): string | undefined
   /** @throws AppError NotFound */
   find(uid: string): StoredChange
   /** The change that is tried now, or is being confirmed or taken back. */
@@ -191,6 +196,14 @@ export function createTrials(options: TrialsOptions): Trials {
     throw new AppError(trialErrors.NetworkChangeNotApplied, `the change ${uid} is still being applied`)
   }
 
+  function refuseOutdated(uid: string): never {
+    throw new AppError(
+      trialErrors.NetworkChangeOpen,
+      `the change ${uid} of the network has come since this one was planned; nothing was changed, ask for it again`,
+      { details: { uid } },
+    )
+  }
+
   function refuseOther(uid: string): never {
     throw new AppError(
       trialErrors.NetworkChangeOpen,
@@ -209,11 +222,14 @@ export function createTrials(options: TrialsOptions): Trials {
   }
 
   return {
-    start: (change, { windowSeconds, requestedBy, cameBy, changesWayOut, confirmBy, refuseBusy }) =>
+    start: (change, request) =>
       inTurn(async () => {
+        const { windowSeconds, requestedBy, cameBy, changesWayOut, confirmBy, refuseBusy } = request
         look()
         const other = unended()?.uid ?? openUid(folders)
         if (other !== undefined) refuseOther(other)
+        const last = store.list()[0]?.uid
+        if (last !== undefined && last !== request.plannedAfter) refuseOutdated(last)
         refuseBusy()
         const worked = await options.worksNow()
         const createdAt = clock.now()
@@ -275,6 +291,10 @@ export function createTrials(options: TrialsOptions): Trials {
     list() {
       look()
       return store.list()
+    },
+    lastEnded() {
+      look()
+      return unended() === undefined && openUid(folders) === undefined ? store.list()[0]?.uid : undefined
     },
     find,
     open() {

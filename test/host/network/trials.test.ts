@@ -28,6 +28,7 @@ const request = {
   cameBy: { isLocal: false, hostAddress: '192.0.2.5', clientAddress: '192.0.2.77' },
   refuseBusy: () => undefined,
   changesWayOut: true,
+  plannedAfter: undefined,
 }
 
 function start() {
@@ -107,6 +108,33 @@ it('a second change is refused with the uid of the open one', async () => {
     expect.objectContaining({ code: 'NetworkChangeOpen', status: 429, details: { uid } }) as Error,
   )
   expect(trials.list()).toHaveLength(1)
+})
+
+it('a change that was planned before another one came is refused: its files would take that back', async () => {
+  const { trials, program } = start()
+  const before = trials.lastEnded()
+  const { uid } = await trials.start(change, request)
+  const meanwhile = trials.lastEnded()
+  program.applied()
+  await expect.poll(() => trials.find(uid).state).toBe('trial')
+  await trials.confirm(uid, newWay({ isLocal: true }))
+  for (const plannedAfter of [before, meanwhile])
+    await expect(trials.start(change, { ...request, plannedAfter })).rejects.toThrow(
+      expect.objectContaining({ code: 'NetworkChangeOpen', details: { uid } }) as Error,
+    )
+  expect(trials.lastEnded()).toBe(uid)
+  await trials.start(change, { ...request, plannedAfter: trials.lastEnded() })
+  expect(trials.list()).toHaveLength(2)
+})
+
+it('a change that is committed and could not be written is being confirmed, also over a boot, and not taken back', async () => {
+  const { trials, create, program, folders } = start()
+  const { uid } = await trials.start(change, request)
+  mkdirSync(join(folders.state, 'commit'))
+  writeFileSync(join(folders.state, 'commit', 'uid'), `${uid}\n`)
+  program.reboot()
+  expect(create().find(uid).state).toBe('confirming')
+  expect(trials.find(uid).state).toBe('confirming')
 })
 
 it('a change that could not be armed leaves nothing', async () => {
