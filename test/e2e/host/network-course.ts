@@ -26,7 +26,7 @@ export const courses = [
 export type Course = (typeof courses)[number]
 export const keeping: readonly Course[] = ['power cut after the commit', 'confirmed']
 
-const addressed = (last: number, more: object = {}) => ({
+export const addressed = (last: number, more: object = {}) => ({
   ...{ type: 'static', ip: `192.0.2.${last}`, subnet: '255.255.255.0', gateway: '192.0.2.1' },
   ...more,
 })
