@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createLock } from '../../base/lock.ts'
+import { formatTime } from '../../base/time.ts'
 import { uuidAt } from '../../base/uid.ts'
 import type { SystemEntry } from '../../audit/own-entries.ts'
 import { AppError } from '../../errors/app-error.ts'
@@ -22,7 +23,7 @@ export interface TrialsOptions {
   readonly store: ChangeStore
   /** Runs `network-trial` outside the sandbox of the daemon: below it a rename in /run is refused. */
   readonly run: (
-    action: 'start' | 'confirm' | 'ask' | 'fail' | 'boot',
+    action: 'start' | 'confirm' | 'ask' | 'fail' | 'check' | 'boot',
     argument: string,
     why?: string,
   ) => Promise<CommandResult>
@@ -86,6 +87,8 @@ export interface Trials {
   revert(uid: string): Promise<StoredChange>
   /** Finishes what a power cut left where the unit of the boot does not know the state folder, and looks at the open change again. */
   resume(): Promise<void>
+  /** Looks whether the network is as before by now, where the revert of the last change had failed; nothing otherwise. */
+  checkRevert(): Promise<void>
   /** Registers a listener, called when the apply of a change was seen to have ended; again by another daemon. */
   onApplied(listener: (change: StoredChange) => void): void
   /** Registers a listener, called after a change has begun, and after each change of its state. */
@@ -368,6 +371,15 @@ export function createTrials(options: TrialsOptions): Trials {
       for (const name of await readdir(folders.state).catch(() => []))
         if (name.startsWith('new-') && !unended())
           await rm(join(folders.state, name), { recursive: true, force: true })
+    },
+    async checkRevert() {
+      const [newest] = store.list()
+      if (newest?.state !== 'revertFailed' || (await run('check', newest.uid)).exitCode !== 0) return
+      if (store.list()[0] !== newest) return
+      const message = `the network is as before since ${formatTime(clock.now())}; until then: ${newest.message}`
+      store.update(newest.uid, { state: 'reverted', message })
+      log.info({ uid: newest.uid, message }, 'a change of the network is taken back wholly by now')
+      tellChanged()
     },
     onApplied: (listener) => void applyListeners.push(listener),
     onChange: (listener) => void changeListeners.push(listener),

@@ -264,6 +264,18 @@ it('a network that is not as before is bad health, and says what differs', async
     },
   ])
   expect(lines.some(({ msg }) => String(msg).includes('not as before'))).toBe(true)
+  await trials.checkRevert()
+  expect(trials.find(uid).state).toBe('revertFailed')
+  // The cable that was pulled is in again.
+  program.plugIn()
+  await trials.checkRevert()
+  expect(trials.find(uid)).toMatchObject({
+    ...{ state: 'reverted', reason: 'deadline' },
+    message: expect.stringMatching(/as before since .*; until then: missing: address eth1/) as string,
+  })
+  expect(attentionOf(trials.list())).toEqual([])
+  await trials.checkRevert()
+  expect(program.calls.filter((each) => each === 'check')).toHaveLength(2)
 })
 
 it('a uid that no change has is not found', () => {
