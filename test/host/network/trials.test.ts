@@ -42,7 +42,7 @@ function start() {
   const program = playNetworkTrial(folders)
   const records: string[] = []
   const ended: string[] = []
-  const world = { works: { names: false, platform: false } }
+  const world = { works: { names: false, platform: false }, aheadMs: 0 }
   const create = (): Trials => {
     const trials = createTrials({
       store: openChangeStore(database),
@@ -56,7 +56,7 @@ function start() {
       folders,
       links: () => [{ link: 'eth1', addresses: ['192.0.2.5/24', '192.0.2.9/24'] }],
       record: ({ message }) => records.push(message),
-      clock: { now: () => Date.now(), monotonic: () => performance.now() },
+      clock: { now: () => Date.now() + world.aheadMs, monotonic: () => performance.now() },
       log,
     })
     trials.onEnd(({ state }) => ended.push(state))
@@ -276,6 +276,18 @@ it('a network that is not as before is bad health, and says what differs', async
   expect(attentionOf(trials.list())).toEqual([])
   await trials.checkRevert()
   expect(program.calls.filter((each) => each === 'check')).toHaveLength(2)
+})
+
+it('changes are listed as they came although the clock was set back by years, over a restart too', async () => {
+  const { trials, create, program, world } = start()
+  world.aheadMs = 10 * 365 * 86_400_000
+  const { uid: first } = await trials.start(change, request)
+  program.applied()
+  await trials.confirm(first, newWay({ isLocal: true }))
+  world.aheadMs = 0
+  const { uid: second } = await trials.start(change, { ...request, plannedAfter: trials.lastEnded() })
+  expect(first > second).toBe(true)
+  for (const each of [trials, create()]) expect(each.list().map(({ uid }) => uid)).toEqual([second, first])
 })
 
 it('a uid that no change has is not found', () => {
