@@ -3,6 +3,7 @@ import { placeConfiguration } from '../configuration/verbs.ts'
 import { makeSupportArchive, ping, traceroute } from '../diagnosis/verbs.ts'
 import { removeConfiguration, restartDaemon, stopHost } from '../power/verbs.ts'
 import {
+  checkNetworkRevert,
   decideNetworkChange,
   failNetworkChange,
   finishNetworkChanges,
@@ -25,6 +26,7 @@ export const verbs: readonly AnyVerb[] = [
   tryNetworkChange,
   decideNetworkChange,
   failNetworkChange,
+  checkNetworkRevert,
   finishNetworkChanges,
   setHostName,
   setTimeServers,

@@ -13,15 +13,17 @@ export const refusedField = (field: string, reason: string) =>
  * Refuses a change that `If-Match` allows for another state only; a weak tag is never equal here (RFC 9110, 13.1.1).
  * @param etag of the present state
  * @param advice the changed resource, and what to do
+ * @param details of the refusal
  * @throws AppError PreconditionFailed, 412
  */
 export function requireTag(
   ifMatch: string | undefined,
   etag: string,
   advice = 'it was changed since it was read; read it again, and change that',
+  details?: Readonly<Record<string, unknown>>,
 ): void {
   const isMeant = ifMatch?.split(',').some((tag) => ['*', etag].includes(tag.trim())) ?? true
-  if (!isMeant) throw new AppError(generalErrors.PreconditionFailed, advice)
+  if (!isMeant) throw new AppError(generalErrors.PreconditionFailed, advice, details && { details })
 }
 
 /**

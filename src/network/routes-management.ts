@@ -29,7 +29,7 @@ export const managementRoutes: FastifyPluginAsyncTypebox<ManagementRoutesOptions
   app.get(
     path,
     {
-      config: { access: 'viewer' },
+      config: { access: 'viewer', writable: () => management.name() },
       schema: {
         operationId: 'getManagementInterface',
         tags,
@@ -45,6 +45,7 @@ export const managementRoutes: FastifyPluginAsyncTypebox<ManagementRoutesOptions
     {
       config: {
         access: 'admin',
+        writable: () => management.name(),
         audit: {
           action: 'update',
           kind: 'network',
@@ -72,6 +73,8 @@ export const managementRoutes: FastifyPluginAsyncTypebox<ManagementRoutesOptions
           `the change ${open.uid} of the network is being tried, which may move the address; confirm it or take it back first`,
           { details: { uid: open.uid } },
         )
+      // Another choice may have come while the links were read.
+      request.requireMatch()
       const before = management.name()
       const { candidates } = managementOf(links, before)
       if (name !== '' && !candidates.some((each) => each.name === name))

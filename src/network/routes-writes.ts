@@ -12,6 +12,7 @@ import { networkErrors } from './codes.ts'
 import { kindNames, type LinkKind } from './links/kernel.ts'
 import type { Link, NetworkReading } from './links/links.ts'
 import type { Planner } from './planner.ts'
+import { linkTag, requireLinkTag } from './link-tag.ts'
 import { requireInterfaceName } from './routes.ts'
 import {
   BondRequest,
@@ -28,10 +29,16 @@ import { readBond, readBridge, readNic, readVlan, type Problem, type Read } from
 export interface NetworkWritesOptions {
   readonly read: () => Promise<NetworkReading>
   readonly planner: Planner
-  readonly trials: Pick<Trials, 'start'>
+  readonly trials: Pick<Trials, 'start' | 'lastEnded'>
   readonly busy: Busy
   readonly isPlatformConnected: () => boolean
   readonly shortestWindowSeconds: number
+}
+
+/** The network of this host, and the change after which it was read. */
+interface Seen {
+  readonly network: NetworkReading
+  readonly plannedAfter: string | undefined
 }
 
 const root = '/v1/edge-mgmt/network'
@@ -95,13 +102,13 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
 
   /**
    * Judges a change, and begins it unless it is only a dry run.
-   * @param now the network as it is, where the route has read it for a check of its own
+   * @param seen the network as it is, where the route has read it for a check of its own
    */
   async function answer(
     request: FastifyRequest<{ Params: { name: string }; Querystring: Query }>,
     reply: FastifyReply,
     body: Read,
-    now?: NetworkReading,
+    seen?: Seen,
   ): Promise<NetworkDryRun | NetworkChangeAccepted> {
     const { name } = request.params
     const { dryRun = false, window, confirm, dropAddress = false } = request.query
@@ -113,10 +120,18 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
         'is platform, and this host is not connected to one: see edgehostctl platform status, or leave it out',
       )
     if (dryRun) request.auditNote = 'dry run, nothing is changed'
+    const found = seen ?? ('wanted' in body ? await see() : undefined)
+    const reading = found?.network
+    if (reading !== undefined) {
+      const present = reading.links.find((link) => link.name === name)
+      requireLinkTag(request.headers['if-match'], name, present, reading.links)
+      // Of the state that is judged: the write that follows may ask for it.
+      if (present !== undefined) void reply.header('etag', linkTag(present, reading.links))
+    }
     const { change, problems, warnings, lostRoutes, reachableBy, changesWayOut } = await planner.prepare(
       body,
       dropAddress,
-      now,
+      reading,
     )
     if (dryRun) {
       if (change !== undefined) windowOf(change, window, shortestWindowSeconds)
@@ -143,6 +158,7 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
       cameBy: cameBy(request),
       changesWayOut,
       confirmBy: confirm,
+      plannedAfter: found?.plannedAfter,
       refuseBusy: () => busy.refuse('a change of the network', isOtherThanTrial),
     })
     void reply.header('location', `${root}/changes/${uid}`)
@@ -158,6 +174,7 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
   const config = (action: 'create' | 'update' | 'delete') =>
     ({
       access: 'admin',
+      ...(action === 'create' ? {} : { hasEtag: true as const }),
       audit: {
         action,
         kind: 'network',
@@ -179,24 +196,28 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
     ...errorReplies(400, 401, 403, 404, 409, 429, 500, 503, 507),
   }
 
-  async function find(name: string): Promise<{ now: NetworkReading; link: Link | undefined }> {
-    requireInterfaceName(name)
-    const now = await read()
-    return { now, link: now.links.find((link) => link.name === name) }
+  async function see(): Promise<Seen> {
+    const plannedAfter = trials.lastEnded()
+    return { plannedAfter, network: await read() }
   }
-  async function requireNew(name: string): Promise<NetworkReading> {
-    const { now, link } = await find(name)
+  async function find(name: string): Promise<{ seen: Seen; link: Link | undefined }> {
+    requireInterfaceName(name)
+    const seen = await see()
+    return { seen, link: seen.network.links.find((link) => link.name === name) }
+  }
+  async function requireNew(name: string): Promise<Seen> {
+    const { seen, link } = await find(name)
     if (link)
       throw new AppError(networkErrors.NetworkLinkExists, `this host has a link ${name} already`, {
         details: { name },
       })
-    return now
+    return seen
   }
-  async function requireKind(name: string, kind: LinkKind): Promise<NetworkReading> {
-    const { now, link } = await find(name)
+  async function requireKind(name: string, kind: LinkKind): Promise<Seen> {
+    const { seen, link } = await find(name)
     if (link?.kind !== kind)
       throw new AppError(generalErrors.NotFound, `this host has no ${kindNames[kind]} ${name}`)
-    return now
+    return seen
   }
 
   app.put(
@@ -239,8 +260,8 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
         schema: { ...schema(create, `Make a ${called}`), body: schemaOfBody, response },
       },
       async (request, reply) => {
-        const now = await requireNew(request.params.name)
-        return answer(request, reply, readIn(request), now)
+        const seen = await requireNew(request.params.name)
+        return answer(request, reply, readIn(request), seen)
       },
     )
     app.delete(
@@ -248,8 +269,8 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
       { config: config('delete'), schema: { ...schema(remove, `Delete a ${called}`), response } },
       async (request, reply) => {
         const { name } = request.params
-        const now = await requireKind(name, kind)
-        return answer(request, reply, { wanted: { kind: 'delete', of: kind, name } }, now)
+        const seen = await requireKind(name, kind)
+        return answer(request, reply, { wanted: { kind: 'delete', of: kind, name } }, seen)
       },
     )
   }

@@ -6,6 +6,7 @@ import { generalErrors } from '../errors/codes.ts'
 import { refusedField } from '../errors/refused-field.ts'
 import { kindNames, type LinkKind } from './links/kernel.ts'
 import type { Link } from './links/links.ts'
+import { linkTag } from './link-tag.ts'
 import {
   Bond,
   BondList,
@@ -117,15 +118,18 @@ export const networkRoutes: FastifyPluginAsyncTypebox<NetworkRoutesOptions> = as
     app.get(
       `${root}/${path}/:name`,
       {
-        config: access,
+        config: { ...access, hasEtag: true },
         schema: {
           ...describe(one.operationId, one.summary),
+          description:
+            'The ETag is of what a request may write, as it is configured; send it in If-Match with a change, so that it is refused if another one came between.',
           params,
           response: { 200: reply, ...ofOne },
         },
       },
-      async ({ params: { name } }) => {
+      async ({ params: { name } }, response) => {
         const { link, all } = await readOne(name, kinds, called)
+        void response.header('etag', linkTag(link, all))
         return show(link, all, shown())
       },
     )

@@ -10,7 +10,7 @@ import { defaultRoutesOf, shownAddress, typeOf } from './wire.ts'
 interface LinksOptions {
   readonly read: () => Promise<NetworkReading>
   readonly planner: Planner
-  readonly trials: Pick<Trials, 'start' | 'open'>
+  readonly trials: Pick<Trials, 'start' | 'open' | 'lastEnded'>
   readonly busy: NetworkWritesOptions['busy']
   readonly shortestWindowSeconds: number
 }
@@ -70,6 +70,7 @@ export function createLinksByName(options: LinksOptions): LinksByName {
     },
     async judge(name, wanted, how) {
       requireInterfaceName(name)
+      const plannedAfter = trials.lastEnded()
       const { problems, change, changesWayOut } = await planner.prepare(readNic(name, wanted), false)
       if (problems.length > 0 || change === undefined) return { problems }
       const windowSeconds = windowOf(change, undefined, shortestWindowSeconds)
@@ -77,7 +78,8 @@ export function createLinksByName(options: LinksOptions): LinksByName {
         problems,
         begin: async () => {
           const refuseBusy = () => busy.refuse('a change of the network', isOtherThanTrial)
-          return (await trials.start(change, { ...how, windowSeconds, changesWayOut, refuseBusy })).uid
+          const request = { ...how, windowSeconds, changesWayOut, plannedAfter, refuseBusy }
+          return (await trials.start(change, request)).uid
         },
       }
     },

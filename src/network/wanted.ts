@@ -67,6 +67,8 @@ export type Read = { readonly wanted: WantedChange } | { readonly problems: read
 
 // Ethernet II allows 1500 at least on each NIC; below 68 there is no IPv4 (RFC 791), and 9216 is the most that switches carry.
 const mtuBounds = { least: 68, most: 9_216 }
+// The largest networks that were ever given out (RFC 1466); a larger one hides addresses of others.
+const leastPrefix = 8
 // Below this the kernel turns IPv6 off on a link (RFC 8200, 5).
 const leastOfIpv6 = 1_280
 
@@ -92,6 +94,11 @@ function readAddressing(body: Body, problems: Problem[]): Addressing {
       refuse('subnet', 'is missing: the type static needs a mask, for example 255.255.255.0')
     else if (prefixLength === undefined)
       refuse('subnet', `${JSON.stringify(subnet)} is not a mask, for example 255.255.255.0`)
+    else if (prefixLength < leastPrefix)
+      refuse(
+        'subnet',
+        `is ${subnet}: no link has so large a network; the least mask is 255.0.0.0, a usual one 255.255.255.0`,
+      )
     if (gateway !== undefined && !isIPv4(gateway))
       refuse('gateway', `${JSON.stringify(gateway)} is not an IPv4 address`)
   }

@@ -1,31 +1,37 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { courses, takeCourse } from '../e2e/host/network-course.ts'
-import { bootNetworkHost, type Case, type NetworkHost, type TestedBackend } from '../e2e/host/network-host.ts'
+import { afterAll, beforeAll, describe, it } from 'vitest'
+import {
+  bootTrialHost,
+  caseNames,
+  courses,
+  keeping,
+  takeCourse,
+  type TrialHost,
+} from '../e2e/host/network-course.ts'
+import type { Owner } from '../e2e/host/network-host.ts'
 
-const backends: readonly TestedBackend[] = ['networkd', 'ifupdown', 'networkmanager']
-const cases: readonly Case[] = ['static', 'dhcp', 'bridge', 'mtu']
+const backends: readonly Owner[] = ['netplan', 'networkd', 'ifupdown', 'networkmanager']
 
-describe.each(backends)('a change of the network of a host with %s', (backend) => {
-  describe.each(cases)('%s', (name) => {
-    let host: NetworkHost
+// For a host of its own at a time: vitest run --project e2e-long test/e2e-long/network-trial.test.ts -t 'with netplan: bridge'
+describe.each(backends)('a change of the network of a host with %s:', (backend) => {
+  describe.each(caseNames)('%s', (name) => {
+    let host: TrialHost
     beforeAll(async () => {
-      host = await bootNetworkHost(backend)
+      host = await bootTrialHost(backend)
     })
     afterAll(() => host.unplug())
 
-    it.each(courses.filter((each) => each !== 'confirmed'))(
-      'leaves the host reachable: %s',
-      async (course) => {
-        await takeCourse(host, backend, name, course)
-        expect(await host.sh('ls /run/edgehostd-network 2> /dev/null || true')).not.toContain('trial')
-      },
+    it.each(courses.filter((each) => !keeping.includes(each)))(
+      'the host is reached, and is as before: %s',
+      async (course) => takeCourse(host, name, course),
     )
+    // Nothing can be taken on this host after it.
+    it.each(keeping.slice(0, 1))('it is kept: %s', async (course) => takeCourse(host, name, course))
   })
 
-  it.each(cases)('stays when it is confirmed: %s', async (name) => {
-    const host = await bootNetworkHost(backend)
+  it.each(caseNames)('%s is kept over a boot when it is confirmed', async (name) => {
+    const host = await bootTrialHost(backend)
     try {
-      await takeCourse(host, backend, name, 'confirmed')
+      await takeCourse(host, name, 'confirmed')
     } finally {
       await host.unplug()
     }

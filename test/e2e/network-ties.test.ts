@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { ResetPlan } from '../../src/power/schemas.ts'
 import { asEdgehostd, installPackage, type Edgehostd } from './host/edgehostd.ts'
 import { eventually } from './host/eventually.ts'
-import { askSocket } from './host/http.ts'
+import { rootOf, type AskAsRoot } from './host/http.ts'
 import { bootNetworkHost, type NetworkHost } from './host/network-host.ts'
 import { bootPlant, type Plant, type PlantHost } from './host/plant.ts'
 import { lowerFolder } from './host/roots.ts'
@@ -23,24 +23,7 @@ interface AnyReply {
   readonly reason?: string
   readonly details: { readonly reasons: readonly { readonly reason: string; readonly uid?: string }[] }
 }
-type Ask = (
-  method: string,
-  target: string,
-  body?: unknown,
-) => Promise<{ status: number; json: AnyReply; text: string }>
-
-/** Requests of root, over the local socket. */
-const rootOf =
-  (leader: () => number): Ask =>
-  async (method, target, body) => {
-    const { status, text } = await askSocket(
-      `/proc/${leader()}/root/run/edgehostd/edgehostd.sock`,
-      method,
-      target,
-      body,
-    )
-    return { status, text, json: (text === '' ? {} : JSON.parse(text)) as AnyReply }
-  }
+type Ask = AskAsRoot<AnyReply>
 
 const stateOf = async (ask: Ask, uid: string) => (await ask('GET', `${path}/changes/${uid}`)).json
 const untilState = (ask: Ask, uid: string, state: string, timeoutMs = 40_000) =>

@@ -1,19 +1,18 @@
 import { afterEach, describe, it } from 'vitest'
-import { takeCourse } from './host/network-course.ts'
-import { bootNetworkHost, type NetworkHost } from './host/network-host.ts'
+import { bootTrialHost, takeCourse, type TrialHost } from './host/network-course.ts'
 
 // All courses of all backends: test/e2e-long/network-trial.test.ts.
 describe('a change of the network of a host with networkd', () => {
-  let host: NetworkHost | undefined
+  let host: TrialHost | undefined
   afterEach(() => host?.unplug())
 
   it('is taken back at its deadline, and the network is as before', async () => {
-    host = await bootNetworkHost('networkd')
-    await takeCourse(host, 'networkd', 'bridge', 'deadline')
+    host = await bootTrialHost('networkd')
+    await takeCourse(host, 'bridge', 'deadline')
   })
 
   it('stays when it is confirmed, over a boot too', async () => {
-    host = await bootNetworkHost('networkd')
-    await takeCourse(host, 'networkd', 'static', 'confirmed')
+    host = await bootTrialHost('networkd')
+    await takeCourse(host, 'static', 'confirmed')
   })
 })

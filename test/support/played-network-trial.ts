@@ -15,6 +15,7 @@ export function playNetworkTrial(folders: { readonly runtime: string; readonly s
   })
   const calls: string[] = []
   const failures: string[] = []
+  let isAsBefore = false
   let startFails: [number, string] | undefined
   const end = (text: string) => {
     for (const folder of [folders.runtime, folders.state]) {
@@ -39,6 +40,7 @@ export function playNetworkTrial(folders: { readonly runtime: string; readonly s
         cpSync(argument, trial, { recursive: true })
         writeFileSync(at('undecided'), '')
       }
+      if (action === 'check') return result(isAsBefore ? 0 : 1)
       const decided =
         action === 'confirm'
           ? decide('confirming')
@@ -63,6 +65,10 @@ export function playNetworkTrial(folders: { readonly runtime: string; readonly s
     end,
     isOpen: () => existsSync(trial),
     reboot: () => rmSync(folders.runtime, { recursive: true, force: true }),
+    /** What a revert had missed is there. */
+    plugIn() {
+      isAsBefore = true
+    },
     failStart(...how: [number, string]) {
       startFails = how
     },

@@ -181,22 +181,28 @@ async function change(context: ChangeContext, begun: Begun): Promise<ExitName | 
   const { confirm } = line.options
   if (confirm !== undefined && noConfirm !== undefined)
     throw new Failure('usage', '--confirm and --no-confirm exclude each other')
-  const send = async (more: Readonly<Record<string, string>>): Promise<Reply> => {
+  const send = async (more: Readonly<Record<string, string>>, ifMatch?: string): Promise<Reply> => {
     const query = new URLSearchParams({
       ...(window === undefined ? {} : { window: String(wholeNumber('window', window)) }),
       ...(dropAddress === undefined ? {} : { dropAddress: 'true' }),
       ...(confirm === undefined ? {} : { confirm }),
       ...more,
     }).toString()
+    const { headers = {}, ...sent } = begun.body
+      ? jsonBody(Buffer.from(JSON.stringify(begun.body)))
+      : { headers: {} }
     return client.ask({
       method: begun.method,
       path: `${root}/${begun.path}${query && `?${query}`}`,
-      ...(begun.body === undefined ? {} : jsonBody(Buffer.from(JSON.stringify(begun.body)))),
+      ...sent,
+      headers: { ...headers, ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }) },
     })
   }
   // Over the network it also says where the host will be found.
   const isLocal = target.kind === 'socket'
   let reachableBy: readonly string[] = []
+  /** Of the link as the dry run has judged it; a new one has none. */
+  let etag: string | undefined
   if (dryRun !== undefined || !isLocal) {
     const reply = await send({ dryRun: 'true' })
     if (reply.status !== 200) throw refusalOf(target, reply)
@@ -208,9 +214,10 @@ async function change(context: ChangeContext, begun: Begun): Promise<ExitName | 
     if (found.problems.length > 0) return refuse(context, found.problems)
     for (const each of found.lostRoutes) output.note(`a route goes: ${each}`)
     ;({ reachableBy } = found)
+    ;({ etag } = reply.headers)
   }
   const before = await client.get<{ items: NetworkChange[] }>(changesPath, ['items'])
-  const accepted = await begin(() => send({}), isLocal)
+  const accepted = await begin(() => send({}, etag), isLocal)
   if (accepted !== undefined && accepted.status !== 202) {
     const problems = problemsOf(accepted)
     if (problems !== undefined) return refuse(context, problems as unknown as NetworkDryRun['problems'])

@@ -20,7 +20,7 @@ export const changesPath = '/v1/edge-mgmt/network/changes'
 export interface Asked {
   /** Undefined where the reply was lost with the connection. */
   readonly uid: string | undefined
-  /** The newest change before it: one that the reply did not name is a later one. Uids grow with time. */
+  /** The newest change before it: where the reply did not name one, another newest one is it. */
   readonly before: string
   /** The new address, in CIDR form; undefined where a DHCP server gives it, or where no address changes. */
   readonly address: string | undefined
@@ -204,7 +204,8 @@ async function look(
   const reply = await client.ask({ method: 'GET', path, timeoutMs: lookMs })
   if (reply.status !== 200) throw toFailure(reply)
   if (uid !== undefined) return parseBody<NetworkChange>(reply, ['uid', 'state', 'deadlineTimestamp'])
-  return parseBody<{ items: NetworkChange[] }>(reply, ['items']).items.find((each) => each.uid > before)
+  const [newest] = parseBody<{ items: NetworkChange[] }>(reply, ['items']).items
+  return newest?.uid === before ? undefined : newest
 }
 
 /** The newest of the answers, since some may have come before others. */

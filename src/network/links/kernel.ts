@@ -46,6 +46,8 @@ export interface KernelLink {
   /** Of the hardware, where a bond has given it another one. */
   readonly permanentMac?: string
   readonly mtu: number
+  /** The largest that its driver takes; absent where it does not say. */
+  readonly maxMtu?: number
   /** Whether it is set up; it need not have a carrier. */
   readonly isUp: boolean
   readonly hasCarrier: boolean
@@ -85,7 +87,7 @@ export function parseKernelLinks(addresses: string, routes: string): readonly Ke
 }
 
 function toLink(link: JsonObject, routes: readonly RunningRoute[]): readonly KernelLink[] {
-  const { ifname: name, ifindex: index, mtu } = link
+  const { ifname: name, ifindex: index, mtu, max_mtu: maxMtu } = link
   if (typeof name !== 'string' || typeof index !== 'number' || typeof mtu !== 'number') return []
   const flags = texts(link.flags)
   const info = isRecord(link.linkinfo) ? link.linkinfo : {}
@@ -106,6 +108,8 @@ function toLink(link: JsonObject, routes: readonly RunningRoute[]): readonly Ker
       hasCarrier: flags.includes('LOWER_UP'),
       addresses: records(link.addr_info).flatMap(toAddress),
       routes,
+      // 0 where it has no limit, <linux/netdevice.h>.
+      ...(typeof maxMtu === 'number' && maxMtu > 0 ? { maxMtu } : {}),
       ...(driver === undefined ? {} : { driver }),
       ...(mac === undefined ? {} : { mac }),
       ...(permanentMac === undefined ? {} : { permanentMac }),

@@ -324,7 +324,12 @@ function judgeAddressing(
   { goes, backend }: { readonly goes: readonly Link[]; readonly backend: Backend | undefined },
 ): void {
   const { links, wanted, facts, refuse } = place
-  const { type, address, gateway, nameservers } = addressing
+  const { type, address, gateway, nameservers, mtu } = addressing
+  // The backends take it, write an error to their log, and leave the link as it is.
+  const carriers = wanted.kind === 'vlan' ? [] : goes
+  for (const { name, maxMtu } of carriers)
+    if (mtu !== undefined && maxMtu !== undefined && mtu > maxMtu)
+      refuse('mtu', `is ${mtu}, and ${name} takes ${maxMtu} at most`)
   if (nameservers !== undefined && nameservers.length > 0 && backend && !facts.usesNameservers(backend))
     refuse(
       'nameservers',

@@ -26,6 +26,9 @@ export function progressOf(folders: TrialFolders, uid: string): Progress | undef
     const result = textOf(join(folder, 'ended', uid))
     if (result !== undefined) return parseResult(result)
   }
+  // It is decided, and could not be written to its places yet; the next boot or start of the daemon tries again.
+  if (textOf(join(folders.state, 'commit', 'uid'))?.trim() === uid)
+    return { lost: [], reason: undefined, endedAt: undefined, state: 'confirming' }
   // The change may have ended between the two looks.
   return openProgress(folders, uid)
 }

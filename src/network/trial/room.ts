@@ -14,7 +14,13 @@ import { createNetworkResetPart } from './reset-part.ts'
 import { openChangeStore, type StoredChange } from './store.ts'
 import { changeRoutes, type ChangeRoutesOptions } from './routes-changes.ts'
 import { createTrials, type Trials } from './trials.ts'
-import { decideNetworkChange, failNetworkChange, finishNetworkChanges, tryNetworkChange } from './verbs.ts'
+import {
+  checkNetworkRevert,
+  decideNetworkChange,
+  failNetworkChange,
+  finishNetworkChanges,
+  tryNetworkChange,
+} from './verbs.ts'
 import { watchOutside, worksNow, type Outside } from './outside.ts'
 import type { LinkAddresses } from './way.ts'
 
@@ -36,7 +42,7 @@ interface TriedChange extends Pick<StoredChange, 'uid' | 'summary' | 'deadlineAt
 
 /** Changes of the network of this host. */
 export interface TrialRoom extends Room {
-  readonly trials: Pick<Trials, 'start' | 'open' | 'onChange' | 'onEnd'>
+  readonly trials: Pick<Trials, 'start' | 'open' | 'lastEnded' | 'onChange' | 'onEnd'>
   readonly resetPart: ResetPart
   /** The change that is being tried, for the console of the host. */
   tried(): TriedChange | undefined
@@ -52,6 +58,7 @@ export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoo
     run: (action, argument, why = '') => {
       if (action === 'start') return verbs.call(tryNetworkChange, { folder: argument }, administrator)
       if (action === 'fail') return verbs.call(failNetworkChange, { uid: argument, why }, 'service')
+      if (action === 'check') return verbs.call(checkNetworkRevert, { uid: argument }, 'service')
       if (action === 'boot') return verbs.call(finishNetworkChanges, { folder: argument }, 'service')
       return verbs.call(decideNetworkChange, { action, uid: argument }, administrator)
     },
@@ -78,6 +85,14 @@ export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoo
     },
     start: trials.resume,
     stop: trials.stop,
+    jobs: [
+      {
+        name: 'network revert',
+        schedule: '*/20 * * * * *',
+        stuckAfterMs: 120_000,
+        run: trials.checkRevert,
+      },
+    ],
     checks: [{ name: 'network', kind: 'note', holds: () => !isBroken(trials.list()) }],
     attention: () => attentionOf(trials.list()),
     busy() {

@@ -11,6 +11,8 @@ export interface Worked {
 /** A change as it is stored. Times are milliseconds since 1970. */
 export interface StoredChange {
   readonly uid: string
+  /** Grows with each change: the clock, from which uids are made, may be set back. Absent in those of before it was kept. */
+  readonly place?: number
   readonly createdAt: number
   readonly deadlineAt: number
   readonly windowSeconds: number
@@ -49,7 +51,6 @@ export interface ChangeStore {
 const mostKept = 100
 
 interface Row {
-  uid: string
   change: string
 }
 
@@ -57,22 +58,19 @@ export function openChangeStore(database: Database): ChangeStore {
   const { sql } = database
   const put = sql.prepare('INSERT OR REPLACE INTO network_change (uid, change) VALUES (?, ?)')
   const remove = sql.prepare('DELETE FROM network_change WHERE uid = ?')
-  const trim = sql.prepare(
-    'DELETE FROM network_change WHERE uid NOT IN (SELECT uid FROM network_change ORDER BY uid DESC LIMIT ?)',
-  )
-  // Uids are of version 7: they grow with time.
-  const rows = sql
-    .prepare('SELECT uid, change FROM network_change ORDER BY uid DESC')
-    .all() as unknown as Row[]
-  let all: readonly StoredChange[] = rows.map(({ change }) => JSON.parse(change) as StoredChange)
+  const rows = sql.prepare('SELECT change FROM network_change ORDER BY uid DESC').all() as unknown as Row[]
+  let all: readonly StoredChange[] = rows
+    .map(({ change }) => JSON.parse(change) as StoredChange)
+    .toSorted((one, other) => (other.place ?? 0) - (one.place ?? 0))
 
   return {
     add(change) {
+      const next = { ...change, place: (all[0]?.place ?? 0) + 1 }
       database.transaction(() => {
-        put.run(change.uid, JSON.stringify(change))
-        trim.run(mostKept)
+        put.run(next.uid, JSON.stringify(next))
+        for (const { uid } of all.slice(mostKept - 1)) remove.run(uid)
       })
-      all = [change, ...all].slice(0, mostKept)
+      all = [next, ...all].slice(0, mostKept)
     },
     update(uid, progress) {
       const present = all.find((each) => each.uid === uid)

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createLock } from '../../base/lock.ts'
+import { formatTime } from '../../base/time.ts'
 import { uuidAt } from '../../base/uid.ts'
 import type { SystemEntry } from '../../audit/own-entries.ts'
 import { AppError } from '../../errors/app-error.ts'
@@ -22,7 +23,7 @@ export interface TrialsOptions {
   readonly store: ChangeStore
   /** Runs `network-trial` outside the sandbox of the daemon: below it a rename in /run is refused. */
   readonly run: (
-    action: 'start' | 'confirm' | 'ask' | 'fail' | 'boot',
+    action: 'start' | 'confirm' | 'ask' | 'fail' | 'check' | 'boot',
     argument: string,
     why?: string,
   ) => Promise<CommandResult>
@@ -46,6 +47,8 @@ export interface TrialRequest {
   readonly changesWayOut: boolean
   /** `?confirm=platform` */
   readonly confirmBy?: 'platform' | undefined
+  /** What `lastEnded` gave before the network was read by which the change was planned. */
+  readonly plannedAfter: string | undefined
   /** Called before anything is changed, when others find the change open already. @throws AppError where something else is under way */
   readonly refuseBusy: () => void
 }
@@ -54,11 +57,14 @@ export interface TrialRequest {
 export interface Trials {
   /**
    * Arms the revert, then begins to apply a change.
-   * @throws AppError NetworkChangeOpen while another one is tried; NetworkChangeFailed where nothing was changed
+   * @throws AppError NetworkChangeOpen while another one is tried, or where one has come since it was planned, which its files would take back;
+   * NetworkChangeFailed where nothing was changed
    */
   start(change: ChangeSet, request: TrialRequest): Promise<{ readonly uid: string }>
   /** All changes, the newest first, as far as they are now. */
   list(): readonly StoredChange[]
+  /** The uid of the last change; undefined where there is none, and while one is open, whose end nobody knows. */
+  lastEnded(): string | undefined
   /** @throws AppError NotFound */
   find(uid: string): StoredChange
   /** The change that is tried now, or is being confirmed or taken back. */
@@ -81,6 +87,8 @@ export interface Trials {
   revert(uid: string): Promise<StoredChange>
   /** Finishes what a power cut left where the unit of the boot does not know the state folder, and looks at the open change again. */
   resume(): Promise<void>
+  /** Looks whether the network is as before by now, where the revert of the last change had failed; nothing otherwise. */
+  checkRevert(): Promise<void>
   /** Registers a listener, called when the apply of a change was seen to have ended; again by another daemon. */
   onApplied(listener: (change: StoredChange) => void): void
   /** Registers a listener, called after a change has begun, and after each change of its state. */
@@ -191,6 +199,14 @@ export function createTrials(options: TrialsOptions): Trials {
     throw new AppError(trialErrors.NetworkChangeNotApplied, `the change ${uid} is still being applied`)
   }
 
+  function refuseOutdated(uid: string): never {
+    throw new AppError(
+      trialErrors.NetworkChangeOpen,
+      `the change ${uid} of the network has come since this one was planned; nothing was changed, ask for it again`,
+      { details: { uid } },
+    )
+  }
+
   function refuseOther(uid: string): never {
     throw new AppError(
       trialErrors.NetworkChangeOpen,
@@ -209,11 +225,14 @@ export function createTrials(options: TrialsOptions): Trials {
   }
 
   return {
-    start: (change, { windowSeconds, requestedBy, cameBy, changesWayOut, confirmBy, refuseBusy }) =>
+    start: (change, request) =>
       inTurn(async () => {
+        const { windowSeconds, requestedBy, cameBy, changesWayOut, confirmBy, refuseBusy } = request
         look()
         const other = unended()?.uid ?? openUid(folders)
         if (other !== undefined) refuseOther(other)
+        const last = store.list()[0]?.uid
+        if (last !== undefined && last !== request.plannedAfter) refuseOutdated(last)
         refuseBusy()
         const worked = await options.worksNow()
         const createdAt = clock.now()
@@ -275,6 +294,10 @@ export function createTrials(options: TrialsOptions): Trials {
     list() {
       look()
       return store.list()
+    },
+    lastEnded() {
+      look()
+      return unended() === undefined && openUid(folders) === undefined ? store.list()[0]?.uid : undefined
     },
     find,
     open() {
@@ -348,6 +371,15 @@ export function createTrials(options: TrialsOptions): Trials {
       for (const name of await readdir(folders.state).catch(() => []))
         if (name.startsWith('new-') && !unended())
           await rm(join(folders.state, name), { recursive: true, force: true })
+    },
+    async checkRevert() {
+      const [newest] = store.list()
+      if (newest?.state !== 'revertFailed' || (await run('check', newest.uid)).exitCode !== 0) return
+      if (store.list()[0] !== newest) return
+      const message = `the network is as before since ${formatTime(clock.now())}; until then: ${newest.message}`
+      store.update(newest.uid, { state: 'reverted', message })
+      log.info({ uid: newest.uid, message }, 'a change of the network is taken back wholly by now')
+      tellChanged()
     },
     onApplied: (listener) => void applyListeners.push(listener),
     onChange: (listener) => void changeListeners.push(listener),

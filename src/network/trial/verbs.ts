@@ -59,6 +59,17 @@ export const failNetworkChange = defineProgramVerb({
   read,
 })
 
+/** Looks whether the network is as before a change by now whose revert had failed, and puts back what other programs had put on its links. */
+export const checkNetworkRevert = defineProgramVerb({
+  name: 'check-network-revert',
+  role: 'service',
+  input: Type.Object({ uid: Type.String({ pattern: '^[0-9a-f-]{36}$' }) }, exact),
+  unit,
+  audit: ({ uid }) => `look whether the network is as before the change ${uid}`,
+  command: ({ uid }) => ({ program: trialProgram, args: ['check', uid] }),
+  read,
+})
+
 /** Takes away the files that edgehostd keeps for links of networkd, and the devices that they make. */
 export const removeNetwork = defineProgramVerb({
   name: 'remove-network',

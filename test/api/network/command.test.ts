@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -58,12 +59,18 @@ it('a change by command is confirmed as soon as it is applied', async () => {
 it('over the network it is confirmed on a new connection, and what is wrong is said before', async () => {
   const { edge, logIn } = await start()
   const run = await logIn()
+  const writes: (string | undefined)[] = []
+  edge.app.server.on('request', ({ method, headers }: IncomingMessage) => {
+    if (method === 'PUT') writes.push(headers['if-match'])
+  })
   const ended = run('set', 'eth0', ...address, '-o', 'json')
   await waitFor(() => expect(edge.network.isOpen()).toBe(true))
   edge.network.applied()
   const { exitCode, stdout, stderr } = await ended
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining('on a new connection')])
   expect(JSON.parse(stdout)).toMatchObject({ state: 'confirmed', requestedBy: 'alice' })
+  // What the dry run has judged is what may be changed.
+  expect(writes).toEqual([undefined, expect.stringMatching(/^"[\w-]{90}"$/)])
   const refused = await run('set', 'eth0', '--address', '192.0.2.9/24', '--gateway', '198.51.100.1')
   expect(refused).toMatchObject({
     exitCode: 1,

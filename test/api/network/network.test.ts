@@ -124,3 +124,75 @@ it('a backend that does not answer is named beside the links of the kernel', asy
   ])
   expect(problems).toEqual(['nmcli: Error: NetworkManager is not running.'])
 })
+
+it('a change is refused where the link was changed since it was read, and says in which fields', async () => {
+  const dropIn = '/etc/systemd/network/20-mgmt.network.d/mtu.conf'
+  const files: Record<string, string> = { '/usr/bin/arping': '', '/run/dbus/system_bus_socket': '' }
+  const isDown = { now: false }
+  const edge = await createTestEdge({
+    network: capturedHost('networkd', {
+      files,
+      output: {
+        // What runs is not what a client writes.
+        'ip -json -details address show': (text) =>
+          isDown.now ? text.replaceAll('"192.0.2.20"', '"192.0.2.22"').replaceAll('"LOWER_UP"', '"X"') : text,
+      },
+    }),
+  })
+  onTestFinished(() => edge.stop())
+  const { access } = await edge.login('alice')
+  const ask = (method: 'PUT' | 'DELETE', path: string, ifMatch: string, payload?: object) =>
+    edge.app.inject({
+      method,
+      url: root + path,
+      headers: { authorization: access, 'if-match': ifMatch },
+      ...(payload === undefined ? {} : { payload }),
+    })
+  const put = (ifMatch: string, query = '?dryRun=true') =>
+    ask('PUT', `/interfaces/eth0/config${query}`, ifMatch, {
+      ...{ type: 'static', ip: '192.0.2.21', subnet: '255.255.255.0', gateway: '192.0.2.1' },
+    })
+  const read = async (path = '/interfaces/eth0') => String((await edge.get(root + path, access)).headers.etag)
+
+  const etag = await read()
+  expect(etag).toMatch(/^"[\w-]+"$/)
+  isDown.now = true
+  expect(await read()).toBe(etag)
+  isDown.now = false
+  const tried = await put(etag)
+  expect([tried.statusCode, tried.headers.etag]).toEqual([200, etag])
+  expect((await put('*')).statusCode).toBe(200)
+
+  files[dropIn] = '[Link]\nMTUBytes=1300\n[Network]\nDNS=192.0.2.53\n'
+  expect(await read()).not.toBe(etag)
+  for (const query of ['?dryRun=true', '']) {
+    const refused = await put(etag, query)
+    expect([refused.statusCode, refused.json<ErrorReply>()]).toMatchObject([
+      412,
+      {
+        code: 'PreconditionFailed',
+        message: 'mtu, nameservers of eth0 changed since it was read; read it again, and change that',
+        details: { name: 'eth0', changed: ['mtu', 'nameservers'] },
+      },
+    ])
+  }
+  expect(edge.network.calls).not.toContain('start')
+  expect((await put(`${etag}, ${await read()}`)).statusCode).toBe(200)
+  expect((await put('"of something else"')).json<ErrorReply>().message).toContain('the configuration of eth0')
+
+  const bridge = await read('/bridges/br1')
+  expect(bridge).not.toBe(await read())
+  expect((await ask('DELETE', '/bridges/br1?dryRun=true', bridge)).statusCode).toBe(200)
+  expect((await ask('DELETE', '/bridges/br1', etag)).statusCode).toBe(412)
+  const body = { members: ['eth1'], type: 'none' }
+  expect((await ask('PUT', '/bridges/br9', '*', body)).json<ErrorReply>()).toMatchObject({
+    code: 'PreconditionFailed',
+    message: 'there is no link br9 now; without If-Match the request makes it',
+  })
+
+  const management = await read('/management-interface')
+  const choose = (ifMatch: string) => ask('PUT', '/management-interface', ifMatch, { name: 'br1' })
+  expect((await choose(management)).statusCode).toBe(204)
+  expect((await choose(management)).statusCode).toBe(412)
+  expect((await choose(await read('/management-interface'))).statusCode).toBe(204)
+})

@@ -96,6 +96,22 @@ export async function askSocket(
   return { status: Number(text.slice(end + 1)), text: text.slice(0, end) }
 }
 
+/** Sends a request of root to the edgehostd of a host, over its local socket. `json` is an empty object where there is no body. */
+export type AskAsRoot<Json> = (
+  method: string,
+  target: string,
+  body?: unknown,
+) => Promise<{ readonly status: number; readonly json: Json; readonly text: string }>
+
+/** @param leader process id of PID 1 of the host, another one after a reboot */
+export const rootOf =
+  <Json>(leader: () => number): AskAsRoot<Json> =>
+  async (method, target, body) => {
+    const socket = `/proc/${leader()}/root/run/edgehostd/edgehostd.sock`
+    const { status, text } = await askSocket(socket, method, target, body)
+    return { status, text, json: (text === '' ? {} : JSON.parse(text)) as Json }
+  }
+
 function toReply(received: string, metrics: string): Reply {
   const last = metrics.lastIndexOf('\n')
   const [sent = 0, answered = 0, sentBytes = 0] = metrics

@@ -1,12 +1,21 @@
-import { expect } from 'vitest'
+import { readFile } from 'node:fs/promises'
+import { expect, inject } from 'vitest'
+import type { NetworkChange } from '../../../src/network/schemas.ts'
+import { installPackage } from './edgehostd.ts'
 import { eventually } from './eventually.ts'
-import { changeOf, type Case, type NetworkHost, type TestedBackend } from './network-host.ts'
+import { rootOf, type AskAsRoot } from './http.ts'
+import { bootNetworkHost, type NetworkHost, type Owner } from './network-host.ts'
+import { watchNetwork, type NetworkWatch } from './network-watch.ts'
+import './global-setup.ts'
 
-/** What happens to a change that is tried. */
+/** What happens to a change that is tried. A host may take further courses, except after one of `keeping`. */
 export const courses = [
   'asked',
   'deadline',
   'apply killed',
+  'daemon killed before the apply',
+  'daemon killed in the apply',
+  'daemon killed after the apply',
   'backend restarted',
   'bus restarted',
   'power cut in the trial',
@@ -15,129 +24,312 @@ export const courses = [
   'confirmed',
 ] as const
 export type Course = (typeof courses)[number]
+export const keeping: readonly Course[] = ['power cut after the commit', 'confirmed']
 
-const units: Readonly<Record<TestedBackend, string>> = {
+export const addressed = (last: number, more: object = {}) => ({
+  ...{ type: 'static', ip: `192.0.2.${last}`, subnet: '255.255.255.0', gateway: '192.0.2.1' },
+  ...more,
+})
+const toHost0 = (body: object) => ({ method: 'PUT', target: 'interfaces/host0/config', body })
+
+/** Changes of the link by which the host is managed, as a client asks for them. */
+export const cases = {
+  static: toHost0(addressed(11)),
+  dhcp: toHost0({ type: 'dhcp' }),
+  bridge: {
+    method: 'POST',
+    target: 'bridges/br0',
+    body: { name: 'br0', members: ['host0'], stpEnabled: false, ...addressed(10) },
+  },
+  mtu: toHost0(addressed(10, { mtu: 1_400 })),
+} as const
+export type Case = keyof typeof cases
+export const caseNames = Object.keys(cases) as Case[]
+
+/** A host with the package, whose network can be changed for seconds. */
+export interface TrialHost extends NetworkHost {
+  readonly backend: Owner
+  /** A request of root to the room network. */
+  readonly ask: AskAsRoot<NetworkChange & { readonly items: readonly NetworkChange[] }>
+}
+
+const path = '/v1/edge-mgmt/network'
+
+export async function bootTrialHost(backend: Owner): Promise<TrialHost> {
+  const host = await bootNetworkHost(backend)
+  const ask: TrialHost['ask'] = rootOf(() => host.leader)
+  const trialHost: TrialHost = {
+    ...host,
+    get leader() {
+      return host.leader
+    },
+    backend,
+    ask: (method, target, body) => ask(method, `${path}/${target}`, body),
+  }
+  try {
+    await host.write(
+      '/etc/edgehostd/config.d/test.yaml',
+      'api: {rateLimits: {enabled: false}}\nnetwork: {shortestWindowSeconds: 5}\n',
+    )
+    await installPackage(host, await readFile(inject('deb')))
+    await isAnswering(trialHost)
+  } catch (error) {
+    await host.unplug()
+    throw error
+  }
+  return trialHost
+}
+
+const isAnswering = ({ ask }: TrialHost) =>
+  eventually(async () => expect(await ask('GET', 'changes')).toMatchObject({ status: 200 }), soonMs)
+
+const units: Readonly<Record<Owner, string>> = {
   networkd: 'systemd-networkd',
+  netplan: 'systemd-networkd',
   networkmanager: 'NetworkManager',
   ifupdown: 'networking',
 }
 
-/** Time that DHCP may take before an apply counts as hanging, and windows that leave room for it. */
-const windowOf = (name: Case) => (name === 'dhcp' ? 20 : 8)
+/** A client of DHCP needs some seconds of it. */
+const windowOf = (name: Case) => (name === 'dhcp' ? 10 : 8)
 const soonMs = 60_000
+/** A host is reached again this much after its window, whatever happened. */
+const graceSeconds = 5
+const address = '192.0.2.10'
 
-/** Takes a change through a course, and expects what has to be so at its end. A host may take further courses, except after one that keeps the change. */
-export async function takeCourse(host: NetworkHost, backend: TestedBackend, name: Case, course: Course) {
-  const uid = `${name}-${course.replaceAll(' ', '-')}-${Date.now()}`
+/** Takes a change through a course, expects what has to be so at its end, and prints what was measured. */
+export async function takeCourse(host: TrialHost, name: Case, course: Course): Promise<void> {
+  await isAnswering(host)
   const bare = await host.snapshot()
   await host.addForeign()
   const before = await settled(host)
-  const mac = (await host.output(['cat', '/sys/class/net/host0/address'])).trim()
-  const change = changeOf(backend, name, mac)
-  const windowSeconds = windowOf(name)
-  const isInTrial = () =>
-    eventually(async () => expect(await host.stateOf(uid)).toBe('open trial'), windowSeconds * 1_000)
-  const isReverted = async (reason: string) => {
-    await eventually(async () => expect(await host.stateOf(uid)).toMatch(/^reverted|^revertFailed/), soonMs)
-    expect(await host.stateOf(uid)).toBe(`reverted ${reason}`)
-    await isAsBefore(host, before)
-  }
-  const begunAt = Date.now()
-  await host.begin(uid, change, windowSeconds)
-
-  switch (course) {
-    case 'asked':
-      await isInTrial()
-      await expectForeign(host)
-      expect(await host.trial('ask', uid)).toMatchObject({ exitCode: 0 })
-      await isReverted('asked')
-      expect(await host.trial('confirm', uid)).toMatchObject({ exitCode: 6 })
-      break
-    case 'deadline':
-      await isInTrial()
-      await eventually(async () => expect(await host.stateOf(uid)).not.toBe('open trial'), soonMs)
-      await eventually(async () => expect(await host.reaches('192.0.2.10')).toBe(true))
-      // The answer of a ping on a busy test machine takes its time too.
-      expect(Date.now() - begunAt).toBeLessThan((windowSeconds + 10) * 1_000)
-      await isReverted('deadline')
-      break
-    case 'apply killed':
-      await host.sh('systemctl kill --signal=KILL "edgehostd-network-apply-$1.service" || true', uid)
-      await isReverted('deadline')
-      break
-    case 'backend restarted':
-      await isInTrial()
-      // That of ifupdown fails over a bridge that is not in its file.
-      await host.run(['systemctl', 'restart', units[backend]])
-      await isReverted('deadline')
-      break
-    case 'bus restarted':
-      await isInTrial()
-      await host.output(['systemctl', 'restart', 'dbus'])
-      await isReverted('deadline')
-      break
-    case 'power cut in the trial':
-      await isInTrial()
-      await host.cutPower()
-      await eventually(async () => expect(await host.stateOf(uid)).toBe('reverted reboot'))
-      await eventually(async () => expect(await host.reaches('192.0.2.10')).toBe(true), soonMs)
-      await isAsBefore(host, bare)
-      break
-    case 'power cut before the commit':
-    case 'power cut after the commit': {
-      await isInTrial()
-      const isKept = course === 'power cut after the commit'
-      // The program waits in the rename of the commit, or in the first file that it keeps.
-      const [program, place] = isKept ? ['cp', '/kept/'] : ['mv', '/commit']
-      await host.write(`/usr/local/sbin/${program}`, waiting(program, place), 0o755)
-      await host.output([
-        ...['systemd-run', '--quiet', '--collect', '--no-block'],
-        ...['/usr/lib/edgehostd/network-trial', 'confirm', uid],
-      ])
-      await eventually(async () => expect(await host.sh('ls /run')).toContain('test-waits'))
-      await host.sh('rm /usr/local/sbin/"$1"; sync', program)
-      await host.cutPower()
-      const [state, address] = isKept
-        ? ['confirmed asked', await addressOf(host, name)]
-        : ['reverted reboot', '192.0.2.10']
-      await eventually(async () => expect(await host.stateOf(uid)).toBe(state))
-      await eventually(async () => expect(await host.reaches(address)).toBe(true), soonMs)
-      if (!isKept) await isAsBefore(host, bare)
-      break
-    }
-    case 'confirmed': {
-      await isInTrial()
-      const inTrial = await settled(host)
-      await expectForeign(host)
-      const confirmed = await host.trial('confirm', uid)
-      expect(confirmed, confirmed.stderr).toMatchObject({ exitCode: 0 })
-      expect(await host.stateOf(uid)).toBe('confirmed asked')
-      expect(await host.trial('ask', uid)).toMatchObject({ exitCode: 6 })
-      await isAsBefore(host, inTrial)
-      for (const { path, content } of change.kept)
-        if (typeof content === 'object') expect(await host.read(path)).toBe(content.text)
-      await host.reboot()
-      const address = await addressOf(host, name)
-      await eventually(async () => expect(await host.reaches(address)).toBe(true), soonMs)
-    }
+  const watch = watchNetwork(host, address)
+  try {
+    // The first answers, so that what comes after them is a time without one.
+    await eventually(() => expect(watch.longestGap(Date.now() - 400)).toBeLessThan(0.3))
+    const figures = await follow({ host, name, course, watch, bare, before })
+    process.stdout.write(`${host.backend}, ${name}, ${course}: ${figures.join(', ')}\n`)
+  } finally {
+    watch.end()
   }
   await host.sh('ip rule del pref 1000 || true')
   await removeForeign(host)
 }
 
-/** A program in the place of one that waits for its end where one of its arguments names this place. */
-const waiting = (program: string, place: string) =>
-  `#!/bin/sh\ncase "$*" in *${place}*) : > /run/test-waits; sleep 60 ;; esac\nexec /bin/${program} "$@"\n`
+interface Taken {
+  readonly host: TrialHost
+  readonly name: Case
+  readonly course: Course
+  readonly watch: NetworkWatch
+  /** Snapshots: as the owner of the links alone has made them, and with what other programs have put there. */
+  readonly bare: string
+  readonly before: string
+}
+
+/** @returns what was measured, a clause each */
+async function follow({ host, name, course, watch, bare, before }: Taken): Promise<string[]> {
+  const windowSeconds = windowOf(name)
+  const { method, target, body } = cases[name]
+  const begunAt = Date.now()
+  const begin = async () => host.ask(method, `${target}?window=${windowSeconds}`, body)
+  const find = async (uid: string) => (await host.ask('GET', `changes/${uid}`)).json
+  const newest = async () => {
+    const [change] = (await host.ask('GET', 'changes')).json.items
+    if (change === undefined || Date.parse(change.creationTimestamp) < begunAt)
+      throw new Error('no change yet')
+    return change
+  }
+  const isEnded = async (uid: string, state: string, reason?: string) => {
+    await eventually(
+      async () => expect((await find(uid)).state).toMatch(/^(reverted|revertFailed|confirmed)$/),
+      soonMs,
+    )
+    expect(await find(uid)).toMatchObject({ state, ...(reason === undefined ? {} : { reason }) })
+  }
+  const trial = '/run/edgehostd-network/trial'
+
+  /** It is as before, within the window, by what the neighbour sees. */
+  async function isReverted(uid: string, reason: string): Promise<string[]> {
+    await isEnded(uid, 'reverted', reason)
+    await isAsBefore(host, before)
+    const seconds = watch.backAfter(begunAt)
+    expect(seconds, 'seconds until the host is reached again').toBeLessThan(windowSeconds + graceSeconds)
+    const appliedIn = await secondsBetween(host, begunAt, '/run/edgehostd-network/gone/applied')
+    const events = watch.otherLinkEvents()
+    return [
+      `reached again after ${seconds.toFixed(1)} of ${windowSeconds + graceSeconds} s`,
+      ...(appliedIn === undefined ? [] : [`applied in ${appliedIn.toFixed(2)} s`]),
+      `taken back in ${(await secondsOfRevert(host, uid)).toFixed(2)} s`,
+      `longest gap ${watch.longestGap(begunAt).toFixed(2)} s`,
+      `${events.length} events of the other link${events.length === 0 ? '' : `: ${events.slice(0, 3).join(' | ')}`}`,
+    ]
+  }
+  /** Boots it after a power cut; it is reached at an address. */
+  async function cutPower(at: () => string | Promise<string>): Promise<string[]> {
+    watch.endMonitor()
+    const cutAt = Date.now()
+    await host.cutPower()
+    const bootedAt = Date.now()
+    const reached = await at()
+    await eventually(
+      async () => expect(await host.reaches(reached)).toBe(true),
+      (windowSeconds + graceSeconds) * 1_000,
+    )
+    const seconds = (Date.now() - cutAt) / 1_000
+    await isAnswering(host)
+    const figures = [
+      `reached again ${seconds.toFixed(1)} s after the cut, with a boot of ${((bootedAt - cutAt) / 1_000).toFixed(1)} s`,
+    ]
+    if (reached !== address) return figures
+    await eventually(() => expect(watch.apiAfterPing(cutAt)).toBeLessThan(soonMs))
+    return [...figures, `the API ${watch.apiAfterPing(cutAt).toFixed(1)} s after the first ping`]
+  }
+
+  async function killDaemon(when: 'before' | 'in' | 'after'): Promise<string[]> {
+    // The program waits before it has changed anything, and goes on without the daemon.
+    if (when === 'before')
+      await host.write('/usr/local/sbin/flock', waiting('/usr/bin/flock', '*', '/run/test-goes'), 0o755)
+    const asked = begin().catch(() => undefined)
+    const place = { before: '/run/test-waits', in: `${trial}/armed`, after: `${trial}/applied` }[when]
+    await eventually(() => host.sh('ls "$1"', place), soonMs)
+    await host.sh('kill -KILL "$(systemctl show --property=MainPID --value edgehostd)"')
+    if (when === 'before') await host.sh('rm /usr/local/sbin/flock /run/test-waits; : > /run/test-goes')
+    await asked
+    await isAnswering(host)
+    const { uid } = await eventually(newest)
+    if (when !== 'before') return isReverted(uid, 'deadline')
+    // The next daemon may be faster than the program, and takes the change away.
+    await eventually(async () => expect((await find(uid)).state).toMatch(/^revert/), soonMs)
+    const { reason } = await find(uid)
+    expect(reason).toMatch(/^(deadline|failed)$/)
+    await host.sh('rm /run/test-goes')
+    if (reason === 'deadline') return isReverted(uid, reason)
+    await isAsBefore(host, before)
+    return ['it was not begun']
+  }
+  async function started(): Promise<string> {
+    const begun = await begin()
+    expect(begun.status, begun.text).toBe(202)
+    return begun.json.uid
+  }
+  async function tried(): Promise<string> {
+    const uid = await started()
+    await eventually(
+      async () => expect(await find(uid)).toMatchObject({ state: 'trial' }),
+      windowSeconds * 1_000,
+    )
+    await expectForeign(host)
+    return uid
+  }
+
+  switch (course) {
+    case 'daemon killed before the apply':
+      return killDaemon('before')
+    case 'daemon killed in the apply':
+      return killDaemon('in')
+    case 'daemon killed after the apply':
+      return killDaemon('after')
+    case 'asked': {
+      const uid = await tried()
+      const gap = watch.longestGap(begunAt)
+      expect(await host.ask('POST', `changes/${uid}/actions/revert`)).toMatchObject({ status: 200 })
+      const figures = await isReverted(uid, 'asked')
+      expect(await host.ask('POST', `changes/${uid}/actions/confirm`)).toMatchObject({ status: 409 })
+      return [...figures, ...(name === 'bridge' ? [`gap of the apply ${gap.toFixed(2)} s`] : [])]
+    }
+    case 'deadline': {
+      const uid = await tried()
+      return isReverted(uid, 'deadline')
+    }
+    case 'apply killed': {
+      const uid = await started()
+      await host.sh('systemctl kill --signal=KILL "edgehostd-network-apply-$1.service" || true', uid)
+      return isReverted(uid, 'deadline')
+    }
+    case 'backend restarted': {
+      const uid = await tried()
+      // That of ifupdown fails over a bridge that is not in its file.
+      await host.run(['systemctl', 'restart', units[host.backend]])
+      return isReverted(uid, 'deadline')
+    }
+    case 'bus restarted': {
+      const uid = await tried()
+      await host.output(['systemctl', 'restart', 'dbus'])
+      return isReverted(uid, 'deadline')
+    }
+    case 'power cut in the trial': {
+      const uid = await tried()
+      const figures = await cutPower(() => address)
+      await isEnded(uid, 'reverted', 'reboot')
+      await isAsBefore(host, bare)
+      return figures
+    }
+    case 'power cut before the commit':
+    case 'power cut after the commit': {
+      const uid = await tried()
+      const isKept = course === 'power cut after the commit'
+      // The program waits in the rename of the commit, or in the first file that it keeps.
+      const [program, place] = isKept ? (['cp', '*/kept/*'] as const) : (['mv', '*/commit*'] as const)
+      await host.write(
+        `/usr/local/sbin/${program}`,
+        waiting(`/bin/${program}`, place, '/run/test-goes'),
+        0o755,
+      )
+      const confirmed = host.ask('POST', `changes/${uid}/actions/confirm`).catch(() => undefined)
+      await eventually(() => host.sh('ls /run/test-waits'))
+      await host.sh('rm /usr/local/sbin/"$1"; sync', program)
+      const figures = await cutPower(() => (isKept ? addressOf(host, name) : address))
+      await confirmed
+      await (isKept ? isEnded(uid, 'confirmed') : isEnded(uid, 'reverted', 'reboot'))
+      if (!isKept) await isAsBefore(host, bare)
+      return figures
+    }
+    case 'confirmed': {
+      const uid = await tried()
+      const inTrial = await settled(host)
+      const appliedIn = await secondsBetween(host, begunAt, `${trial}/applied`)
+      expect(await host.reaches(await addressOf(host, name))).toBe(true)
+      const confirmed = await host.ask('POST', `changes/${uid}/actions/confirm`)
+      expect(confirmed, confirmed.text).toMatchObject({ status: 200, json: { state: 'confirmed' } })
+      expect(Date.now() - begunAt).toBeLessThan((windowSeconds + graceSeconds) * 1_000)
+      expect(await host.ask('POST', `changes/${uid}/actions/revert`)).toMatchObject({ status: 409 })
+      await isAsBefore(host, inTrial)
+      const events = watch.otherLinkEvents()
+      watch.endMonitor()
+      await host.reboot()
+      await eventually(async () => expect(await host.reaches(await addressOf(host, name))).toBe(true), soonMs)
+      return [`applied in ${appliedIn?.toFixed(2)} s`, `${events.length} events of the other link`]
+    }
+  }
+}
+
+/** Seconds from a moment until a file was written; undefined where there is none. */
+async function secondsBetween(host: TrialHost, since: number, file: string): Promise<number | undefined> {
+  const { exitCode, stdout } = await host.run(['stat', '--format=%.Y', file])
+  return exitCode === 0 ? Number(stdout) - since / 1_000 : undefined
+}
+
+/** From the decision to take a change back until its result. */
+async function secondsOfRevert(host: TrialHost, uid: string): Promise<number> {
+  const [decided, ended] = await Promise.all(
+    ['gone/reason', `ended/${uid}`].map((file) => secondsBetween(host, 0, `/run/edgehostd-network/${file}`)),
+  )
+  return (ended ?? NaN) - (decided ?? NaN)
+}
+
+/** A program in the place of another one that waits for a file where its arguments match a pattern of the shell. */
+const waiting = (program: string, place: string, until: string) =>
+  `#!/bin/sh\ncase "$*" in ${place}) : > /run/test-waits; while [ ! -e ${until} ]; do sleep 0.1; done ;; esac\nexec ${program} "$@"\n`
 
 /** The address of the host after a change. */
 async function addressOf(host: NetworkHost, name: Case): Promise<string> {
   if (name === 'static') return '192.0.2.11'
-  if (name !== 'dhcp') return '192.0.2.10'
+  if (name !== 'dhcp') return address
   return eventually(async () => {
-    const [address] =
+    const [leased] =
       /192\.0\.2\.1[0-4]\d/.exec(await host.output(['ip', '-4', 'address', 'show', 'dev', 'host0'])) ?? []
-    if (address === undefined) throw new Error('no address by DHCP')
-    return address
+    if (leased === undefined) throw new Error('no address by DHCP')
+    return leased
   }, soonMs)
 }
 

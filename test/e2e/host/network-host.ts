@@ -1,8 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import type { ChangeSet, StateFile } from '../../../src/network/change-set.ts'
-import { filesOfChange } from '../../../src/network/trial/change.ts'
 import { eventually } from './eventually.ts'
 import { plainGround, type Ground } from './ground.ts'
 import { bootHost, type Host } from './host.ts'
@@ -15,21 +11,18 @@ export interface NetworkHost extends Host {
   addForeign(link?: string): Promise<void>
   /** Links, addresses, routes, rules and DNS, without lifetimes and counters. */
   snapshot(): Promise<string>
-  /** Writes a change for the program, and begins it as the daemon does. */
-  begin(uid: string, change: ChangeSet, windowSeconds: number): Promise<void>
-  /** Runs the program in a unit, as the daemon does. */
-  trial(...args: string[]): Promise<Ended>
   /** State and reason of a change, as the program has written them: `open applying`, `open trial`, `reverted deadline`… */
   stateOf(uid: string): Promise<string>
   /** Whether the neighbour of the host has an answer of this address. */
   reaches(address: string): Promise<boolean>
+  /** The root filesystem of the neighbour, on the test machine. */
+  readonly tree: string
   /** Runs a program beside the neighbour. */
   neighbour(...args: string[]): Promise<Ended>
 }
 
-export type TestedBackend = 'networkd' | 'ifupdown' | 'networkmanager'
 /** Who may have the links of a host. */
-export type Owner = TestedBackend | 'netplan'
+export type Owner = 'networkd' | 'netplan' | 'networkmanager' | 'ifupdown'
 
 export const gateway = '192.0.2.1'
 
@@ -69,13 +62,12 @@ export const startDhcp = async (holder: number): Promise<ChildProcess> =>
     holder,
     ...['chroot', await lowerFolder('network'), 'dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null'],
     ...['--interface=edge0', '--bind-interfaces', '--port=0', '--leasefile-ro', '--user=root', '--pid-file='],
-    ...['--dhcp-range=192.0.2.100,192.0.2.150,255.255.255.0,1h', `--dhcp-option=3,${gateway}`],
+    ...['--no-ping', '--dhcp-range=192.0.2.100,192.0.2.150,255.255.255.0,1h', `--dhcp-option=3,${gateway}`],
   )
 
 const uuids: Readonly<Record<string, string>> = {
   host0: '5a8f6f8e-0f3c-4c0e-9f55-2f6a4e2c1a01',
   eth2: '5a8f6f8e-0f3c-4c0e-9f55-2f6a4e2c1a02',
-  br0: '5a8f6f8e-0f3c-4c0e-9f55-2f6a4e2c1a03',
 }
 
 /** The files of an administrator who gave both links an address by this backend, and the commands that make it their owner. */
@@ -126,19 +118,16 @@ function ifupdownStanza(link: string, address: string, via = ''): string {
   return `auto ${link}\niface ${link} inet static\n  address ${address}\n${via && `  gateway ${via}\n`}\n`
 }
 
-function nmConnection(link: string, ipv4: string, more = ''): string {
-  return `[connection]\nid=${link}\nuuid=${uuids[link] ?? ''}\ntype=ethernet\ninterface-name=${link}\n${more}[ipv4]\n${ipv4}\n[ipv6]\nmethod=manual\naddress1=fd00:${link === 'host0' ? 1 : 2}::10/64\n`
+function nmConnection(link: string, ipv4: string): string {
+  return `[connection]\nid=${link}\nuuid=${uuids[link] ?? ''}\ntype=ethernet\ninterface-name=${link}\n[ipv4]\n${ipv4}\n[ipv6]\nmethod=manual\naddress1=fd00:${link === 'host0' ? 1 : 2}::10/64\n`
 }
 
 /** Adds what tests of the network do to a host, which has its neighbour in the network namespace of its clients. */
 export async function asNetworkHost(host: Host): Promise<NetworkHost> {
   const tree = await lowerFolder('network')
-  const outside = [
-    ...['systemd-run', '--quiet', '--pipe', '--wait', '--collect'],
-    '/usr/lib/edgehostd/network-trial',
-  ]
   const network: NetworkHost = {
     ...host,
+    tree,
     get leader() {
       return host.leader
     },
@@ -146,14 +135,6 @@ export async function asNetworkHost(host: Host): Promise<NetworkHost> {
       await host.sh(foreign, link)
     },
     snapshot: () => host.sh(snapshot),
-    async begin(uid, change, windowSeconds) {
-      const folder = `/var/lib/edgehostd/network/new-${uid}`
-      for (const [path, text] of filesOfChange(uid, change, windowSeconds))
-        await host.write(`${folder}/${path}`, text, 0o600)
-      const { exitCode, stderr } = await network.trial('start', folder)
-      if (exitCode !== 0) throw new Error(`start ended with ${exitCode}: ${stderr}`)
-    },
-    trial: async (...args) => host.run([...outside, ...args], { timeoutMs: 60_000 }),
     stateOf: async (uid) => (await host.sh(stateOf, uid)).trim().split('\n').slice(0, 2).join(' '),
     async reaches(address) {
       // In one network namespace with both ends an address of the host is not one of this machine.
@@ -176,12 +157,11 @@ export async function giveLinksTo(network: NetworkHost, backend: Owner): Promise
   }, 30_000)
 }
 
-/** Boots a host whose links a backend owns, without the package. */
+/** Boots a host whose links a backend owns. */
 export async function bootNetworkHost(backend: Owner): Promise<NetworkHost> {
   const host = await bootHost({ lower: 'network', ground })
   const holder = host.clientNamespace()
   const neighbours = [startCable(holder), await startDhcp(holder)]
-  const systemd = join(import.meta.dirname, '../../../systemd')
   const network: NetworkHost = {
     ...(await asNetworkHost(host)),
     get leader() {
@@ -193,16 +173,7 @@ export async function bootNetworkHost(backend: Owner): Promise<NetworkHost> {
     },
   }
   try {
-    await host.write(
-      '/usr/lib/edgehostd/network-trial',
-      await readFile(join(systemd, 'network-trial')),
-      0o755,
-    )
-    await host.write(
-      '/lib/systemd/system/edgehostd-network.service',
-      await readFile(join(systemd, 'edgehostd-network.service')),
-    )
-    await host.sh('systemctl daemon-reload; systemctl enable --quiet edgehostd-network; ip link set lo up')
+    await host.sh('ip link set lo up')
     await giveLinksTo(network, backend)
   } catch (error) {
     await network.unplug()
@@ -244,131 +215,3 @@ elif [ "$(cat /run/edgehostd-network/trial/uid 2> /dev/null)" = "$1" ]; then
   printf 'open\\n%s\\n' $state
 else echo unknown; fi
 `
-
-export type Case = 'static' | 'dhcp' | 'bridge' | 'mtu'
-
-const text = (path: string, content: string, mode = 0o644): StateFile => ({
-  path,
-  mode,
-  content: { text: content },
-})
-const absent = ({ path, mode }: StateFile): StateFile => ({ path, mode, content: 'absent' })
-
-/** The change of a case, as the room network makes it. @param mac of host0, which the bridge takes */
-export function changeOf(backend: TestedBackend, name: Case, mac: string): ChangeSet {
-  const before = [{ link: 'host0', addresses: ['192.0.2.10/24', 'fd00:1::10/64'], gateway }]
-  const ipv6 = 'fd00:1::10/64'
-  const wanted = {
-    static: [{ link: 'host0', addresses: ['192.0.2.11/24', ipv6], gateway }],
-    dhcp: [{ link: 'host0', addresses: [], gateway }],
-    bridge: [{ link: 'br0', addresses: ['192.0.2.10/24', ipv6], gateway }],
-    mtu: before,
-  }[name]
-  const links = name === 'bridge' ? ['host0', 'br0'] : ['host0']
-  const devices = name === 'bridge' ? ['br0'] : []
-  const common = { backend, links, summary: `host0: ${name}` }
-  const states = (
-    files: readonly StateFile[],
-    kept: readonly StateFile[],
-    up: readonly [string[], string[]] = [[], []],
-  ) => ({
-    ...common,
-    before: { files: files.map(absent), devices: [], up: up[0], expected: before },
-    after: { files, devices, up: up[1], expected: wanted },
-    kept,
-  })
-  if (backend === 'networkd') {
-    const files = networkdFiles(name, mac)
-    const at = (folder: string) =>
-      files.map(([file, content]) => text(`${folder}/05-edgehostd-${file}`, content))
-    return states(at('/run/systemd/network'), at('/usr/local/lib/systemd/network'))
-  }
-  if (backend === 'networkmanager') {
-    const files = nmFiles(name, mac)
-    const at = (folder: string) =>
-      files.map(([file, content]) => text(`${folder}/${file}.nmconnection`, content, 0o600))
-    const up = name === 'bridge' ? ['br0', 'host0'] : ['host0']
-    return states(
-      at('/run/NetworkManager/system-connections'),
-      at('/etc/NetworkManager/system-connections'),
-      [[uuids.host0!], up.map((link) => uuids[link]!)],
-    )
-  }
-  const flat = (stanzas: string) => [text('/run/edgehostd-network/interfaces', stanzas)]
-  const old = configurations.ifupdown.files['/etc/network/interfaces']!
-  const next = ifupdownFile(name, old)
-  return {
-    ...common,
-    before: { files: flat(old), devices: [], up: ['host0'], expected: before },
-    after: { files: flat(next), devices, up: name === 'bridge' ? ['br0'] : ['host0'], expected: wanted },
-    kept: [text('/etc/network/interfaces', next)],
-  }
-}
-
-function networkdFiles(name: Case, mac: string): readonly (readonly [string, string])[] {
-  const match = (link: string) => `[Match]\nName=${link}\n`
-  const addressed = `[Network]\nAddress=fd00:1::10/64\nIPv6AcceptRA=no\n`
-  const fixed = (last: number) => `${addressed}Address=192.0.2.${last}/24\nGateway=${gateway}\n`
-  switch (name) {
-    case 'static':
-      return [['host0.network', match('host0') + fixed(11)]]
-    case 'dhcp':
-      return [['host0.network', `${match('host0')}${addressed}DHCP=ipv4\n`]]
-    case 'mtu':
-      return [['host0.network', `${match('host0')}[Link]\nMTUBytes=1400\n${fixed(10)}`]]
-    case 'bridge':
-      return [
-        [
-          'br0.netdev',
-          `[NetDev]\nName=br0\nKind=bridge\nMACAddress=${mac}\n[Bridge]\nSTP=no\nForwardDelaySec=0\n`,
-        ],
-        ['br0.network', match('br0') + fixed(10)],
-        [
-          'host0.network',
-          `${match('host0')}[Network]\nBridge=br0\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n`,
-        ],
-      ]
-  }
-}
-
-function nmFiles(name: Case, mac: string): readonly (readonly [string, string])[] {
-  const fixed = (last: number) => `method=manual\naddress1=192.0.2.${last}/24,${gateway}`
-  switch (name) {
-    case 'static':
-      return [['host0', nmConnection('host0', fixed(11))]]
-    case 'dhcp':
-      return [['host0', nmConnection('host0', 'method=auto')]]
-    case 'mtu':
-      return [['host0', nmConnection('host0', fixed(10), '[ethernet]\nmtu=1400\n')]]
-    case 'bridge':
-      return [
-        [
-          'br0',
-          `[connection]\nid=br0\nuuid=${uuids.br0!}\ntype=bridge\ninterface-name=br0\n[bridge]\nstp=false\nmac-address=${mac}\n[ipv4]\n${fixed(10)}\n[ipv6]\nmethod=manual\naddress1=fd00:1::10/64\n`,
-        ],
-        [
-          'host0',
-          `[connection]\nid=host0\nuuid=${uuids.host0!}\ntype=ethernet\ninterface-name=host0\nmaster=${uuids.br0!}\nslave-type=bridge\n`,
-        ],
-      ]
-  }
-}
-
-function ifupdownFile(name: Case, old: string): string {
-  const before = ifupdownStanza('host0', '192.0.2.10/24', gateway)
-  switch (name) {
-    case 'static':
-      return old.replace('192.0.2.10/24', '192.0.2.11/24')
-    case 'dhcp':
-      return old.replace(before, 'auto host0\niface host0 inet dhcp\n\n')
-    case 'mtu':
-      return old.replace('  gateway', '  mtu 1400\n  gateway')
-    case 'bridge':
-      return old
-        .replace(
-          before,
-          `iface host0 inet manual\n\n${before.replaceAll('host0', 'br0').trimEnd()}\n  bridge_ports host0\n  bridge_stp off\n  bridge_fd 0\n\n`,
-        )
-        .replace('iface host0 inet6 static', 'iface br0 inet6 static')
-  }
-}

@@ -69,7 +69,13 @@ function start(before: { names?: boolean; platform?: boolean } = {}) {
     /** Begins a change, and has it applied at the time 1000. */
     async apply(more: Partial<TrialRequest> = {}, works: { names?: boolean } = {}) {
       const { uid } = await trials.start(change, {
-        ...{ windowSeconds: 60, requestedBy: 'alice', changesWayOut: true, refuseBusy: () => undefined },
+        ...{
+          windowSeconds: 60,
+          requestedBy: 'alice',
+          changesWayOut: true,
+          plannedAfter: trials.lastEnded(),
+          refuseBusy: () => undefined,
+        },
         cameBy: { isLocal: false, hostAddress: '192.0.2.9', clientAddress: '192.0.2.77' },
         ...more,
       })
@@ -161,7 +167,13 @@ it('with confirm=platform the first heartbeat on a connection of after the apply
 it('a heartbeat before the apply has ended confirms nothing', async () => {
   const { beat, trials, program } = start({ platform: true })
   await trials.start(change, {
-    ...{ windowSeconds: 60, requestedBy: 'alice', changesWayOut: true, refuseBusy: () => undefined },
+    ...{
+      windowSeconds: 60,
+      requestedBy: 'alice',
+      changesWayOut: true,
+      plannedAfter: undefined,
+      refuseBusy: () => undefined,
+    },
     ...{ cameBy: way(false), confirmBy: 'platform' },
   })
   beat(5_000)

@@ -28,6 +28,7 @@ const request = {
   cameBy: { isLocal: false, hostAddress: '192.0.2.5', clientAddress: '192.0.2.77' },
   refuseBusy: () => undefined,
   changesWayOut: true,
+  plannedAfter: undefined,
 }
 
 function start() {
@@ -41,7 +42,7 @@ function start() {
   const program = playNetworkTrial(folders)
   const records: string[] = []
   const ended: string[] = []
-  const world = { works: { names: false, platform: false } }
+  const world = { works: { names: false, platform: false }, aheadMs: 0 }
   const create = (): Trials => {
     const trials = createTrials({
       store: openChangeStore(database),
@@ -55,7 +56,7 @@ function start() {
       folders,
       links: () => [{ link: 'eth1', addresses: ['192.0.2.5/24', '192.0.2.9/24'] }],
       record: ({ message }) => records.push(message),
-      clock: { now: () => Date.now(), monotonic: () => performance.now() },
+      clock: { now: () => Date.now() + world.aheadMs, monotonic: () => performance.now() },
       log,
     })
     trials.onEnd(({ state }) => ended.push(state))
@@ -107,6 +108,33 @@ it('a second change is refused with the uid of the open one', async () => {
     expect.objectContaining({ code: 'NetworkChangeOpen', status: 429, details: { uid } }) as Error,
   )
   expect(trials.list()).toHaveLength(1)
+})
+
+it('a change that was planned before another one came is refused: its files would take that back', async () => {
+  const { trials, program } = start()
+  const before = trials.lastEnded()
+  const { uid } = await trials.start(change, request)
+  const meanwhile = trials.lastEnded()
+  program.applied()
+  await expect.poll(() => trials.find(uid).state).toBe('trial')
+  await trials.confirm(uid, newWay({ isLocal: true }))
+  for (const plannedAfter of [before, meanwhile])
+    await expect(trials.start(change, { ...request, plannedAfter })).rejects.toThrow(
+      expect.objectContaining({ code: 'NetworkChangeOpen', details: { uid } }) as Error,
+    )
+  expect(trials.lastEnded()).toBe(uid)
+  await trials.start(change, { ...request, plannedAfter: trials.lastEnded() })
+  expect(trials.list()).toHaveLength(2)
+})
+
+it('a change that is committed and could not be written is being confirmed, also over a boot, and not taken back', async () => {
+  const { trials, create, program, folders } = start()
+  const { uid } = await trials.start(change, request)
+  mkdirSync(join(folders.state, 'commit'))
+  writeFileSync(join(folders.state, 'commit', 'uid'), `${uid}\n`)
+  program.reboot()
+  expect(create().find(uid).state).toBe('confirming')
+  expect(trials.find(uid).state).toBe('confirming')
 })
 
 it('a change that could not be armed leaves nothing', async () => {
@@ -236,6 +264,30 @@ it('a network that is not as before is bad health, and says what differs', async
     },
   ])
   expect(lines.some(({ msg }) => String(msg).includes('not as before'))).toBe(true)
+  await trials.checkRevert()
+  expect(trials.find(uid).state).toBe('revertFailed')
+  // The cable that was pulled is in again.
+  program.plugIn()
+  await trials.checkRevert()
+  expect(trials.find(uid)).toMatchObject({
+    ...{ state: 'reverted', reason: 'deadline' },
+    message: expect.stringMatching(/as before since .*; until then: missing: address eth1/) as string,
+  })
+  expect(attentionOf(trials.list())).toEqual([])
+  await trials.checkRevert()
+  expect(program.calls.filter((each) => each === 'check')).toHaveLength(2)
+})
+
+it('changes are listed as they came although the clock was set back by years, over a restart too', async () => {
+  const { trials, create, program, world } = start()
+  world.aheadMs = 10 * 365 * 86_400_000
+  const { uid: first } = await trials.start(change, request)
+  program.applied()
+  await trials.confirm(first, newWay({ isLocal: true }))
+  world.aheadMs = 0
+  const { uid: second } = await trials.start(change, { ...request, plannedAfter: trials.lastEnded() })
+  expect(first > second).toBe(true)
+  for (const each of [trials, create()]) expect(each.list().map(({ uid }) => uid)).toEqual([second, first])
 })
 
 it('a uid that no change has is not found', () => {

@@ -148,6 +148,18 @@ describe('the address of a NIC', () => {
     expect(problemsOf(host, nic({ type: 'dhcp' }, 'eth7'))).toEqual(['name eth7 is no link of this host'])
   })
 
+  it('with a larger MTU than the driver takes is refused: the backends would leave it as it is', () => {
+    const limited = {
+      ...without('eth1'),
+      links: without('eth1').links.map((link) => ({ ...link, maxMtu: 1500 })),
+    }
+    const jumbo = { ...fixed('192.0.2.20/24', '192.0.2.1'), mtu: 9000 }
+    expect(problemsOf(limited, nic(jumbo))).toEqual(['mtu is 9000, and eth0 takes 1500 at most'])
+    expect(problemsOf(without('eth1'), nic(jumbo))).toEqual([])
+    const bridge: WantedChange = { kind: 'bridge', name: 'br7', addressing: jumbo, members: ['eth0'] }
+    expect(problemsOf(limited, bridge)).toEqual(['mtu is 9000, and eth0 takes 1500 at most'])
+  })
+
   it('without a system bus is refused with the package', () => {
     expect(problemsOf(without('eth1'), nic({ type: 'dhcp' }), { hasBus: false })).toEqual([
       expect.stringContaining('apt-get install dbus'),

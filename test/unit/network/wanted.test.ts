@@ -38,6 +38,9 @@ describe('a request for a NIC', () => {
   it.each<[NicRequest, readonly string[]]>([
     [{ type: 'static' }, ['ip', 'subnet']],
     [{ type: 'static', ip: '192.0.2.300', subnet: '255.0.255.0', gateway: 'x' }, ['ip', 'subnet', 'gateway']],
+    [{ type: 'static', ip: '192.0.2.9', subnet: '0.0.0.0' }, ['subnet']],
+    [{ type: 'static', ip: '192.0.2.9', subnet: '254.0.0.0' }, ['subnet']],
+    [{ type: 'static', ip: '10.0.0.9', subnet: '255.0.0.0' }, []],
     [{ type: 'dhcp', ip: '192.0.2.9', gateway: '192.0.2.1' }, ['ip', 'gateway']],
     [{ type: 'dhcp', mtu: 20, nameservers: ['192.0.2.1', 'dns.example'] }, ['mtu', 'nameservers[1]']],
     [{ type: 'dhcp', vlanID: '7', name: 'eth1' }, ['name', 'vlanID']],
