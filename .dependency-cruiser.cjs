@@ -74,7 +74,11 @@ const law = {
     ...['cluster/host/ntp-servers.ts', 'cluster/loop/step.ts', 'cluster/desired/host-settings.ts'],
   ],
   // Who asks for a trial, and by which way.
-  configuration: [...ground, 'secrets', 'audit', 'verbs', 'outgoing', 'network/trial/routes-changes.ts'],
+  configuration: [
+    ...[...ground, 'secrets', 'audit', 'verbs', 'outgoing'],
+    // Interfaces of user data.
+    ...['network/schemas.ts', 'network/user-data.ts', 'network/trial/routes-changes.ts'],
+  ],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   diagnosis: [

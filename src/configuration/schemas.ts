@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { InterfaceOfUserData } from '../network/schemas.ts'
 
 // Wire names of the published API.
 
@@ -62,23 +63,13 @@ export type ConfigurationAccepted = Static<typeof ConfigurationAccepted>
 
 const optionalText = (description: string) => Type.Optional(Type.String({ description }))
 
-export const InterfaceOfUserData = Type.Object(
-  {
-    type: Type.Enum(['static', 'dhcp']),
-    ipAddress: optionalText('With the length of its network: 192.0.2.7/24. With the type static.'),
-    gateway: optionalText('Without it there is no default route over this interface.'),
-    nameserver: Type.Optional(Type.Array(Type.String())),
-  },
-  { title: 'NetworkInterface' },
-)
-export type InterfaceOfUserData = Static<typeof InterfaceOfUserData>
-
 const NetworkConfig = Type.Object(
   {
     ...EdgeHostConfigurations.properties,
     interfaces: Type.Optional(
       Type.Record(Type.String(), InterfaceOfUserData, {
-        description: 'By name. At most one may differ from what is configured: its change is a trial.',
+        description:
+          'By name. Those that differ from what is configured are changed in one trial; they have to be of one program, as systemd-networkd.',
       }),
     ),
   },

@@ -1,12 +1,13 @@
 import { expect, it, onTestFinished } from 'vitest'
 import type { UserData } from '../../../src/configuration/schemas.ts'
+import { capturedHost } from '../../support/network-host.ts'
 import { createTestEdge, type ErrorReply } from '../../support/test-edge.ts'
 
 const current = '/v1/edge-mgmt/edgehosts/current'
 const path = `${current}/userdata`
 
-async function start() {
-  const edge = await createTestEdge()
+async function start(options: Parameters<typeof createTestEdge>[0] = {}) {
+  const edge = await createTestEdge(options)
   onTestFinished(() => edge.stop())
   const { access } = await edge.login('alice')
   const send = (method: 'POST' | 'PUT', payload: unknown, token = access) =>
@@ -69,6 +70,29 @@ it('an interface that changes is a trial, which the reply names and user data sh
   })
   expect(second.statusCode, second.body).toBe(429)
   expect((await show()).tags).toEqual({})
+})
+
+it('interfaces that change are one trial; of a problem of one of them none is tried', async () => {
+  const network = capturedHost('networkd', {
+    files: { '/usr/bin/arping': '', '/run/dbus/system_bus_socket': '' },
+  })
+  const { edge, access, send, show } = await start({ network })
+  const eth1 = { type: 'static', ipAddress: '198.19.0.9/24' }
+  const bad = await send('PUT', {
+    network: { interfaces: { eth1, eth0: { type: 'static', ipAddress: '198.19.0.8/24' } } },
+  })
+  expect(bad.json<ErrorReply>().message).toMatch(/^network\.interfaces\.eth/)
+  expect(edge.network.isOpen()).toBe(false)
+  const eth0 = { type: 'static', ipAddress: '198.18.0.9/24', gateway: '198.18.0.1' }
+  const reply = await send('PUT', { network: { interfaces: { eth0, eth1 } } })
+  expect(reply.statusCode, reply.body).toBe(204)
+  expect((await show()).networkChange?.summary).toBe(
+    'eth0: address 198.18.0.9/24, gateway 198.18.0.1; eth1: address 198.19.0.9/24',
+  )
+  const changes = (await edge.get('/v1/edge-mgmt/network/changes', access)).json<{
+    items: { links: string[] }[]
+  }>()
+  expect(changes.items.map(({ links }) => links)).toEqual([['eth0', 'eth1']])
 })
 
 it.each([

@@ -22,13 +22,10 @@ function start() {
     links: {
       show: async () => ({}),
       open: () => undefined,
-      judge: async (name) => ({
-        problems: [],
-        begin: async () => {
-          world.begun.push(name)
-          return `trial of ${name}`
-        },
-      }),
+      judge: async (interfaces) => async () => {
+        world.begun.push(...Object.keys(interfaces))
+        return 'one trial'
+      },
     },
     hasCluster: () => world.hasCluster,
     hostName: () => world.name,
@@ -52,15 +49,12 @@ it('another name is given to the host at once', async () => {
   expect(world.name).toBe('line-7')
 })
 
-it('of two links that change the second is named, and neither is tried', async () => {
+it('links that change are tried together', async () => {
   const { world, userData } = start()
   const interfaces = { eth0: { type: 'dhcp' }, eth1: { type: 'dhcp' } } as const
-  await expect(userData.apply({ network: { interfaces } }, true, how)).rejects.toThrow(
-    /^network\.interfaces\.eth1 would change too/,
-  )
-  expect(world.begun).toEqual([])
-  const { change } = await userData.apply({ network: { interfaces: { eth1: { type: 'dhcp' } } } }, true, how)
-  expect(change).toBe('trial of eth1')
+  const { change } = await userData.apply({ network: { interfaces } }, true, how)
+  expect(change).toBe('one trial')
+  expect(world.begun).toEqual(['eth0', 'eth1'])
 })
 
 it('a host with a cluster takes no user data', async () => {
