@@ -76,8 +76,9 @@ const law = {
   // Who asks for a trial, and by which way.
   configuration: [
     ...[...ground, 'secrets', 'audit', 'verbs', 'outgoing'],
-    // Interfaces of user data.
+    // Interfaces of user data, and the registry of others that it names.
     ...['network/schemas.ts', 'network/user-data.ts', 'network/trial/routes-changes.ts'],
+    'content/registry/external-registry.ts',
   ],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],

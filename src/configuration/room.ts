@@ -1,6 +1,7 @@
 // The configuration of this host that users set over the API: its proxies and authorities (`configuration.ts`).
 
 import { networkInterfaces } from 'node:os'
+import type { ExternalRegistry } from '../content/registry/external-registry.ts'
 import { createSeal } from '../secrets/seal.ts'
 import { isThere } from '../system/files.ts'
 import type { HostWay } from '../outgoing/proxy.ts'
@@ -11,6 +12,7 @@ import { activeUnits } from './place.ts'
 import { configurationRoutes } from './routes.ts'
 import { userDataRoutes } from './routes-user-data.ts'
 import { createUserData, type UserDataOptions } from './user-data.ts'
+import { openUserDataStore } from './user-data-store.ts'
 import { openConfigurationStore } from './store.ts'
 import { authorityProgram } from './placement.ts'
 import { placeConfiguration } from './verbs.ts'
@@ -19,13 +21,18 @@ interface ConfigurationRoomOptions {
   readonly verbs: Verbs
 }
 
+/** What user data is applied by, of other rooms. */
+type UserDataParts = Omit<UserDataOptions, 'store' | 'configuration' | 'clock'>
+
 export interface ConfigurationRoom extends Room {
   /** The way of outgoing calls of the daemon. */
   readonly way: HostWay
+  /** The registry of others that user data has. */
+  externalRegistry(): ExternalRegistry | undefined
   /** Before the start. */
   attachCluster(cluster: ConfiguredCluster): void
   /** What user data is applied by; before the routes are added. */
-  attachParts(parts: Omit<UserDataOptions, 'database' | 'configuration' | 'clock'>): void
+  attachParts(parts: UserDataParts): void
   /** Registers a listener, called when the way of outgoing calls is another one. */
   onChange(listener: () => void): void
 }
@@ -42,7 +49,7 @@ export function createConfigurationRoom(
 ): ConfigurationRoom {
   const { database, secrets, runner, record, clock, log } = ground
   let cluster = noCluster
-  let parts: Omit<UserDataOptions, 'database' | 'configuration' | 'clock'> | undefined
+  let parts: UserDataParts | undefined
   const listeners: (() => void)[] = []
   const configuration = createConfiguration({
     store: openConfigurationStore(
@@ -63,15 +70,19 @@ export function createConfigurationRoom(
     clock,
     log,
   })
+  const userData = openUserDataStore(database, createSeal(secrets.derive('user data of the host')))
   return {
     way: configuration.way,
+    externalRegistry: () => userData.current()?.registry,
     attachCluster: (attached) => void (cluster = attached),
     attachParts: (attached) => void (parts = attached),
     onChange: (listener) => void listeners.push(listener),
     async routes(app) {
       await configurationRoutes(app, { configuration })
       if (!parts) throw new Error('user data has no parts that apply it')
-      await userDataRoutes(app, { userData: createUserData({ ...parts, database, configuration, clock }) })
+      await userDataRoutes(app, {
+        userData: createUserData({ ...parts, store: userData, configuration, clock }),
+      })
     },
     jobs: [
       {

@@ -87,18 +87,26 @@ const Management = Type.Object(
   { title: 'Management' },
 )
 
-const RegistryCredentials = Type.Object(
+export const RegistryCredentials = Type.Object(
   {
-    certificates: Type.Optional(Type.Array(Type.String())),
-    domain: Type.Optional(Type.String()),
-    encodedPassword: Type.Optional(Type.Boolean()),
-    insecure: Type.Optional(Type.Boolean()),
-    password: Type.Optional(Type.String()),
-    repositoryName: Type.Optional(Type.String()),
-    username: Type.Optional(Type.String()),
+    certificates: Type.Optional(
+      Type.Array(Type.String(), { description: 'Authorities of the registry: base64 of PEM, each.' }),
+    ),
+    domain: optionalText('As names of images begin with it: registry.example:5000.'),
+    encodedPassword: Type.Optional(Type.Boolean({ description: 'Whether the password is base64.' })),
+    insecure: Type.Optional(Type.Boolean({ description: 'The certificate of the registry is not checked.' })),
+    password: optionalText('A reply has a mask, which leaves it as it is for the same domain and username.'),
+    repositoryName: optionalText('Refused: a login counts for a whole registry.'),
+    username: optionalText('With a password.'),
   },
-  { title: 'RegistryCredentials', description: 'Refused where it has something.' },
+  {
+    title: 'RegistryCredentials',
+    description:
+      'A registry from which the cluster of this host pulls what its content does not have. Without a value in it there is none.',
+  },
 )
+/** A registry of others, as user data has it. */
+export type RegistryCredentials = Static<typeof RegistryCredentials>
 
 export const CloudInit = Type.Object(
   {
@@ -117,6 +125,7 @@ export type CloudInit = Static<typeof CloudInit>
 export const UserData = Type.Object({
   hostName: Type.String(),
   network: NetworkConfig,
+  registryCredentials: Type.Optional(RegistryCredentials),
   tags: Type.Record(Type.String(), Type.Unknown()),
   v1Management: Type.Object({
     type: Type.Enum(['central', 'local']),

@@ -1,19 +1,20 @@
-// User data: what a host is given once before it has a cluster. It has no state of its own but the tags: each part of it is a thing that another part of the
-// daemon has, and is applied there at once. What cannot be applied is refused with its path; nothing is dropped.
+// User data: what a host is given once before it has a cluster. Its own state is small (`user-data-store.ts`): each other part of it is a thing that another
+// part of the daemon has, and is applied there at once. What cannot be applied is refused with its path; nothing is dropped.
 
 import { uuidAt } from '../base/uid.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { refusedField, refuseUnknownFields } from '../errors/refused-field.ts'
 import type { Clock } from '../system/clock.ts'
-import type { Database } from '../store/database.ts'
 import { configurationErrors } from './codes.ts'
 import type { Configuration } from './configuration.ts'
 import type { LinksByName, RequestOfLinks } from '../network/user-data.ts'
+import { readRegistryCredentials, shownCredentials } from './registry-credentials.ts'
 import type { CloudInit, UserData } from './schemas.ts'
+import type { UserDataStore } from './user-data-store.ts'
 
 export interface UserDataOptions {
-  readonly database: Pick<Database, 'sql'>
+  readonly store: UserDataStore
   readonly configuration: Pick<Configuration, 'show' | 'plan' | 'put'>
   readonly links: LinksByName
   readonly hasCluster: () => boolean
@@ -59,18 +60,11 @@ const isGiven = (value: unknown): boolean =>
 
 /** What this version cannot apply, and what does it instead. Pure. */
 export function refuseUnapplied(
-  { registryCredentials, stages, v1Management }: CloudInit,
+  { stages, v1Management }: CloudInit,
   present: { readonly platform: { readonly type: 'central' | 'local' } },
 ): void {
   if (isGiven(stages))
     throw refusedField('stages', 'are commands of root, which this host does not take over the API')
-  if (registryCredentials !== undefined)
-    for (const [name, value] of Object.entries(registryCredentials))
-      if (isGiven(value) && value !== false)
-        throw refusedField(
-          `registryCredentials.${name}`,
-          'cannot be applied here yet; images of this host come from its content: edgehostctl content upload',
-        )
   if (v1Management === undefined) return
   const { type, ...rest } = v1Management
   if (type !== present.platform.type)
@@ -89,20 +83,19 @@ export function refuseUnapplied(
 }
 
 export function createUserData(options: UserDataOptions): UserDataPart {
-  const { database, configuration, links, hasCluster, hostName, host, platform, clock } = options
-  const { sql } = database
-  const select = sql.prepare('SELECT uid, tags FROM host_user_data')
-  const stored = () => select.get() as { uid: string; tags: string } | undefined
+  const { store, configuration, links, hasCluster, hostName, host, platform, clock } = options
 
   return {
     async show() {
-      const row = stored()
+      const kept = store.current()
+      const registryCredentials = shownCredentials(kept?.registry)
       const interfaces = await links.show()
       const open = links.open()
       return {
         hostName: hostName(),
         network: { ...configuration.show(), interfaces: { ...interfaces } },
-        tags: row === undefined ? {} : (JSON.parse(row.tags) as Record<string, unknown>),
+        ...(registryCredentials === undefined ? {} : { registryCredentials }),
+        tags: kept?.tags ?? {},
         v1Management: { ...platform() },
         ...(open === undefined ? {} : { networkChange: { ...open } }),
       }
@@ -114,21 +107,26 @@ export function createUserData(options: UserDataOptions): UserDataPart {
           configurationErrors.UserDataAfterCluster,
           'this host has a cluster: user data is for a host without one',
         )
-      if (isNew && stored() !== undefined)
+      const kept = store.current()
+      if (isNew && kept !== undefined)
         throw new AppError(
           configurationErrors.UserDataExists,
           'this host has user data already; PUT replaces it',
         )
       refuseUnknownFields(body, known.root, '', 'user data')
-      const { network, tags } = body
+      const { network, tags = kept?.tags ?? {}, registryCredentials } = body
       refuseUnapplied(body, { platform: platform() })
       const { hostName: named = '' } = body
       const isRenamed = named !== '' && named !== hostName()
       const problem = isRenamed ? host.problemOfName(named) : undefined
       if (problem !== undefined) throw refusedField('hostName', `${JSON.stringify(named)} ${problem}`)
       if (network !== undefined) refuseUnknownFields(network, known.network, 'network.', 'user data')
-      const text = JSON.stringify(tags ?? {})
-      if (text.length > longestTags) throw refusedField('tags', `are longer than ${longestTags} characters`)
+      if (JSON.stringify(tags).length > longestTags)
+        throw refusedField('tags', `are longer than ${longestTags} characters`)
+      const registry =
+        registryCredentials === undefined
+          ? kept?.registry
+          : readRegistryCredentials(registryCredentials, kept?.registry, clock.now())
       const { interfaces = {}, ...proxies }: NonNullable<CloudInit['network']> = network ?? {}
       if (network !== undefined) await withPath(() => configuration.plan(proxies))
       const begin = await links.judge(interfaces, how)
@@ -137,11 +135,7 @@ export function createUserData(options: UserDataOptions): UserDataPart {
       if (isRenamed) await host.setName(named)
       if (network !== undefined) await withPath(() => configuration.put(proxies))
       const uid = uuidAt(clock.now())
-      sql
-        .prepare(
-          'INSERT INTO host_user_data (one, uid, tags) VALUES (1, ?, ?) ON CONFLICT (one) DO UPDATE SET uid = excluded.uid, tags = excluded.tags',
-        )
-        .run(uid, text)
+      store.put({ uid, tags, registry })
       return { uid, ...(change === undefined ? {} : { change }) }
     },
   }

@@ -216,6 +216,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     privileged,
     isHeld: () => busy.reasons().some(isOfHost),
     refuseBusy: () => busy.refuse('a change of the cluster', isOfHost),
+    externalRegistry: configuration.externalRegistry,
     certificate: () => certificate.material().cert,
     asUnits: runtimeDirectory !== undefined,
     problemOf: createBodyCheck(ClusterConfiguration),

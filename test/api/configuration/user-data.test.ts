@@ -72,6 +72,28 @@ it('an interface that changes is a trial, which the reply names and user data sh
   expect((await show()).tags).toEqual({})
 })
 
+it('credentials of a registry are shown with a mask, and are in no log, audit record or database', async () => {
+  const { edge, send, show } = await start()
+  const reply = await send('POST', {
+    registryCredentials: { domain: 'registry.example', username: 'edge', password: 'canary-of-registry' },
+  })
+  expect(reply.statusCode, reply.body).toBe(201)
+  const { registryCredentials } = await show()
+  expect(registryCredentials).toEqual({
+    domain: 'registry.example',
+    insecure: false,
+    username: 'edge',
+    password: '********',
+  })
+  const again = await send('PUT', { registryCredentials, tags: { a: {} } })
+  expect(again.statusCode, again.body).toBe(204)
+  expect((await show()).registryCredentials).toEqual(registryCredentials)
+  const rows = ['host_user_data', 'audit'].map((table) =>
+    JSON.stringify(edge.database.sql.prepare(`SELECT * FROM ${table}`).all()),
+  )
+  expect([...rows, JSON.stringify(edge.lines)].join()).not.toContain('canary-of-registry')
+})
+
 it('interfaces that change are one trial; of a problem of one of them none is tried', async () => {
   const network = capturedHost('networkd', {
     files: { '/usr/bin/arping': '', '/run/dbus/system_bus_socket': '' },
@@ -98,8 +120,12 @@ it('interfaces that change are one trial; of a problem of one of them none is tr
 it.each([
   [{ hostName: 'Another_name' }, 'hostName'],
   [{ stages: 'cnVuOiBb' }, 'stages'],
-  [{ registryCredentials: { domain: 'registry.example' } }, 'registryCredentials.domain'],
-  [{ registryCredentials: { password: 'canary' } }, 'registryCredentials.password'],
+  [{ registryCredentials: { domain: 'https://registry.example' } }, 'registryCredentials.domain'],
+  [{ registryCredentials: { password: 'canary' } }, 'registryCredentials.domain'],
+  [
+    { registryCredentials: { domain: 'registry.example', repositoryName: 'canary' } },
+    'registryCredentials.repositoryName',
+  ],
   [{ v1Management: { type: 'central' } }, 'v1Management.type'],
   [{ v1Management: { type: 'local', edgeHostToken: 'canary' } }, 'v1Management.edgeHostToken'],
   [{ v1Management: { type: 'both' } }, 'v1Management.type'],

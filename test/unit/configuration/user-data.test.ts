@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { expect, it, onTestFinished } from 'vitest'
 import { createUserData } from '../../../src/configuration/user-data.ts'
+import { openUserDataStore } from '../../../src/configuration/user-data-store.ts'
+import { createSeal } from '../../../src/secrets/seal.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { openDatabase } from '../../support/open-database.ts'
 
@@ -13,7 +16,7 @@ function start() {
   onTestFinished(() => database.close())
   const world = { name: 'edge-1', begun: [] as string[], hasCluster: false }
   const userData = createUserData({
-    database,
+    store: openUserDataStore(database, createSeal(randomBytes(32))),
     configuration: {
       show: () => ({}),
       plan: async () => ({ changes: [], restarts: [], noProxy: [] }),
@@ -36,7 +39,7 @@ function start() {
     platform: () => ({ type: 'local' }),
     clock: { now: () => Date.now() },
   })
-  return { world, userData }
+  return { world, userData, database }
 }
 
 it('another name is given to the host at once', async () => {
@@ -64,4 +67,26 @@ it('a host with a cluster takes no user data', async () => {
     code: 'UserDataAfterCluster',
   })
   expect(world.name).toBe('edge-1')
+})
+
+it('credentials of a registry are sealed, masked, and kept by a mask and by a change of something else', async () => {
+  const { userData, database } = start()
+  const registryCredentials = { domain: 'registry.example:5000', username: 'edge', password: 'canary' }
+  await userData.apply({ registryCredentials, tags: { hall: 'B' } }, true, how)
+  const shown = {
+    domain: 'registry.example:5000',
+    insecure: false,
+    username: 'edge',
+    password: '********',
+  }
+  expect((await userData.show()).registryCredentials).toEqual(shown)
+  const rows = JSON.stringify(database.sql.prepare('SELECT * FROM host_user_data').all())
+  expect(rows).not.toContain('canary')
+  await userData.apply({ hostName: 'line-7' }, false, how)
+  expect(await userData.show()).toMatchObject({ registryCredentials: shown, tags: { hall: 'B' } })
+  // What GET gives may be sent back.
+  await userData.apply({ registryCredentials: { ...shown, insecure: true } }, false, how)
+  expect((await userData.show()).registryCredentials).toMatchObject({ insecure: true, username: 'edge' })
+  await userData.apply({ registryCredentials: {} }, false, how)
+  expect((await userData.show()).registryCredentials).toBeUndefined()
 })
