@@ -15,14 +15,16 @@ import { createUserData, type UserDataOptions } from './user-data.ts'
 import { openUserDataStore } from './user-data-store.ts'
 import { openConfigurationStore } from './store.ts'
 import { authorityProgram } from './placement.ts'
-import { placeConfiguration } from './verbs.ts'
+import { createStagesRunner } from './stages-runner.ts'
+import { placeConfiguration, runStages } from './verbs.ts'
+import type { UserDataSettings } from './config.ts'
 
 interface ConfigurationRoomOptions {
   readonly verbs: Verbs
 }
 
 /** What user data is applied by, of other rooms. */
-type UserDataParts = Omit<UserDataOptions, 'store' | 'configuration' | 'clock'>
+type UserDataParts = Omit<UserDataOptions, 'store' | 'configuration' | 'clock' | 'takesStages'>
 
 export interface ConfigurationRoom extends Room {
   /** The way of outgoing calls of the daemon. */
@@ -44,10 +46,10 @@ const noCluster: ConfiguredCluster = {
 
 /** Builds the room. */
 export function createConfigurationRoom(
-  ground: Ground,
+  ground: Ground<{ readonly userData: UserDataSettings }>,
   { verbs }: ConfigurationRoomOptions,
 ): ConfigurationRoom {
-  const { database, secrets, runner, record, clock, log } = ground
+  const { config, database, secrets, runner, record, clock, log } = ground
   let cluster = noCluster
   let parts: UserDataParts | undefined
   const listeners: (() => void)[] = []
@@ -71,6 +73,14 @@ export function createConfigurationRoom(
     log,
   })
   const userData = openUserDataStore(database, createSeal(secrets.derive('user data of the host')))
+  const stages = createStagesRunner({
+    store: userData,
+    // Who has sent them was an administrator.
+    run: async (steps) => verbs.call(runStages, { steps: [...steps] }, 'service'),
+    record,
+    clock,
+    log,
+  })
   return {
     way: configuration.way,
     externalRegistry: () => userData.current()?.registry,
@@ -91,8 +101,15 @@ export function createConfigurationRoom(
         stuckAfterMs: 600_000,
         run: configuration.tick,
       },
+      {
+        name: 'stages of user data',
+        schedule: '* * * * * *',
+        stuckAfterMs: 2_000_000,
+        run: stages.tick,
+      },
     ],
-    attention: configuration.attention,
-    busy: configuration.busy,
+    prepare: stages.resume,
+    attention: () => [...configuration.attention(), ...stages.attention()],
+    busy: () => [...configuration.busy(), ...stages.busy()],
   }
 }

@@ -113,7 +113,9 @@ export const CloudInit = Type.Object(
     hostName: optionalText('Another name is set at once, as by PUT hostname.'),
     network: Type.Optional(NetworkConfig),
     registryCredentials: Type.Optional(RegistryCredentials),
-    stages: optionalText('Refused: commands of root.'),
+    stages: optionalText(
+      'Commands and files of root, base64 of YAML: stages of steps with name, commands and files. Where the configuration file has userData.stages: true. They are run once; a mask leaves them as they are.',
+    ),
     tags: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     v1Management: Type.Optional(Management),
   },
@@ -126,6 +128,14 @@ export const UserData = Type.Object({
   hostName: Type.String(),
   network: NetworkConfig,
   registryCredentials: Type.Optional(RegistryCredentials),
+  stages: Type.Optional(Type.String({ description: 'A mask.' })),
+  stagesStatus: Type.Optional(
+    Type.Object({
+      state: Type.Enum(['waiting', 'running', 'done', 'failed']),
+      message: Type.Optional(Type.String({ description: 'Where and why they failed.' })),
+      since: Type.String({ format: 'date-time' }),
+    }),
+  ),
   tags: Type.Record(Type.String(), Type.Unknown()),
   v1Management: Type.Object({
     type: Type.Enum(['central', 'local']),

@@ -1,6 +1,7 @@
 // User data: what a host is given once before it has a cluster. Its own state is small (`user-data-store.ts`): each other part of it is a thing that another
 // part of the daemon has, and is applied there at once. What cannot be applied is refused with its path; nothing is dropped.
 
+import { isMask, masked } from '../base/mask.ts'
 import { uuidAt } from '../base/uid.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
@@ -11,7 +12,8 @@ import type { Configuration } from './configuration.ts'
 import type { LinksByName, RequestOfLinks } from '../network/user-data.ts'
 import { readRegistryCredentials, shownCredentials } from './registry-credentials.ts'
 import type { CloudInit, UserData } from './schemas.ts'
-import type { UserDataStore } from './user-data-store.ts'
+import type { StagesStatus, StageStep } from './stage-steps.ts'
+import type { KeptUserData, UserDataStore } from './user-data-store.ts'
 
 export interface UserDataOptions {
   readonly store: UserDataStore
@@ -27,6 +29,8 @@ export interface UserDataOptions {
   }
   /** Whether and to which platform this host is linked. */
   readonly platform: () => { readonly type: 'central' | 'local'; readonly platformEndpoint?: string }
+  /** Whether root's configuration lets administrators send commands of root. */
+  readonly takesStages: boolean
   readonly clock: Pick<Clock, 'now'>
 }
 
@@ -60,11 +64,9 @@ const isGiven = (value: unknown): boolean =>
 
 /** What this version cannot apply, and what does it instead. Pure. */
 export function refuseUnapplied(
-  { stages, v1Management }: CloudInit,
+  { v1Management }: CloudInit,
   present: { readonly platform: { readonly type: 'central' | 'local' } },
 ): void {
-  if (isGiven(stages))
-    throw refusedField('stages', 'are commands of root, which this host does not take over the API')
   if (v1Management === undefined) return
   const { type, ...rest } = v1Management
   if (type !== present.platform.type)
@@ -83,7 +85,26 @@ export function refuseUnapplied(
 }
 
 export function createUserData(options: UserDataOptions): UserDataPart {
-  const { store, configuration, links, hasCluster, hostName, host, platform, clock } = options
+  const { store, configuration, links, hasCluster, hostName, host, platform, takesStages, clock } = options
+
+  /** The steps of stages that are new; undefined where they stay as they are. */
+  async function newStages(
+    sent: string,
+    kept: KeptUserData | undefined,
+  ): Promise<readonly StageStep[] | undefined> {
+    if (sent.trim() === '' || (isMask(sent) && kept?.stages !== undefined)) return undefined
+    if (!takesStages)
+      throw refusedField(
+        'stages',
+        'are commands of root, which this host takes only where its configuration file has userData.stages: true; set that as root, restart edgehostd, and send them again',
+      )
+    // It loads a parser of YAML, which no start of the daemon needs.
+    const { readStages } = await import('./stages.ts')
+    const steps = readStages(sent)
+    if (kept?.stages?.state === 'waiting' || kept?.stages?.state === 'running')
+      throw new AppError(configurationErrors.StagesUnderWay, 'stages of this host are still being run')
+    return steps
+  }
 
   return {
     async show() {
@@ -95,6 +116,7 @@ export function createUserData(options: UserDataOptions): UserDataPart {
         hostName: hostName(),
         network: { ...configuration.show(), interfaces: { ...interfaces } },
         ...(registryCredentials === undefined ? {} : { registryCredentials }),
+        ...(kept?.stages === undefined ? {} : { stages: masked, stagesStatus: shownStages(kept.stages) }),
         tags: kept?.tags ?? {},
         v1Management: { ...platform() },
         ...(open === undefined ? {} : { networkChange: { ...open } }),
@@ -114,7 +136,7 @@ export function createUserData(options: UserDataOptions): UserDataPart {
           'this host has user data already; PUT replaces it',
         )
       refuseUnknownFields(body, known.root, '', 'user data')
-      const { network, tags = kept?.tags ?? {}, registryCredentials } = body
+      const { network, stages = '', tags = kept?.tags ?? {}, registryCredentials } = body
       refuseUnapplied(body, { platform: platform() })
       const { hostName: named = '' } = body
       const isRenamed = named !== '' && named !== hostName()
@@ -127,6 +149,7 @@ export function createUserData(options: UserDataOptions): UserDataPart {
         registryCredentials === undefined
           ? kept?.registry
           : readRegistryCredentials(registryCredentials, kept?.registry, clock.now())
+      const steps = await newStages(stages, kept)
       const { interfaces = {}, ...proxies }: NonNullable<CloudInit['network']> = network ?? {}
       if (network !== undefined) await withPath(() => configuration.plan(proxies))
       const begin = await links.judge(interfaces, how)
@@ -135,11 +158,25 @@ export function createUserData(options: UserDataOptions): UserDataPart {
       if (isRenamed) await host.setName(named)
       if (network !== undefined) await withPath(() => configuration.put(proxies))
       const uid = uuidAt(clock.now())
-      store.put({ uid, tags, registry })
+      // Stages may have begun or ended meanwhile.
+      const present = store.current()
+      store.put({
+        uid,
+        tags,
+        registry,
+        steps: steps ?? present?.steps,
+        stages: steps ? { state: 'waiting', message: '', at: clock.now() } : present?.stages,
+      })
       return { uid, ...(change === undefined ? {} : { change }) }
     },
   }
 }
+
+const shownStages = ({ state, message, at }: StagesStatus) => ({
+  state,
+  ...(message === '' ? {} : { message }),
+  since: new Date(at).toISOString(),
+})
 
 /** The refusal of a field of the configuration, with its path in user data. */
 async function withPath<T>(work: () => Promise<T>): Promise<T> {

@@ -1,5 +1,7 @@
 import { dirname } from 'node:path'
+import { Type } from 'typebox'
 import { defineOwnVerb, writesOnly } from '../verbs/verb.ts'
+import { StageStep } from './stage-steps.ts'
 import { authorityFolder, environmentFile, lockFile, Placement, trustFolder } from './placement.ts'
 
 /** Puts the proxy and the authorities of this host in place. */
@@ -25,4 +27,19 @@ export const placeConfiguration = defineOwnVerb({
   audit: ({ environment, certificates }) =>
     `put ${environment === '' ? 'no proxy' : 'a proxy'} and ${certificates.length} authorities in place`,
   load: async () => (await import('./place.ts')).placeFiles,
+})
+
+/** Runs the stages of user data: whatever an administrator has sent, where root's configuration lets them. */
+export const runStages = defineOwnVerb({
+  name: 'run-stages',
+  role: 'admin',
+  input: Type.Object({ steps: Type.Array(StageStep, { maxItems: 200 }) }, { additionalProperties: false }),
+  unit: {
+    description: 'stages of user data',
+    timeoutMs: 1_800_000,
+    // They are root's own commands, which may do anything but with the kernel's log.
+    properties: ['ProtectKernelLogs=yes'],
+  },
+  audit: ({ steps }) => `run ${steps.length} steps of stages as root`,
+  load: async () => (await import('./run-stages.ts')).runStages,
 })

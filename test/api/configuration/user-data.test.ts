@@ -119,7 +119,7 @@ it('interfaces that change are one trial; of a problem of one of them none is tr
 
 it.each([
   [{ hostName: 'Another_name' }, 'hostName'],
-  [{ stages: 'cnVuOiBb' }, 'stages'],
+  [{ stages: 'cnVuOiBb' }, 'userData.stages: true'],
   [{ registryCredentials: { domain: 'https://registry.example' } }, 'registryCredentials.domain'],
   [{ registryCredentials: { password: 'canary' } }, 'registryCredentials.domain'],
   [

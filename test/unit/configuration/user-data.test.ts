@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { SystemEntry } from '../../../src/audit/own-entries.ts'
+import type { StageStep } from '../../../src/configuration/stage-steps.ts'
+import { createStagesRunner } from '../../../src/configuration/stages-runner.ts'
 import { createUserData } from '../../../src/configuration/user-data.ts'
 import { openUserDataStore } from '../../../src/configuration/user-data-store.ts'
 import { createSeal } from '../../../src/secrets/seal.ts'
@@ -11,12 +14,13 @@ const how = {
   cameBy: { isLocal: true, hostAddress: undefined, clientAddress: undefined },
 }
 
-function start() {
+function start({ takesStages = true } = {}) {
   const database = openDatabase(':memory:', captureLog().log)
   onTestFinished(() => database.close())
   const world = { name: 'edge-1', begun: [] as string[], hasCluster: false }
+  const store = openUserDataStore(database, createSeal(randomBytes(32)))
   const userData = createUserData({
-    store: openUserDataStore(database, createSeal(randomBytes(32))),
+    store,
     configuration: {
       show: () => ({}),
       plan: async () => ({ changes: [], restarts: [], noProxy: [] }),
@@ -37,9 +41,10 @@ function start() {
       setName: async (name) => void (world.name = name),
     },
     platform: () => ({ type: 'local' }),
+    takesStages,
     clock: { now: () => Date.now() },
   })
-  return { world, userData, database }
+  return { world, userData, database, store }
 }
 
 it('another name is given to the host at once', async () => {
@@ -89,4 +94,88 @@ it('credentials of a registry are sealed, masked, and kept by a mask and by a ch
   expect((await userData.show()).registryCredentials).toMatchObject({ insecure: true, username: 'edge' })
   await userData.apply({ registryCredentials: {} }, false, how)
   expect((await userData.show()).registryCredentials).toBeUndefined()
+})
+
+const encoded = (yaml: string) => Buffer.from(yaml).toString('base64')
+const stages = encoded('stages:\n  boot:\n    - name: canary\n      commands: [echo canary]\n')
+
+describe('stages', () => {
+  it('are refused with the key to set where the configuration does not take them', async () => {
+    const { userData } = start({ takesStages: false })
+    await expect(userData.apply({ stages }, true, how)).rejects.toMatchObject({
+      message: expect.stringContaining('userData.stages: true') as string,
+      details: { field: 'stages' },
+    })
+    await expect(userData.apply({ stages: '********' }, true, how)).rejects.toThrow('userData.stages: true')
+    await userData.apply({ stages: '' }, true, how)
+    expect(await userData.show()).not.toHaveProperty('stages')
+  })
+
+  it('run once, are shown as a mask, and run again only where they are sent again', async () => {
+    const { userData, store, database } = start()
+    const ran: (readonly StageStep[])[] = []
+    const records: SystemEntry[] = []
+    const runner = createStagesRunner({
+      store,
+      run: async (steps) => void ran.push(steps),
+      record: (entry) => void records.push(entry),
+      clock: { now: () => Date.now() },
+      log: captureLog().log,
+    })
+    await userData.apply({ stages }, true, how)
+    expect(await userData.show()).toMatchObject({ stages: '********', stagesStatus: { state: 'waiting' } })
+    expect(JSON.stringify(database.sql.prepare('SELECT * FROM host_user_data').all())).not.toContain('canary')
+    expect(runner.busy()).toHaveLength(1)
+    await expect(userData.apply({ stages }, false, how)).rejects.toMatchObject({ code: 'StagesUnderWay' })
+    await runner.tick()
+    await runner.tick()
+    expect(ran).toEqual([[{ path: 'stages.boot[0]', commands: ['echo canary'], files: [] }]])
+    expect(await userData.show()).toMatchObject({ stages: '********', stagesStatus: { state: 'done' } })
+    expect(records.map(({ outcome }) => outcome)).toEqual(['success'])
+    await userData.apply({ stages: '********', tags: { a: 1 } }, false, how)
+    await runner.tick()
+    expect(ran).toHaveLength(1)
+    await userData.apply({ stages }, false, how)
+    await runner.tick()
+    expect(ran).toHaveLength(2)
+    expect(runner.busy()).toEqual([])
+  })
+
+  it('that fail, or that a daemon leaves behind, are not run again by themselves', async () => {
+    const { userData, store } = start()
+    let started = 0
+    let fail: (error: Error) => void = () => undefined
+    const create = () =>
+      createStagesRunner({
+        store,
+        async run() {
+          started += 1
+          await new Promise((_, reject) => {
+            fail = reject
+          })
+        },
+        record: () => undefined,
+        clock: { now: () => Date.now() },
+        log: captureLog().log,
+      })
+    const runner = create()
+    await userData.apply({ stages }, true, how)
+    const turn = runner.tick()
+    expect(await userData.show()).toMatchObject({ stagesStatus: { state: 'running' } })
+    // What has begun is not kept.
+    expect(store.current()?.steps).toBeUndefined()
+    const next = create()
+    next.resume()
+    await next.tick()
+    expect(started).toBe(1)
+    expect(await userData.show()).toMatchObject({
+      stagesStatus: { state: 'failed', message: expect.stringContaining('was ended') as string },
+    })
+    expect(next.attention()).toMatchObject([{ code: 'StagesFailed' }])
+    fail(new Error('stages.boot[0].commands[0] ended with 1'))
+    await turn
+    expect(await userData.show()).toMatchObject({
+      stagesStatus: { message: 'stages.boot[0].commands[0] ended with 1' },
+    })
+  })
 })
