@@ -8,6 +8,8 @@ import type { HostWay } from '../outgoing/proxy.ts'
 import type { Ground, Room } from '../root/room.ts'
 import type { Verbs } from '../verbs/call.ts'
 import { createConfiguration, type ConfiguredCluster } from './configuration.ts'
+import { createPlatformLinker } from './platform-link.ts'
+import { restartDaemon } from '../power/verbs.ts'
 import { activeUnits } from './place.ts'
 import { configurationRoutes } from './routes.ts'
 import { userDataRoutes } from './routes-user-data.ts'
@@ -24,7 +26,7 @@ interface ConfigurationRoomOptions {
 }
 
 /** What user data is applied by, of other rooms. */
-type UserDataParts = Omit<UserDataOptions, 'store' | 'configuration' | 'clock' | 'takesStages'>
+type UserDataParts = Omit<UserDataOptions, 'store' | 'configuration' | 'clock' | 'takesStages' | 'linker'>
 
 export interface ConfigurationRoom extends Room {
   /** The way of outgoing calls of the daemon. */
@@ -81,6 +83,21 @@ export function createConfigurationRoom(
     clock,
     log,
   })
+  let isRestartWanted = false
+  /** A restart for the link to a platform would cut stages off. */
+  async function turn(): Promise<void> {
+    await stages.tick()
+    if (!isRestartWanted || stages.busy().length > 0) return
+    isRestartWanted = false
+    try {
+      await verbs.call(restartDaemon, {}, 'service')
+    } catch (error) {
+      log.error(
+        { err: error },
+        'the link to the platform is written, and edgehostd could not be started anew; run: systemctl restart edgehostd',
+      )
+    }
+  }
   return {
     way: configuration.way,
     externalRegistry: () => userData.current()?.registry,
@@ -91,7 +108,15 @@ export function createConfigurationRoom(
       await configurationRoutes(app, { configuration })
       if (!parts) throw new Error('user data has no parts that apply it')
       await userDataRoutes(app, {
-        userData: createUserData({ ...parts, store: userData, configuration, clock }),
+        userData: createUserData({
+          ...parts,
+          store: userData,
+          configuration,
+          linker: createPlatformLinker(verbs),
+          takesStages: config.userData.stages,
+          clock,
+        }),
+        restart: () => void (isRestartWanted = true),
       })
     },
     jobs: [
@@ -102,10 +127,10 @@ export function createConfigurationRoom(
         run: configuration.tick,
       },
       {
-        name: 'stages of user data',
+        name: 'user data',
         schedule: '* * * * * *',
         stuckAfterMs: 2_000_000,
-        run: stages.tick,
+        run: turn,
       },
     ],
     prepare: stages.resume,

@@ -76,16 +76,25 @@ const NetworkConfig = Type.Object(
   { title: 'NetworkConfig' },
 )
 
-const Management = Type.Object(
+export const Management = Type.Object(
   {
     type: Type.Enum(['central', 'local']),
-    platformEndpoint: optionalText('Refused: edgehostctl platform connect links a host.'),
-    edgeHostToken: optionalText('Refused, as platformEndpoint.'),
-    projectName: optionalText('Refused, as platformEndpoint.'),
-    insecure: Type.Optional(Type.Boolean()),
+    platformEndpoint: optionalText('https://platform.plant.example, with the type central.'),
+    edgeHostToken: optionalText(
+      'A registration token. Not needed where the platform knows the host by its key; never in a reply.',
+    ),
+    projectName: optionalText('That of the token; refused where it is another one.'),
+    insecure: Type.Optional(
+      Type.Boolean({
+        description:
+          'Refused: the certificate of a platform is always checked. network.caCerts has its authority.',
+      }),
+    ),
   },
   { title: 'Management' },
 )
+/** Who manages a host, as user data has it. */
+export type Management = Static<typeof Management>
 
 export const RegistryCredentials = Type.Object(
   {
@@ -140,6 +149,7 @@ export const UserData = Type.Object({
   v1Management: Type.Object({
     type: Type.Enum(['central', 'local']),
     platformEndpoint: Type.Optional(Type.String()),
+    projectName: Type.Optional(Type.String()),
   }),
   networkChange: Type.Optional(
     Type.Object(

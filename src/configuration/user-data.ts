@@ -10,6 +10,7 @@ import type { Clock } from '../system/clock.ts'
 import { configurationErrors } from './codes.ts'
 import type { Configuration } from './configuration.ts'
 import type { LinksByName, RequestOfLinks } from '../network/user-data.ts'
+import { readManagement, type PlatformLinker, type PresentLink } from './platform-link.ts'
 import { readRegistryCredentials, shownCredentials } from './registry-credentials.ts'
 import type { CloudInit, UserData } from './schemas.ts'
 import type { StagesStatus, StageStep } from './stage-steps.ts'
@@ -17,7 +18,7 @@ import type { KeptUserData, UserDataStore } from './user-data-store.ts'
 
 export interface UserDataOptions {
   readonly store: UserDataStore
-  readonly configuration: Pick<Configuration, 'show' | 'plan' | 'put'>
+  readonly configuration: Pick<Configuration, 'show' | 'plan' | 'put' | 'way' | 'wayWith'>
   readonly links: LinksByName
   readonly hasCluster: () => boolean
   readonly hostName: () => string
@@ -27,8 +28,8 @@ export interface UserDataOptions {
     /** @throws AppError */
     setName(name: string): Promise<void>
   }
-  /** Whether and to which platform this host is linked. */
-  readonly platform: () => { readonly type: 'central' | 'local'; readonly platformEndpoint?: string }
+  readonly platform: () => PresentLink
+  readonly linker: PlatformLinker
   /** Whether root's configuration lets administrators send commands of root. */
   readonly takesStages: boolean
   readonly clock: Pick<Clock, 'now'>
@@ -40,14 +41,14 @@ export interface UserDataPart {
   /**
    * Applies it at once.
    * @param isNew refuses where there is some already
-   * @returns the uid, and that of the trial of a link where one has begun
-   * @throws AppError ClusterExists, UserDataExists, BadRequest; errors of the parts
+   * @returns the uid, that of the trial of links where one has begun, and whether the daemon has to be started anew for a link to a platform
+   * @throws AppError UserDataAfterCluster, UserDataExists, BadRequest; errors of the parts
    */
   apply(
     body: CloudInit,
     isNew: boolean,
     how: RequestOfLinks,
-  ): Promise<{ readonly uid: string; readonly change?: string }>
+  ): Promise<{ readonly uid: string; readonly change?: string; readonly needsRestart: boolean }>
 }
 
 const longestTags = 65_536
@@ -56,36 +57,9 @@ const known = {
   network: ['caCerts', 'httpProxy', 'httpsProxy', 'interfaces', 'noProxy'],
 } as const
 
-const isGiven = (value: unknown): boolean =>
-  value !== undefined &&
-  value !== '' &&
-  !(Array.isArray(value) && value.length === 0) &&
-  !(typeof value === 'object' && value !== null && Object.keys(value).length === 0)
-
-/** What this version cannot apply, and what does it instead. Pure. */
-export function refuseUnapplied(
-  { v1Management }: CloudInit,
-  present: { readonly platform: { readonly type: 'central' | 'local' } },
-): void {
-  if (v1Management === undefined) return
-  const { type, ...rest } = v1Management
-  if (type !== present.platform.type)
-    throw refusedField(
-      'v1Management.type',
-      type === 'central'
-        ? 'cannot be applied here: it needs a restart of edgehostd; run on the host: edgehostctl platform connect URL'
-        : 'cannot be applied here: this host is managed by a platform; run on the host: edgehostctl platform disconnect',
-    )
-  for (const [name, value] of Object.entries(rest))
-    if (isGiven(value) && value !== false)
-      throw refusedField(
-        `v1Management.${name}`,
-        'cannot be applied here; run on the host: edgehostctl platform connect URL --token-file FILE',
-      )
-}
-
 export function createUserData(options: UserDataOptions): UserDataPart {
-  const { store, configuration, links, hasCluster, hostName, host, platform, takesStages, clock } = options
+  const { store, configuration, links, hasCluster, hostName, host, platform, linker, takesStages, clock } =
+    options
 
   /** The steps of stages that are new; undefined where they stay as they are. */
   async function newStages(
@@ -137,7 +111,7 @@ export function createUserData(options: UserDataOptions): UserDataPart {
         )
       refuseUnknownFields(body, known.root, '', 'user data')
       const { network, stages = '', tags = kept?.tags ?? {}, registryCredentials } = body
-      refuseUnapplied(body, { platform: platform() })
+      const wantedLink = readManagement(body.v1Management, platform())
       const { hostName: named = '' } = body
       const isRenamed = named !== '' && named !== hostName()
       const problem = isRenamed ? host.problemOfName(named) : undefined
@@ -153,6 +127,9 @@ export function createUserData(options: UserDataOptions): UserDataPart {
       const { interfaces = {}, ...proxies }: NonNullable<CloudInit['network']> = network ?? {}
       if (network !== undefined) await withPath(() => configuration.plan(proxies))
       const begin = await links.judge(interfaces, how)
+      const way =
+        wantedLink && network !== undefined ? await configuration.wayWith(proxies) : configuration.way
+      if (wantedLink) await linker.check(wantedLink, way)
       // Everything has been judged. The trial first: another one may be open.
       const change = await begin?.()
       if (isRenamed) await host.setName(named)
@@ -167,7 +144,8 @@ export function createUserData(options: UserDataOptions): UserDataPart {
         steps: steps ?? present?.steps,
         stages: steps ? { state: 'waiting', message: '', at: clock.now() } : present?.stages,
       })
-      return { uid, ...(change === undefined ? {} : { change }) }
+      if (wantedLink) await linker.write(wantedLink, way)
+      return { uid, ...(change === undefined ? {} : { change }), needsRestart: wantedLink !== undefined }
     },
   }
 }

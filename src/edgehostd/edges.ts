@@ -52,6 +52,8 @@ export interface Edges {
   readonly verbProgram: string
   /** Path of `support.cjs`. */
   readonly supportProgram: string
+  /** Path of `platform.cjs`. */
+  readonly platformProgram: string
   /** Folder of the open change of the network. */
   readonly networkFolder: string
   /** Replaces the files and programs that the network is read from. */
@@ -103,6 +105,7 @@ export const hostEdges = (log: Logger): Edges => ({
   verbProgram: join(import.meta.dirname, 'verb.cjs'),
   network: undefined,
   supportProgram: join(import.meta.dirname, 'support.cjs'),
+  platformProgram: join(import.meta.dirname, 'platform.cjs'),
   networkFolder: '/run/edgehostd-network',
   answersNames,
   runtimeRoot: '/',

@@ -82,6 +82,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       stateDirectory: config.state.directory,
       pam: config.auth.pam,
       support: { program: edges.supportProgram, socket: config.api.socket.path },
+      platformProgram: edges.platformProgram,
     },
   })
 
@@ -274,10 +275,13 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     hostName: host.hostName,
     host: setup,
     platform() {
-      const { mode: linked, url } = uplink.link()
-      return linked === 'airgap'
-        ? { type: 'local' }
-        : { type: 'central', ...(url === undefined ? {} : { platformEndpoint: url }) }
+      const { mode: linked, url, projectName } = uplink.link()
+      if (linked === 'airgap') return { type: 'local' }
+      return {
+        type: 'central',
+        ...(url === undefined ? {} : { platformEndpoint: url }),
+        ...(projectName === undefined ? {} : { projectName }),
+      }
     },
   })
   const diagnosis = createDiagnosis(ground, {

@@ -1,5 +1,5 @@
 import { changePassword, setSshKeys } from '../auth/verbs.ts'
-import { placeConfiguration, runStages } from '../configuration/verbs.ts'
+import { linkToPlatform, placeConfiguration, runStages } from '../configuration/verbs.ts'
 import { makeSupportArchive, ping, traceroute } from '../diagnosis/verbs.ts'
 import { removeConfiguration, restartDaemon, stopHost } from '../power/verbs.ts'
 import {
@@ -31,4 +31,5 @@ export const verbs: readonly AnyVerb[] = [
   removeNetwork,
   placeConfiguration,
   runStages,
+  linkToPlatform,
 ]

@@ -156,6 +156,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       keeperProgram: '/nowhere/keeper.cjs',
       verbProgram: '/nowhere/verb.cjs',
       supportProgram: '/nowhere/support.cjs',
+      platformProgram: '/nowhere/platform.cjs',
       networkFolder: networkFolders.runtime,
       clusterOfSlots: options.running && {
         hasCluster: () => options.running?.() !== undefined,

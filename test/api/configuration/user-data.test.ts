@@ -94,6 +94,17 @@ it('credentials of a registry are shown with a mask, and are in no log, audit re
   expect([...rows, JSON.stringify(edge.lines)].join()).not.toContain('canary-of-registry')
 })
 
+it('stages are taken where the configuration says so', async () => {
+  const { send, show } = await start({ flags: ['--userData.stages=true'] })
+  const stages = Buffer.from('boot: [{commands: [echo canary]}]').toString('base64')
+  const reply = await send('PUT', { stages })
+  expect(reply.statusCode, reply.body).toBe(204)
+  const shown = await show()
+  expect(shown.stages).toBe('********')
+  expect(shown).toHaveProperty('stagesStatus.since')
+  expect((await send('PUT', { stages: '********', tags: {} })).statusCode).toBe(204)
+})
+
 it('interfaces that change are one trial; of a problem of one of them none is tried', async () => {
   const network = capturedHost('networkd', {
     files: { '/usr/bin/arping': '', '/run/dbus/system_bus_socket': '' },
@@ -126,7 +137,7 @@ it.each([
     { registryCredentials: { domain: 'registry.example', repositoryName: 'canary' } },
     'registryCredentials.repositoryName',
   ],
-  [{ v1Management: { type: 'central' } }, 'v1Management.type'],
+  [{ v1Management: { type: 'central' } }, 'v1Management.platformEndpoint'],
   [{ v1Management: { type: 'local', edgeHostToken: 'canary' } }, 'v1Management.edgeHostToken'],
   [{ v1Management: { type: 'both' } }, 'v1Management.type'],
   [{ network: { httpsProxy: 'proxy' } }, 'network.httpsProxy'],

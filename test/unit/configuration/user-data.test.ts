@@ -5,6 +5,9 @@ import type { StageStep } from '../../../src/configuration/stage-steps.ts'
 import { createStagesRunner } from '../../../src/configuration/stages-runner.ts'
 import { createUserData } from '../../../src/configuration/user-data.ts'
 import { openUserDataStore } from '../../../src/configuration/user-data-store.ts'
+import type { PresentLink } from '../../../src/configuration/platform-link.ts'
+import { refusedField } from '../../../src/errors/refused-field.ts'
+import type { CloudInit } from '../../../src/configuration/schemas.ts'
 import { createSeal } from '../../../src/secrets/seal.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { openDatabase } from '../../support/open-database.ts'
@@ -14,10 +17,19 @@ const how = {
   cameBy: { isLocal: true, hostAddress: undefined, clientAddress: undefined },
 }
 
+const noProxies = { proxyFor: () => undefined, authorities: () => [] }
+
 function start({ takesStages = true } = {}) {
   const database = openDatabase(':memory:', captureLog().log)
   onTestFinished(() => database.close())
-  const world = { name: 'edge-1', begun: [] as string[], hasCluster: false }
+  const world = {
+    name: 'edge-1',
+    begun: [] as string[],
+    hasCluster: false,
+    isRefused: false,
+    linked: [] as string[],
+    link: { type: 'local' } as PresentLink,
+  }
   const store = openUserDataStore(database, createSeal(randomBytes(32)))
   const userData = createUserData({
     store,
@@ -25,6 +37,8 @@ function start({ takesStages = true } = {}) {
       show: () => ({}),
       plan: async () => ({ changes: [], restarts: [], noProxy: [] }),
       put: async () => ({ uid: '1', changes: [] }),
+      way: noProxies,
+      wayWith: async () => ({ ...noProxies, proxyFor: () => 'http://proxy.example' }),
     },
     links: {
       show: async () => ({}),
@@ -40,7 +54,14 @@ function start({ takesStages = true } = {}) {
       problemOfName: (name) => (name.includes('_') ? 'is no name of a host' : undefined),
       setName: async (name) => void (world.name = name),
     },
-    platform: () => ({ type: 'local' }),
+    platform: () => world.link,
+    linker: {
+      async check(wanted, way) {
+        if (world.isRefused) throw refusedField('v1Management.edgeHostToken', 'cannot be used')
+        world.linked.push(`check ${wanted.url} by ${way.proxyFor(wanted.url) ?? 'no proxy'}`)
+      },
+      write: async ({ url }) => void world.linked.push(`write ${url}`),
+    },
     takesStages,
     clock: { now: () => Date.now() },
   })
@@ -177,5 +198,72 @@ describe('stages', () => {
     expect(await userData.show()).toMatchObject({
       stagesStatus: { message: 'stages.boot[0].commands[0] ended with 1' },
     })
+  })
+})
+
+describe('a link to a platform', () => {
+  const v1Management = {
+    type: 'central',
+    platformEndpoint: 'https://platform.example',
+    edgeHostToken: 'the-token',
+  } as const
+
+  it('is checked before anything is done, and written last', async () => {
+    const { world, userData } = start()
+    world.isRefused = true
+    await expect(userData.apply({ hostName: 'line-7', v1Management }, true, how)).rejects.toThrow(
+      'v1Management.edgeHostToken',
+    )
+    expect([world.name, world.linked]).toEqual(['edge-1', []])
+    world.isRefused = false
+    const { needsRestart } = await userData.apply({ hostName: 'line-7', v1Management }, true, how)
+    expect(needsRestart).toBe(true)
+    expect(world.linked).toEqual([
+      'check https://platform.example by no proxy',
+      'write https://platform.example',
+    ])
+    // The proxy that comes with it is the one by which it is checked.
+    await userData.apply({ network: { httpsProxy: 'http://proxy.example' }, v1Management }, false, how)
+    expect(world.linked[2]).toBe('check https://platform.example by http://proxy.example')
+  })
+
+  it('that is there already is left as it is, so that what GET shows can be sent back', async () => {
+    const { world, userData } = start()
+    world.link = { type: 'central', platformEndpoint: 'https://platform.example', projectName: 'plant' }
+    const shown = (await userData.show()).v1Management
+    expect(shown).toEqual(world.link)
+    const { needsRestart } = await userData.apply({ v1Management: shown }, true, how)
+    expect([needsRestart, world.linked]).toEqual([false, []])
+    // Another token renews it.
+    await userData.apply({ v1Management }, false, how)
+    expect(world.linked).toHaveLength(2)
+  })
+
+  it.each([
+    [{ type: 'local' }, 'central', 'v1Management.type cannot be applied here'],
+    [
+      { type: 'central', platformEndpoint: 'https://other.example' },
+      'central',
+      'v1Management.platformEndpoint is another one',
+    ],
+    [{ type: 'central', projectName: 'other' }, 'central', 'v1Management.projectName cannot be changed here'],
+    [{ type: 'central' }, 'local', 'v1Management.platformEndpoint is missing'],
+    [{ ...v1Management, insecure: true }, 'local', 'v1Management.insecure cannot be'],
+    [
+      { type: 'local', edgeHostToken: 'x' },
+      'local',
+      'v1Management.edgeHostToken is only for the type central',
+    ],
+    [{ ...v1Management, user: 'x' }, 'local', 'v1Management.user is not a field'],
+  ] as const)('%j on a host of the type %s is refused', async (sent, type, reason) => {
+    const { world, userData } = start()
+    world.link =
+      type === 'local'
+        ? { type }
+        : { type, platformEndpoint: 'https://platform.example', projectName: 'plant' }
+    await expect(
+      userData.apply({ v1Management: sent as object as CloudInit['v1Management'] & object }, true, how),
+    ).rejects.toThrow(reason)
+    expect(world.linked).toEqual([])
   })
 })
