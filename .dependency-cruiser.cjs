@@ -74,7 +74,14 @@ const law = {
     ...['cluster/host/ntp-servers.ts', 'cluster/loop/step.ts', 'cluster/desired/host-settings.ts'],
   ],
   // Who asks for a trial, and by which way.
-  configuration: [...ground, 'secrets', 'audit', 'verbs', 'outgoing', 'network/trial/routes-changes.ts'],
+  configuration: [
+    ...[...ground, 'secrets', 'audit', 'verbs', 'outgoing'],
+    // Interfaces of user data, and the registry of others that it names.
+    ...['network/schemas.ts', 'network/user-data.ts', 'network/trial/routes-changes.ts'],
+    'content/registry/external-registry.ts',
+    // The restart for a link to a platform.
+    'power/verbs.ts',
+  ],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   diagnosis: [
@@ -113,6 +120,8 @@ const law = {
   connect: [
     ...['base', 'errors', 'system', 'config', 'program', 'outgoing', 'uplink', 'ctl'],
     ...['edgehostctl/host-sessions.ts', 'host/schemas.ts', ...platformSchemas],
+    // The way that user data and `configuration set` have given the host.
+    ...['configuration/way-in-place.ts', 'configuration/placement.ts'],
   ],
 }
 const names = Object.keys(law)

@@ -251,6 +251,7 @@ function partsOf({ folder }: Rig): PlanParts {
       log,
       settings: { programs: { directory: '' } } as never,
       registry: isNever,
+      externalRegistry: isNever,
       certificate: isNever,
       client: {} as never,
       now: Date.now,

@@ -59,3 +59,8 @@ export function keepOpen({ raw, request: { raw: request } }: FastifyReply): void
     if (!request.complete && request.readableFlowing === true) request.socket.destroy()
   })
 }
+
+/** Calls when the reply has left, and when its connection has closed, so perhaps twice: its client may be gone before. */
+export function whenSent({ raw }: FastifyReply, call: () => void): void {
+  for (const end of ['finish', 'close'] as const) raw.once(end, call)
+}

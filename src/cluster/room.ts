@@ -63,7 +63,7 @@ import { givenIn } from './desired/configuration.ts'
 import { createAcceptance, createExamine, pinHolder } from './desired/acceptance.ts'
 import { createCreation, createRequestStore } from './desired/creation.ts'
 import { createDetails, hostInCluster } from './api/details.ts'
-import { createKubeadmEngine, readAdminKubeconfig } from './engine/kubeadm.ts'
+import { createKubeadmEngine, type KubeadmEngineOptions, readAdminKubeconfig } from './engine/kubeadm.ts'
 import { isScratch } from './engine/kubeadm-files.ts'
 import { isProbe } from './host/probe-folder.ts'
 import { addonObjects } from './engine/observe.ts'
@@ -121,6 +121,7 @@ interface ClusterOptions {
     ContentRoom,
     'find' | 'findChart' | 'findProgram' | 'programVersions' | 'pin' | 'renewPins' | 'unpin' | 'registry'
   >
+  readonly externalRegistry: KubeadmEngineOptions['externalRegistry']
   /** The certificate of this host, PEM. */
   readonly certificate: () => string
   /** As OCI names it. */
@@ -226,6 +227,7 @@ export async function createCluster(
     log,
     client,
     registry: content.registry.state,
+    externalRegistry: own.externalRegistry,
     certificate: own.certificate,
     now: () => clock.now(),
   })

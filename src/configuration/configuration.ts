@@ -63,11 +63,18 @@ export interface Configuration {
   /** Puts in place what is not. To be called each second, not twice at a time. Never throws. */
   tick(): Promise<void>
   readonly way: HostWay
+  /** The way that outgoing calls would go with a change. @throws AppError as `plan` */
+  wayWith(body: EdgeHostConfigurations): Promise<HostWay>
   attention(): readonly Attention[]
   busy(): readonly BusyReason[]
 }
 
 const retryMs = 30_000
+
+function proxyIn(wanted: Wanted, url: string, exemptions: () => readonly string[]): string | undefined {
+  const proxy = url.startsWith('http:') ? wanted.httpProxy : wanted.httpsProxy
+  return proxy === undefined || isExempt(url, exemptions()) ? undefined : proxy
+}
 
 export function createConfiguration(options: ConfigurationOptions): Configuration {
   const { store, place, activeUnits, canTrust, addresses, cluster, onChange, record, clock, log } = options
@@ -214,12 +221,22 @@ export function createConfiguration(options: ConfigurationOptions): Configuratio
     way: {
       proxyFor(url) {
         const { wanted, ranges } = store.current() ?? { wanted: nothing, ranges: [] }
-        const proxy = url.startsWith('http:') ? wanted.httpProxy : wanted.httpsProxy
-        if (proxy === undefined) return undefined
-        const exempt = exemptions ?? exemptionsOf(wanted, ranges, { networks: [], addresses: [] })
-        return isExempt(url, exempt) ? undefined : proxy
+        return proxyIn(
+          wanted,
+          url,
+          () => exemptions ?? exemptionsOf(wanted, ranges, { networks: [], addresses: [] }),
+        )
       },
       authorities: () => wantedNow().certificates,
+    },
+
+    async wayWith(body) {
+      const wanted = await read(body)
+      const { exempt } = await contentOf({ wanted, ranges: networksOfLinks(addresses()) })
+      return {
+        proxyFor: (url) => proxyIn(wanted, url, () => exempt),
+        authorities: () => wanted.certificates,
+      }
     },
 
     attention() {

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { callerOf } from '../api/guard.ts'
+import { whenSent } from '../api/request-end.ts'
 import { errorReplies, NoContent } from '../api/schemas.ts'
 import { cameBy } from '../network/trial/routes-changes.ts'
 import { CloudInit, UserData, UserDataCreated } from './schemas.ts'
@@ -8,6 +9,8 @@ import type { UserDataPart } from './user-data.ts'
 
 interface UserDataRoutesOptions {
   readonly userData: UserDataPart
+  /** Starts the daemon anew, soon. */
+  readonly restart: () => void
 }
 
 const path = '/v1/edge-mgmt/edgehosts/current/userdata'
@@ -15,22 +18,26 @@ const tags = ['configuration']
 const changesPath = '/v1/edge-mgmt/network/changes'
 
 const description =
-  'Applied at once, by the parts of the host that have it. A section that is absent stays as it is; network replaces proxies and authorities. What cannot be applied is refused with its path, and nothing is done. A change of an interface is a trial, which Location names: confirm it. Refused on a host with a cluster.'
+  'Applied at once, by the parts of the host that have it. A section that is absent stays as it is; network replaces proxies and authorities. What cannot be applied is refused with its path, and nothing is done. A change of interfaces is a trial, which Location names: confirm it. A link to a platform is checked before, and edgehostd starts anew after the reply. Refused on a host with a cluster.'
 
 /** User data of this host: `/v1/edge-mgmt/edgehosts/current/userdata`. */
-export const userDataRoutes: FastifyPluginAsyncTypebox<UserDataRoutesOptions> = async (app, { userData }) => {
+export const userDataRoutes: FastifyPluginAsyncTypebox<UserDataRoutesOptions> = async (
+  app,
+  { userData, restart },
+) => {
   async function apply(
     request: FastifyRequest<{ Body: CloudInit }>,
     reply: FastifyReply,
     isNew: boolean,
   ): Promise<string> {
     const { userName: requestedBy } = callerOf(request)
-    const { uid, change } = await userData.apply(request.body, isNew, {
+    const { uid, change, needsRestart } = await userData.apply(request.body, isNew, {
       requestedBy,
       cameBy: cameBy(request),
     })
     request.auditResource = { uid }
     request.auditNote = Object.keys(request.body).sort().join(', ') || 'nothing'
+    if (needsRestart) whenSent(reply, restart)
     if (change !== undefined) void reply.header('location', `${changesPath}/${change}`)
     return uid
   }

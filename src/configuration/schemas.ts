@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { InterfaceOfUserData } from '../network/schemas.ts'
 
 // Wire names of the published API.
 
@@ -62,59 +63,68 @@ export type ConfigurationAccepted = Static<typeof ConfigurationAccepted>
 
 const optionalText = (description: string) => Type.Optional(Type.String({ description }))
 
-export const InterfaceOfUserData = Type.Object(
-  {
-    type: Type.Enum(['static', 'dhcp']),
-    ipAddress: optionalText('With the length of its network: 192.0.2.7/24. With the type static.'),
-    gateway: optionalText('Without it there is no default route over this interface.'),
-    nameserver: Type.Optional(Type.Array(Type.String())),
-  },
-  { title: 'NetworkInterface' },
-)
-export type InterfaceOfUserData = Static<typeof InterfaceOfUserData>
-
 const NetworkConfig = Type.Object(
   {
     ...EdgeHostConfigurations.properties,
     interfaces: Type.Optional(
       Type.Record(Type.String(), InterfaceOfUserData, {
-        description: 'By name. At most one may differ from what is configured: its change is a trial.',
+        description:
+          'By name. Those that differ from what is configured are changed in one trial; they have to be of one program, as systemd-networkd.',
       }),
     ),
   },
   { title: 'NetworkConfig' },
 )
 
-const Management = Type.Object(
+export const Management = Type.Object(
   {
     type: Type.Enum(['central', 'local']),
-    platformEndpoint: optionalText('Refused: edgehostctl platform connect links a host.'),
-    edgeHostToken: optionalText('Refused, as platformEndpoint.'),
-    projectName: optionalText('Refused, as platformEndpoint.'),
-    insecure: Type.Optional(Type.Boolean()),
+    platformEndpoint: optionalText('https://platform.plant.example, with the type central.'),
+    edgeHostToken: optionalText(
+      'A registration token. Not needed where the platform knows the host by its key; never in a reply.',
+    ),
+    projectName: optionalText('That of the token; refused where it is another one.'),
+    insecure: Type.Optional(
+      Type.Boolean({
+        description:
+          'Refused: the certificate of a platform is always checked. network.caCerts has its authority.',
+      }),
+    ),
   },
   { title: 'Management' },
 )
+/** Who manages a host, as user data has it. */
+export type Management = Static<typeof Management>
 
-const RegistryCredentials = Type.Object(
+export const RegistryCredentials = Type.Object(
   {
-    certificates: Type.Optional(Type.Array(Type.String())),
-    domain: Type.Optional(Type.String()),
-    encodedPassword: Type.Optional(Type.Boolean()),
-    insecure: Type.Optional(Type.Boolean()),
-    password: Type.Optional(Type.String()),
-    repositoryName: Type.Optional(Type.String()),
-    username: Type.Optional(Type.String()),
+    certificates: Type.Optional(
+      Type.Array(Type.String(), { description: 'Authorities of the registry: base64 of PEM, each.' }),
+    ),
+    domain: optionalText('As names of images begin with it: registry.example:5000.'),
+    encodedPassword: Type.Optional(Type.Boolean({ description: 'Whether the password is base64.' })),
+    insecure: Type.Optional(Type.Boolean({ description: 'The certificate of the registry is not checked.' })),
+    password: optionalText('A reply has a mask, which leaves it as it is for the same domain and username.'),
+    repositoryName: optionalText('Refused: a login counts for a whole registry.'),
+    username: optionalText('With a password.'),
   },
-  { title: 'RegistryCredentials', description: 'Refused where it has something.' },
+  {
+    title: 'RegistryCredentials',
+    description:
+      'A registry from which the cluster of this host pulls what its content does not have. Without a value in it there is none.',
+  },
 )
+/** A registry of others, as user data has it. */
+export type RegistryCredentials = Static<typeof RegistryCredentials>
 
 export const CloudInit = Type.Object(
   {
     hostName: optionalText('Another name is set at once, as by PUT hostname.'),
     network: Type.Optional(NetworkConfig),
     registryCredentials: Type.Optional(RegistryCredentials),
-    stages: optionalText('Refused: commands of root.'),
+    stages: optionalText(
+      'Commands and files of root, base64 of YAML: stages of steps with name, commands and files. Where the configuration file has userData.stages: true. They are run once; a mask leaves them as they are.',
+    ),
     tags: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     v1Management: Type.Optional(Management),
   },
@@ -126,10 +136,20 @@ export type CloudInit = Static<typeof CloudInit>
 export const UserData = Type.Object({
   hostName: Type.String(),
   network: NetworkConfig,
+  registryCredentials: Type.Optional(RegistryCredentials),
+  stages: Type.Optional(Type.String({ description: 'A mask.' })),
+  stagesStatus: Type.Optional(
+    Type.Object({
+      state: Type.Enum(['waiting', 'running', 'done', 'failed']),
+      message: Type.Optional(Type.String({ description: 'Where and why they failed.' })),
+      since: Type.String({ format: 'date-time' }),
+    }),
+  ),
   tags: Type.Record(Type.String(), Type.Unknown()),
   v1Management: Type.Object({
     type: Type.Enum(['central', 'local']),
     platformEndpoint: Type.Optional(Type.String()),
+    projectName: Type.Optional(Type.String()),
   }),
   networkChange: Type.Optional(
     Type.Object(

@@ -2,7 +2,8 @@ import { program } from '../base/program.ts'
 import { Failure } from '../ctl/exit-codes.ts'
 import { oneLine, span } from '../ctl/layout.ts'
 import type { EdgeHostRegistration } from '../platform/hosts/schemas.ts'
-import type { Trust, Way } from '../outgoing/connection.ts'
+import { proxyOf, type Trust, type Way } from '../outgoing/connection.ts'
+import { parseProxy } from '../outgoing/proxy.ts'
 import { causeOfError, type Cause } from '../uplink/cause.ts'
 import { createPlatformClient, type Answer, type PlatformClient } from '../uplink/client.ts'
 import { createProbe } from '../uplink/probe.ts'
@@ -41,12 +42,13 @@ export async function checkPlatform(options: ChecksOptions): Promise<PlatformRec
 
   const { name, addresses } = await explained(probe.resolve())
   const resolved = addresses.length === 0 ? `${name} is an address` : `${name} is ${addresses.join(', ')}`
-  tell('name', options.proxy === undefined ? resolved : `${resolved}; the proxy resolves ${hostname}`)
+  const proxy = proxyOf(options)
+  tell('name', proxy === undefined ? resolved : `${resolved}; the proxy resolves ${hostname}`)
 
   const connection = await explained(probe.open())
   tell(
     'route',
-    `${host} accepts connections${options.proxy === undefined ? '' : ` through ${options.proxy}`}`,
+    `${host} accepts connections${proxy === undefined ? '' : ` through ${options.proxy ?? parseProxy(proxy).shown}`}`,
   )
 
   const fingerprint = await explained(probe.showCertificate(connection))

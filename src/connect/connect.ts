@@ -2,8 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Failure } from '../ctl/exit-codes.ts'
 import { oneLine } from '../ctl/layout.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
+import type { HostWay } from '../outgoing/proxy.ts'
 import type { EdgeHostRegistration } from '../platform/hosts/schemas.ts'
 import { reportedFacts, toRegistration } from '../uplink/facts.ts'
+import type { PlatformRecord } from '../uplink/session.ts'
 import { passingHostKey, readHostKey, registeredName } from '../uplink/host-key.ts'
 import type { PlatformLink } from '../uplink/schemas.ts'
 import { readKeptOrder, type KeptOrder } from '../uplink/desired/desired-store.ts'
@@ -27,6 +29,8 @@ export interface ConnectRequest {
 
 export interface ConnectOptions extends ThisHost {
   readonly request: ConnectRequest
+  /** Proxies and authorities of all calls of this host. */
+  readonly hostWay?: HostWay
   readonly now: () => number
   /** For each step of the checks. */
   readonly timeoutMs?: number
@@ -44,9 +48,34 @@ const askAgainMs = 500
  * @throws Failure, FileRefused, ConfigInvalid
  */
 export const connectHost = (options: ConnectOptions): Promise<PlatformLink> =>
-  inTurn(options.places, () => connect(options))
+  inTurn(options.places, async () => {
+    await placeLink(options, await prepare(options))
+    await restartDaemon(options, 'the settings are in place')
+    options.say('edgehostd is restarted; waiting until it is connected')
+    return waitUntilConnected(options)
+  })
 
-async function connect(options: ConnectOptions): Promise<PlatformLink> {
+/** Checks whether this host can be connected. Nothing is changed. @returns what the platform has of it @throws as `connectHost` */
+export const checkLink = (options: ConnectOptions): Promise<PlatformRecord> =>
+  inTurn(options.places, async () => (await prepare(options)).record)
+
+/** Checks it, and writes the settings of the connection, which the next start of the daemon reads. @throws as `connectHost` */
+export const writeLink = (options: ConnectOptions): Promise<PlatformRecord> =>
+  inTurn(options.places, async () => {
+    const prepared = await prepare(options)
+    await placeLink(options, prepared)
+    return prepared.record
+  })
+
+/** A connection that was checked. */
+interface Prepared {
+  readonly settings: PlatformSettings
+  readonly record: PlatformRecord
+  /** Whether the host is connected to this platform already. */
+  readonly isConnected: boolean
+}
+
+async function prepare(options: ConnectOptions): Promise<Prepared> {
   const { request, places, client, load, say } = options
   const { url, authorities, fingerprint, proxy } = request
   await requireReplaceable(places)
@@ -70,6 +99,7 @@ async function connect(options: ConnectOptions): Promise<PlatformLink> {
     ...(authorities === undefined ? {} : { ca: authorities }),
     ...(fingerprint === undefined ? {} : { fingerprint }),
     ...(proxy === undefined ? {} : { proxy }),
+    ...(options.hostWay === undefined ? {} : { hostWay: options.hostWay }),
     ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
     tell: (check, found, mood) => say(`${check.padStart(6)}: ${found}`, mood),
   })
@@ -80,8 +110,14 @@ async function connect(options: ConnectOptions): Promise<PlatformLink> {
       `this host has the cluster ${made.name}, which another platform has made; only that one may take it back. Connect this host to it, or delete the cluster first: ${command('cluster delete --wait')}. Nothing was changed`,
     )
   if (made) say(`cluster: ${made.name} was made by this platform, which takes it back`)
+  return { settings, record, isConnected }
+}
 
-  const files = await stageFiles(places, { token: request.token, authorities, dropIn: text })
+async function placeLink(options: ConnectOptions, { settings, isConnected }: Prepared): Promise<void> {
+  const { request, places, load, say } = options
+  const { token, authorities } = request
+  const text = dropInText(settings)
+  const files = await stageFiles(places, { token, authorities, dropIn: text })
   try {
     const asStaged = {
       ...settings,
@@ -95,9 +131,6 @@ async function connect(options: ConnectOptions): Promise<PlatformLink> {
     throw error
   }
   say(isConnected ? `renewed: ${places.dropIn}` : `written: ${places.dropIn}`)
-  await restartDaemon(options, 'the settings are in place')
-  say('edgehostd is restarted; waiting until it is connected')
-  return waitUntilConnected(options)
 }
 
 /** Result of the checks on the host before a connection. */

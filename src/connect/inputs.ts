@@ -13,14 +13,20 @@ const longestToken = 256
  */
 export function readToken(file: string): string {
   const token = readBody(file, '--token-file').toString().trim()
-  const refuse = (reason: string) => new Failure('usage', `--token-file: ${printable(file)} ${reason}`)
-  if (token === '')
-    throw refuse('is empty; write the token that edgeplatformctl token create has printed into it')
-  if (token.length > longestToken)
-    throw refuse(`has more than ${longestToken} characters, as no registration token has`)
-  if (!/^[\x21-\x7e]+$/.test(token))
-    throw refuse('has more than one word, or no text; only the token may be in it')
+  const problem =
+    token === ''
+      ? 'is empty; write the token that edgeplatformctl token create has printed into it'
+      : problemOfToken(token)
+  if (problem !== undefined) throw new Failure('usage', `--token-file: ${printable(file)} ${problem}`)
   return token
+}
+
+/** What is wrong with a registration token; continues a sentence that its place begins. */
+export function problemOfToken(token: string): string | undefined {
+  if (token.length > longestToken)
+    return `has more than ${longestToken} characters, as no registration token has`
+  if (!/^[\x21-\x7e]+$/.test(token)) return 'has more than one word, or no text; only the token may be in it'
+  return undefined
 }
 
 /**

@@ -4,6 +4,7 @@
 // places, has the whole configuration checked with the drop-in that is not there yet (`planned` of `loadConfig`), and puts the drop-in in
 // place last: that rename is the one step.
 
+import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { ConfigInvalid } from '../config/problem.ts'
 import { loadConfig, parseCommandLine } from '../edgehostd/declarations.ts'
@@ -18,15 +19,17 @@ import { createTransport } from '../ctl/transport.ts'
 import { OutputFailed, writeError, writeOutput } from '../program/standard-output.ts'
 import { findLaunch } from '../support/running-daemon.ts'
 import { createRunner } from '../system/runner.ts'
-import { connectHost } from './connect.ts'
+import { checkLink, connectHost, writeLink } from './connect.ts'
 import { disconnectHost } from './disconnect.ts'
 import { placesOf } from './files.ts'
 import { requireInstalled, type ThisHost } from './host.ts'
+import { readHostWay } from '../configuration/way-in-place.ts'
+import { readOrder } from './order.ts'
 import { parseFingerprint, parsePlatformUrl, parseProxy, readAuthorities, readToken } from './inputs.ts'
 
 /**
  * The process of `edgehostctl platform connect` and `platform disconnect`, as root on the host: it reads and writes the configuration
- * of the daemon and restarts it. edgehostctl has already checked the command line.
+ * of the daemon and restarts it. edgehostctl has already checked the command line. The daemon itself starts it with `check` and `write` (`order.ts`).
  */
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -67,9 +70,20 @@ async function main(): Promise<void> {
       })
       return
     }
+    if (action === 'check' || action === 'write') {
+      const order = readOrder(await text(process.stdin), parsePlatformUrl)
+      const record = await (action === 'check' ? checkLink : writeLink)({
+        ...host,
+        ...order,
+        now: () => Date.now(),
+      })
+      await output.show(record, () => '')
+      return
+    }
     const { fingerprint, proxy, 'ca-file': caFile, 'token-file': tokenFile } = values
     const link = await connectHost({
       ...host,
+      hostWay: await readHostWay(),
       now: () => Date.now(),
       request: {
         url: parsePlatformUrl(url),
@@ -114,8 +128,8 @@ async function lookAtHost(
     runner,
     load,
     // With -o json only the reply is on standard output.
-    say: (text, mood) => {
-      const line = mood === 'warning' ? `warning: ${text}` : text
+    say: (said, mood) => {
+      const line = mood === 'warning' ? `warning: ${said}` : said
       if (format === 'table') writeOutput(`${eachLine(line)}\n`)
       else note(eachLine(line))
     },

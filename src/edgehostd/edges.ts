@@ -54,6 +54,8 @@ export interface Edges {
   readonly supportProgram: string
   /** Folder of the pages for browsers. */
   readonly pagesFolder: string
+  /** Path of `platform.cjs`. */
+  readonly platformProgram: string
   /** Folder of the open change of the network. */
   readonly networkFolder: string
   /** Replaces the files and programs that the network is read from. */
@@ -106,6 +108,7 @@ export const hostEdges = (log: Logger): Edges => ({
   network: undefined,
   supportProgram: join(import.meta.dirname, 'support.cjs'),
   pagesFolder: join(import.meta.dirname, 'console'),
+  platformProgram: join(import.meta.dirname, 'platform.cjs'),
   networkFolder: '/run/edgehostd-network',
   answersNames,
   runtimeRoot: '/',

@@ -299,5 +299,10 @@ export const migrations: Migrations = {
   -- User data that was given to this host: what no other part of it keeps, JSON.
   CREATE TABLE host_user_data (one INTEGER PRIMARY KEY CHECK (one = 1), uid TEXT NOT NULL, tags TEXT NOT NULL) STRICT;
   `,
+    `
+  -- What of it is secret, sealed JSON: the login to a registry, and stages that have not run; how far these are, JSON.
+  ALTER TABLE host_user_data ADD COLUMN sealed BLOB;
+  ALTER TABLE host_user_data ADD COLUMN stages TEXT;
+  `,
   ],
 }

@@ -83,6 +83,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       stateDirectory: config.state.directory,
       pam: config.auth.pam,
       support: { program: edges.supportProgram, socket: config.api.socket.path },
+      platformProgram: edges.platformProgram,
     },
   })
 
@@ -217,6 +218,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     privileged,
     isHeld: () => busy.reasons().some(isOfHost),
     refuseBusy: () => busy.refuse('a change of the cluster', isOfHost),
+    externalRegistry: configuration.externalRegistry,
     certificate: () => certificate.material().cert,
     asUnits: runtimeDirectory !== undefined,
     problemOf: createBodyCheck(ClusterConfiguration),
@@ -274,10 +276,13 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     hostName: host.hostName,
     host: setup,
     platform() {
-      const { mode: linked, url } = uplink.link()
-      return linked === 'airgap'
-        ? { type: 'local' }
-        : { type: 'central', ...(url === undefined ? {} : { platformEndpoint: url }) }
+      const { mode: linked, url, projectName } = uplink.link()
+      if (linked === 'airgap') return { type: 'local' }
+      return {
+        type: 'central',
+        ...(url === undefined ? {} : { platformEndpoint: url }),
+        ...(projectName === undefined ? {} : { projectName }),
+      }
     },
   })
   const diagnosis = createDiagnosis(ground, {

@@ -1,5 +1,5 @@
 import { changePassword, setSshKeys } from '../auth/verbs.ts'
-import { placeConfiguration } from '../configuration/verbs.ts'
+import { linkToPlatform, placeConfiguration, runStages } from '../configuration/verbs.ts'
 import { makeSupportArchive, ping, traceroute } from '../diagnosis/verbs.ts'
 import { removeConfiguration, restartDaemon, stopHost } from '../power/verbs.ts'
 import {
@@ -32,4 +32,6 @@ export const verbs: readonly AnyVerb[] = [
   setTimeServers,
   removeNetwork,
   placeConfiguration,
+  runStages,
+  linkToPlatform,
 ]

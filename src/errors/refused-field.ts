@@ -45,3 +45,20 @@ export function readEntries(
   if (all.length > most) throw refusedField(field, `has ${all.length} entries; at most ${most} are possible`)
   return all
 }
+
+/**
+ * Refuses a field that would be dropped.
+ * @param path of the value, with the point behind it
+ * @param what the value is, for people
+ * @throws AppError BadRequest
+ */
+export function refuseUnknownFields(
+  value: object,
+  known: readonly string[],
+  path: string,
+  what: string,
+): void {
+  for (const name of Object.keys(value))
+    if (!known.includes(name))
+      throw refusedField(`${path}${name}`, `is not a field of ${what}; ${known.join(', ')} are`)
+}

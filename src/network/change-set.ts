@@ -42,8 +42,8 @@ export interface ChangeSet {
   readonly after: NetworkState
   /** Where the change is kept, written after the commit: absolute paths. */
   readonly kept: readonly StateFile[]
-  /** Address of IPv4 that another device is asked for in the trial: the host is in no link of its network before. */
-  readonly asked?: { readonly link: string; readonly address: string }
+  /** Addresses of IPv4 that another device is asked for in the trial: the host is in no link of their networks before. */
+  readonly asked?: readonly { readonly link: string; readonly address: string }[]
   /** For people: 'eth1: address 192.0.2.9/24'. */
   readonly summary: string
 }

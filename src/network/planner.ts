@@ -8,13 +8,16 @@ import { isServiceRunning } from '../host/services.ts'
 import { planIfupdown } from './backends/ifupdown.ts'
 import { planNetworkd } from './backends/networkd.ts'
 import { planNetworkManager } from './backends/networkmanager.ts'
+import type { ChangedFile } from './backends/netplan.ts'
 import type { Planned } from './backends/planned.ts'
 import type { Backend, ChangeSet } from './change-set.ts'
 import { bareAddress } from '../base/subnet.ts'
 import type { TextFile } from './links/configuration.ts'
 import type { NetworkReading } from './links/links.ts'
+import { backendNames } from './links/owners.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { judge, type PreflightFacts } from './preflight/preflight.ts'
+import { together, withKept, withOthers } from './together.ts'
 import { warningsOf, type Problem, type Read, type WantedChange } from './wanted.ts'
 
 /** A change that was judged, with what has to be said about it. */
@@ -40,6 +43,19 @@ export interface Planner {
    * @param now the network as it is, where the caller has just read it
    */
   prepare(read: Read, dropsAddresses: boolean, now?: NetworkReading): Promise<Prepared>
+  /** Judges changes of NICs that are made together, and plans them as one. All of them have to be of one backend. */
+  prepareTogether(all: readonly NamedRead[]): Promise<PreparedTogether>
+}
+
+/** What a request wants of a NIC. */
+export interface NamedRead {
+  readonly name: string
+  readonly read: Read
+}
+
+/** Changes of NICs that were judged together. */
+export interface PreparedTogether extends Pick<Prepared, 'change' | 'changesWayOut'> {
+  readonly problems: readonly (Problem & { readonly name: string })[]
 }
 
 interface PlannerOptions {
@@ -71,7 +87,7 @@ export function createPlanner({
   async function ask(
     { links }: NetworkReading,
     wanted: WantedChange,
-  ): Promise<{ readonly taken?: Problem; readonly inTrial?: ChangeSet['asked'] }> {
+  ): Promise<{ readonly taken?: Problem; readonly inTrial?: NonNullable<ChangeSet['asked']> }> {
     const address = wanted.kind === 'delete' ? undefined : wanted.addressing.address
     const own = address === undefined ? undefined : bareAddress(address)
     if (own === undefined || links.some((link) => link.addresses.some((each) => each.address === own)))
@@ -79,20 +95,22 @@ export function createPlanner({
     const link = links.find(({ addresses }) =>
       addresses.some((each) => each.prefixLength < 32 && isInSubnet(own, each)),
     )
-    if (link === undefined) return { inTrial: { link: wanted.name, address: own } }
+    if (link === undefined) return { inTrial: [{ link: wanted.name, address: own }] }
     const device = await findDevice(own, link.name)
     if (device === undefined) return {}
     return { taken: { field: 'ip', reason: `${own} is taken: the device ${device} answers for it` } }
   }
+  const planOn = async (present: Present, backend: Backend, wanted: WantedChange): Promise<PlannedOn> =>
+    backend === 'netplan'
+      ? planByNetplan({ files, runner }, present, wanted)
+      : planOf[backend](present.reading, wanted)
+
   return {
     async prepare(body, dropsAddresses, now) {
       if ('problems' in body) return refusedBy(body.problems)
       const { wanted } = body
       const reading = now ?? (await read())
-      const plan = (backend: Backend): Planned | Promise<Planned> =>
-        backend === 'netplan'
-          ? planByNetplan({ files, runner }, reading, wanted)
-          : planOf[backend](reading, wanted)
+      const plan = (backend: Backend) => planOn({ reading }, backend, wanted)
       const owner = reading.links.find(({ name }) => name === wanted.name)?.owner.backend
       // What is left of a bond or bridge that goes is what the plan has made of its members.
       const removal = wanted.kind === 'delete' && owner !== undefined ? await plan(owner) : undefined
@@ -120,8 +138,71 @@ export function createPlanner({
         changesWayOut: changesWayOut(reading, wanted),
       }
     },
+
+    async prepareTogether(all) {
+      const problems: (Problem & { readonly name: string })[] = []
+      const refuse = (name: string, found: readonly Problem[]) =>
+        problems.push(...found.map((problem) => ({ ...problem, name })))
+      for (const { name, read: body } of all) if ('problems' in body) refuse(name, body.problems)
+      const reading = await read()
+      const changing = all.flatMap(({ read: body }) =>
+        'wanted' in body && body.wanted.kind === 'nic' ? [body.wanted] : [],
+      )
+      const facts: PreflightFacts = {
+        ...(await readFacts(files)),
+        clusterAddresses: new Set(clusterAddresses()),
+        dropsAddresses: false,
+        released: [],
+      }
+      let present: Present = { reading }
+      let whole: ChangeSet | undefined
+      for (const wanted of changing) {
+        const { name } = wanted
+        const others = changing.filter((each) => each !== wanted)
+        const { backend, problems: found } = judge(withOthers(reading, others), wanted, facts)
+        refuse(name, found)
+        if (backend === undefined || found.length > 0) continue
+        if (whole !== undefined && whole.backend !== backend) {
+          const [first = ''] = whole.links
+          const reason = `is configured by ${backendNames[backend]}, and ${first} by ${backendNames[whole.backend]}: a trial is of links of one of them; send them one after the other`
+          refuse(name, [{ field: 'name', reason }])
+          continue
+        }
+        const { taken, inTrial } = await ask(reading, wanted)
+        if (taken !== undefined) refuse(name, [taken])
+        const planned = await planOn(present, backend, wanted)
+        if (planned.kind === 'refused') refuse(name, planned.problems)
+        if (planned.kind !== 'change') continue
+        const change = { ...planned.change, ...(inTrial ? { asked: inTrial } : {}) }
+        whole = whole === undefined ? change : together(whole, change)
+        const { netplan } = planned
+        present = { reading: withKept(present.reading, change), ...(netplan ? { netplan } : {}) }
+      }
+      if (problems.length > 0) return { problems, changesWayOut: false }
+      return {
+        problems,
+        ...(whole === undefined ? {} : { change: whole }),
+        changesWayOut: changing.some((wanted) => changesWayOut(reading, wanted)),
+      }
+    },
   }
 }
+
+/** What a change is planned on: the network, and the files of netplan where an earlier change of the same trial has others. */
+interface Present {
+  readonly reading: NetworkReading
+  readonly netplan?: NetplanInForce
+}
+
+interface NetplanInForce {
+  /** Files of YAML, in the order of their names. */
+  readonly yaml: readonly TextFile[]
+  /** Files of networkd that netplan makes of them, by their paths. */
+  readonly generated: ReadonlyMap<string, string>
+}
+
+/** A plan, and for netplan what its files are after it. */
+type PlannedOn = Planned & { readonly netplan?: NetplanInForce }
 
 const refusedBy = (problems: readonly Problem[]): Prepared => ({
   problems,
@@ -175,12 +256,12 @@ const generateMs = 20_000
 /** Has netplan make the files of a change in a folder of its own: it reads and writes nothing of the host. */
 async function planByNetplan(
   { files, runner }: Pick<PlannerOptions, 'files' | 'runner'>,
-  reading: NetworkReading,
+  { reading, netplan }: Present,
   wanted: WantedChange,
-): Promise<Planned> {
+): Promise<PlannedOn> {
   // It loads a parser of YAML, which no start of the daemon needs.
   const { changedFiles, netplanFolders, planNetplan } = await import('./backends/netplan.ts')
-  const inForce = await readNetplan(files, netplanFolders)
+  const inForce = netplan?.yaml ?? (await readNetplan(files, netplanFolders))
   const edited = changedFiles(reading, wanted, inForce)
   if ('problems' in edited) return { kind: 'refused', problems: edited.problems }
   const folder = await mkdtemp(join(tmpdir(), 'edgehostd-netplan-'))
@@ -197,18 +278,26 @@ async function planByNetplan(
       const reason = `${wanted.name} cannot be changed, netplan refuses its file: ${stderr.trim().split('\n').at(-1) ?? ''}`
       return { kind: 'refused', problems: [{ field: 'name', reason }] }
     }
-    const made = createHostFiles(folder)
-    return planNetplan(reading, wanted, {
+    const generated = await readGenerated(createHostFiles(folder))
+    const planned = planNetplan(reading, wanted, {
       files: inForce,
       changed: edited.files,
-      before: await readGenerated(files),
-      after: await readGenerated(made),
+      before: netplan?.generated ?? (await readGenerated(files)),
+      after: generated,
       hasCloudInit: (await files.names('/etc/cloud')).length > 0,
     })
+    return { ...planned, netplan: { yaml: withChanged(inForce, edited.files), generated } }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
+
+const withChanged = (all: readonly TextFile[], changed: readonly ChangedFile[]): readonly TextFile[] =>
+  all.flatMap((file) => {
+    const found = changed.find(({ path }) => path === file.path)
+    const text = found === undefined ? file.text : found.text
+    return text === undefined ? [] : [{ path: file.path, text }]
+  })
 
 /** Files of netplan that count, in the order of their names. */
 async function readNetplan(files: HostFiles, folders: readonly string[]): Promise<readonly TextFile[]> {

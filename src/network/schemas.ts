@@ -359,3 +359,15 @@ export const NetworkChange = Type.Object(
   { title: 'NetworkChange' },
 )
 export type NetworkChange = Static<typeof NetworkChange>
+
+export const InterfaceOfUserData = Type.Object(
+  {
+    type: Type.Enum(['static', 'dhcp']),
+    ipAddress: text('With the length of its network: 192.0.2.7/24. With the type static.'),
+    gateway: text('Without it there is no default route over this interface.'),
+    nameserver: Type.Optional(Type.Array(Type.String())),
+  },
+  { title: 'NetworkInterface' },
+)
+/** An interface as user data has it. */
+export type InterfaceOfUserData = Static<typeof InterfaceOfUserData>

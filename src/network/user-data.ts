@@ -1,10 +1,13 @@
+import { isIPv4 } from 'node:net'
+import { dottedMask, parseSubnet } from '../base/subnet.ts'
+import { refusedField, refuseUnknownFields } from '../errors/refused-field.ts'
 import { requireInterfaceName } from './routes.ts'
 import { isOtherThanTrial, windowOf, type NetworkWritesOptions } from './routes-writes.ts'
-import type { NicRequest } from './schemas.ts'
+import type { InterfaceOfUserData, NicRequest } from './schemas.ts'
 import type { NetworkReading } from './links/links.ts'
 import type { Planner } from './planner.ts'
 import type { Trials, TrialRequest } from './trial/trials.ts'
-import { readNic, type Problem } from './wanted.ts'
+import { readNic } from './wanted.ts'
 import { defaultRoutesOf, shownAddress, typeOf } from './wire.ts'
 
 interface LinksOptions {
@@ -15,27 +18,56 @@ interface LinksOptions {
   readonly shortestWindowSeconds: number
 }
 
-/** The links of a host as its user data names them: interfaces by name, and one change at a time, which is a trial. */
+/** Interfaces by name, as user data has them. */
+export type InterfacesByName = Readonly<Record<string, InterfaceOfUserData>>
+
+/** Who asks for a change of links, and by which way. */
+export type RequestOfLinks = Pick<TrialRequest, 'requestedBy' | 'cameBy'>
+
+/** The links of a host as its user data names them. All that differ are changed in one trial. */
 export interface LinksByName {
   /** The configured interfaces, as they are in force. @throws AppError */
-  show(): Promise<Readonly<Record<string, LinkInForce>>>
+  show(): Promise<InterfacesByName>
+  /** The change that is tried now. */
   open(): { readonly uid: string; readonly summary: string; readonly state: string } | undefined
   /**
-   * Judges a change of an interface. The name of a link that cannot be one is a problem too.
-   * @returns all problems, and how to begin it; nothing to begin where it is configured so already
+   * Judges a change of interfaces.
+   * @returns how to begin its trial, whose uid that gives; undefined where all of them are configured so already
+   * @throws AppError BadRequest with the path in user data; of the network
    */
-  judge(
-    name: string,
-    wanted: NicRequest,
-    how: Pick<TrialRequest, 'requestedBy' | 'cameBy'>,
-  ): Promise<{ readonly problems: readonly Problem[]; readonly begin?: () => Promise<string> }>
+  judge(interfaces: InterfacesByName, how: RequestOfLinks): Promise<(() => Promise<string>) | undefined>
 }
 
-interface LinkInForce {
-  readonly type: 'static' | 'dhcp'
-  readonly ipAddress?: string
-  readonly gateway?: string
-  readonly nameserver: string[]
+const pathOf = (name: string) => `network.interfaces.${name}`
+const fields = ['gateway', 'ipAddress', 'nameserver', 'type'] as const
+
+/** An interface as `PUT /network/interfaces/{name}/config` takes it. Pure. @throws AppError BadRequest with its path */
+export function nicRequest(name: string, wanted: InterfaceOfUserData): NicRequest {
+  const path = pathOf(name)
+  refuseUnknownFields(wanted, fields, `${path}.`, 'an interface of user data')
+  const { type, ipAddress = '', gateway = '', nameserver = [] } = wanted
+  const rest = {
+    ...(gateway === '' ? {} : { gateway }),
+    ...(nameserver.length === 0 ? {} : { nameservers: [...nameserver] }),
+  }
+  if (type === 'dhcp') {
+    if (ipAddress !== '') throw refusedField(`${path}.ipAddress`, 'is only for the type static')
+    return { type, ...rest }
+  }
+  const subnet = parseSubnet(ipAddress)
+  if (subnet === undefined || !isIPv4(subnet.address))
+    throw refusedField(
+      `${path}.ipAddress`,
+      'has to be an address of IPv4 with the length of its network: 192.0.2.7/24',
+    )
+  return { type, ip: subnet.address, subnet: dottedMask(subnet.prefixLength), ...rest }
+}
+
+/** The field of user data that stands for one of `PUT /network/interfaces/{name}/config`. */
+const fieldOf = (field: string): string => {
+  if (field === 'ip' || field === 'subnet') return '.ipAddress'
+  if (field === 'gateway' || field === 'type') return `.${field}`
+  return field.startsWith('nameservers') ? field.replace('nameservers', '.nameserver') : ''
 }
 
 /** Builds it on the planner and the trials of the room. */
@@ -45,7 +77,7 @@ export function createLinksByName(options: LinksOptions): LinksByName {
     async show() {
       const { links } = await read()
       return Object.fromEntries(
-        links.flatMap((link): [string, LinkInForce][] => {
+        links.flatMap((link): [string, InterfaceOfUserData][] => {
           const type = typeOf(link)
           if (type === 'none') return []
           const own = shownAddress(link)
@@ -68,19 +100,22 @@ export function createLinksByName(options: LinksOptions): LinksByName {
       const found = trials.open()
       return found && { uid: found.uid, summary: found.summary, state: found.state }
     },
-    async judge(name, wanted, how) {
-      requireInterfaceName(name)
+    async judge(interfaces, how) {
       const plannedAfter = trials.lastEnded()
-      const { problems, change, changesWayOut } = await planner.prepare(readNic(name, wanted), false)
-      if (problems.length > 0 || change === undefined) return { problems }
+      const all = Object.entries(interfaces)
+      if (all.length === 0) return undefined
+      for (const [name] of all) requireInterfaceName(name)
+      const reads = all.map(([name, wanted]) => ({ name, read: readNic(name, nicRequest(name, wanted)) }))
+      const { problems, change, changesWayOut } = await planner.prepareTogether(reads)
+      const [problem] = problems
+      if (problem !== undefined)
+        throw refusedField(`${pathOf(problem.name)}${fieldOf(problem.field)}`, problem.reason)
+      if (change === undefined) return undefined
       const windowSeconds = windowOf(change, undefined, shortestWindowSeconds)
-      return {
-        problems,
-        begin: async () => {
-          const refuseBusy = () => busy.refuse('a change of the network', isOtherThanTrial)
-          const request = { ...how, windowSeconds, changesWayOut, plannedAfter, refuseBusy }
-          return (await trials.start(change, request)).uid
-        },
+      return async () => {
+        const refuseBusy = () => busy.refuse('a change of the network', isOtherThanTrial)
+        const request = { ...how, windowSeconds, changesWayOut, plannedAfter, refuseBusy }
+        return (await trials.start(change, request)).uid
       }
     },
   }

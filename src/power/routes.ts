@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { callerOf } from '../api/guard.ts'
+import { whenSent } from '../api/request-end.ts'
 import { errorReplies, NoContent } from '../api/schemas.ts'
 import { formatTime } from '../base/time.ts'
 import { parseWipe, type Reset } from './reset.ts'
@@ -22,11 +23,6 @@ interface PowerRoutesOptions {
   readonly stateDirectory: string
   /** The reply to a reset has left. */
   readonly onReset: () => void
-}
-
-/** Calls when the reply has left, and when its connection has closed: its client may be gone before. */
-function whenSent({ raw }: FastifyReply, call: () => void): void {
-  for (const end of ['finish', 'close'] as const) raw.once(end, call)
 }
 
 const audit = (action: 'action' | 'delete') =>

@@ -129,7 +129,7 @@ export const ResetQuery = Type.Object(
         pattern: '^(network|configuration|identity)(,(network|configuration|identity))*$',
         accepts: 'network, configuration, identity, or several of them with commas',
         description:
-          'What goes too: configuration (the files in /etc/edgehostd/config.d; config.yaml is as the package has it again), identity (the key pairs of this host, its certificate and its registration; its id is chosen anew from its sources), network (the files that edgehostd keeps for links of systemd-networkd, with the bonds, bridges and VLANs that they make; what it has changed in files of netplan, NetworkManager and ifupdown stays).',
+          'What goes too: configuration (the files in /etc/edgehostd/config.d; config.yaml is as the package has it again), identity (the key pairs of this host, its certificate and its registration; its id is chosen anew from its sources), network (the bonds, bridges and VLANs that edgehostd has made, and its files for links of systemd-networkd; files of netplan, NetworkManager and ifupdown are as they were found, unless others have changed them since).',
       }),
     ),
   },

@@ -17,6 +17,8 @@ export interface VerbPlace {
   readonly pam: { readonly program: string; readonly service: string }
   /** Path of `support.cjs`, and root's socket of the daemon; empty where there is none. */
   readonly support: { readonly program: string; readonly socket: string }
+  /** Path of `platform.cjs`. */
+  readonly platformProgram: string
 }
 
 interface VerbUnit {

@@ -87,12 +87,16 @@ it.each(['definitions', 'content', 'sessions'])(
   },
 )
 
-it('a reset whose host loses its power goes on after the boot', async () => {
-  const reply = await reset()
-  expect(reply, reply.text).toMatchObject({ status: 202 })
-  await host.cutPower()
-  await expectReset((reply.json as { uid: string }).uid)
-})
+it.each(['', 'definitions', 'content', 'sessions', 'network'])(
+  'a reset whose host loses its power in the phase "%s" goes on after the boot; the empty one is before the first',
+  async (phase) => {
+    const reply = await reset('?wipe=network')
+    expect(reply, reply.text).toMatchObject({ status: 202 })
+    if (phase !== '') await untilPhase(phase)
+    await host.cutPower()
+    await expectReset((reply.json as { uid: string }).uid)
+  },
+)
 
 it('edgehostctl shows what goes, asks for the name, and wipes configuration and identity', async () => {
   const shown = await host.output(['edgehostctl', 'host', 'reset', '--dry-run'])

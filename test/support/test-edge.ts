@@ -159,6 +159,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       verbProgram: '/nowhere/verb.cjs',
       supportProgram: '/nowhere/support.cjs',
       pagesFolder: options.pagesFolder ?? join(import.meta.dirname, 'pages'),
+      platformProgram: '/nowhere/platform.cjs',
       networkFolder: networkFolders.runtime,
       clusterOfSlots: options.running && {
         hasCluster: () => options.running?.() !== undefined,

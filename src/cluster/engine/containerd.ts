@@ -9,7 +9,8 @@ import {
   units,
 } from './paths.ts'
 import { addressWithPort } from '../../base/address.ts'
-import { containerdHosts } from '../../content/registry/containerd-hosts.ts'
+import { containerdHosts, quote } from '../../content/registry/containerd-hosts.ts'
+import { externalHosts, serverOf, type ExternalRegistry } from '../../content/registry/external-registry.ts'
 import type { RegistryState } from '../../content/registry/registry.ts'
 import { copyFile, readdir, rename, rm, rmdir, stat, mkdir, readFile } from 'node:fs/promises'
 import { StepFailed, type StepAction } from '../loop/step.ts'
@@ -29,6 +30,15 @@ interface ContainerdConfigOptions {
   readonly pauseImage: string
   /** Whether a process of this host may lower its own score for the OOM killer; one without CAP_SYS_RESOURCE may not. */
   readonly mayLowerOomScore: boolean
+  readonly login?: RegistryLogin | undefined
+}
+
+/** A login to a registry of others. It stands in config.toml, since a header of hosts.toml would not do for registries that give tokens. */
+interface RegistryLogin {
+  /** As containerd asks for it: host, perhaps with a port. */
+  readonly server: string
+  readonly username: string
+  readonly password: string
 }
 
 /**
@@ -37,7 +47,7 @@ interface ContainerdConfigOptions {
  * https://github.com/containerd/containerd/blob/main/docs/cri/config.md
  */
 export function containerdConfig(options: ContainerdConfigOptions): string {
-  const { paths, version, pauseImage, mayLowerOomScore } = options
+  const { paths, version, pauseImage, mayLowerOomScore, login } = options
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const isFirst = major < 2
   const images = isFirst ? 'io.containerd.grpc.v1.cri' : 'io.containerd.cri.v1.images'
@@ -64,6 +74,14 @@ export function containerdConfig(options: ContainerdConfigOptions): string {
     table(images, 'registry'),
     `config_path = ${quote(paths.registries)}`,
     '',
+    ...(login === undefined
+      ? []
+      : [
+          table(images, 'registry', 'configs', login.server, 'auth'),
+          `username = ${quote(login.username)}`,
+          `password = ${quote(login.password)}`,
+          '',
+        ]),
     table(runtime, 'cni'),
     // Since 2.1 bin_dir is deprecated.
     major > 2 || (major === 2 && minor >= 1)
@@ -85,10 +103,7 @@ export function containerdConfig(options: ContainerdConfigOptions): string {
 export const parseContainerdVersion = (output: string): string | undefined =>
   /\bv?(\d+\.\d+\.\d+)/.exec(output)?.[1]
 
-// TOML reads the escapes of JSON.
-const quote = (text: string) => JSON.stringify(text)
-
-/** Access of our containerd to the registry of this host. */
+/** Access of our containerd to the registry of this host, and to one of others. */
 export interface RegistryFiles {
   /** Path and content. */
   readonly files: ReadonlyMap<string, string>
@@ -97,11 +112,14 @@ export interface RegistryFiles {
 }
 
 const everyAddress: readonly string[] = ['0.0.0.0', '::']
+const heading = '# Written by edgehostd.'
 
+/** @param external a registry of others that a user has named */
 export function registryFilesOf(
-  { registries }: Pick<ClusterPaths, 'registries'>,
+  { registries, registryLogin }: Pick<ClusterPaths, 'registries' | 'registryLogin'>,
   { isEnabled, address, port, isTls, isAnonymous, username, password }: RegistryState,
   certificate: string,
+  external?: ExternalRegistry,
 ): RegistryFiles {
   const refused = (problem: string): RegistryFiles => ({ files: new Map(), problem })
   if (!isEnabled)
@@ -118,12 +136,29 @@ export function registryFilesOf(
   const certificatePath = isTls ? join(dirname(hosts), 'edgehostd.crt') : undefined
   const basic = isAnonymous ? undefined : Buffer.from(`${username}:${password}`).toString('base64')
   const url = `${isTls ? 'https' : 'http'}://${addressWithPort(host, port)}`
+  const own = { url, basic, certificatePath }
   return {
     problem: undefined,
     files: new Map([
-      [hosts, containerdHosts({ url, basic, certificatePath }, '# Written by edgehostd.')],
+      [hosts, containerdHosts(own, heading)],
       ...(certificatePath === undefined ? [] : [[certificatePath, certificate] as const]),
+      ...(external === undefined ? [] : externalFiles(external)),
     ]),
+  }
+
+  function externalFiles(of: ExternalRegistry): [string, string][] {
+    const folder = join(registries, of.domain)
+    const authorityPath = of.certificates.length === 0 ? undefined : join(folder, 'authorities.crt')
+    const login: RegistryLogin = {
+      server: serverOf(of.domain),
+      username: of.username,
+      password: of.password,
+    }
+    return [
+      [join(folder, 'hosts.toml'), externalHosts(of, authorityPath, own, heading)],
+      ...(authorityPath === undefined ? [] : [[authorityPath, of.certificates.join('')] as [string, string]]),
+      ...(of.username === '' ? [] : [[registryLogin, JSON.stringify(login)] as [string, string]]),
+    ]
   }
 }
 
@@ -218,13 +253,13 @@ const kernelSettings = (usesIPv6: boolean): Readonly<Record<string, string>> => 
   'net.bridge.bridge-nf-call-ip6tables': '1',
 })
 
-const heading = '# Written by edgehostd for its cluster; removed with it.\n'
+const ofCluster = '# Written by edgehostd for its cluster; removed with it.\n'
 
 /** The files that load the modules and set the sysctls at a boot, by their paths. */
 export const kernelFiles = (usesIPv6: boolean): Readonly<Record<string, string>> => ({
-  '/etc/modules-load.d/edgehostd-cluster.conf': `${heading}${kernelModules.map(({ name }) => name).join('\n')}\n`,
+  '/etc/modules-load.d/edgehostd-cluster.conf': `${ofCluster}${kernelModules.map(({ name }) => name).join('\n')}\n`,
   // The dash: a sysctl that does not exist is no error, sysctl.d(5).
-  '/etc/sysctl.d/90-edgehostd-cluster.conf': `${heading}${Object.entries(kernelSettings(usesIPv6))
+  '/etc/sysctl.d/90-edgehostd-cluster.conf': `${ofCluster}${Object.entries(kernelSettings(usesIPv6))
     .map(([name, value]) => `-${name} = ${value}`)
     .join('\n')}\n`,
 })
@@ -247,7 +282,8 @@ export const startContainerd: StepAction = async (order, print) => {
   const isFree = mayLowerOomScore()
   const pauseImage = await readPauseImage(paths.kubernetesImages)
   await mkdir(dirname(paths.containerdConfig), { recursive: true, mode: 0o700 })
-  const config = containerdConfig({ paths, version, pauseImage, mayLowerOomScore: isFree })
+  const login = await readRegistryLogin(paths)
+  const config = containerdConfig({ paths, version, pauseImage, mayLowerOomScore: isFree, login })
   const changed = [
     await writeIfOther(paths.containerdConfig, config, 0o600),
     await writeIfOther(join(unitFolder, units.containerd), containerdUnit(paths, isFree), 0o644),
@@ -305,6 +341,15 @@ function mayLowerOomScore(): boolean {
     return true
   } catch {
     return false
+  }
+}
+
+async function readRegistryLogin({ registryLogin }: ClusterPaths): Promise<RegistryLogin | undefined> {
+  try {
+    return JSON.parse(await readFile(registryLogin, 'utf8')) as RegistryLogin
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
   }
 }
 

@@ -16,6 +16,7 @@ import { kubeadmIn } from './run-kubeadm.ts'
 import { type RegistryFiles, parseContainerdVersion, registryFilesOf } from './containerd.ts'
 import { createHash } from 'node:crypto'
 import type { ContentAccess } from '../../content/store/find.ts'
+import type { ExternalRegistry } from '../../content/registry/external-registry.ts'
 import type { RegistryState } from '../../content/registry/registry.ts'
 import type { Logger } from '../../system/log.ts'
 import type { CommandRunner } from '../../system/runner.ts'
@@ -158,6 +159,8 @@ export interface KubeadmEngineOptions {
   /** Of this host, as OCI names it. */
   readonly architecture: string
   readonly registry: () => RegistryState
+  /** A registry of others that images come from too. */
+  readonly externalRegistry: () => ExternalRegistry | undefined
   /** The certificate of this host, PEM. */
   readonly certificate: () => string
   readonly runner: CommandRunner
@@ -190,7 +193,8 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
     runner,
   })
   const files = createKubeadmFiles({ folder: paths.folder, runner })
-  const registryFiles = () => registryFilesOf(paths, options.registry(), options.certificate())
+  const registryFiles = () =>
+    registryFilesOf(paths, options.registry(), options.certificate(), options.externalRegistry())
   const certificates = createCertificateReader(paths)
   const observer = createObserver({
     paths,

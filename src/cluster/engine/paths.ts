@@ -71,6 +71,8 @@ export interface ClusterPaths {
   readonly containerdConfig: string
   /** Folder with a folder of each registry. */
   readonly registries: string
+  /** Login to a registry of others, JSON; not there without one. */
+  readonly registryLogin: string
   readonly kubeadm: string
   /** File for `kubeadm init`. */
   readonly kubeadmConfig: string
@@ -121,6 +123,7 @@ export function clusterPaths(stateDirectory: string): ClusterPaths {
     containerd: file('containerd'),
     containerdConfig: file('containerd-config', 'config.toml'),
     registries: file('containerd-config', 'certs.d'),
+    registryLogin: file('containerd-config', 'registry-login.json'),
     kubeadm: file('kubeadm'),
     kubeadmConfig: file('kubeadm', 'init.yaml'),
     kubernetesImages: file('kubeadm', 'images.json'),

@@ -94,7 +94,8 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
   const { random = Math.random, onEnd = () => undefined, onStatus = () => undefined } = options
   const pauses = { ...pausesByDefault, ...options.pauses }
   const add = createAddEvent(options.events)
-  const memory = createStepMemory(clock)
+  const isHeld = options.isHeld ?? (() => false)
+  const memory = createStepMemory(clock, () => (isHeld() ? pauses.moving : 0))
   const activation = createActivation({
     database,
     store,
@@ -104,7 +105,7 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     add,
     clock,
     inTurn: options.inTurn,
-    isHeld: options.isHeld ?? (() => false),
+    isHeld,
   })
   const observer = createObserver({
     database,

@@ -58,7 +58,8 @@ const mostPasses = 3
 /** Failure of a step that `again` was called for too often. */
 export const endedInVain = `it ended ${mostPasses} times, but its work is still to be done`
 
-export function createStepMemory(clock: Clock): StepMemory {
+/** @param heldMs time that a renewal of certificates waits at least, now: its address may not be kept; 0 for none */
+export function createStepMemory(clock: Clock, heldMs: () => number = () => 0): StepMemory {
   /** Monotonic time at which a failed step may be tried again, by key. */
   const dueAt = new Map<string, number>()
   /** Steps that were done since the first stage of the plan was gone through from its beginning. */
@@ -67,7 +68,10 @@ export function createStepMemory(clock: Clock): StepMemory {
   let passes = 0
   let stuckAt = ''
 
-  const waitMs = (key: string) => (dueAt.get(key) ?? 0) - clock.monotonic()
+  const waitMs = (key: string) => {
+    const leftMs = (dueAt.get(key) ?? 0) - clock.monotonic()
+    return key === renewalStep ? Math.max(leftMs, heldMs()) : leftMs
+  }
   return {
     waitMs,
     reset(records) {

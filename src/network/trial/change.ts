@@ -22,8 +22,8 @@ export function filesOfChange(uid: string, change: ChangeSet, windowSeconds: num
   addState(files, 'before', change.before)
   addState(files, 'after', change.after)
   files.set('after/heirs', lines([...heirsOf(change)].map(([link, heir]) => `${word(link)} ${word(heir)}`)))
-  const { asked } = change
-  files.set('after/asked', asked ? `${word(asked.link)} ${word(asked.address)}\n` : '')
+  const { asked = [] } = change
+  files.set('after/asked', lines(asked.map(({ link, address }) => `${word(link)} ${word(address)}`)))
   addFiles(files, 'kept', change.kept)
   return files
 }

@@ -69,7 +69,7 @@ export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoo
   watchOutside({ ...ground, ...own, trials, pause: (ms) => sleep(ms, undefined, { ref: false }) })
   return {
     trials,
-    resetPart: createNetworkResetPart({ verbs, trials }),
+    resetPart: createNetworkResetPart({ verbs, trials, stateFolder: join(stateDirectory, 'network') }),
     async routes(app) {
       await changeRoutes(app, { ...own, trials })
     },

@@ -70,14 +70,20 @@ export const checkNetworkRevert = defineProgramVerb({
   read,
 })
 
-/** Takes away the files that edgehostd keeps for links of networkd, and the devices that they make. */
+/** Takes away what edgehostd has made of the network, and puts back what it has changed in files of others, as far as it has kept that. */
 export const removeNetwork = defineProgramVerb({
   name: 'remove-network',
   role: 'admin',
-  input: Type.Object({}, exact),
-  unit,
+  input: Type.Object({ folder }, exact),
+  unit: {
+    ...unit,
+    // A link by DHCP of ifupdown may take long.
+    timeoutMs: 600_000,
+    // ifup leaves its DHCP clients in the unit.
+    properties: [...unit.properties, 'KillMode=process'],
+  },
   audit: () => 'remove what edgehostd has made of the network',
-  command: () => ({ program: trialProgram, args: ['wipe'] }),
+  command: ({ folder: of }) => ({ program: trialProgram, args: ['wipe', of] }),
   read({ exitCode, stderr }) {
     if (exitCode === 0) return
     throw new VerbRefused(

@@ -46,7 +46,7 @@ export const power: Noun = [
       wipe: {
         value: 'PART[,PART]',
         summary:
-          'What goes too: configuration (the files in /etc/edgehostd/config.d, and edits of config.yaml), identity (keys, certificate and registration), network (what edgehostd keeps for links of systemd-networkd).',
+          'What goes too: configuration (the files in /etc/edgehostd/config.d, and edits of config.yaml), identity (keys, certificate and registration), network (what edgehostd has made and changed of links).',
       },
       'dry-run': { summary: 'Only show what would go.', isOfCommand: true },
       force: stopOptions.force,

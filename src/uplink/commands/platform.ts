@@ -9,7 +9,7 @@ export const platform: Noun = [
     arguments: ['URL'],
     summary: 'Connect this host to a platform, and wait until it is connected',
     details:
-      'Needs root, and a daemon that runs; refused while there is a cluster that was made here, or by another platform; one that this platform has made goes back to it. Name, route, TLS, clock and token are checked before anything is changed. Without --ca-file and --fingerprint an authority of this system has to have signed the certificate of the platform. The settings are written to config.d/50-platform.yaml, and edgehostd restarts. It may be done again, also with a new token.',
+      'Needs root, and a daemon that runs; refused while there is a cluster that was made here, or by another platform; one that this platform has made goes back to it. Name, route, TLS, clock and token are checked before anything is changed. Without --ca-file and --fingerprint an authority of this system, or of configuration set, has to have signed the certificate of the platform. The settings are written to config.d/50-platform.yaml, and edgehostd restarts. It may be done again, also with a new token.',
     options: {
       'token-file': {
         value: 'FILE',
@@ -25,7 +25,8 @@ export const platform: Noun = [
       },
       proxy: {
         value: 'URL',
-        summary: 'HTTP proxy for all calls to the platform: http://HOST:PORT.',
+        summary:
+          'HTTP proxy for all calls to the platform: http://HOST:PORT. Without it, that of configuration set.',
       },
     },
     load: async () => (await import('./show-link.ts')).connectPlatform,

@@ -1,12 +1,13 @@
 import { expect, it, onTestFinished } from 'vitest'
 import type { UserData } from '../../../src/configuration/schemas.ts'
+import { capturedHost } from '../../support/network-host.ts'
 import { createTestEdge, type ErrorReply } from '../../support/test-edge.ts'
 
 const current = '/v1/edge-mgmt/edgehosts/current'
 const path = `${current}/userdata`
 
-async function start() {
-  const edge = await createTestEdge()
+async function start(options: Parameters<typeof createTestEdge>[0] = {}) {
+  const edge = await createTestEdge(options)
   onTestFinished(() => edge.stop())
   const { access } = await edge.login('alice')
   const send = (method: 'POST' | 'PUT', payload: unknown, token = access) =>
@@ -71,12 +72,72 @@ it('an interface that changes is a trial, which the reply names and user data sh
   expect((await show()).tags).toEqual({})
 })
 
+it('credentials of a registry are shown with a mask, and are in no log, audit record or database', async () => {
+  const { edge, send, show } = await start()
+  const reply = await send('POST', {
+    registryCredentials: { domain: 'registry.example', username: 'edge', password: 'canary-of-registry' },
+  })
+  expect(reply.statusCode, reply.body).toBe(201)
+  const { registryCredentials } = await show()
+  expect(registryCredentials).toEqual({
+    domain: 'registry.example',
+    insecure: false,
+    username: 'edge',
+    password: '********',
+  })
+  const again = await send('PUT', { registryCredentials, tags: { a: {} } })
+  expect(again.statusCode, again.body).toBe(204)
+  expect((await show()).registryCredentials).toEqual(registryCredentials)
+  const rows = ['host_user_data', 'audit'].map((table) =>
+    JSON.stringify(edge.database.sql.prepare(`SELECT * FROM ${table}`).all()),
+  )
+  expect([...rows, JSON.stringify(edge.lines)].join()).not.toContain('canary-of-registry')
+})
+
+it('stages are taken where the configuration says so', async () => {
+  const { send, show } = await start({ flags: ['--userData.stages=true'] })
+  const stages = Buffer.from('boot: [{commands: [echo canary]}]').toString('base64')
+  const reply = await send('PUT', { stages })
+  expect(reply.statusCode, reply.body).toBe(204)
+  const shown = await show()
+  expect(shown.stages).toBe('********')
+  expect(shown).toHaveProperty('stagesStatus.since')
+  expect((await send('PUT', { stages: '********', tags: {} })).statusCode).toBe(204)
+})
+
+it('interfaces that change are one trial; of a problem of one of them none is tried', async () => {
+  const network = capturedHost('networkd', {
+    files: { '/usr/bin/arping': '', '/run/dbus/system_bus_socket': '' },
+  })
+  const { edge, access, send, show } = await start({ network })
+  const eth1 = { type: 'static', ipAddress: '198.19.0.9/24' }
+  const bad = await send('PUT', {
+    network: { interfaces: { eth1, eth0: { type: 'static', ipAddress: '198.19.0.8/24' } } },
+  })
+  expect(bad.json<ErrorReply>().message).toMatch(/^network\.interfaces\.eth/)
+  expect(edge.network.isOpen()).toBe(false)
+  const eth0 = { type: 'static', ipAddress: '198.18.0.9/24', gateway: '198.18.0.1' }
+  const reply = await send('PUT', { network: { interfaces: { eth0, eth1 } } })
+  expect(reply.statusCode, reply.body).toBe(204)
+  expect((await show()).networkChange?.summary).toBe(
+    'eth0: address 198.18.0.9/24, gateway 198.18.0.1; eth1: address 198.19.0.9/24',
+  )
+  const changes = (await edge.get('/v1/edge-mgmt/network/changes', access)).json<{
+    items: { links: string[] }[]
+  }>()
+  expect(changes.items.map(({ links }) => links)).toEqual([['eth0', 'eth1']])
+})
+
 it.each([
   [{ hostName: 'Another_name' }, 'hostName'],
-  [{ stages: 'cnVuOiBb' }, 'stages'],
-  [{ registryCredentials: { domain: 'registry.example' } }, 'registryCredentials.domain'],
-  [{ registryCredentials: { password: 'canary' } }, 'registryCredentials.password'],
-  [{ v1Management: { type: 'central' } }, 'v1Management.type'],
+  [{ stages: 'cnVuOiBb' }, 'userData.stages: true'],
+  [{ registryCredentials: { domain: 'https://registry.example' } }, 'registryCredentials.domain'],
+  [{ registryCredentials: { password: 'canary' } }, 'registryCredentials.domain'],
+  [
+    { registryCredentials: { domain: 'registry.example', repositoryName: 'canary' } },
+    'registryCredentials.repositoryName',
+  ],
+  [{ v1Management: { type: 'central' } }, 'v1Management.platformEndpoint'],
   [{ v1Management: { type: 'local', edgeHostToken: 'canary' } }, 'v1Management.edgeHostToken'],
   [{ v1Management: { type: 'both' } }, 'v1Management.type'],
   [{ network: { httpsProxy: 'proxy' } }, 'network.httpsProxy'],

@@ -6,8 +6,8 @@ import { output } from './process.ts'
 import { cache, releaseName } from './roots.ts'
 
 /**
- * Installs a package of Debian on a host that stands on this machine's own root, as apt would: with what is missing there for it. Its
- * services are not started.
+ * Installs a package of Debian on a host that stands on this machine's own root, as apt would: with what is missing there for it. On another host
+ * only the package itself is sure to come. Its services are not started.
  */
 export async function installDebian(host: Host, name: string): Promise<void> {
   const folder = await fetchDebian(name)
@@ -27,7 +27,7 @@ export async function fetchDebian(name: string): Promise<string> {
   try {
     const script = `
       get() {
-        apt-get install -qq --yes --download-only --no-install-recommends \\
+        apt-get install -qq --yes --reinstall --download-only --no-install-recommends \\
           -o APT::Sandbox::User=root -o DPkg::Lock::Timeout=300 -o Dir::Cache::archives="$1" "$2"
       }
       get "$@" || { apt-get update -qq; get "$@"; }

@@ -44,7 +44,12 @@ describe.skipIf(needs)(`PAM of this machine${needs ? ` (${needs})` : ''}`, { tim
   const verbs = createVerbs({
     outside: () => runner,
     program: '',
-    place: { stateDirectory: '', pam: { program, service }, support: { program: '', socket: '' } },
+    place: {
+      stateDirectory: '',
+      pam: { program, service },
+      support: { program: '', socket: '' },
+      platformProgram: '',
+    },
   })
   const changed: PamOptions['change'] = (input) => verbs.call(changePassword, input, { role: 'viewer' })
   const pam = createPam({ runner, change: changed, program, service, timeoutMs: 20_000 })

@@ -120,6 +120,33 @@ it('a renewal that is due by itself is done without a request', async () => {
   expect(await renewalOf(first)).toBeUndefined()
 })
 
+it('a renewal waits for what the host does, as a change of its network, and is done after it', async () => {
+  const world = await createLoopWorld()
+  let isHeld = false
+  let asked = 0
+  const life = world.live({
+    isHeld() {
+      asked += 1
+      return isHeld
+    },
+  })
+  life.accept()
+  life.loop.start()
+  await phaseBecomes(life, 'Running')
+  isHeld = true
+  world.put('due')
+  const before = asked
+  life.loop.wake()
+  // Some turns of the loop with the plan of the renewal.
+  await waitFor(() => expect(asked).toBeGreaterThan(before + 6), soon)
+  expect(world.begun(renewalStep)).toBe(0)
+  isHeld = false
+  life.loop.wake()
+  await waitFor(() => expect(world.begun(renewalStep)).toBe(1), soon)
+  await world.remove('due')
+  await phaseBecomes(life, 'Running')
+})
+
 it('without a cluster there are none; before the control plane, and while it is deleted, they are not renewed', async () => {
   const world = await createLoopWorld()
   const first = world.live()

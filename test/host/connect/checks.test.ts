@@ -69,7 +69,9 @@ async function proxy(answer?: string): Promise<string> {
 }
 
 /** What the checks said, and how they ended. */
-async function check(options: Pick<ChecksOptions, 'url' | 'ca' | 'fingerprint' | 'proxy' | 'timeoutMs'>) {
+async function check(
+  options: Pick<ChecksOptions, 'url' | 'ca' | 'fingerprint' | 'proxy' | 'hostWay' | 'timeoutMs'>,
+) {
   const passed: string[] = []
   const error = await checkPlatform({
     ...{ timeoutMs: 5_000, now: () => Date.now(), ...options },
@@ -231,6 +233,16 @@ describe('the checks end at', () => {
   ])('a proxy that answers %s', async (answer, problem) => {
     const { passed, message } = await check({ url: 'https://127.0.0.1:9', proxy: await proxy(answer) })
     expect([passed, message]).toEqual([['name'], expect.stringMatching(problem)])
+  })
+
+  it('the proxy of the host is gone through where none is given for the platform, and its login is in no message', async () => {
+    const hostWay = {
+      proxyFor: () => 'http://edge:canary@127.0.0.1:1',
+      authorities: () => [],
+    }
+    const { message } = await check({ url: 'https://127.0.0.1:9', hostWay })
+    expect(message).toMatch(/the proxy http:\/\/.*127\.0\.0\.1:1 cannot be reached/)
+    expect(message).not.toContain('canary')
   })
 
   it('a proxy that cannot be reached', async () => {

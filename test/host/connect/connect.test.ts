@@ -3,7 +3,9 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { ConnectRequest } from '../../../src/connect/connect.ts'
+import { checkLink, writeLink, type ConnectRequest } from '../../../src/connect/connect.ts'
+import { parsePlatformUrl } from '../../../src/connect/inputs.ts'
+import { readOrder } from '../../../src/connect/order.ts'
 import { staged, stageFiles } from '../../../src/connect/files.ts'
 import { createConnectingHost } from '../../support/connecting-host.ts'
 import { clusterUid } from '../../support/played-download.ts'
@@ -83,6 +85,33 @@ describe('platform connect', () => {
       JSON.stringify({ tenantUid, uid, name: 'edge-1', ...kept }),
     )
   }
+
+  it('an order of the daemon checks without a trace, then writes, and leaves the restart to the daemon', async () => {
+    const { token } = makeToken()
+    const order = JSON.stringify({ url, token, proxy: '', authorities: [ca] })
+    const options = { ...host.host, ...readOrder(order, parsePlatformUrl), now: () => Date.now() }
+    expect(await checkLink(options)).toMatchObject({ name: 'Press-3-hall-B', projectName: '' })
+    expect([host.present(), registered(), host.played.restarts]).toEqual([0, undefined, 0])
+    await writeLink(options)
+    expect(readFileSync(host.places.token, 'utf8')).toBe(`${token}\n`)
+    expect(await host.mode()).toBe('connected')
+    expect([registered(), host.played.restarts]).toEqual([undefined, 0])
+    // Its authority is one of the host, and no file of the platform.
+    expect(existsSync(host.places.authorities)).toBe(false)
+    const unknown = JSON.stringify({ url, token, proxy: '', authorities: [] })
+    await expect(checkLink({ ...options, ...readOrder(unknown, parsePlatformUrl) })).rejects.toThrow(
+      'does not know who issued the certificate',
+    )
+  })
+
+  it.each([
+    ['{', 'is not one of edgehostd'],
+    ['{"url":"x"}', 'is not one of edgehostd'],
+    ['{"url":"ftp://x","token":"","proxy":"","authorities":[]}', 'is not accepted'],
+    ['{"url":"x","token":"two words","proxy":"","authorities":[]}', 'the token has more than one word'],
+  ])('an order %s is refused', (order, reason) => {
+    expect(() => readOrder(order, parsePlatformUrl)).toThrow(reason)
+  })
 
   it('a cluster that this platform has made goes back to it', async () => {
     host.played.hasCluster = true

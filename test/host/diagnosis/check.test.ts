@@ -11,6 +11,7 @@ const place = {
   stateDirectory: '/nowhere',
   pam: { program: '/pamtester', service: 'edgehostd' },
   support: { program: '/support.cjs', socket: '' },
+  platformProgram: '/platform.cjs',
 }
 
 /** @param outside plays the units of ping and traceroute */

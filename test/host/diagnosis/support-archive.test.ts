@@ -22,6 +22,7 @@ function start(settings = { keptHours: 24, limitBytes: 1_048_576 }) {
       stateDirectory,
       pam: { program: '/pamtester', service: 'edgehostd' },
       support: { program: '/support.cjs', socket: '/run/edgehostd/api.sock' },
+      platformProgram: '/platform.cjs',
     },
     outside: () => ({
       run: (_program, args) =>

@@ -8,6 +8,7 @@ const place = {
   stateDirectory: '/state',
   pam: { program: '/pamtester', service: 'edgehostd' },
   support: { program: '/support.cjs', socket: '' },
+  platformProgram: '/platform.cjs',
 }
 const greet = defineOwnVerb({
   name: 'greet',

@@ -128,6 +128,46 @@ it('a registry with TLS on every address is reached on loopback, by the certific
   expect(files.get(certificate)).toBe('PEM')
 })
 
+it('a registry of others is asked after that of this host; its login is for the server alone', () => {
+  const external = {
+    domain: 'plant.example:5000',
+    username: 'edge',
+    password: 'p"\\',
+    certificates: ['PEM 1\n', 'PEM 2\n'],
+    isInsecure: false,
+  }
+  const { files } = registryFilesOf(paths, registry, '', external)
+  const folder = '/var/lib/edgehostd/cluster/containerd-config/certs.d/plant.example:5000'
+  const text = files.get(`${folder}/hosts.toml`) ?? ''
+  expect(text.split('\n').slice(1, 3)).toEqual([
+    'server = "https://plant.example:5000"',
+    `ca = "${folder}/authorities.crt"`,
+  ])
+  // That of this host is in [host], which comes before the server.
+  expect(text).toMatch(/\n\[host\."http:\/\/127\.0\.0\.1:5081"\]\n {2}capabilities = \["pull", "resolve"\]\n/)
+  expect(text).not.toContain('edge:')
+  expect(files.get(`${folder}/authorities.crt`)).toBe('PEM 1\nPEM 2\n')
+  const login = JSON.parse(files.get(paths.registryLogin) ?? '') as {
+    server: string
+    username: string
+    password: string
+  }
+  expect(
+    containerdConfig({ paths, version: '1.6.20', pauseImage: 'pause', mayLowerOomScore: true, login }),
+  ).toContain(
+    '[plugins."io.containerd.grpc.v1.cri"."registry"."configs"."plant.example:5000"."auth"]\nusername = "edge"\npassword = "p\\"\\\\"\n',
+  )
+  // The registry of all others stays the only one.
+  expect(files.get(hosts)).toContain('from nowhere else')
+  const open = { ...external, domain: 'docker.io', username: '', password: '', certificates: [] }
+  const hub = registryFilesOf(paths, registry, '', { ...open, isInsecure: true }).files
+  expect([...hub.keys()].map((path) => path.slice(path.indexOf('certs.d')))).toEqual([
+    'certs.d/_default/hosts.toml',
+    'certs.d/docker.io/hosts.toml',
+  ])
+  expect([...hub.values()][1]).toContain('server = "https://registry-1.docker.io"\nskip_verify = true\n')
+})
+
 it.each([
   [{ isEnabled: false }, 'content.registry.enabled: true'],
   [{ address: '2001:db8::7' }, 'content.registry.address: 127.0.0.1'],
