@@ -5,7 +5,7 @@ import { isIPv4 } from 'node:net'
 import { uuidAt } from '../base/uid.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
-import { refusedField } from '../errors/refused-field.ts'
+import { refusedField, refuseRounded } from '../errors/refused-field.ts'
 import { dottedMask, parseSubnet } from '../base/subnet.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Database } from '../store/database.ts'
@@ -217,6 +217,7 @@ export function createUserData(options: UserDataOptions): UserDataPart {
       const problem = isRenamed ? host.problemOfName(named) : undefined
       if (problem !== undefined) throw refusedField('hostName', `${JSON.stringify(named)} ${problem}`)
       if (network !== undefined) refuseUnknown(network, known.network, 'network.')
+      refuseRounded(tags, 'tags')
       const text = JSON.stringify(tags ?? {})
       if (text.length > longestTags) throw refusedField('tags', `are longer than ${longestTags} characters`)
       const { interfaces = {}, ...proxies }: NonNullable<CloudInit['network']> = network ?? {}
