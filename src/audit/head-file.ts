@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, readFileSync, writeSync } from 'node:fs'
 import { openInPlace } from '../system/files.ts'
 import type { Logger } from '../system/log.ts'
 import { hex, type AuditHead } from './record.ts'
@@ -7,6 +7,8 @@ import { hex, type AuditHead } from './record.ts'
 export interface HeadFile {
   /** The newest record of which the daemon knew that it is on the disk; undefined where that is not known. */
   readonly last: AuditHead | undefined
+  /** Whether there was no such file. */
+  readonly isNew: boolean
   /** To be called after a synced commit only, so that the file is never ahead of an honest disk. */
   write(head: AuditHead): void
   /** Called when a loss has been recorded: an older head that came back after a power cut would report it once more. */
@@ -25,6 +27,7 @@ export function openHeadFile(file: string, log: Logger): HeadFile {
   let descriptor: number | undefined
   let last: AuditHead | undefined
   let isBroken = false
+  const isNew = !existsSync(file)
   const attempt = (work: () => void) => {
     try {
       work()
@@ -45,6 +48,7 @@ export function openHeadFile(file: string, log: Logger): HeadFile {
   })
   return {
     last,
+    isNew,
     write(head) {
       const opened = descriptor
       if (opened === undefined) return

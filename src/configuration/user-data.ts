@@ -5,7 +5,7 @@ import { isMask, masked } from '../base/mask.ts'
 import { uuidAt } from '../base/uid.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
-import { refusedField, refuseUnknownFields } from '../errors/refused-field.ts'
+import { refusedField, refuseRounded, refuseUnknownFields } from '../errors/refused-field.ts'
 import type { Clock } from '../system/clock.ts'
 import { configurationErrors } from './codes.ts'
 import type { Configuration } from './configuration.ts'
@@ -117,6 +117,7 @@ export function createUserData(options: UserDataOptions): UserDataPart {
       const problem = isRenamed ? host.problemOfName(named) : undefined
       if (problem !== undefined) throw refusedField('hostName', `${JSON.stringify(named)} ${problem}`)
       if (network !== undefined) refuseUnknownFields(network, known.network, 'network.', 'user data')
+      refuseRounded(tags, 'tags')
       if (JSON.stringify(tags).length > longestTags)
         throw refusedField('tags', `are longer than ${longestTags} characters`)
       const registry =

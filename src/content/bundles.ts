@@ -1,7 +1,8 @@
 import { readFile, realpath, opendir, stat } from 'node:fs/promises'
 import type { ContentUsage, UploadedContentDetails, Bundle, BundleDeletion, BundleEntry } from './schemas.ts'
 import type { Bundle as StoredBundle } from './store/content-store.ts'
-import { mountOf, parseMounts, missing } from './store/folder.ts'
+import { missing } from './store/folder.ts'
+import { mountOf, parseMountinfo } from '../system/mountinfo.ts'
 import type { OpenStore } from './store/open-store.ts'
 import { join } from 'node:path'
 import { AppError } from '../errors/app-error.ts'
@@ -28,7 +29,7 @@ async function readUsage(store: OpenStore, readUploadBytes: () => Promise<number
   const { bytes = 0, damagedBlobs = 0, damagedBytes = 0 } = store.totals() ?? {}
   const bundleBytes = bundles.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
   const mount = mountOf(
-    parseMounts(await readFile('/proc/self/mountinfo', 'utf8')),
+    parseMountinfo(await readFile('/proc/self/mountinfo', 'utf8')),
     await realpath(store.folder),
   )
   return {
@@ -43,7 +44,7 @@ async function readUsage(store: OpenStore, readUploadBytes: () => Promise<number
     fileSystem: {
       directory: store.folder,
       mountPoint: mount?.mountPoint ?? '',
-      type: mount?.type ?? '',
+      type: mount?.fileSystemType ?? '',
       ...room,
       availableBytes: Math.max(0, room.freeBytes - room.reserveBytes - room.reservedBytes),
     },

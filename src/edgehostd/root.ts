@@ -38,7 +38,7 @@ import { createBusy, isOfHost, refusalInReset } from '../root/busy.ts'
 import { openState, type State } from '../root/state.ts'
 import { bootIdOf } from '../system/lasting/runs.ts'
 import { createTransientUnitRunner, type TransientUnitOptions } from '../system/transient-unit.ts'
-import { createUplink } from '../uplink/room.ts'
+import { createUplink, type Uplink } from '../uplink/room.ts'
 import { parseSigningKey } from '../upload/signing.ts'
 import { createVerbs } from '../verbs/call.ts'
 
@@ -60,6 +60,7 @@ export interface Daemon extends Program {
     readonly cluster: ClusterRoom
     readonly power: PowerRoom
     readonly jobs: Room
+    readonly uplink: Uplink
   }
 }
 
@@ -387,7 +388,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
 
   return {
     app: api.app,
-    rooms: { state, audit, auth, api, definition, content, cluster, power, jobs },
+    rooms: { state, audit, auth, api, definition, content, cluster, power, jobs, uplink },
     ...createPhases({ rooms, api, inherited: systemd.listenFds, state, stop, anonymousLog, log }),
   }
 }

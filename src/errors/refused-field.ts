@@ -10,6 +10,22 @@ export const refusedField = (field: string, reason: string) =>
   new AppError(generalErrors.BadRequest, `${field} ${reason}`, { details: { field } })
 
 /**
+ * Refuses a number that JSON.parse may have rounded, at any depth of a value without a type of its own.
+ * @param field path of the value
+ * @throws AppError BadRequest that names the number
+ */
+export function refuseRounded(value: unknown, field: string): void {
+  if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value))
+    throw refusedField(
+      field,
+      'is a whole number beyond 2^53, which is not stored exactly; write it as a text, in quotes',
+    )
+  if (typeof value !== 'object' || value === null) return
+  for (const [key, below] of Object.entries(value))
+    refuseRounded(below, Array.isArray(value) ? `${field}[${key}]` : `${field}.${key}`)
+}
+
+/**
  * Refuses a change that `If-Match` allows for another state only; a weak tag is never equal here (RFC 9110, 13.1.1).
  * @param etag of the present state
  * @param advice the changed resource, and what to do

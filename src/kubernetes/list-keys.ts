@@ -90,6 +90,71 @@ const ofKinds: Readonly<Record<string, Lists>> = {
 /** Defaults of the API server for absent keys. */
 const defaults: Readonly<Record<string, string>> = { protocol: 'TCP' }
 
+/** A list of a kind of which two items may not have equal keys. */
+interface KeyedList {
+  /** Fields from the object to the list; `[]` at the end is each item of a list, `*` each value of a mapping. */
+  readonly segments: readonly string[]
+  readonly keys: Keys
+  /** Values of absent keys. */
+  readonly defaults: Readonly<Record<string, unknown>>
+  /** Whether each key has to be there: an item without one is refused for that. */
+  readonly needsAll: boolean
+}
+
+/** Lists of the kinds that custom resource definitions add, by `apiVersion kind`. */
+export type CustomLists = Map<string, readonly KeyedList[]>
+
+// Schemas of real definitions are some thirty levels deep.
+const deepest = 64
+
+/** Adds the lists of the kinds that objects define, by `x-kubernetes-list-type` of their schemas. */
+export function addCustomLists(objects: readonly unknown[], lists: CustomLists): void {
+  for (const object of objects) {
+    if (!isRecord(object) || object.kind !== 'CustomResourceDefinition' || !isRecord(object.spec)) continue
+    const { group, names, versions } = object.spec
+    if (!isRecord(names) || !Array.isArray(versions)) continue
+    for (const version of (versions as unknown[]).filter(isRecord)) {
+      const schema = isRecord(version.schema) ? version.schema.openAPIV3Schema : undefined
+      const kind = `${String(group)}/${String(version.name)} ${String(names.kind)}`
+      lists.set(kind, listsOfSchema(schema, []))
+    }
+  }
+}
+
+function listsOfSchema(schema: unknown, segments: readonly string[]): readonly KeyedList[] {
+  if (!isRecord(schema) || segments.length > deepest) return []
+  const { properties, additionalProperties, items } = schema
+  const last = segments.at(-1)
+  const type = schema['x-kubernetes-list-type']
+  const given = schema['x-kubernetes-list-map-keys']
+  const keys = type === 'map' && Array.isArray(given) ? given.map(String) : []
+  const own: readonly KeyedList[] =
+    type === 'set' || keys.length > 0
+      ? [{ segments, keys, defaults: defaultsIn(items, keys), needsAll: false }]
+      : []
+  return [
+    ...own,
+    ...(isRecord(properties) ? Object.entries(properties) : []).flatMap(([field, below]) =>
+      listsOfSchema(below, [...segments, field]),
+    ),
+    ...(last === undefined || !isRecord(additionalProperties)
+      ? []
+      : listsOfSchema(additionalProperties, [...segments, '*'])),
+    // Of lists in lists none has keys.
+    ...(last === undefined || last.endsWith('[]') || !isRecord(items)
+      ? []
+      : listsOfSchema(items, [...segments.slice(0, -1), `${last}[]`])),
+  ]
+}
+
+const defaultsIn = (items: unknown, keys: Keys): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    keys.flatMap((key) => {
+      const field = isRecord(items) && isRecord(items.properties) ? items.properties[key] : undefined
+      return isRecord(field) && field.default !== undefined ? [[key, field.default]] : []
+    }),
+  )
+
 /** A list of which two items have equal keys. */
 export interface ListWithKeyTwice {
   /** `spec.template.spec.containers[0].env`. */
@@ -98,15 +163,30 @@ export interface ListWithKeyTwice {
   readonly key: string
 }
 
-/** The lists of an object that server-side apply refuses, since a key is in them twice. Pure. */
-export function listsWithKeyTwice(object: unknown): readonly ListWithKeyTwice[] {
+/**
+ * The lists of an object that server-side apply refuses, since a key is in them twice. Pure.
+ * @param custom lists of the kinds that are not built in; the API server refuses these however they are sent
+ */
+export function listsWithKeyTwice(
+  object: unknown,
+  custom: CustomLists = new Map(),
+): readonly ListWithKeyTwice[] {
   if (!isRecord(object)) return []
   const { apiVersion, kind } = object
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') return []
-  const lists = { ...ofMetadata, ...ofKinds[`${groupOf(apiVersion)} ${kind}`] }
-  return Object.entries(lists).flatMap(([path, keys]) =>
-    listsAt(object, path.split('.')).flatMap(({ items, at }) => {
-      const twice = keyTwice(items, keys)
+  const builtIn = { ...ofMetadata, ...ofKinds[`${groupOf(apiVersion)} ${kind}`] }
+  const lists = [
+    ...Object.entries(builtIn).map(([path, keys]): KeyedList => ({
+      segments: path.split('.'),
+      keys,
+      defaults,
+      needsAll: true,
+    })),
+    ...(custom.get(`${apiVersion} ${kind}`) ?? []),
+  ]
+  return lists.flatMap((list) =>
+    listsAt(object, list.segments).flatMap(({ items, at }) => {
+      const twice = keyTwice(items, list)
       return twice === undefined ? [] : [{ path: at, key: twice }]
     }),
   )
@@ -116,24 +196,31 @@ export function listsWithKeyTwice(object: unknown): readonly ListWithKeyTwice[] 
 function listsAt(value: unknown, segments: readonly string[], at = ''): { items: unknown[]; at: string }[] {
   const [segment, ...rest] = segments
   if (segment === undefined) return Array.isArray(value) ? [{ items: value as unknown[], at }] : []
-  const field = segment.replace('[]', '')
-  const found = isRecord(value) && Object.hasOwn(value, field) ? value[field] : undefined
-  const path = at === '' ? field : `${at}.${field}`
-  if (field === segment) return listsAt(found, rest, path)
-  if (!Array.isArray(found)) return []
-  return (found as unknown[]).flatMap((item, index) => listsAt(item, rest, `${path}[${index}]`))
+  const [field = '', ofItems] = /^(.*?)(\[\])?$/s.exec(segment)?.slice(1) ?? []
+  const isOfEach = field === '*'
+  const fields = !isRecord(value) ? [] : isOfEach ? Object.keys(value) : [field]
+  return fields.flatMap((name) => {
+    const found = isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined
+    const path = at === '' ? name : `${at}.${name}`
+    if (ofItems === undefined) return listsAt(found, rest, path)
+    if (!Array.isArray(found)) return []
+    return (found as unknown[]).flatMap((item, index) => listsAt(item, rest, `${path}[${index}]`))
+  })
 }
 
-/** The first key that is there again. An item without a key is refused for that. */
-function keyTwice(items: readonly unknown[], keys: Keys): string | undefined {
+/** The first key that is there again. An item without any key is refused for that. */
+function keyTwice(items: readonly unknown[], { keys, defaults, needsAll }: KeyedList): string | undefined {
   const seen = new Set<string>()
   for (const item of items) {
     const values = keys.map((key) => (isRecord(item) ? (item[key] ?? defaults[key]) : undefined))
-    if (values.includes(undefined)) continue
+    const known = values.filter((value) => value !== undefined).length
+    if (keys.length > 0 && (needsAll ? known < keys.length : known === 0)) continue
     const shown =
       keys.length === 0
         ? textOf(item)
-        : keys.map((key, index) => `${key}=${textOf(values[index])}`).join(', ')
+        : keys
+            .flatMap((key, index) => (values[index] === undefined ? [] : [`${key}=${textOf(values[index])}`]))
+            .join(', ')
     if (seen.has(shown)) return shown
     seen.add(shown)
   }

@@ -21,33 +21,44 @@ const ownAddress = '127.0.1.1'
 
 /**
  * `/etc/hosts` with a new name of the host: in the line of 127.0.1.1 the old name is replaced, where there is one; aliases of an administrator stay.
+ * As for the C library, names are the same in capitals, and a carriage return is a blank.
  * @param before the present name
  */
 export function hostsWith(text: string, before: string, name: string): string {
   const [short = name] = name.split('.')
   const own = name === short ? [name] : [name, short]
   const lines = text.split('\n')
-  const at = lines.findIndex((line) => line.trim().split(/\s+/)[0] === ownAddress)
-  if (at < 0) {
+  const end = lines[0]?.endsWith('\r') === true ? '\r' : ''
+  const namesOf = (line: string, address: string) => {
+    const [first, ...names] = splitComment(line)[0].trim().split(/\s+/)
+    return first === address ? names : undefined
+  }
+  const [oldShort = ''] = before.toLowerCase().split('.')
+  const isOld = (word: string) => oldShort !== '' && word.toLowerCase().split('.')[0] === oldShort
+  const places = [...lines.keys()].filter((index) => namesOf(lines[index] ?? '', ownAddress))
+  const at = places.find((index) => namesOf(lines[index] ?? '', ownAddress)?.some(isOld)) ?? places[0]
+  if (at === undefined) {
     const isNamed = lines.some((line) =>
-      (line.split('#')[0] ?? '').trim().split(/\s+/).slice(1).includes(name),
+      splitComment(line)[0]
+        .trim()
+        .split(/\s+/)
+        .slice(1)
+        .some((word) => word.toLowerCase() === name),
     )
     if (isNamed) return text
     // Below the line of localhost, as Debian has it.
-    const below = lines.findIndex((line) => line.trim().split(/\s+/)[0] === '127.0.0.1') + 1
-    return [...lines.slice(0, below), `${ownAddress}\t${own.join(' ')}`, ...lines.slice(below)].join('\n')
+    const below = lines.findIndex((line) => namesOf(line, '127.0.0.1')) + 1
+    return [...lines.slice(0, below), `${ownAddress}\t${own.join(' ')}${end}`, ...lines.slice(below)].join(
+      '\n',
+    )
   }
-  const [values, comment] = splitComment(lines[at] ?? '')
-  const [oldShort = ''] = before.split('.')
-  const isOld = (word: string) =>
-    word === before || word === oldShort || (oldShort !== '' && word.startsWith(`${oldShort}.`))
-  const others = values
-    .trim()
-    .split(/\s+/)
-    .slice(1)
-    .filter((word) => !isOld(word) && !own.includes(word))
-  const line = `${ownAddress}\t${[...own, ...others].join(' ')}${comment === undefined ? '' : ` #${comment}`}`
-  return lines.with(at, line).join('\n')
+  const line = lines[at] ?? ''
+  const comment = splitComment(line)[1]
+  const others = (namesOf(line, ownAddress) ?? []).filter(
+    (word) => !isOld(word) && !own.includes(word.toLowerCase()),
+  )
+  const said = comment === undefined ? end : ` #${comment}`
+  return lines.with(at, `${ownAddress}\t${[...own, ...others].join(' ')}${said}`).join('\n')
 }
 
 function splitComment(line: string): [string, string | undefined] {

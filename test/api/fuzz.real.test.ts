@@ -3,6 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readDocument, type DocumentedOperation } from '../support/api-document.ts'
 import { badText, badValue, garbage } from '../support/bad-input.ts'
+import { cpuNow } from '../support/cpu-time.ts'
 import { hostBody } from '../support/host-body.ts'
 import { openTcp, openTls, type Client } from '../support/https-server.ts'
 import { createRandom } from '../support/random.ts'
@@ -13,7 +14,8 @@ import { waitFor } from '../support/wait-for.ts'
 const { operations, problemsOf } = readDocument()
 const seed = Number(process.env.FUZZ_SEED ?? Math.trunc(Math.random() * 2 ** 31))
 // A pattern or parser that is quadratic takes minutes; a loaded machine seconds.
-const slowestMs = 5_000
+/** Of a request and of all that are answered beside it. */
+const mostCpuMs = 5_000
 
 const patient = {
   refusalDelayMs: 10,
@@ -76,12 +78,12 @@ describe(`every operation, with seed ${seed}`, () => {
 
   async function askBadly(operation: DocumentedOperation): Promise<void> {
     const asked = question(operation)
-    const begun = performance.now()
+    const begun = cpuNow()
     const { statusCode: status, headers, body } = await edge.app.inject(asked)
-    const tookMs = performance.now() - begun
+    const cpuMs = cpuNow() - begun
     const told = `seed ${seed}: ${asked.method} ${asked.url.slice(0, 300)} ${String(asked.payload).slice(0, 200)}`
     expect(status, told).not.toBe(500)
-    expect(tookMs, told).toBeLessThan(slowestMs)
+    expect(cpuMs, told).toBeLessThan(mostCpuMs)
     // A bad path may match no route at all, and is refused too.
     const isElsewhere = [404, 405, 414].includes(status)
     if (isElsewhere) expect(JSON.parse(body || '{}'), told).toHaveProperty('ref')
@@ -144,7 +146,7 @@ describe('the wire', () => {
     const client = await open()
     client.socket.write(bytes)
     await waitFor(() => expect(client.closed || isOver(client.received), client.received).toBe(true), {
-      timeout: slowestMs,
+      timeout: 60_000,
       interval: 5,
     })
     return client.received
@@ -266,7 +268,7 @@ describe('the wire', () => {
     }
     client.socket.on('drain', pour)
     pour()
-    await waitFor(() => expect(client.received).toContain('PayloadTooLarge'), { timeout: slowestMs })
+    await waitFor(() => expect(client.received).toContain('PayloadTooLarge'), { timeout: 60_000 })
     await waitFor(() => expect(client.closed).toBe(true), { timeout: 60_000 })
     expect(sent).toBeLessThan(16 * 2 ** 20)
   })

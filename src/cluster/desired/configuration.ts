@@ -2,7 +2,7 @@ import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import { canonicalAddress, isAddress } from '../../base/address.ts'
 import type { GivenVariable } from '../../definition/definition.ts'
-import { refusedField } from '../../errors/refused-field.ts'
+import { refusedField, refuseRounded } from '../../errors/refused-field.ts'
 import { isDnsLabel, isDnsSubdomain, isLabelValue, isQualifiedName } from '../../kubernetes/names.ts'
 import { clusterErrors } from '../codes.ts'
 import type { PreflightProblem } from './preflight-codes.ts'
@@ -108,7 +108,9 @@ export function readConfiguration(
       'spec.scheduleAt',
       'must be empty, since a delayed start is not possible: leave it out, and send the request when the cluster shall be created',
     )
+  refuseRounded(metadata.tags, 'metadata.tags')
   refuseSeveralHosts(clusterConfig, pools)
+  refuseRounded(pools[0]?.hosts[0]?.tags, `${hostPath}.tags`)
   refuseOtherHost(pools[0]?.hosts[0] ?? {}, facts)
 
   const [pool = { hosts: [] }] = pools

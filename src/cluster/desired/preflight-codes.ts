@@ -266,9 +266,9 @@ export const preflightCodes = {
   FileSystemUnusable: {
     severity: 'error',
     meaning:
-      'The file system of the state folder is mounted so that no program can be run there (noexec), or takes no overlay, without which containerd makes no container. Both were tried there.',
+      'The file system of the state folder is mounted so that no program can be run there (noexec), takes no overlay, without which containerd makes no container, or root cannot write there. All were tried there.',
     action:
-      'Mount the state folder without noexec, or on a file system such as ext4 or xfs; the message names the mount point and the option.',
+      'Mount the state folder without noexec, or on a file system such as ext4 or xfs that root may write; the message names the mount point and the option.',
   },
   FirewallDrops: {
     severity: 'warning',

@@ -1,4 +1,4 @@
-import { parseMounts } from '../../content/store/folder.ts'
+import { parseMountinfo } from '../../system/mountinfo.ts'
 import { readdir, readFile, rm, rmdir } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join, dirname } from 'node:path'
@@ -24,7 +24,7 @@ import { resetKubeadm } from './initialise.ts'
  * @param table /proc/self/mountinfo, proc_pid_mountinfo(5)
  */
 export function mountsBelow(table: string, folders: readonly string[]): readonly string[] {
-  const mounts = parseMounts(table).map(({ mountPoint }) => mountPoint)
+  const mounts = parseMountinfo(table).map(({ mountPoint }) => mountPoint)
   // The folders themselves may be mounts of an administrator.
   return mounts.filter((mount) => folders.some((folder) => mount.startsWith(`${folder}/`))).toReversed()
 }

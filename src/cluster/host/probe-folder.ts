@@ -1,5 +1,4 @@
-import { ask } from '../../host/ask.ts'
-import type { CommandRunner } from '../../system/runner.ts'
+import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
 import type { PreflightProblem } from '../desired/preflight-codes.ts'
 
 /** Result of the probe of a folder. */
@@ -11,6 +10,8 @@ export interface FolderProbe {
   readonly canExecute: boolean
   /** Why no overlay can be mounted in it; empty where one can. */
   readonly overlayProblem: string
+  /** Why root cannot write there, and so nothing was tried; undefined where it can. */
+  readonly writeProblem?: string
 }
 
 const timeoutMs = 20_000
@@ -22,12 +23,12 @@ export const isProbe = (name: string): boolean => /^\.probe-[0-9A-Za-z]{8}$/.tes
 // containerd does it, the overlay has two lower folders (snapshots/overlay/overlayutils/check.go); a removed file needs the kernel's mark
 // of it.
 const script = `
+findmnt --noheadings --raw --output TARGET,FSTYPE,OPTIONS --target "$1" | tail -n 1
 probe=$(mktemp -d "$1/.probe-XXXXXXXX")
 trap 'umount "$probe/merged" 2> /dev/null || :; rm -rf "$probe"' EXIT
 trap 'exit 1' HUP INT TERM
 mkdir "$probe/one" "$probe/two" "$probe/upper" "$probe/work" "$probe/merged"
 printf '#!/bin/sh\\nexit 0\\n' > "$probe/run"; chmod 700 "$probe/run"
-findmnt --noheadings --raw --output TARGET,FSTYPE,OPTIONS --target "$probe" | tail -n 1
 if "$probe/run" 2> /dev/null; then echo executes; else echo refuses; fi
 : > "$probe/one/file"
 if said=$(mount -t overlay overlay -o "lowerdir=$probe/two:$probe/one,upperdir=$probe/upper,workdir=$probe/work" "$probe/merged" 2>&1) &&
@@ -44,11 +45,17 @@ export async function probeFolder(
   privileged: CommandRunner,
   folder: string,
 ): Promise<FolderProbe | undefined> {
-  const answer = await ask(privileged, 'unshare', ['--mount', 'sh', '-euc', script, 'sh', folder], timeoutMs)
-  if (!('stdout' in answer)) return undefined
-  const [mount = '', executes, overlayProblem = ''] = answer.stdout.split('\n')
+  const answer = await privileged
+    .run('unshare', ['--mount', 'sh', '-euc', script, 'sh', folder], { timeoutMs })
+    .catch((error: unknown) => {
+      if (error instanceof CommandFailed) return undefined
+      throw error
+    })
+  const [mount = '', executes, overlayProblem = ''] = answer?.stdout.split('\n') ?? []
+  // Without the rights for a mount, unshare does not begin the script.
+  if (!answer || mount === '') return undefined
   const [mountPoint = '', fileSystemType = '', mountOptions = ''] = mount.split(' ')
-  return {
+  const probe = {
     folder,
     mountPoint: plainPath(mountPoint),
     fileSystemType,
@@ -56,6 +63,9 @@ export async function probeFolder(
     canExecute: executes === 'executes',
     overlayProblem: overlayProblem.trim(),
   }
+  if (answer.exitCode === 0) return probe
+  const writeProblem = answer.stderr.trim().split('\n')[0] ?? ''
+  return writeProblem === '' ? undefined : { ...probe, writeProblem }
 }
 
 /** findmnt(8) writes blanks and other characters of its raw output as `\x20`. */
@@ -65,13 +75,19 @@ const plainPath = (text: string) =>
 /** Judges a folder that holds the programs and the containers of a cluster. Pure. */
 export function judgeFolder(probe: FolderProbe | undefined): readonly PreflightProblem[] {
   if (!probe) return []
-  const { folder, mountPoint, fileSystemType, mountOptions, canExecute, overlayProblem } = probe
+  const { folder, mountPoint, fileSystemType, mountOptions, canExecute, overlayProblem, writeProblem } = probe
   const place = `the file system ${fileSystemType} that is mounted at ${mountPoint}`
   const problem = (message: string): PreflightProblem => ({
     code: 'FileSystemUnusable',
     severity: 'error',
     message,
   })
+  if (writeProblem !== undefined)
+    return [
+      problem(
+        `root cannot write in ${folder}, on ${place} (${writeProblem}), as where NFS takes root for nobody or a file system of FUSE is open to one user only; take that restriction away, or move the state of edgehostd to another file system`,
+      ),
+    ]
   const isNoexec = mountOptions.includes('noexec')
   return [
     ...(canExecute

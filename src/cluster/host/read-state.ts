@@ -1,5 +1,5 @@
 import { readFile, mkdir, lstat, readdir } from 'node:fs/promises'
-import { parseMounts } from '../../content/store/folder.ts'
+import { parseMountinfo } from '../../system/mountinfo.ts'
 import {
   type FilterTable,
   type HostRecord,
@@ -22,7 +22,7 @@ import { StepFailed } from '../loop/step.ts'
 
 /** Mount points of this process, the deepest last. */
 export async function mountPoints(): Promise<readonly string[]> {
-  const mounts = parseMounts(await readFile('/proc/self/mountinfo', 'utf8'))
+  const mounts = parseMountinfo(await readFile('/proc/self/mountinfo', 'utf8'))
   return mounts.map(({ mountPoint }) => mountPoint).sort()
 }
 

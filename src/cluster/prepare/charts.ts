@@ -1,5 +1,5 @@
 import { isRecord, jsonForYaml } from '../../base/json.ts'
-import { listsWithKeyTwice } from '../../kubernetes/list-keys.ts'
+import { addCustomLists, listsWithKeyTwice, type CustomLists } from '../../kubernetes/list-keys.ts'
 import { installedObject, type InstalledObject, type Installation } from './installed.ts'
 import {
   itemsOf,
@@ -47,14 +47,20 @@ const ofCrds = /^[^/]+\/(?:charts\/[^/]+\/)*crds\//
 
 // helm creates objects without server-side apply; of the lists with a key twice the validation of the API server refuses these only:
 // pkg/apis/core/validation and pkg/apis/admissionregistration/validation.
-const refusedLists =
+const ofBuiltIns =
   /(?:^|\.)(?:containers|initContainers|volumes|volumeMounts|volumeDevices|topologySpreadConstraints|webhooks)$|^spec\.ports$/
+// Of custom kinds those that their schema names.
+const isRefused = (object: unknown, path: string, custom: CustomLists) =>
+  custom.has(`${textOf(valueAt(object, 'apiVersion'))} ${textOf(valueAt(object, 'kind'))}`)
+    ? !path.startsWith('metadata.')
+    : ofBuiltIns.test(path)
 
 /**
  * Reads the output of `helm template`. helm itself parses neither the files of `crds/` nor looks for the kind of an object before it
  * installs them.
+ * @param custom lists of the kinds that are defined before; those of the kinds of this chart are added
  */
-export function readRenderedChart(text: string): RenderedChart {
+export function readRenderedChart(text: string, custom: CustomLists = new Map()): RenderedChart {
   const objects: unknown[] = []
   const installed: InstalledObject[] = []
   const problems: string[] = []
@@ -78,9 +84,11 @@ export function readRenderedChart(text: string): RenderedChart {
         continue
       }
       if (isWhole) objects.push(object)
-      for (const { path, key } of isWhole ? listsWithKeyTwice(object) : []) {
+      addCustomLists(isWhole ? [object] : [], custom)
+      for (const { path, key } of isWhole ? listsWithKeyTwice(object, custom) : []) {
         const which = `has in ${file} a ${textOf(valueAt(object, 'kind'))} ${textOf(valueAt(object, 'metadata', 'name')) ?? ''}, whose list ${path} has ${key} twice`
-        if (refusedLists.test(path)) problems.push(`${which}; Kubernetes refuses it, so leave one out`)
+        if (isRefused(object, path, custom))
+          problems.push(`${which}; Kubernetes refuses it, so leave one out`)
         else
           warnings.push(
             `${which}; server-side apply refuses it and a later change may lose both, so leave one out`,
@@ -323,7 +331,7 @@ async function renderChart(
   shown: string,
   edges: ChartEdges,
 ): Promise<Pick<RenderedChart, 'objects' | 'installed'> | undefined> {
-  const { workspace, helm, apiVersions, report } = edges
+  const { workspace, helm, apiVersions, customLists, report } = edges
   if (!helm) {
     report('HelmMissing', `chart ${shown} is installed by helm, and this host has no helm`)
     return undefined
@@ -343,7 +351,7 @@ async function renderChart(
     report(result.code ?? 'ChartInvalid', `chart ${shown} ${result.refusal}`)
     return undefined
   }
-  const { objects, installed, problems, warnings, kept } = readRenderedChart(result.text)
+  const { objects, installed, problems, warnings, kept } = readRenderedChart(result.text, customLists)
   for (const problem of problems.slice(0, problemLimit)) report('ChartInvalid', `chart ${shown} ${problem}`)
   for (const warning of warnings.slice(0, problemLimit))
     report('ChartInvalid', `chart ${shown} ${warning}`, 'warning')

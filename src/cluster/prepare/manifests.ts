@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../../kubernetes/client.ts'
-import { listsWithKeyTwice } from '../../kubernetes/list-keys.ts'
+import { addCustomLists, listsWithKeyTwice, type CustomLists } from '../../kubernetes/list-keys.ts'
 import { isRecord, jsonForYaml } from '../../base/json.ts'
 import { readPlain } from '../../definition/rules/plain-values.ts'
 import { mappingAt, textOf, valueAt, type PackReport, pathPartOf, type Workspace } from './workspace.ts'
@@ -21,11 +21,15 @@ interface ReadObjects {
 // A file with more problems usually has one cause.
 const problemLimit = 5
 
-/** The objects of a text, the items of lists as objects of their own. */
-export function readObjects(text: string): ReadObjects {
+/**
+ * The objects of a text, the items of lists as objects of their own.
+ * @param custom lists of the kinds that earlier texts define; those of this one are added
+ */
+export function readObjects(text: string, custom: CustomLists = new Map()): ReadObjects {
   const { documents, problems } = readPlain(text)
   const found = documents.flatMap(itemsOf)
-  const wrong = [...problems, ...found.flatMap((each, index) => refuseObject(each, index))]
+  addCustomLists(found, custom)
+  const wrong = [...problems, ...found.flatMap((each, index) => refuseObject(each, index, custom))]
   if (wrong.length > 0) return { objects: [], problems: wrong.slice(0, problemLimit) }
   return { objects: found as KubernetesObject[], problems: [] }
 }
@@ -38,7 +42,7 @@ export function itemsOf(document: unknown): readonly unknown[] {
   return isList && Array.isArray(document.items) ? (document.items as unknown[]).flatMap(itemsOf) : [document]
 }
 
-function refuseObject(value: unknown, index: number): string[] {
+function refuseObject(value: unknown, index: number, custom: CustomLists): string[] {
   const at = `has object ${index + 1}`
   if (!isRecord(value)) return [`${at}, which is not a mapping`]
   const missing = ['apiVersion', 'kind'].find((field) => !isText(value[field]))
@@ -46,7 +50,7 @@ function refuseObject(value: unknown, index: number): string[] {
   const what = `${at}, a ${String(value.kind)},`
   const { name } = mappingAt(value, 'metadata')
   if (isText(name))
-    return listsWithKeyTwice(value).map(
+    return listsWithKeyTwice(value, custom).map(
       ({ path, key }) =>
         `${what} ${String(name)}, whose list ${path} has ${key} twice; Kubernetes applies no such list, so leave one out`,
     )
@@ -185,6 +189,8 @@ export interface RenderEdges {
   readonly helm: Helm | undefined
   /** Versions of the API that the packs before and this one add; added to. */
   readonly apiVersions: Set<string>
+  /** Lists of the kinds that the packs before and this one define; added to. */
+  readonly customLists: CustomLists
   readonly report: PackReport
 }
 
@@ -197,7 +203,7 @@ export async function renderManifests(
   place: string,
   edges: RenderEdges,
 ): Promise<Rendered<DesiredManifest>> {
-  const { workspace, report, apiVersions } = edges
+  const { workspace, report, apiVersions, customLists } = edges
   const desired: DesiredManifest[] = []
   const images: NeededImage[] = []
   const definitions: string[] = []
@@ -212,7 +218,7 @@ export async function renderManifests(
       images.push(...guessInTemplate(manifest.content).map(guessed))
       continue
     }
-    const { objects, problems } = readObjects(text)
+    const { objects, problems } = readObjects(text, customLists)
     for (const problem of problems) report('ManifestInvalid', `manifest ${manifest.name} ${problem}`)
     if (objects.length === 0) continue
     images.push(...neededImages(objects))

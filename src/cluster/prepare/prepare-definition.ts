@@ -45,7 +45,12 @@ async function installPacks(
   edges: InstallEdges,
 ): Promise<InstalledPacks> {
   const { workspace } = edges
-  const shared = { ...edges, apiVersions: new Set<string>(), releases: new Map<string, string>() }
+  const shared = {
+    ...edges,
+    apiVersions: new Set<string>(),
+    customLists: new Map(),
+    releases: new Map<string, string>(),
+  }
   const desired: DesiredPack[] = []
   const installed: InstalledPack[] = []
   let before: ClusterPack | undefined

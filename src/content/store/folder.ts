@@ -1,6 +1,7 @@
 import { mkdir, rm, stat, unlink, readdir, readFile, realpath, statfs } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { replaceFile, sweepTemporary } from '../../system/files.ts'
+import { mountsToward, mountTree, parseMountinfo, type Mount } from '../../system/mountinfo.ts'
 import { NamedFileUnusable } from '../../errors/start-error.ts'
 import { storageFull } from '../../errors/system-reason.ts'
 import type { ContentSettings } from '../config.ts'
@@ -90,53 +91,15 @@ export async function removeBlob(file: string): Promise<void> {
   }
 }
 
-/** A line of /proc/self/mountinfo, proc_pid_mountinfo(5). */
-interface Mount {
-  /** Major and minor number of the device. */
-  readonly device: string
-  /** The folder of the file system that is mounted. */
-  readonly root: string
-  readonly mountPoint: string
-  readonly type: string
-}
-
-export function parseMounts(text: string): Mount[] {
-  return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => {
-      const fields = line.split(' ')
-      const [, , device = '', root = '', mountPoint = ''] = fields
-      const type = fields[fields.indexOf('-') + 1] ?? ''
-      return { device, root: unescape(root), mountPoint: unescape(mountPoint), type }
-    })
-}
-
-// Space, tab, line feed and backslash are octal.
-const unescape = (text: string) =>
-  text.replaceAll(/\\([0-7]{3})/g, (_all, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
-
-/** The mount that a folder lies in; of several on one place, the last one is visible. */
-export function mountOf(mounts: readonly Mount[], folder: string): Mount | undefined {
-  let found: Mount | undefined
-  for (const mount of mounts) {
-    const isAbove = mount.mountPoint === '/' || `${folder}/`.startsWith(`${mount.mountPoint}/`)
-    if (isAbove && mount.mountPoint.length >= (found?.mountPoint.length ?? 0)) found = mount
-  }
-  return found
-}
-
 /**
  * Whether a file system is mounted at the folder itself. A unit that may write there has the folder mounted on itself
  * (`ReadWritePaths`), which does not count.
  */
 export function isMounted(mounts: readonly Mount[], folder: string): boolean {
-  const mount = mountOf(mounts, folder)
-  if (mount?.mountPoint !== folder || mount.type === 'autofs') return false
-  const below = mountOf(
-    mounts.filter(({ mountPoint }) => mountPoint !== folder),
-    folder,
-  )
+  const passed = mountsToward(mountTree(mounts), folder)
+  const mount = passed.at(-1)
+  if (mount?.mountPoint !== folder || mount.fileSystemType === 'autofs') return false
+  const below = passed.findLast(({ mountPoint }) => mountPoint !== folder)
   if (below?.device !== mount.device) return true
   return mount.root !== join(below.root, relative(below.mountPoint, folder))
 }
@@ -151,7 +114,7 @@ export async function requireMount(folder: string): Promise<void> {
     if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
     return folder
   })
-  if (!isMounted(parseMounts(await readFile('/proc/self/mountinfo', 'utf8')), real))
+  if (!isMounted(parseMountinfo(await readFile('/proc/self/mountinfo', 'utf8')), real))
     throw new NamedFileUnusable(
       `content.requireMount: no file system is mounted at ${folder}; see findmnt ${folder}, mount the disk and start the daemon again with systemctl start edgehostd`,
     )

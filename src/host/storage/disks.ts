@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path'
 import type { HostFiles } from '../files.ts'
 import { storageVendorOf, readUdevNames } from '../devices.ts'
-import type { Mount } from './mounts.ts'
+import type { Mount } from '../../system/mountinfo.ts'
 import { toGiB } from '../machine.ts'
 
 // Names of the manufacturer ids of eMMC and SD cards, which are numbered separately (JESD84-B51 7.2.1, SD Physical Layer

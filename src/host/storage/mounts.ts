@@ -3,21 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Logger } from '../../system/log.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import { createFact, type Fact } from '../fact.ts'
-
-/** One line of mountinfo, unescaped. */
-export interface Mount {
-  /** `major:minor` of the file system. */
-  readonly device: string
-  /** The folder of the file system that is mounted; `/` is the whole file system. */
-  readonly root: string
-  /** One character for each byte, since the name of a folder need not be UTF-8; `bytesToText` converts it for display. */
-  readonly mountPoint: string
-  readonly fileSystemType: string
-  /** The mounted device, for example `/dev/sda1`; free text. */
-  readonly source: string
-  /** Options of the file system, separated by commas and still escaped. */
-  readonly options: string
-}
+import { mountsToward, mountTree, parseMountinfo, unescapeOctal, type Mount } from '../../system/mountinfo.ts'
 
 /**
  * Reads the mounts that an operator would call a file system of this host and that may be on a disk. They come from
@@ -28,7 +14,9 @@ export async function readMounts(files: HostFiles): Promise<readonly Mount[]> {
   const read = (path: string) => files.text(path, kernelTableBytes, 'latin1')
   const text = (await read('/proc/1/mountinfo')) || (await read('/proc/self/mountinfo'))
   if (!text) throw new Error('neither /proc/1/mountinfo nor /proc/self/mountinfo can be read')
-  return hostMounts(parseMountinfo(text)).filter(mayLiveOnDisk)
+  return hostMounts(parseMountinfo(text))
+    .filter(mayLiveOnDisk)
+    .map((mount) => ({ ...mount, source: bytesToText(mount.source) }))
 }
 
 /** File systems without a device have the major number 0. btrfs has it too, since it may have several devices. */
@@ -36,32 +24,8 @@ function mayLiveOnDisk({ device, fileSystemType }: Mount): boolean {
   return !device.startsWith('0:') || fileSystemType === 'btrfs'
 }
 
-// Fields after the mount options are optional and end with a lone hyphen.
-const line = /^\S+ \S+ (\S+) (\S+) (\S+) .*? - (\S+) (\S*) ?(\S*)$/gm
-
 /** Bytes as UTF-8; U+FFFD stands for bytes that are not UTF-8. */
 export const bytesToText = (bytes: string): string => Buffer.from(bytes, 'latin1').toString()
-
-/** Parses proc_pid_mountinfo(5), read as Latin-1. A cluster node has hundreds of lines, so only fields that are used are parsed. */
-export function parseMountinfo(text: string): readonly Mount[] {
-  return Array.from(
-    text.matchAll(line),
-    ([, device = '', root = '', mountPoint = '', fileSystemType = '', source = '', options = '']) => ({
-      device,
-      root: unescapeOctal(root),
-      mountPoint: unescapeOctal(mountPoint),
-      fileSystemType,
-      source: bytesToText(unescapeOctal(source)),
-      options,
-    }),
-  )
-}
-
-/** Space, tab, newline, backslash and hash are escaped as three octal digits. */
-function unescapeOctal(text: string): string {
-  if (!text.includes('\\')) return text
-  return text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8)))
-}
 
 // Volumes of pods and layers of containers; a partition mounted on /var/lib/kubelet itself is the host's.
 const podFolders =
@@ -72,11 +36,12 @@ const podFolders =
  * no mounts that a later mount hides.
  */
 export function hostMounts(mounts: readonly Mount[]): readonly Mount[] {
-  const visible = new Map(mounts.map((mount) => [mount.mountPoint, mount]))
+  const tree = mountTree(mounts)
   const once = new Map<string, Mount>()
-  for (const mount of visible.values()) {
+  for (const mount of mounts) {
     if (!isWhole(mount) || podFolders.test(mount.mountPoint) || mount.mountPoint.endsWith('//deleted'))
       continue
+    if (mountsToward(tree, mount.mountPoint).at(-1) !== mount) continue
     const key = `${mount.device} ${mount.root}`
     if (!once.has(key)) once.set(key, mount)
   }

@@ -240,11 +240,25 @@ export async function readHardware(options: ReadHardwareOptions): Promise<Hardwa
     graphics: graphicsOf(answers.graphics),
     usb: usbOf(answers.usb),
     ...batteryOf(rawOf(answers.battery)),
-    ...temperatureOf(rawOf(answers.cpuTemperature)),
+    ...temperatureOf(rawOf(answers.cpuTemperature), await hasSilentSensor(files)),
     disks,
     nics,
     ...(conditions.length > 0 ? { conditions } : {}),
   }
+}
+
+/** Whether a labelled sensor of the processor gives no value, Documentation/hwmon/sysfs-interface.rst of the kernel. */
+export async function hasSilentSensor(files: HostFiles): Promise<boolean> {
+  for (const monitor of await files.names('/sys/class/hwmon'))
+    for (const name of await files.names(`/sys/class/hwmon/${monitor}`)) {
+      const path = `/sys/class/hwmon/${monitor}/${name}`
+      if (!/^temp\d+_label$/.test(name)) continue
+      const label = await files.text(path)
+      if (label === undefined || !/^(?:core|package|physical|tctl|tdie|tccd1)/i.test(label)) continue
+      const value = await files.text(path.replace(/label$/, 'input')).catch(() => undefined)
+      if (value === undefined || value.trim() === '') return true
+    }
+  return false
 }
 
 /** Whether there is a PCI device of class 03, display controller. */

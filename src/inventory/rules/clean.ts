@@ -52,9 +52,12 @@ export function numberOf(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : undefined
 }
 
-/** A temperature in °C, which may be 0 or lower: outdoors, in a cold store. undefined for all other values. */
+/**
+ * A temperature in °C, which may be 0 or lower: outdoors, in a cold store. undefined for all other values, and for those of sensors that
+ * measure nothing: 0 K (-273), and bytes of 0x80 or 0xff.
+ */
 export const celsiusOf = (value: unknown): number | undefined =>
-  typeof value === 'number' && Number.isFinite(value) ? value : undefined
+  typeof value === 'number' && value > -100 && value < 200 ? value : undefined
 
 /** The same as `numberOf`, rounded to a whole number. */
 export function integerOf(value: unknown): number | undefined {

@@ -200,13 +200,18 @@ export const batteryOf = (battery: Raw) =>
         percent: numberOf(battery.percent),
       })
 
-/** Temperatures in °C, from `cpuTemperature()`. */
-export const temperatureOf = ({ main, max, chipset }: Raw) =>
-  part('temperature', {
-    processorCelsius: celsiusOf(main),
-    hottestCelsius: celsiusOf(max),
+/**
+ * Temperatures in °C, from `cpuTemperature()`.
+ * @param hasSilentSensor whether a sensor of the processor gives no value: systeminformation takes 0 for it
+ */
+export const temperatureOf = ({ main, max, chipset }: Raw, hasSilentSensor = false) => {
+  const ofProcessor = (value: unknown) => (hasSilentSensor && value === 0 ? undefined : celsiusOf(value))
+  return part('temperature', {
+    processorCelsius: ofProcessor(main),
+    hottestCelsius: ofProcessor(max),
     chipsetCelsius: celsiusOf(chipset),
   })
+}
 
 /** The display controllers, from `graphics()`. */
 export function graphicsOf(value: unknown) {

@@ -124,14 +124,15 @@ describe('the mode', () => {
     const routes = airgap.routes.routes.filter(({ airgapOnly }) => !airgapOnly)
     expect(routes.length).toBeGreaterThan(15)
     const answers = async (edge: TestEdge) => {
-      const tokens = [undefined, 'garbage']
+      const tokens: (string | undefined)[] = [undefined]
       for (const name of ['alice', 'bob']) tokens.push((await edge.login(name)).access)
+      const [, admin] = tokens
       const found: string[] = []
       for (const { method, url } of routes) {
         for (const token of tokens) {
           // A logout would end the session for the remaining routes.
           if (url.endsWith('/logout') && token !== undefined) continue
-          for (const payload of [undefined, { username: 5 }]) {
+          for (const payload of token === admin ? [undefined, { username: 5 }] : [undefined]) {
             const { statusCode, body } = await edge.app.inject({
               method: method as Method,
               url: url.replace(/:[A-Za-z]+/g, 'some-id'),

@@ -156,6 +156,7 @@ it.each([
   [{ network: { interfaces: { eth77: { type: 'dhcp' } } } }, 'eth77'],
   [{ users: [] }, 'users'],
   [{ tags: 'x' }, 'tags'],
+  [{ tags: { line: [{ id: -(2 ** 53) }] } }, 'tags.line[0].id is a whole number beyond 2^53'],
 ])('%j is refused with the path %s, and nothing of it is done', async (body, field) => {
   const { edge, access, send, show } = await start()
   const reply = await send('PUT', { tags: { never: {} }, ...body })

@@ -30,10 +30,10 @@ async function start() {
     tls.destroy()
     const there = ['--host', `127.0.0.1:${port}`]
     const login = [...there, '--fingerprint', fingerprint, 'login', 'alice', '--password-stdin']
-    expect(await ctl.runProcess(login, 'alice pass\n')).toMatchObject({ exitCode: 0 })
-    return (...args: readonly string[]) => ctl.runProcess([...there, 'network', ...args])
+    expect(await ctl.run(login, 'alice pass\n')).toMatchObject({ exitCode: 0 })
+    return (...args: readonly string[]) => ctl.run([...there, 'network', ...args])
   }
-  const run = (...args: readonly string[]) => ctl.runProcess(['--socket', socket, 'network', ...args])
+  const run = (...args: readonly string[]) => ctl.run(['--socket', socket, 'network', ...args])
   /** Begins a command that changes something, and waits until its change is handed over. */
   async function begin(...args: readonly string[]) {
     const ended = run(...args)

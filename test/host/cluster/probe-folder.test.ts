@@ -38,7 +38,7 @@ describe.skipIf(exitCode !== 0)('the folder of the state', () => {
   it('has nothing of a probe that is ended, as by its time limit', async () => {
     const programs = join(folder, 'programs')
     await mkdir(programs)
-    await writeFile(join(programs, 'findmnt'), '#!/bin/sh\nkill -TERM $PPID\n', { mode: 0o755 })
+    await writeFile(join(programs, 'chmod'), '#!/bin/sh\nkill -TERM $PPID\n', { mode: 0o755 })
     expect(await probeFolder(withMounts(`PATH=${programs}:$PATH`), place)).toBeUndefined()
     expect(await readdir(place)).toEqual([])
   })
@@ -49,6 +49,35 @@ describe.skipIf(exitCode !== 0)('the folder of the state', () => {
     expect(found[0]?.message).toContain(
       `the file system tmpfs that is mounted at ${place} has the option noexec; take it away: mount -o remount,exec ${place}`,
     )
+  })
+
+  it('is refused where root cannot write, with the reason of the system, at a path with blanks too', async () => {
+    const odd = join(folder, 'a b\\c')
+    await mkdir(odd)
+    const probe = await probeFolder(withMounts(`mount -t tmpfs -o ro tmpfs '${odd}'`), odd)
+    const [found, ...others] = judgeFolder(probe)
+    expect(others).toEqual([])
+    expect(found).toMatchObject({ code: 'FileSystemUnusable', severity: 'error' })
+    expect(found?.message).toContain(
+      `root cannot write in ${odd}, on the file system tmpfs that is mounted at ${odd} (`,
+    )
+    expect(found?.message).toContain('Read-only file system')
+  })
+
+  it('is judged by the mount that is seen there: one of itself, below it, and over the folder above it', async () => {
+    // A bind mount with an option of its own.
+    expect(
+      await judge('mount -t tmpfs tmpfs state; mount --bind state state; mount -o remount,bind,noexec state'),
+    ).toMatchObject([{ message: expect.stringContaining('has the option noexec') as string }])
+    // A mount below it has other options, which do not count.
+    expect(
+      await judge(
+        'mount -t tmpfs tmpfs state; mkdir state/content; mount -t tmpfs -o noexec tmpfs state/content',
+      ),
+    ).toEqual([])
+    expect(
+      await judge('mount -t tmpfs -o noexec tmpfs state; mount -t tmpfs tmpfs .; cd "$PWD"; mkdir state'),
+    ).toEqual([])
   })
 
   it('is refused on an overlay, which takes no overlay', async () => {

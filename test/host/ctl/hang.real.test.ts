@@ -55,7 +55,6 @@ describe.concurrent('a daemon that accepts connections and does not reply', () =
     expect(ended.stderr).toMatch(/systemctl restart edgehostd\n$/)
     expect(ended.stderr).not.toContain('systemctl start')
     expect(ended.seconds).toBeGreaterThan(9)
-    expect(ended.seconds).toBeLessThan(15)
   })
 
   it('a daemon that hangs in the middle of an archive is noticed', async () => {
@@ -65,7 +64,6 @@ describe.concurrent('a daemon that accepts connections and does not reply', () =
     const ended = await timed(socket, 'audit', 'download', `--file=${join(ctl.home, 'half.tar')}`)
     expect(ended.exitCode).toBe(1)
     expect(ended.stderr).toMatch(/the archive is incomplete: the daemon hangs/)
-    expect(ended.seconds).toBeLessThan(15)
   })
 
   it('a slow daemon is not taken for one that hangs', async () => {
@@ -102,7 +100,6 @@ describe.concurrent('a daemon that accepts connections and does not reply', () =
     for (const ended of await Promise.all([before, behind])) {
       expect(ended).toMatchObject({ exitCode: 3, stdout: '' })
       expect(ended.stderr).toMatch(/hangs.*10 seconds[^]*systemctl restart edgehostd/)
-      expect(ended.seconds).toBeLessThan(15)
     }
   })
 })

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { createUplink } from '../../../src/uplink/room.ts'
 import { hostBody } from '../../support/host-body.ts'
 import { captureLog } from '../../support/https-server.ts'
@@ -136,12 +136,12 @@ it.each<Readonly<Record<string, number>>>([
 )
 
 it('a stop does not wait for a platform that is silent', async () => {
+  // No request ends by its time limit: a stop that waits for one would not end.
+  vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => new AbortController().signal)
   const { played, end } = await start()
   played.refuse = (path) => path.endsWith('/health')
   await expect.poll(() => played.asked.some((path) => path.endsWith('/health'))).toBe(true)
-  const from = performance.now()
   await end()
-  expect(performance.now() - from).toBeLessThan(10_000)
   expect(played.asked.filter((path) => path.endsWith('/health'))).toHaveLength(1)
 })
 

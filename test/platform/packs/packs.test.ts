@@ -228,9 +228,11 @@ describe('an archive that is no pack', () => {
       'MemberTooLarge',
     ],
     [
-      '50,001 files',
+      '50,001 files and folders',
       () =>
-        gzipSync(rawTar([...members, ...Array.from({ length: 50_000 }, (_, at) => ({ name: `f/${at}` }))])),
+        gzipSync(
+          rawTar([...members, ...Array.from({ length: 50_000 }, (_, at) => ({ name: `${at}/`, kind: '5' }))]),
+        ),
       'ArchiveTooLarge',
       'TooManyMembers',
     ],

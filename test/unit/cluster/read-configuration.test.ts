@@ -145,11 +145,21 @@ describe('what is posted', () => {
       'clusterConfig.ntpServers[1]',
     ],
     ['an invalid key', { cluster: { sshKeys: ['ssh-key'] } }, 'clusterConfig.sshKeys[0]'],
+    ['a tag that JSON has rounded', host({ tags: ['a', { serial: 2 ** 63 }] }), 'hosts[0].tags[1].serial'],
     ['a name server for the endpoint', { cluster: { controlPlaneEndpoint: { type: 'DDNS' } } }, 'type'],
   ])('%s is refused with the name of the field', (_what, given, field) => {
     const refusal = refusalOf(() => read(given))
     expect(refusal).toMatchObject({ code: 'BadRequest' })
     expect(String(refusal.details.field)).toContain(field)
+  })
+
+  it('a tag of the cluster that JSON has rounded is refused with its path, and one in quotes is not', () => {
+    const tagged = (serial: unknown) => () =>
+      readConfiguration({ ...bodyOf({}), metadata: { name: 'shop', tags: { line: { serial } } } }, facts)
+    const field = 'metadata.tags.line.serial'
+    expect(refusalOf(tagged(JSON.parse('9007199254740993'))).details).toEqual({ field })
+    for (const serial of ['9007199254740993', 9_007_199_254_740_991, -1.5, 0x1f])
+      expect(tagged(serial)).not.toThrow()
   })
 
   it('the id of this host may be given in one or in both spellings', () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { HostFiles } from '../../../src/host/files.ts'
 import { readDisks } from '../../../src/host/storage/disks.ts'
-import { hostMounts, parseMountinfo, readMounts } from '../../../src/host/storage/mounts.ts'
+import { hostMounts, readMounts } from '../../../src/host/storage/mounts.ts'
+import { parseMountinfo } from '../../../src/system/mountinfo.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 
 const disksOf = async (files: HostFiles) => readDisks(files, await readMounts(files))
@@ -131,9 +132,9 @@ describe('mounts', () => {
 
   it('mountinfo lines without optional fields, with several, and with an empty source are parsed', () => {
     const text = [
-      '21 1 0:20 / /proc rw,nosuid - proc proc rw',
+      '21 22 0:20 / /proc rw,nosuid - proc proc rw',
       '22 1 8:1 / / rw shared:1 master:2 propagate_from:3 - ext4 /dev/sda1 rw,errors=remount-ro',
-      '23 1 0:45 /a\\040b /srv rw - btrfs  rw,subvol=/a\\040b',
+      '23 22 0:45 /a\\040b /srv rw - btrfs  rw,subvol=/a\\040b',
       '',
     ].join('\n')
     expect(parseMountinfo(text)).toMatchObject([
@@ -151,6 +152,9 @@ describe('mounts', () => {
   it('a mount that a later one hides is left out', () => {
     const text = '1 0 8:1 / /mnt rw - ext4 /dev/sda1 rw\n2 1 0:40 / /mnt rw - tmpfs tmpfs rw\n'
     expect(hostMounts(parseMountinfo(text)).map(({ fileSystemType }) => fileSystemType)).toEqual(['tmpfs'])
+    const below =
+      '1 1 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:2 / /srv/a rw - xfs b rw\n3 1 8:3 / /srv rw - ext4 c rw\n'
+    expect(hostMounts(parseMountinfo(below)).map(({ mountPoint }) => mountPoint)).toEqual(['/', '/srv'])
   })
 
   it('mounts are an error where no mountinfo can be read', async () => {

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
 import { integerOf, numberOf, serialOf, textOf } from '../../../src/inventory/rules/clean.ts'
+import { hasSilentSensor } from '../../../src/inventory/program/read-hardware.ts'
 import { diskOf, temperatureOf, processorOf } from '../../../src/inventory/rules/hardware.ts'
+import { machine } from '../../fixtures/host/tree.ts'
 
 it.each([
   ...['', '  ', '-', '0', '-1', '00000000', 'None', 'N/A', 'Unknown', 'Not Specified', 'Not Available'],
@@ -61,7 +63,7 @@ it('numbers that are not above 0 are left out', () => {
   expect(integerOf(2 ** 60)).toBeUndefined()
 })
 
-it.each([-12, 0, 21.5])('a temperature of %d degrees is a temperature', (current) => {
+it.each([-54.9, -12, -0.5, 0, 21.5, 117])('a temperature of %d degrees is a temperature', (current) => {
   const smart = { smart_status: { passed: true }, temperature: { current } }
   const disk = diskOf({
     ...{ disk: { name: 'sda', controller: 'SATA', size: 1, fileSystems: [] }, block: {} },
@@ -75,6 +77,26 @@ it.each([-12, 0, 21.5])('a temperature of %d degrees is a temperature', (current
 
 it('what is absent or no number is no temperature', () => {
   expect(temperatureOf({ main: null, max: '12', chipset: Number.NaN })).toEqual({})
+})
+
+it.each([-273, -273.15, -128, 255, Infinity])(
+  '%d is the value of a sensor that measures nothing',
+  (current) => {
+    expect(temperatureOf({ main: current, max: current, chipset: current })).toEqual({})
+  },
+)
+
+it('0 of a processor is no temperature where one of its sensors gives no value', async () => {
+  const monitor = '/sys/class/hwmon/hwmon2'
+  const silent = `${monitor}/temp1_label = Package id 0\n${monitor}/temp1_input = \n`
+  const reads = `${monitor}/temp1_label = Package id 0\n${monitor}/temp1_input = 0\n`
+  const other = `${monitor}/temp3_label = SYSTIN\n`
+  const found = await Promise.all(
+    ['', silent, reads, reads + other].map((tree) => hasSilentSensor(machine('', tree))),
+  )
+  expect(found).toEqual([false, true, false, false])
+  expect(temperatureOf({ main: 0, max: 0, chipset: 0 }, true)).toEqual({ temperature: { chipsetCelsius: 0 } })
+  expect(temperatureOf({ main: -3, max: 0 }, true)).toEqual({ temperature: { processorCelsius: -3 } })
 })
 
 it('several kinds of cores are one processor, with the names and the range of speeds of all', () => {

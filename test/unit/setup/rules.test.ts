@@ -39,6 +39,22 @@ describe('/etc/hosts with a new name', () => {
     ],
     ['stays where another line has the name', '192.0.2.7 line-7\n', '192.0.2.7 line-7\n'],
     ['is made where it is empty', '', '127.0.1.1\tline-7\n'],
+    [
+      'keeps the ends of its lines',
+      '127.0.0.1 localhost\r\n127.0.1.1 old # here\r\n192.0.2.1\tgw\r\n',
+      '127.0.0.1 localhost\r\n127.0.1.1\tline-7 # here\r\n192.0.2.1\tgw\r\n',
+    ],
+    [
+      'gets a line like the others',
+      '127.0.0.1 localhost\r\n::1 localhost\r\n',
+      '127.0.0.1 localhost\r\n127.0.1.1\tline-7\r\n::1 localhost\r\n',
+    ],
+    [
+      'replaces the old name where it stands, also in capitals',
+      '127.0.1.1 mes # old\n127.0.1.1\tOLD.Plant.example\tOld\tscada_1 mes.\n#127.0.1.1 old\n',
+      '127.0.1.1 mes # old\n127.0.1.1\tline-7 scada_1 mes.\n#127.0.1.1 old\n',
+    ],
+    ['stays where another line has the name in capitals', 'fe80::1%eth0\tLINE-7\n', 'fe80::1%eth0\tLINE-7\n'],
     ['stays as it is the second time', '127.0.1.1\tline-7 mes\n', '127.0.1.1\tline-7 mes\n'],
   ])('%s', (_, text, expected) => {
     expect(hostsWith(text, 'old', 'line-7')).toBe(expected)

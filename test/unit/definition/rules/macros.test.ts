@@ -74,7 +74,7 @@ describe('a macro', () => {
     `${' '.repeat(1_000)}{{- .spectro.var.a -}}${' '.repeat(1_000)}`,
     `{{ .spectro.system.a ${'('.repeat(900)}`,
   ])('macros are found in linear time among %j', (piece) => {
-    const text = piece.repeat(Math.ceil(2_500_000 / piece.length))
+    const text = piece.repeat(Math.ceil(1_000_000 / piece.length))
     const begin = cpuNow()
     findMacros(text)
     expect(cpuNow() - begin).toBeLessThan(2_000)

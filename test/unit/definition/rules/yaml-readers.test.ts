@@ -159,10 +159,10 @@ describe('the reading of lenient YAML', () => {
     ' \n',
     '\t',
   ])('lenient YAML is read in linear time among %j', (piece) => {
-    const text = piece.repeat(Math.ceil(2_500_000 / piece.length))
+    const text = piece.repeat(Math.ceil(1_000_000 / piece.length))
     const begin = cpuNow()
     toStrictYaml(text)
-    expect(cpuNow() - begin).toBeLessThan(6_000)
+    expect(cpuNow() - begin).toBeLessThan(3_000)
   })
 
   it('the reading of lenient YAML never makes a text more than twice as long', () => {
