@@ -23,8 +23,12 @@ const accessCookie = 'Authorization'
 /** Cookie that carries the refresh token. */
 export const refreshCookie = 'RefreshToken'
 
-// No script and no other site can use them, and they are sent only over TLS.
-const attributes = { path: '/', httpOnly: true, secure: true, sameSite: 'strict' } as const
+// No script and no other site can use them, and they are sent only over TLS. A browser sends a cookie to every port of a name: below the path of
+// the API it does not reach the pages of an application on another port of this host.
+const attributes = { path: '/v1/', httpOnly: true, secure: true, sameSite: 'strict' } as const
+
+/** The path that cookies of earlier versions have. */
+const formerPath = '/'
 
 /** A cookie of the request; parsed only when asked for. */
 export function findCookie(request: FastifyRequest, name: string): string | undefined {
@@ -44,8 +48,10 @@ export function setTokenCookies(reply: FastifyReply, tokens: { access: string; r
 export function clearTokenCookies(reply: FastifyReply): void {
   void reply.header(
     'set-cookie',
-    [accessCookie, refreshCookie].map((name) =>
-      stringifySetCookie({ name, value: '', maxAge: 0, ...attributes }),
+    [attributes.path, formerPath].flatMap((path) =>
+      [accessCookie, refreshCookie].map((name) =>
+        stringifySetCookie({ name, value: '', maxAge: 0, ...attributes, path }),
+      ),
     ),
   )
 }

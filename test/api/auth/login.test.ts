@@ -99,7 +99,7 @@ describe('cookies', () => {
 
   it('the cookies contain both tokens, and neither scripts nor other sites can use them', async () => {
     const { reply, access, refresh } = await edge.login('bob')
-    const attributes = { path: '/', httpOnly: true, secure: true, sameSite: 'Strict' }
+    const attributes = { path: '/v1/', httpOnly: true, secure: true, sameSite: 'Strict' }
     expect(reply.cookies).toEqual([
       { name: 'Authorization', value: access, ...attributes },
       { name: 'RefreshToken', value: refresh, ...attributes },

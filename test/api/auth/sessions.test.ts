@@ -104,9 +104,12 @@ describe('logout', () => {
     const { access, refresh } = await edge.login('bob')
     const reply = await edge.post(logoutPath, undefined, bearing(access))
     expect([reply.statusCode, reply.json()]).toEqual([200, {}])
-    expect(reply.cookies.map(({ name, value, maxAge }) => [name, value, maxAge])).toEqual([
-      ['Authorization', '', 0],
-      ['RefreshToken', '', 0],
+    // Those of earlier versions had the path /.
+    expect(reply.cookies.map(({ name, value, maxAge, path }) => [name, value, maxAge, path])).toEqual([
+      ['Authorization', '', 0, '/v1/'],
+      ['RefreshToken', '', 0, '/v1/'],
+      ['Authorization', '', 0, '/'],
+      ['RefreshToken', '', 0, '/'],
     ])
     expect(await status(access)).toBe(401)
     expect((await edge.post(renewalPath, { refreshToken: refresh })).statusCode).toBe(401)
