@@ -59,6 +59,15 @@ describe('the package in a minimal Debian without a route', () => {
     session = await host.openSession('anna', right)
   })
 
+  it('a browser gets the pages of the host, as the package has them', async () => {
+    const page = await host.http('GET', '/')
+    expect([page.status, page.headers['content-type']]).toEqual([200, ['text/html; charset=utf-8']])
+    const [, script = ''] = / src="([^"]+)"/.exec(page.text) ?? []
+    expect(script).toMatch(/^\/console\/console-[A-Z0-9]{8}\.js$/)
+    expect(await host.http('GET', script)).toMatchObject({ status: 200 })
+    expect(await host.output(['ls', '/usr/lib/edgehostd/console'])).toContain('index.html.br')
+  })
+
   it('the package describes the host', async () => {
     const reply = await facts(session.token)
     expect(reply).toMatchObject({
