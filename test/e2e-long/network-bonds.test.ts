@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { asEdgehostd } from '../e2e/host/edgehostd.ts'
 import { eventually } from '../e2e/host/eventually.ts'
 import { clientOf, networkPath, type NetworkClient } from '../e2e/host/network-client.ts'
+import { removeForeign } from '../e2e/host/network-course.ts'
 import { gateway, type NetworkHost, type Owner } from '../e2e/host/network-host.ts'
 import { canEmulate } from './machine/machine.ts'
 import { startNetworkMachine } from './machine/network-machine.ts'
@@ -62,17 +63,28 @@ const deletion: Change = {
   windowSeconds: 25,
   there: `[ ! -e /sys/class/net/bond0 ]; ip address show dev host0 | grep -q 192.0.2.10/24`,
 }
+const leased: Change = {
+  method: 'PUT',
+  target: 'interfaces/host0/config',
+  body: { type: 'dhcp' },
+  windowSeconds: 60,
+  there: `ip -4 address show dev host0 dynamic | grep -q 'inet 192.0.2.1[0-4][0-9]/24'`,
+}
 const byDhcp: Change = {
   method: 'POST',
   target: 'bonds/bond0',
   body: { type: 'dhcp', members },
   windowSeconds: 40,
-  there: `${isBond('active-backup')}; ip -4 address show dev bond0 | grep -q 'inet 192.0.2.1[0-4][0-9]/24'`,
+  there: `${isBond('active-backup')}; ip -4 address show dev bond0 dynamic | grep -q 'inet 192.0.2.1[0-4][0-9]/24'`,
 }
 
-describe.skipIf(!canEmulate).each<Owner>(['networkd', 'networkmanager', 'ifupdown', 'netplan'])(
-  'bonds and VLANs of a host with %s',
-  (backend) => {
+const owners: readonly Owner[] = ['networkd', 'networkmanager', 'ifupdown', 'netplan']
+
+describe
+  .skipIf(!canEmulate)
+  .each(owners.flatMap((backend) => (['static', 'by DHCP'] as const).map((kind) => ({ backend, kind }))))(
+  'a bond over the link of the management address of a host with $backend, its address $kind',
+  ({ backend, kind }) => {
     let host: NetworkHost
     let client: NetworkClient
     /** Where its API is. */
@@ -114,7 +126,7 @@ describe.skipIf(!canEmulate).each<Owner>(['networkd', 'networkmanager', 'ifupdow
 
     /** The address of a bond that was made of a member with one by DHCP is not known before. */
     async function follow(change: Change): Promise<void> {
-      const link = change === deletion ? 'host0' : 'bond0'
+      const link = change === deletion || change === leased ? 'host0' : 'bond0'
       at = await eventually(async () => {
         const found = await addressOf(link)
         if (found === undefined) throw new Error(`${link} has no address`)
@@ -132,8 +144,9 @@ describe.skipIf(!canEmulate).each<Owner>(['networkd', 'networkmanager', 'ifupdow
           )
       }, change.windowSeconds * 1_000)
       measured(`${change.target} is applied after ${Date.now() - beganAt} ms`)
-      await follow(change)
+      // A lease is there already.
       await host.sh(change.there)
+      await follow(change)
     }
 
     /** A snapshot that stays the same. */
@@ -176,6 +189,7 @@ describe.skipIf(!canEmulate).each<Owner>(['networkd', 'networkmanager', 'ifupdow
       )
       expect(await client.change(uid, at)).toMatchObject({ reason: 'deadline' })
       await isAsBefore(before)
+      await removeForeign(host)
       expect(answeredMs).toBeLessThan(lateMs)
     }
 
@@ -198,48 +212,40 @@ describe.skipIf(!canEmulate).each<Owner>(['networkd', 'networkmanager', 'ifupdow
       await host.sh(change.there)
     }
 
-    it('the link of the management address becomes a member of a bond that has it, over a boot too', async () => {
-      await staysAfterReboot(bond)
-    })
+    if (kind === 'static') {
+      it('is in force over a boot where it is confirmed', () => staysAfterReboot(bond))
 
-    describe.each([
-      ['a VLAN on the bond', vlan],
-      ['another mode of the bond', mode],
-      ['the deletion of the bond', deletion],
-    ] as const)('%s', (_, change) => {
-      it('is taken back at its deadline, and the network is as before', () => takesBackAtDeadline(change))
-      it('is gone after a power cut', () => isGoneAfterPowerCut(change))
-    })
-
-    it('another mode of the bond that is confirmed is there after a boot', () => staysAfterReboot(mode))
-
-    it('a VLAN on the bond that is confirmed is there after a boot', () => staysAfterReboot(vlan))
-
-    it('the deletion of the bond that is confirmed lasts over a boot', async () => {
-      await keep({
-        method: 'DELETE',
-        target: 'vlans/bond0.20',
-        windowSeconds: 30,
-        there: '[ ! -e /sys/class/net/bond0.20 ]',
+      describe.each([
+        ['a VLAN on it', vlan],
+        ['another mode of it', mode],
+        ['its deletion', deletion],
+      ] as const)('%s', (_, change) => {
+        it('is taken back at the deadline, and the network is as before', () => takesBackAtDeadline(change))
+        it('is gone after a power cut', () => isGoneAfterPowerCut(change))
       })
-      await staysAfterReboot(deletion)
-    })
 
-    describe('the link of the management address, by DHCP, becomes a member of a bond', () => {
-      beforeAll(async () => {
-        const uid = await begin({
-          ...{ method: 'PUT', target: 'interfaces/host0/config', body: { type: 'dhcp' } },
-          ...{ windowSeconds: 60, there: '' },
+      it('another mode of it that is confirmed is there after a boot', () => staysAfterReboot(mode))
+
+      it('a VLAN on it that is confirmed is there after a boot', () => staysAfterReboot(vlan))
+
+      it('its deletion that is confirmed lasts over a boot', async () => {
+        await keep({
+          ...{ method: 'DELETE', target: 'vlans/bond0.20', windowSeconds: 40 },
+          there: '[ ! -e /sys/class/net/bond0.20 ]',
         })
-        await eventually(async () => expect(await host.stateOf(uid)).toBe('open trial'), soonMs)
-        await follow(deletion)
+        await staysAfterReboot(deletion)
+      })
+    } else {
+      beforeAll(async () => {
+        const uid = await begin(leased)
+        await isInTrial(uid, leased)
         const reply = await client.ask(at, 'POST', `${networkPath}/changes/${uid}/actions/confirm`)
         expect(reply, JSON.stringify(reply)).toMatchObject({ status: 200 })
       })
-      it('which is taken back at its deadline, and the network is as before', () =>
-        takesBackAtDeadline(byDhcp))
-      it('which is gone after a power cut', () => isGoneAfterPowerCut(byDhcp))
-      it('which has its address after a boot where it is confirmed', () => staysAfterReboot(byDhcp))
-    })
+
+      it('is taken back at its deadline, and the network is as before', () => takesBackAtDeadline(byDhcp))
+      it('is gone after a power cut', () => isGoneAfterPowerCut(byDhcp))
+      it('has the address after a boot where it is confirmed', () => staysAfterReboot(byDhcp))
+    }
   },
 )

@@ -112,7 +112,6 @@ export async function takeCourse(host: TrialHost, name: Case, course: Course): P
   } finally {
     watch.end()
   }
-  await host.sh('ip rule del pref 1000 || true')
   await removeForeign(host)
 }
 
@@ -345,12 +344,14 @@ async function expectForeign(host: NetworkHost): Promise<void> {
   })
 }
 
-async function removeForeign(host: NetworkHost): Promise<void> {
+/** Takes away what `addForeign` has put on the links, wherever it is now. */
+export async function removeForeign(host: NetworkHost): Promise<void> {
   await host.sh(`
     for link in $(ls /sys/class/net); do
       for address in 192.0.2.200/32 203.0.113.200/32 fd00:98::1/64 fd00:99::1/64; do ip address del $address dev $link 2> /dev/null || true; done
     done
-    ip route del 10.244.1.0/24 || true; ip route del 10.244.2.0/24 || true`)
+    for route in 10.244.1.0/24 10.244.2.0/24; do ip route del $route 2> /dev/null || true; done
+    ip rule del pref 1000 || true`)
 }
 
 /** A snapshot that stays the same. */
