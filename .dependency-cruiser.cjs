@@ -85,7 +85,7 @@ const law = {
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   diagnosis: [
-    ...[...ground, 'verbs', 'host', 'outgoing/connection.ts', 'outgoing/proxy.ts'],
+    ...[...ground, 'verbs', 'host', 'outgoing'],
     ...['uplink/probe.ts', 'uplink/cause.ts', 'uplink/client.ts', 'cluster/engine/paths.ts'],
   ],
   backup: [...ground, 'secrets/secret-file.ts'],

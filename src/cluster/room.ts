@@ -104,8 +104,10 @@ import { createCopies } from './loop/activation.ts'
 import { shownPack, type DesiredState } from './desired/desired-state.ts'
 import { sinceSeen } from './loop/seen.ts'
 
+type OfEngine = Pick<KubeadmEngineOptions, 'architecture' | 'certificate' | 'externalRegistry'>
+
 /** Parts of the room of the cluster. */
-interface ClusterOptions {
+interface ClusterOptions extends OfEngine {
   /** Id of this host. */
   readonly hostId: string
   readonly host: Pick<Host, 'hostName' | 'addresses' | 'nics' | 'refresh'>
@@ -121,11 +123,6 @@ interface ClusterOptions {
     ContentRoom,
     'find' | 'findChart' | 'findProgram' | 'programVersions' | 'pin' | 'renewPins' | 'unpin' | 'registry'
   >
-  readonly externalRegistry: KubeadmEngineOptions['externalRegistry']
-  /** The certificate of this host, PEM. */
-  readonly certificate: () => string
-  /** As OCI names it. */
-  readonly architecture: string
   readonly cores: number
   /** Runs programs outside of the sandbox of the daemon. */
   readonly privileged: CommandRunner

@@ -1,6 +1,7 @@
 // User data: what a host is given once before it has a cluster. Its own state is small (`user-data-store.ts`): each other part of it is a thing that another
 // part of the daemon has, and is applied there at once. What cannot be applied is refused with its path; nothing is dropped.
 
+import { createLock } from '../base/lock.ts'
 import { isMask, masked } from '../base/mask.ts'
 import { uuidAt } from '../base/uid.ts'
 import { AppError } from '../errors/app-error.ts'
@@ -61,6 +62,9 @@ export function createUserData(options: UserDataOptions): UserDataPart {
   const { store, configuration, links, hasCluster, hostName, host, platform, linker, takesStages, clock } =
     options
 
+  /** What one request has judged is not to be changed by another. */
+  const inTurn = createLock()
+
   /** The steps of stages that are new; undefined where they stay as they are. */
   async function newStages(
     sent: string,
@@ -97,57 +101,66 @@ export function createUserData(options: UserDataOptions): UserDataPart {
       }
     },
 
-    async apply(body, isNew, how) {
-      if (hasCluster())
-        throw new AppError(
-          configurationErrors.UserDataAfterCluster,
-          'this host has a cluster: user data is for a host without one',
-        )
-      const kept = store.current()
-      if (isNew && kept !== undefined)
-        throw new AppError(
-          configurationErrors.UserDataExists,
-          'this host has user data already; PUT replaces it',
-        )
-      refuseUnknownFields(body, known.root, '', 'user data')
-      const { network, stages = '', tags = kept?.tags ?? {}, registryCredentials } = body
-      const wantedLink = readManagement(body.v1Management, platform())
-      const { hostName: named = '' } = body
-      const isRenamed = named !== '' && named !== hostName()
-      const problem = isRenamed ? host.problemOfName(named) : undefined
-      if (problem !== undefined) throw refusedField('hostName', `${JSON.stringify(named)} ${problem}`)
-      if (network !== undefined) refuseUnknownFields(network, known.network, 'network.', 'user data')
-      refuseRounded(tags, 'tags')
-      if (JSON.stringify(tags).length > longestTags)
-        throw refusedField('tags', `are longer than ${longestTags} characters`)
-      const registry =
-        registryCredentials === undefined
-          ? kept?.registry
-          : readRegistryCredentials(registryCredentials, kept?.registry, clock.now())
-      const steps = await newStages(stages, kept)
-      const { interfaces = {}, ...proxies }: NonNullable<CloudInit['network']> = network ?? {}
-      if (network !== undefined) await withPath(() => configuration.plan(proxies))
-      const begin = await links.judge(interfaces, how)
-      const way =
-        wantedLink && network !== undefined ? await configuration.wayWith(proxies) : configuration.way
-      if (wantedLink) await linker.check(wantedLink, way)
-      // Everything has been judged. The trial first: another one may be open.
-      const change = await begin?.()
-      if (isRenamed) await host.setName(named)
-      if (network !== undefined) await withPath(() => configuration.put(proxies))
-      const uid = uuidAt(clock.now())
-      // Stages may have begun or ended meanwhile.
-      const present = store.current()
-      store.put({
-        uid,
-        tags,
-        registry,
-        steps: steps ?? present?.steps,
-        stages: steps ? { state: 'waiting', message: '', at: clock.now() } : present?.stages,
-      })
-      if (wantedLink) await linker.write(wantedLink, way)
-      return { uid, ...(change === undefined ? {} : { change }), needsRestart: wantedLink !== undefined }
-    },
+    apply: (body, isNew, how) => inTurn(() => apply(body, isNew, how)),
+  }
+
+  function refuseWithCluster(): void {
+    if (hasCluster())
+      throw new AppError(
+        configurationErrors.UserDataAfterCluster,
+        'this host has a cluster: user data is for a host without one',
+      )
+  }
+
+  async function apply(
+    ...[body, isNew, how]: Parameters<UserDataPart['apply']>
+  ): ReturnType<UserDataPart['apply']> {
+    refuseWithCluster()
+    const kept = store.current()
+    if (isNew && kept !== undefined)
+      throw new AppError(
+        configurationErrors.UserDataExists,
+        'this host has user data already; PUT replaces it',
+      )
+    refuseUnknownFields(body, known.root, '', 'user data')
+    const { network, stages = '', tags = kept?.tags ?? {}, registryCredentials } = body
+    const wantedLink = readManagement(body.v1Management, platform())
+    const { hostName: named = '' } = body
+    const isRenamed = named !== '' && named !== hostName()
+    const problem = isRenamed ? host.problemOfName(named) : undefined
+    if (problem !== undefined) throw refusedField('hostName', `${JSON.stringify(named)} ${problem}`)
+    if (network !== undefined) refuseUnknownFields(network, known.network, 'network.', 'user data')
+    refuseRounded(tags, 'tags')
+    if (JSON.stringify(tags).length > longestTags)
+      throw refusedField('tags', `are longer than ${longestTags} characters`)
+    const registry =
+      registryCredentials === undefined
+        ? kept?.registry
+        : readRegistryCredentials(registryCredentials, kept?.registry, clock.now())
+    const steps = await newStages(stages, kept)
+    const { interfaces = {}, ...proxies }: NonNullable<CloudInit['network']> = network ?? {}
+    if (network !== undefined) await withPath(() => configuration.plan(proxies))
+    const begin = await links.judge(interfaces, how)
+    const way = wantedLink && network !== undefined ? await configuration.wayWith(proxies) : configuration.way
+    if (wantedLink) await linker.check(wantedLink, way)
+    // The checks have taken their time.
+    refuseWithCluster()
+    // Everything has been judged. The trial first: another one may be open.
+    const change = await begin?.()
+    if (isRenamed) await host.setName(named)
+    if (network !== undefined) await withPath(() => configuration.put(proxies))
+    const uid = uuidAt(clock.now())
+    // Stages may have begun or ended meanwhile.
+    const present = store.current()
+    store.put({
+      uid,
+      tags,
+      registry,
+      steps: steps ?? present?.steps,
+      stages: steps ? { state: 'waiting', message: '', at: clock.now() } : present?.stages,
+    })
+    if (wantedLink) await linker.write(wantedLink, way)
+    return { uid, ...(change === undefined ? {} : { change }), needsRestart: wantedLink !== undefined }
   }
 }
 

@@ -4,11 +4,13 @@
 import { get as getHttp, type IncomingMessage } from 'node:http'
 import { get as getHttps } from 'node:https'
 import { connect, isIP, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { addressWithPort } from '../base/address.ts'
 import { refusedField } from '../errors/refused-field.ts'
 import { systemReason } from '../errors/system-reason.ts'
-import { proxyOf, systemAuthorities } from '../outgoing/connection.ts'
+import { openTunnel, proxyOf, systemAuthorities } from '../outgoing/connection.ts'
+import { ProxyUnreachable, TunnelRefused } from '../outgoing/failures.ts'
 import { proxyShown, type HostWay } from '../outgoing/proxy.ts'
 import { causeOfError } from '../uplink/cause.ts'
 import { createPlatformClient, type PlatformClientOptions } from '../uplink/client.ts'
@@ -94,6 +96,10 @@ export function createCheck({ connectivity, platformWay, hostWay, monotonic, now
 
   async function checkTarget(kind: CheckKind, work: Work): Promise<string | undefined> {
     const target = parseTarget(work.question.target, 'target')
+    // As the calls of this host and pulls of its runtimes go. The proxy resolves the name.
+    const isSecure = kind === 'tls' || (kind === 'registry' && target.scheme !== 'http')
+    const proxy = isSecure ? hostWay?.proxyFor(urlOf(target, 443)) : undefined
+    if (proxy !== undefined) return checkThroughProxy(kind, target, proxy, work)
     const addresses = await work.stage(
       'dns',
       () =>
@@ -115,20 +121,69 @@ export function createCheck({ connectivity, platformWay, hostWay, monotonic, now
     )
     try {
       if (kind === 'tcp') return undefined
-      if (isPlain) return await checkRegistry({ ...target, port }, undefined, address, work)
-      const { shown, problem } = await work.stage(
-        'tls',
-        () => openTls(socket, target.host, systemAuthorities(hostWay)),
-        (found) => found.said,
-      )
-      const next =
-        problem === undefined
-          ? undefined
-          : `programs of this host do not accept the certificate (${problem}): give them its authority, or correct the server`
+      const asked = { host: target.host, port, isTls: !isPlain, to: { address } }
+      if (isPlain) return await checkRegistry(asked, work)
+      const next = await checkTls(socket, target.host, work)
       if (kind === 'tls') return next
-      return (await checkRegistry({ ...target, port }, shown, address, work)) ?? next
+      return (await checkRegistry(asked, work)) ?? next
     } finally {
       socket.destroy()
+    }
+  }
+
+  /** @returns the next thing to do where the certificate is not accepted */
+  async function checkTls(connection: Duplex, host: string, { stage }: Work): Promise<string | undefined> {
+    const { problem } = await stage(
+      'tls',
+      () => openTls(connection, host, systemAuthorities(hostWay)),
+      (found) => found.said,
+    )
+    return problem === undefined
+      ? undefined
+      : `programs of this host do not accept the certificate (${problem}): give them its authority, or correct the server`
+  }
+
+  async function checkThroughProxy(
+    kind: CheckKind,
+    target: Target,
+    proxy: string,
+    work: Work,
+  ): Promise<string | undefined> {
+    const { host } = target
+    const port = portOf(target, kind)
+    const { stage, question } = work
+    const open = () =>
+      openTunnel(
+        proxy,
+        { host, port },
+        AbortSignal.any([question.signal, AbortSignal.timeout(connectMs)]),
+        hostWay,
+      )
+    const shown = new URL(proxyShown(proxy)).host
+    const connection = await stage(
+      'route',
+      () =>
+        open().catch((error: unknown) => {
+          question.signal.throwIfAborted()
+          const isRefused = error instanceof TunnelRefused
+          if (!isRefused && !(error instanceof ProxyUnreachable)) throw error
+          throw new StageFailed(
+            isRefused
+              ? `the proxy ${shown} answers CONNECT with ${error.status}`
+              : `the proxy ${shown} cannot be reached: ${error.message.slice(0, 200)}`,
+            isRefused && error.status === 407
+              ? 'the proxy wants another login: edgehostctl configuration set --https-proxy URL --password-file FILE'
+              : 'see edgehostctl configuration get, and the log of the proxy',
+          )
+        }),
+      () => `${addressWithPort(host, port)} accepts connections through the proxy ${shown}`,
+    )
+    try {
+      const next = await checkTls(connection, host, work)
+      if (kind === 'tls') return next
+      return (await checkRegistry({ host, port, isTls: true, to: { open } }, work)) ?? next
+    } finally {
+      connection.destroy()
     }
   }
 
@@ -291,7 +346,7 @@ function open(address: string, port: number, signal: AbortSignal): Promise<Socke
 
 /** @returns what the server has shown, and why programs of this host would not accept it */
 function openTls(
-  connection: Socket,
+  connection: Duplex,
   host: string,
   ca: string[],
 ): Promise<{ shown: TLSSocket; said: string; problem: string | undefined }> {
@@ -344,21 +399,14 @@ function openTls(
 }
 
 async function checkRegistry(
-  { host, port }: Target & { readonly port: number },
-  shown: TLSSocket | undefined,
-  address: string,
+  asked: Omit<RegistryAsk, 'signal'>,
   { stage, question }: Work,
 ): Promise<string | undefined> {
+  const { host, port } = asked
   const status = await stage(
     'http',
     async () => {
-      const reply = await askRegistry({
-        host,
-        port,
-        address,
-        isTls: shown !== undefined,
-        signal: question.signal,
-      })
+      const reply = await askRegistry({ ...asked, signal: question.signal })
       reply.resume()
       const code = reply.statusCode ?? 0
       // The distribution specification, "end-1": 200, or 401 where a login is needed.
@@ -377,16 +425,18 @@ async function checkRegistry(
 interface RegistryAsk {
   readonly host: string
   readonly port: number
-  readonly address: string
   readonly isTls: boolean
+  /** The checked address, or a connection through the proxy. */
+  readonly to: { readonly address: string } | { readonly open: () => Promise<Duplex> }
   readonly signal: AbortSignal
 }
 
-/** To the checked address, with the name that was asked for. */
-function askRegistry({ host, port, address, isTls, signal }: RegistryAsk): Promise<IncomingMessage> {
+/** With the name that was asked for. */
+async function askRegistry({ host, port, to, isTls, signal }: RegistryAsk): Promise<IncomingMessage> {
+  const tunnel = 'open' in to ? await to.open() : undefined
   return new Promise((resolve, reject) => {
     const options = {
-      host: address,
+      host: 'address' in to ? to.address : host,
       port,
       path: '/v2/',
       agent: false as const,
@@ -399,6 +449,18 @@ function askRegistry({ host, port, address, isTls, signal }: RegistryAsk): Promi
           // As `openTls`: nothing secret is sent.
           rejectUnauthorized: false,
           ...(isIP(host) === 0 ? { servername: host } : {}),
+          ...(tunnel === undefined
+            ? {}
+            : {
+                // Without an agent, which would make the connection itself.
+                agent: undefined,
+                createConnection: () =>
+                  connectTls({
+                    socket: tunnel,
+                    rejectUnauthorized: false,
+                    ...(isIP(host) === 0 ? { servername: host } : {}),
+                  }),
+              }),
         })
       : getHttp(options)
     asked.once('response', resolve)

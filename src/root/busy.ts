@@ -45,4 +45,4 @@ export function refusalInReset(reset: readonly BusyReason[]): AppError | undefin
 
 /** Reasons of the host as a whole: changes of its cluster and of what a reset removes wait for these. */
 export const isOfHost = ({ reason }: BusyReason): boolean =>
-  reason === 'NetworkChange' || reason === 'Reset' || reason === 'HostStopping'
+  ['NetworkChange', 'Reset', 'HostStopping', 'Stages'].includes(reason)

@@ -6,6 +6,8 @@ import type {
   PingResponse,
   TraceRouteResponse,
 } from '../../src/diagnosis/schemas.ts'
+import { reserved } from '../../src/system/lasting/run-files.ts'
+import { eventually } from './host/eventually.ts'
 import { installDebian } from './host/debian-packages.ts'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
 
@@ -181,6 +183,41 @@ describe('logs', () => {
       [ "$(lines)" -eq 2 ]`)
     const followed = await host.sh('cat /root/followed')
     expect(secrets.filter((secret) => followed.includes(secret))).toEqual([])
+  })
+
+  it('lines of a step come to a follower while the step runs, without its secrets', async () => {
+    const folder = '/var/lib/edgehostd/cluster/steps/e2e'
+    const script =
+      'for i in 1 2 3; do echo "step line $i --token hunter2eleven"; sleep 1; done; while [ ! -e /root/end ]; do sleep 0.1; done; echo last'
+    const bootId = (await host.output(['cat', '/proc/sys/kernel/random/boot_id'])).trim()
+    const order = {
+      ...{ program: '/bin/sh', args: ['-c', script], environment: {}, timeoutMs: 120_000 },
+      ...{ bootId, startedAt: Date.now() },
+    }
+    await host.sh(`
+      (timeout 100 curl --silent --no-buffer --unix-socket /run/edgehostd/edgehostd.sock \\
+        'http://localhost${host0}/logs?unit=steps&follow=true' > /root/steps 2>&1 &)`)
+    // As the daemon begins a step: the files, then the keeper in a unit.
+    await host.write(`${folder}/order.json`, JSON.stringify(order), 0o600)
+    for (const [name, text] of [
+      ['input', ''],
+      ['lock', reserved()],
+      ['exit.reserved', reserved()],
+    ] as const)
+      await host.write(`${folder}/${name}`, text, 0o600)
+    const program = ['/usr/lib/edgehostd/node', '/usr/lib/edgehostd/keeper.cjs', folder]
+    await host.output(['systemd-run', '--quiet', '--unit=edgehostd-run-e2e', ...program])
+    const shows = (text: string) =>
+      eventually(async () => expect(await host.read('/root/steps')).toContain(text), 30_000)
+    await shows('step line 1')
+    await shows('step line 3')
+    expect(await host.sh(`test -e ${folder}/exit || echo runs`)).toBe('runs\n')
+    await host.write('/root/end', '')
+    await shows('last')
+    const followed = await host.read('/root/steps')
+    expect(followed).toMatch(/^data: \{.*"unit":"steps"/m)
+    expect(followed).not.toContain('hunter2')
+    await host.sh(`rm -rf ${folder}`)
   })
 
   it('the support archive is generated in a unit of its own and downloaded, with the secrets masked', async () => {

@@ -55,6 +55,8 @@ async function makePackages({ path, umask, changed, env }: Circumstances): Promi
       ['--norc', '-euo', 'pipefail', '-c', `umask ${umask}; cd "$1"; shift; ${script}`, 'sh', ...args],
       {
         env: { SOURCE_DATE_EPOCH: buildDate, ...env },
+        // Only ends what hangs: all is built anew.
+        timeoutMs: 600_000,
       },
     )
   await mkdir(join(tree, '.cache'), { recursive: true })

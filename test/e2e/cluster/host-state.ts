@@ -33,10 +33,10 @@ const readings: Readonly<Record<string, string>> = {
     'awk \'{print $1, $2, $3}\' | grep -vE "^(session-|user|systemd-(tmpfiles|hostnamed|timedated)|run-|edgehostd-(run|step)-)"',
   enabledUnits: "systemctl list-unit-files --plain --no-legend | awk '{print $1, $2}'",
   unitFiles: 'find /etc/systemd/system /run/systemd/system /run/systemd/transient -not -type d',
-  // systemd leaves its namespace-dev where a service is killed before its program runs.
+  // systemd leaves its namespace-dev where a service is killed before its program runs; dpkg notes what it unpacks for needrestart.
   files:
     'find /run /tmp /var/lib/kubelet /var/lib/etcd -printf "%y %m %p\\n" | ' +
-    'grep -vE " /(run/(systemd|udev|log|user|edgehostd|dbus|initctl|utmp|xtables.lock)|tmp/(systemd-private|namespace-dev)-[^/]*)(/|$)"',
+    'grep -vE " /(run/(systemd|udev|log|user|edgehostd|dbus|initctl|utmp|xtables.lock|needrestart)|tmp/(systemd-private|namespace-dev)-[^/]*)(/|$)"',
   // Content, definitions and the database stay, and change.
   stateFolder:
     'find /var/lib/edgehostd -printf "%y %m %P\\n" | grep -vE " (content|definitions?|[^/]*\\.db[^/]*)(/|$)"',

@@ -1,10 +1,12 @@
 import { once } from 'node:events'
 import { createServer as createHttp } from 'node:http'
-import { createServer, type AddressInfo, type Server } from 'node:net'
+import { createServer as createHttps } from 'node:https'
+import { connect, createServer, type AddressInfo, type Server } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { createCheck } from '../../../src/diagnosis/check.ts'
 import { createConnectivity } from '../../../src/diagnosis/connectivity.ts'
 import { createRunner, type CommandRunner } from '../../../src/system/runner.ts'
+import { selfSignedCertificate } from '../../support/authority-certificates.ts'
 import { createVerbs } from '../../../src/verbs/call.ts'
 
 const place = {
@@ -15,12 +17,13 @@ const place = {
 }
 
 /** @param outside plays the units of ping and traceroute */
-function start(outside: CommandRunner = createRunner()) {
+function start(outside: CommandRunner = createRunner(), proxy?: string) {
   const verbs = createVerbs({ outside: () => outside, program: '/nowhere/verb.cjs', place })
   const connectivity = createConnectivity({ runner: createRunner(), verbs })
   const check = createCheck({
     connectivity,
     platformWay: async () => undefined,
+    ...(proxy === undefined ? {} : { hostWay: { proxyFor: () => proxy, authorities: () => [] } }),
     monotonic: () => performance.now(),
     now: () => Date.now(),
   })
@@ -165,4 +168,72 @@ it('a name without an address is the text of the reply, and no program runs', as
   expect((await connectivity.traceroute({ ...asked, target: 'none.invalid' })).traceRouteStatus).toBe(
     'traceroute: none.invalid has no address\n',
   )
+})
+
+/** A proxy that lets through, or that answers CONNECT with this line. @returns its URL, and the targets that it was asked for */
+async function startProxy(answer?: string) {
+  const asked: string[] = []
+  const server = createHttp()
+  server.on('connect', ({ url = '' }, socket) => {
+    asked.push(url)
+    socket.on('error', () => undefined)
+    if (answer !== undefined) return void socket.end(`HTTP/1.1 ${answer}\r\n\r\n`)
+    const way = connect(Number(url.split(':').at(-1)), '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      way.pipe(socket).pipe(way)
+    })
+    way.on('error', () => socket.destroy())
+    socket.on('close', () => way.destroy())
+  })
+  const port = await listen(server)
+  return { url: `http://edge:canary@127.0.0.1:${port}`, asked }
+}
+
+it('a registry is asked through the proxy of the host, which resolves its name; no login is shown', async () => {
+  const { key, cert } = selfSignedCertificate('registry.plant.example', false)
+  const server = createHttps({ key, cert }, ({ url }, reply) =>
+    reply.writeHead(url === '/v2/' ? 401 : 404).end(),
+  )
+  const port = await listen(server)
+  const { url, asked } = await startProxy()
+  const { check } = start(createRunner(), url)
+  const found = await check('registry', `registry.plant.example:${port}`)
+  expect(found).toMatchObject({
+    isOk: true,
+    stages: [
+      { name: 'route' },
+      { name: 'tls' },
+      { name: 'http', message: 'it is a registry, and asks for a login' },
+    ],
+  })
+  expect(asked).toEqual([`registry.plant.example:${port}`, `registry.plant.example:${port}`])
+  expect(JSON.stringify(found)).not.toContain('canary')
+  expect(await check('tls', `registry.plant.example:${port}`)).toMatchObject({
+    isOk: true,
+    stages: [{ name: 'route' }, { name: 'tls' }],
+    next: expect.stringContaining('do not accept the certificate') as string,
+  })
+})
+
+it('a proxy that refuses, or that is not there, fails at the stage route', async () => {
+  const { url } = await startProxy('407 Proxy Authentication Required')
+  const refused = await start(createRunner(), url).check('tls', 'registry.plant.example')
+  expect(refused).toMatchObject({
+    isOk: false,
+    stages: [{ name: 'route', status: 'failed', message: expect.stringContaining('with 407') as string }],
+    next: expect.stringContaining('another login') as string,
+  })
+  const gone = await start(createRunner(), 'http://edge:canary@127.0.0.1:1').check(
+    'tls',
+    'registry.plant.example',
+  )
+  expect(gone).toMatchObject({
+    stages: [
+      {
+        name: 'route',
+        message: expect.stringContaining('127.0.0.1:1 cannot be reached: ECONNREFUSED') as string,
+      },
+    ],
+  })
+  expect(JSON.stringify([refused, gone])).not.toContain('canary')
 })

@@ -203,7 +203,7 @@ describe('problems', () => {
     ],
     [
       '- api',
-      '1:1: the file is a list; it must be a section of host, platform, network, api, pages, auth, content, definitions, cluster, diagnosis, audit, metrics, log, state',
+      '1:1: the file is a list; it must be a section of host, platform, network, api, pages, auth, content, definitions, cluster, userData, diagnosis, audit, metrics, log, state',
     ],
     ['api: {port: }', '1:13: api.port is empty; it must be a whole number from 1 to 65535'],
     ['api: {port: "80"}', '1:13: api.port is "80"; it must be a whole number from 1 to 65535'],

@@ -27,6 +27,7 @@ function start({ takesStages = true } = {}) {
     begun: [] as string[],
     hasCluster: false,
     isRefused: false,
+    onCheck: () => {},
     linked: [] as string[],
     link: { type: 'local' } as PresentLink,
   }
@@ -58,6 +59,7 @@ function start({ takesStages = true } = {}) {
     linker: {
       async check(wanted, way) {
         if (world.isRefused) throw refusedField('v1Management.edgeHostToken', 'cannot be used')
+        world.onCheck()
         world.linked.push(`check ${wanted.url} by ${way.proxyFor(wanted.url) ?? 'no proxy'}`)
       },
       write: async ({ url }) => void world.linked.push(`write ${url}`),
@@ -84,6 +86,27 @@ it('links that change are tried together', async () => {
   const { change } = await userData.apply({ network: { interfaces } }, true, how)
   expect(change).toBe('one trial')
   expect(world.begun).toEqual(['eth0', 'eth1'])
+})
+
+it('of two that are created at once the second finds the first; a cluster that comes in the checks is found too', async () => {
+  const { world, userData } = start()
+  const both = await Promise.allSettled([
+    userData.apply({ tags: { a: 1 } }, true, how),
+    userData.apply({ tags: { b: 1 } }, true, how),
+  ])
+  expect(both).toMatchObject([
+    { status: 'fulfilled' },
+    { status: 'rejected', reason: { code: 'UserDataExists' } },
+  ])
+  expect((await userData.show()).tags).toEqual({ a: 1 })
+  world.onCheck = () => {
+    world.hasCluster = true
+  }
+  const v1Management = { type: 'central', platformEndpoint: 'https://platform.example' } as const
+  await expect(userData.apply({ hostName: 'line-7', v1Management }, false, how)).rejects.toMatchObject({
+    code: 'UserDataAfterCluster',
+  })
+  expect(world.name).toBe('edge-1')
 })
 
 it('a host with a cluster takes no user data', async () => {
