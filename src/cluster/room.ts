@@ -158,7 +158,7 @@ export interface ClusterRoom extends Room {
   /** Profiles of the cluster, with sensitive values masked; undefined without a cluster. */
   profiles(): Promise<readonly ClusterProfileDetail[] | undefined>
   hostInCluster(): HostInCluster
-  /** Adds an event of the host to those of the cluster. @returns false without a cluster */
+  /** Adds an event of the host to the events of the cluster. @returns false without a cluster */
   noteHost(event: HostEventOfCluster): boolean
   /** The node before and after a stop of the host. */
   readonly nodeStop: NodeStop
@@ -179,7 +179,7 @@ export interface ClusterRoom extends Room {
   platformReport(): Promise<PlatformReport | undefined>
 }
 
-/** An event of the host that its cluster is told of. */
+/** An event of the host that is emitted for its cluster. */
 interface HostEventOfCluster {
   readonly reason: 'HostStopping' | 'HostStopFailed' | 'HostBack'
   readonly message: string

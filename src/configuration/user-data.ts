@@ -22,7 +22,7 @@ export interface JudgedLink {
 
 /** The links of this host, as far as user data names them. */
 export interface LinksOfUserData {
-  /** What is in force. @throws AppError */
+  /** The user data in force. @throws AppError */
   show(): Promise<Readonly<Record<string, InterfaceOfUserData>>>
   /** The change that is tried now. */
   open(): { readonly uid: string; readonly summary: string; readonly state: string } | undefined
@@ -72,7 +72,7 @@ export interface UserDataPart {
   /**
    * Applies it at once.
    * @param isNew refuses where there is some already
-   * @returns the uid, and that of the trial of a link where one has begun
+   * @returns the uid, and the trial of a link where one has begun
    * @throws AppError ClusterExists, UserDataExists, BadRequest; errors of the parts
    */
   apply(
