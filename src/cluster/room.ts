@@ -499,8 +499,9 @@ export async function createCluster(
       isLeftover: (name) => uidOf(name) !== undefined && name !== current,
     })
     for (const name of await readdir(paths.folder)) if (isScratch(name)) await removeFiles(name)
-    for (const name of await readdir(stateDirectory))
-      if (isProbe(name)) await rm(join(stateDirectory, name), { recursive: true, force: true })
+    for (const folder of [stateDirectory, paths.folder, paths.containerd])
+      for (const name of await readdir(folder).catch(() => []))
+        if (isProbe(name)) await rm(join(folder, name), { recursive: true, force: true })
     await sweepTemporary(paths.folder)
   }
 
