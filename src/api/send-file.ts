@@ -46,7 +46,7 @@ interface Sent {
   /** With its quotes. */
   readonly etag: string
   readonly sizeBytes: number
-  /** Header fields of the reply, beside those of the range. */
+  /** Header fields of the reply, beside the fields of the range. */
   readonly headers: Readonly<Record<string, string>>
 }
 

@@ -103,7 +103,7 @@ export function createAccountKeys(options: AccountKeysOptions): AccountKeys {
         await verbs.call(
           setSshKeys,
           { userName: owner.userName, keys: [...keys] },
-          // The account changes what is its own.
+          // The account changes its own files.
           { role: 'viewer' },
         )
       } catch (error) {

@@ -18,7 +18,7 @@ export interface InitRequest {
   readonly kubernetes: string | undefined
 }
 
-// The name of the profile is that of the cluster too where an operator does not think of another one.
+// The cluster is named like the profile, where an operator does not think of another name.
 const nameForm = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
 /** `edgehostctl definition init`. The folder is made beside its place and renamed, so that it is there whole or not at all. */

@@ -91,7 +91,7 @@ export async function needs(
 
 /** Whether an archive begins with the members of a content bundle. */
 async function beginsAsBundle(file: string): Promise<boolean> {
-  // Refuses what is no regular file, which would be waited for.
+  // Refuses anything but a regular file, which would be waited for.
   sizeOf(file)
   try {
     const bytes = decompress(createReadStream(file), bundleArchiveLimits)
@@ -170,7 +170,7 @@ function listOf({ needs: packs, desired: { kubernetes } }: PreparedContent): Nee
   })
 }
 
-/** An entry of a bundle that is what is needed. */
+/** A needed entry of a bundle. */
 function find(
   { kind, name, version }: Need,
   entries: readonly Entry[],

@@ -156,7 +156,7 @@ export interface ClusterRoom extends Room {
   /** Profiles of the cluster, with sensitive values masked; undefined without a cluster. */
   profiles(): Promise<readonly ClusterProfileDetail[] | undefined>
   hostInCluster(): HostInCluster
-  /** Adds an event of the host to those of the cluster. @returns false without a cluster */
+  /** Adds an event of the host to the events of the cluster. @returns false without a cluster */
   noteHost(event: HostEventOfCluster): boolean
   /** The node before and after a stop of the host. */
   readonly nodeStop: NodeStop
@@ -177,7 +177,7 @@ export interface ClusterRoom extends Room {
   platformReport(): Promise<PlatformReport | undefined>
 }
 
-/** An event of the host that its cluster is told of. */
+/** An event of the host that is emitted for its cluster. */
 interface HostEventOfCluster {
   readonly reason: 'HostStopping' | 'HostStopFailed' | 'HostBack'
   readonly message: string
@@ -498,8 +498,9 @@ export async function createCluster(
       isLeftover: (name) => uidOf(name) !== undefined && name !== current,
     })
     for (const name of await readdir(paths.folder)) if (isScratch(name)) await removeFiles(name)
-    for (const name of await readdir(stateDirectory))
-      if (isProbe(name)) await rm(join(stateDirectory, name), { recursive: true, force: true })
+    for (const folder of [stateDirectory, paths.folder, paths.containerd])
+      for (const name of await readdir(folder).catch(() => []))
+        if (isProbe(name)) await rm(join(folder, name), { recursive: true, force: true })
     await sweepTemporary(paths.folder)
   }
 

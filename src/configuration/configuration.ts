@@ -60,7 +60,7 @@ export interface Configuration {
   plan(body: EdgeHostConfigurations): Promise<ConfigurationDryRun>
   /** Accepts a change; `tick` makes it. @throws AppError BadRequest, AuthoritiesUnsupported */
   put(body: EdgeHostConfigurations): Promise<{ readonly uid: string; readonly changes: readonly string[] }>
-  /** Puts in place what is not. To be called each second, not twice at a time. Never throws. */
+  /** Puts missing parts in place. To be called each second, not twice at a time. Never throws. */
   tick(): Promise<void>
   readonly way: HostWay
   /** The way that outgoing calls would go with a change. @throws AppError as `plan` */

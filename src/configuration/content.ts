@@ -22,7 +22,7 @@ export const nothing: Wanted = {
   noProxy: '',
 }
 
-/** What Kubernetes calls what is in the cluster. */
+/** Domains of names in the cluster. */
 const ofCluster = ['.svc', '.cluster.local']
 const loopback = ['localhost', '127.0.0.0/8', '::1']
 

@@ -22,7 +22,7 @@ import {
 const waitMs = 120_000
 const updateMs = 120_000
 const restartMs = 90_000
-/** Our files, in the folder of the certificates and, with another ending, in that of the authorities. */
+/** Our files, in the folder of the certificates and, with another ending, in the folder of the authorities. */
 const ownName = /^edgehostd-[0-9a-f]{16}\.(?:crt|pem)$/
 
 const { run } = createRunner()

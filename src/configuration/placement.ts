@@ -14,7 +14,7 @@ export const lockFile = '/run/edgehostd/configuration.lock'
 /** Units that get the proxies, and that read the authorities at their start alone; in the order of their restart. */
 export const proxyUnits = ['containerd.service', 'edgehostd-containerd.service', 'kubelet.service'] as const
 
-/** What is to be in place. */
+/** Files that have to be in place. */
 export const Placement = Type.Object(
   {
     revision: Type.Integer({ minimum: 1 }),

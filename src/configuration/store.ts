@@ -15,7 +15,7 @@ export interface Wanted {
   readonly noProxy: string
 }
 
-/** The accepted configuration and how far it is. */
+/** The accepted configuration and its progress. */
 export interface Stored {
   readonly uid: string
   /** It grows with each change, also over the loss of the database, so that a change that comes late is known by it. */
@@ -23,7 +23,7 @@ export interface Stored {
   readonly wanted: Wanted
   /** Networks of this host that need no proxy. */
   readonly ranges: readonly string[]
-  /** `Store.markOf` of what is in place; empty where that is not known. */
+  /** `Store.markOf` of the configuration in place; empty where that is not known. */
   readonly placed: string
   /** Why the last try failed; empty otherwise. */
   readonly reason: string

@@ -73,7 +73,7 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
   else if (wordsBefore === undefined) throw lacksMark(command, argv, argv.length)
   else if (given.output !== undefined)
     throw refuse(
-      `${command.name} takes no --output; write that of ${command.passesOn} behind --`,
+      `${command.name} takes no --output; write the one of ${command.passesOn} behind --`,
       command.name,
     )
   const taken = optionsOf(table, command)

@@ -20,7 +20,7 @@ export function parseLimit({ options: { limit } }: CommandLine<'limit'>, preset:
 export const filterOf = ({ options: { filter } }: CommandLine<'filter'>): { readonly filters?: string } =>
   filter === undefined ? {} : { filters: filter }
 
-/** A command that shows a list as a table: all items, or those of `--filter` and `--limit`. */
+/** A command that shows a list as a table: all items, or the ones that `--filter` and `--limit` leave. */
 export const showList =
   <Item>(path: string, layout: readonly Column<Item>[]): HostProgram<'limit' | 'filter'> =>
   async ({ client, line, output }) => {

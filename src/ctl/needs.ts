@@ -22,7 +22,7 @@ export const needColumns = (here: string | undefined): readonly Column<ContentNe
   { title: 'WHY', read: ({ reason = '' }) => oneLine(reason), isFlexible: true },
 ]
 
-/** What is missing, in a line. @param where for example `on this host` */
+/** Missing things, in a line. @param where for example `on this host` */
 export function missingFact(needs: readonly ContentNeed[], where: string): Fact {
   const missing = needs.filter(({ isRequired, isThere }) => isRequired && isThere !== true)
   const kinds = (['image', 'chart', 'program'] as const).flatMap((kind) => {

@@ -38,7 +38,7 @@ export function atAddress(
 }
 
 /**
- * Knows a host by another address from now on: its key is that of the host, as the last request has shown.
+ * Knows a host by another address from now on: the last request has shown the key of the host there.
  * @param movesSession whether the host has no longer the address that it was known by, so that the session goes along
  */
 export async function knowByAddress(

@@ -52,7 +52,7 @@ class StageFailed extends Error {
 
 /** What the parts of a check share. */
 interface Work {
-  /** Adds a stage to the reply. @param tell what is said where it succeeds */
+  /** Adds a stage to the reply. @param tell the message where it succeeds */
   readonly stage: <T>(name: string, work: () => Promise<T>, tell: (found: T) => string) => Promise<T>
   readonly question: Question
 }
@@ -353,7 +353,7 @@ function openTls(
   return new Promise((resolve, reject) => {
     const shown = connectTls({
       socket: connection,
-      // Only what is shown is told.
+      // Only the shown certificate is reported.
       rejectUnauthorized: false,
       ca,
       ...(isIP(host) === 0 ? { servername: host } : {}),

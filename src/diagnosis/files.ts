@@ -19,7 +19,7 @@ interface OfferedFile {
   readonly modifiedAt: number
 }
 
-/** An opened file, with what is known of its present content. The caller closes it. */
+/** An opened file, with the facts of its present content. The caller closes it. */
 interface OpenedFile {
   readonly file: FileHandle
   readonly sizeBytes: number
@@ -46,7 +46,7 @@ const folderFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_DIRE
 
 /** Offers the files of a folder. @param directory absolute path; it need not be there */
 export function createOfferedFiles(directory: string): OfferedFiles {
-  /** Opens the folder; its entries are reached by `/proc/self/fd`, so that they are those of this folder, whatever its path becomes. */
+  /** Opens the folder; its entries are reached by `/proc/self/fd`, so that they belong to this folder, whatever its path becomes. */
   async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
     const handle = await open(directory, folderFlags).catch(refuseFolder)
     try {

@@ -171,7 +171,7 @@ export function createLogs({ streamer, hide, clusterSince, steps, clock }: LogsO
     return { found: found.reverse(), ...(isCut ? { searchedSince: oldest ?? clock.now() } : {}) }
   }
 
-  /** Lines of the steps since an offset of each; a line has no time of its own, so it gets that of the begin of its step. */
+  /** Lines of the steps since an offset of each; a line has no time of its own, so it gets the start time of its step. */
   async function readSteps(
     { since = 0, priority }: LogQuestion,
     offsets: Map<string, number>,
@@ -287,7 +287,7 @@ const byTime = ({ time: one }: LogEntry, { time: two }: LogEntry) => (one < two 
 
 const hasJournal = ({ units }: LogQuestion) => units.some((unit) => unit !== 'steps')
 
-/** Matches of journalctl(1): those of a unit, what systemd says of it, and the kernel; a + between alternatives. */
+/** Matches of journalctl(1): lines of a unit, lines of systemd about it, and the kernel; a + between alternatives. */
 function matchesOf(units: readonly LogUnit[], each: readonly string[]): string[] {
   const alternatives = units.flatMap((unit): string[][] => {
     if (unit === 'steps') return []

@@ -90,7 +90,7 @@ async function restore(
 ): Promise<void> {
   if (!isConfirmed)
     confirm(createTerminal(), {
-      what: `The state in ${stateDirectory} is put aside, and that of ${file} takes its place.`,
+      what: `The state in ${stateDirectory} is put aside, and the state of ${file} takes its place.`,
       ask: 'Restore it?',
       done: 'changed',
     })

@@ -132,7 +132,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
     const { hostName = '', network } = facts.values()
     const first = network?.nics.find(({ nicName }) => nicName === management())?.ip
     const addresses = [...new Set(network?.addresses)].sort()
-    // The console and the status name that of the management interface first.
+    // The console and the status name the address of the management interface first.
     return { hostName, addresses: addresses.sort((a, b) => Number(b === first) - Number(a === first)) }
   }
   const announceNames = () => {

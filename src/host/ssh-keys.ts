@@ -190,7 +190,7 @@ async function problemOf(path: string, { uid }: HostAccount, isNoted: boolean): 
 /** Who has set keys. */
 export type KeysOwner = 'cluster' | 'account'
 
-/** First line of a section. Sections of the cluster are those of files from before there were others. */
+/** First line of a section. In files from before there were others, all sections are of the cluster. */
 const marks: Readonly<Record<KeysOwner, string>> = {
   cluster: ownMark,
   account: '# Set by this account itself over the API of edgehostd (PATCH /v1/users/current).',
@@ -234,7 +234,7 @@ export async function areKeysPlaced(
   return text === textOfSections({ ...sectionsOf(text), [owner]: keys })
 }
 
-/** Gives an owner these keys in the file, and leaves those of others; without any key there is no file. With the rights of the account. */
+/** Gives an owner these keys in the file, and leaves keys of others; without any key there is no file. With the rights of the account. */
 export async function placeKeys(
   { path }: Pick<KeysPlace, 'path'>,
   owner: KeysOwner,

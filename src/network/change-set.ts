@@ -36,7 +36,7 @@ export const isByDhcp = ({ addresses, isLeased = false }: ExpectedLink): boolean
 /** A change of the network that can be tried, kept and taken back. */
 export interface ChangeSet {
   readonly backend: Backend
-  /** Links whose configuration the change touches, those of members too. */
+  /** Links whose configuration the change touches, members included. */
   readonly links: readonly string[]
   readonly before: NetworkState
   readonly after: NetworkState

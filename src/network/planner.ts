@@ -31,7 +31,7 @@ export interface Prepared {
   /** Addresses under which the host will be reached; a leased one is not known before. */
   readonly reachableBy: readonly string[]
   readonly warnings: readonly string[]
-  /** Whether gateways or name servers of this host change: what is beyond its networks may be gone. */
+  /** Whether gateways or name servers of this host change: hosts beyond its networks may be out of reach. */
   readonly changesWayOut: boolean
 }
 
@@ -112,7 +112,7 @@ export function createPlanner({
       const reading = now ?? (await read())
       const plan = (backend: Backend) => planOn({ reading }, backend, wanted)
       const owner = reading.links.find(({ name }) => name === wanted.name)?.owner.backend
-      // What is left of a bond or bridge that goes is what the plan has made of its members.
+      // Of a bond or bridge that goes, the members stay as the plan has made them.
       const removal = wanted.kind === 'delete' && owner !== undefined ? await plan(owner) : undefined
       const facts: PreflightFacts = {
         ...(await readFacts(files)),
@@ -212,7 +212,7 @@ const refusedBy = (problems: readonly Problem[]): Prepared => ({
   changesWayOut: false,
 })
 
-/** Gateways, name servers and leases of IPv4, by what is configured; of what the request leaves as it is nothing is said. Pure. */
+/** Gateways, name servers and leases of IPv4, by the configuration; nothing about parts that the request leaves as they are. Pure. */
 export function changesWayOut({ links }: NetworkReading, wanted: WantedChange): boolean {
   const own = links.find(({ name }) => name === wanted.name)
   const members = wanted.kind === 'bond' || wanted.kind === 'bridge' ? wanted.members : []

@@ -169,7 +169,7 @@ export function toBridge(link: Link, _all: readonly Link[], shown: Shown): Bridg
 
 /**
  * The links for the service API, peers and content: those with an address, and bridges.
- * @param selected name of the chosen one; empty: that of the default route
+ * @param selected name of the chosen one; empty: the interface of the default route
  */
 export function managementOf(links: readonly Link[], selected: string): ManagementInterface {
   const candidates = links.flatMap((link) => {

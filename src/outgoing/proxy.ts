@@ -1,5 +1,5 @@
 // Proxies of outgoing calls, as the variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY name them: what a proxy may be, and which calls need none. The
-// rules are those of the programs that get the same values, golang.org/x/net/http/httpproxy. Nothing here reads or writes.
+// rules are the ones of the programs that get the same values, golang.org/x/net/http/httpproxy. Nothing here reads or writes.
 
 import { isIP } from 'node:net'
 import { canonicalAddress, isLoopback } from '../base/address.ts'

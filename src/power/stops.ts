@@ -27,7 +27,7 @@ const hourMs = 60 * minuteMs
 const mostLateMs = hourMs
 /** A host that still runs so long after it was told to go does not go. */
 const mostGoingMs = 15 * minuteMs
-/** How long an operator is told of a boot. */
+/** Time for which a boot is shown to an operator. */
 const shownMs = { orderly: hourMs, other: 24 * hourMs } as const
 
 /** An event of the host, for the cluster and the platform. */

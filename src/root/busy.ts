@@ -32,7 +32,7 @@ export function createBusy(rooms: () => readonly Room[], log: Pick<Logger, 'warn
   }
 }
 
-/** The refusal of all changes while the host is being reset. @param reset what is said of it; empty for none */
+/** The refusal of all changes while the host is being reset. @param reset the sentence about it; empty for none */
 export function refusalInReset(reset: readonly BusyReason[]): AppError | undefined {
   const [first] = reset
   return (

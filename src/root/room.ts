@@ -85,7 +85,7 @@ export interface BusyReason {
   readonly reason: string
   /** One line for people, without secrets. */
   readonly message: string
-  /** Of what is under way, where that has one. */
+  /** Uid of the work under way, where that has one. */
   readonly uid?: string
 }
 

@@ -133,7 +133,7 @@ export async function openState({
     throw error
   })
   const secrets = createSecrets(secret)
-  // A new secret, and that of a recovered state, are meant.
+  // A new secret and the secret of a recovered state are meant.
   const isMeant = made.length > 0 || (await isThere(join(directory, noteName)))
   if (!isMeant && isOfAnotherState(database, secrets)) {
     if (whole) {

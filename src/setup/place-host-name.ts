@@ -8,7 +8,7 @@ import { hostsWith } from './rules.ts'
 const hostsFile = '/etc/hosts'
 const nameFile = '/etc/hostname'
 const present = '/proc/sys/kernel/hostname'
-/** cloud-init gives a host its name of before at each boot, unless it is told to keep it. */
+/** cloud-init gives a host its former name at each boot, unless its configuration keeps the present one. */
 const cloudFolder = '/etc/cloud'
 const cloudFile = `${cloudFolder}/cloud.cfg.d/99-edgehostd-hostname.cfg`
 const cloudText =

@@ -3,7 +3,7 @@
 /** sethostname(2): HOST_NAME_MAX. */
 const longest = 64
 
-/** What is wrong with a host name; continues the sentence that its field begins. A Kubernetes node gets this name later, so the rules of both hold. */
+/** The fault of a host name; continues the sentence that its field begins. A Kubernetes node gets this name later, so the rules of both hold. */
 export function problemOfHostName(name: string): string | undefined {
   if (name === '') return 'is empty; give a name such as line-7'
   if (name.length > longest) return `is longer than ${longest} characters`

@@ -1,4 +1,4 @@
-// The first page of the archive: what is wrong, and since when. It is made of texts that are in the archive too, masked already. Pure.
+// The first page of the archive: faults, and since when they are there. It is made of texts that are in the archive too, masked already. Pure.
 
 import { escapeInvisible } from '../base/printable.ts'
 

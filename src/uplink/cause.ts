@@ -175,7 +175,7 @@ export function causeOfError(error: unknown, way: Way, now: number): Cause {
     return proxy === undefined
       ? {
           kind: 'fingerprint',
-          message: `the certificate of ${host} has the fingerprint ${error.shown}, which is not that of platform.fingerprint`,
+          message: `the certificate of ${host} has the fingerprint ${error.shown}, and platform.fingerprint names another one`,
         }
       : opensTls(host, proxy, `its fingerprint is ${error.shown}`)
   if (error instanceof ForeignReply)

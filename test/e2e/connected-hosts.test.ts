@@ -383,7 +383,7 @@ describe('a host that had no network for three minutes', () => {
       const deleted = await clusterCtl('delete', 'line', '--yes')
       expect([deleted.exitCode, deleted.stderr]).toEqual([
         0,
-        expect.stringMatching(/The host edge-3 is told with its next heartbeat, and deletes the cluster/),
+        expect.stringMatching(/The host edge-3 gets it with its next heartbeat, and deletes the cluster/),
       ])
       await eventually(async () => expect(await shownClusters()).not.toMatch(/^line /m), 2 * minutes)
     },

@@ -60,7 +60,7 @@ export async function chooseDefinition(
 /** @throws Failure usage for a signature without its file */
 function requireSigned(definition: string | undefined, signature: string | undefined): void {
   if (definition === undefined && signature !== undefined)
-    throw new Failure('usage', '--signature is that of --definition; add --definition')
+    throw new Failure('usage', '--signature belongs to --definition; add --definition')
 }
 
 /** Profiles of the active revision; a waiting one may differ. */

@@ -61,7 +61,7 @@ export async function createCluster(context: CreateContext): Promise<'failed' | 
   return undefined
 }
 
-/** The body of the request: that of FILE, or the one that the options describe. @throws Failure */
+/** The body of the request: the content of FILE, or the one that the options describe. @throws Failure */
 async function readConfiguration(context: CreateContext): Promise<object> {
   const { line } = context
   const [file] = line.arguments
@@ -107,7 +107,7 @@ const describeCluster = (
   },
 })
 
-/** A host of an older version does not list what is needed. */
+/** A host of an older version does not list the needs. */
 type DryRun = Omit<ClusterDryRun, 'needs'> & Partial<Pick<ClusterDryRun, 'needs'>>
 
 function renderDryRun({ isPossible, problems, plan, needs = [] }: DryRun, paper: Paper): string {

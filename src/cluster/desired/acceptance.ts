@@ -121,7 +121,7 @@ interface AcceptanceOptions {
 export type Accept = (proposal: Proposal) => Promise<NewRevision>
 
 /**
- * The one acceptance of a desired state, that of a new cluster and that of a change: its content is pinned, its files are kept, and one
+ * The one acceptance of a desired state, of a new cluster and of a change: its content is pinned, its files are kept, and one
  * transaction writes its revision, its other rows and its events. After a failure all of it is as before.
  * @returns a function that throws AppError InsufficientStorage, Busy
  */

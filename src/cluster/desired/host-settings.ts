@@ -23,7 +23,7 @@ export function readHostSettings({ ntpServers = [], sshKeys = [] }: Given, path:
   }
 }
 
-/** What is wrong with the name of a time server: it is a name as of RFC 1123, or an address without a zone. Continues the sentence that its field begins. */
+/** The fault of the name of a time server: it is a name as of RFC 1123, or an address without a zone. Continues the sentence that its field begins. */
 export function problemOfServer(text: string): string | undefined {
   // timesyncd.conf(5) separates servers by spaces, and each line of chrony.conf(5) may have options.
   if (/[\s\p{Cc}]/u.test(text))

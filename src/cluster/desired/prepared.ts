@@ -58,7 +58,7 @@ export interface Prepared {
   readonly variables: readonly PreparedVariable[]
   /** Results of macros on sensitive values, as upper case of them; to be masked as these are. */
   readonly derived: readonly string[]
-  /** Needs of all packs of the content: images that they list, except those of the layer `os`, images in rendered manifests and charts; charts. */
+  /** Needs of all packs of the content: images that they list, except in the layer `os`, images in rendered manifests and charts; charts. */
   readonly needs: readonly PackNeeds[]
   /** Digests of the charts that were taken from the content, for `content.pin`. */
   readonly chartDigests: readonly string[]

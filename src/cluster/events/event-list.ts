@@ -79,7 +79,7 @@ export async function readKubernetesEvents(
     return { items: found.map(kubernetesEventOf), source: { state: 'read' } }
   } catch (error) {
     if (tooMany.signal.aborted)
-      return failed(`Kubernetes has more than ${mostEvents} events; ask for those of one namespace`)
+      return failed(`Kubernetes has more than ${mostEvents} events; ask for one namespace`)
     if (late.aborted)
       return failed(`the API server of the cluster did not answer within ${readMs / 1_000} seconds`)
     if (error instanceof KubernetesError) return failed(error.message)

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path'
 import { canonicalAddress } from '../../base/address.ts'
-import { passRefused } from '../../host/files.ts'
+import { kernelTableBytes, passRefused } from '../../host/files.ts'
 import { createOwnAddresses, addressUnit } from '../../host/network/network.ts'
 import { clusterPaths, unitFolder } from '../engine/paths.ts'
 import { missingAddress, readHostNetworks, addressUnitText, placeEndpoint } from './address.ts'
@@ -9,10 +9,11 @@ import type { RecordOrder, RestoreOrder } from './actions.ts'
 import type { HostFactsOptions } from './host-facts.ts'
 import { createHostPreflight, readLacking } from './host-preflight.ts'
 import { varLib } from './judge-host.ts'
-import { judgeFolder, probeFolder } from './probe-folder.ts'
+import { foldersToProbe, judgeFolder, probeFolder } from './probe-folder.ts'
 import { createHostSettings } from './settings.ts'
 import type { Step } from '../loop/step.ts'
 import type { DesiredNode } from '../desired/desired-state.ts'
+import type { PreflightProblem } from '../desired/preflight-codes.ts'
 
 export interface ClusterHostOptions extends Omit<HostFactsOptions, 'folders'> {
   /** Folder of the state. */
@@ -71,13 +72,20 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
   }
   const preflight = createHostPreflight(factsOptions)
 
+  /** The folders with the programs of the cluster and the layers of its containers. */
+  async function judgeFolders(): Promise<readonly PreflightProblem[]> {
+    const mountinfo = await passRefused(files).files.text('/proc/1/mountinfo', kernelTableBytes)
+    const folders = foldersToProbe(mountinfo ?? '', stateDirectory)
+    const found = await Promise.all(folders.map((folder) => probeFolder(options.privileged, folder)))
+    return found.flatMap(judgeFolder)
+  }
+
   return {
     async preflight(desired, signal, running) {
       const found = await Promise.all([
         preflight(desired, signal, running),
         settings.preflight(desired.settings),
-        // It has the programs of the cluster and the layers of its containers.
-        probeFolder(options.privileged, stateDirectory).then(judgeFolder),
+        judgeFolders(),
       ])
       return found.flat()
     },

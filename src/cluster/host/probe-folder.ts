@@ -1,4 +1,6 @@
 import { CommandFailed, type CommandRunner } from '../../system/runner.ts'
+import { mountOf, parseMountinfo } from '../../system/mountinfo.ts'
+import { clusterPaths } from '../engine/paths.ts'
 import type { PreflightProblem } from '../desired/preflight-codes.ts'
 
 /** Result of the probe of a folder. */
@@ -12,6 +14,19 @@ export interface FolderProbe {
   readonly overlayProblem: string
   /** Why root cannot write there, and so nothing was tried; undefined where it can. */
   readonly writeProblem?: string
+}
+
+/**
+ * The folders to be tried: the state folder, and those in it that hold programs and containers, where a file system is mounted at them. Pure.
+ * @param mountinfo of the host
+ */
+export function foldersToProbe(mountinfo: string, stateDirectory: string): readonly string[] {
+  const { folder, containerd } = clusterPaths(stateDirectory)
+  const mounts = parseMountinfo(mountinfo)
+  return [
+    stateDirectory,
+    ...[folder, containerd].filter((each) => mountOf(mounts, each)?.mountPoint === each),
+  ]
 }
 
 const timeoutMs = 20_000

@@ -56,7 +56,7 @@ interface Place {
 
 /**
  * The rules of iptables as nftables has them, for a host with nft and without iptables, where kube-proxy and network plugins bring theirs.
- * A rule is a line like those of iptables-save with its handle and the marks of its owner: networks, comment and target.
+ * A rule is a line as iptables-save writes it, with its handle and the marks of its owner: networks, comment and target.
  * @param json the output of `nft --json list ruleset`, libnftables-json(5)
  */
 function parseNftRules(json: string): readonly FilterTable[] {

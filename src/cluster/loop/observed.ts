@@ -180,7 +180,7 @@ const maskTrouble = (trouble: Trouble, hide: (text: string) => string): Trouble 
   ...(trouble.workload === undefined ? {} : { workload: hide(trouble.workload) }),
 })
 
-/** All pods in trouble, those of CoreDNS and kube-proxy first: other pods need these. None while the API server does not answer. Pure. */
+/** All pods in trouble, CoreDNS and kube-proxy first: other pods need these. None while the API server does not answer. Pure. */
 export const troublesOf = ({ engine, packs }: Pick<Observed, 'engine' | 'packs'>): PackTrouble[] =>
   engine.api === 'answers'
     ? [

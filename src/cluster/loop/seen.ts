@@ -34,7 +34,7 @@ export interface Seen {
   readonly troubles?: readonly SeenTrouble[]
 }
 
-/** A reported trouble: that of the pods of a workload, whichever of them has it. */
+/** A reported trouble of the pods of a workload, whichever of them has it. */
 interface SeenTrouble {
   /** `id` of the pack; empty for CoreDNS and kube-proxy. */
   readonly pack: string
@@ -299,7 +299,7 @@ const seenOf = ({ pack, reason, namespace, workload, pod, container = '' }: Pack
   of: `${namespace}/${workload ?? `Pod/${pod}`}`,
 })
 
-/** The stored time since which a trouble is there; before it is stored, that of Kubernetes. */
+/** The stored time since which a trouble is there; before it is stored, the time of Kubernetes. */
 function sinceOf(trouble: PackTrouble, known: readonly SeenTrouble[]): string | undefined {
   const own = seenOf(trouble)
   return known.find((each) => isSame(each, own))?.since ?? trouble.sinceTimestamp

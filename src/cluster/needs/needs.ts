@@ -1,6 +1,6 @@
 // `cluster/needs` says which content a cluster needs, for the dry run of a host and for `edgehostctl definition needs`. `needs.ts` makes the
 // list of what the preparation has found in the packs and of Kubernetes' own images; `kubernetes-images.ts` knows these without a kubeadm. Who
-// looks for the content adds what is there: `desired/preflight.ts` on a host, `authoring/needs.ts` in bundles.
+// looks for the content adds the entries that are there: `desired/preflight.ts` on a host, `authoring/needs.ts` in bundles.
 
 import { shownPack } from '../desired/desired-state.ts'
 import type { ContentNeed } from '../schemas.ts'
@@ -59,7 +59,7 @@ interface NeedsInput {
   readonly architecture?: string
 }
 
-/** The whole list: images, charts, programs; those of Kubernetes first. Pure. */
+/** The whole list: images, charts, programs; Kubernetes first. Pure. */
 export function listNeeds({ packs, kubernetes, architecture }: NeedsInput): Need[] {
   return [
     ...listImages(packs, kubernetes?.images ?? [], architecture),

@@ -140,7 +140,7 @@ export async function troublesOfObject(
   return [...(refused ? [refused] : []), ...troublesIn(picture).flatMap(({ troubles }) => troubles)]
 }
 
-/** What is known of a pack whose pods are asked for. */
+/** Facts of a pack whose pods are asked for. */
 export interface TroubledPack {
   readonly id: string
   /** Objects of its manifests and charts, as far as they are written down. */
@@ -250,7 +250,7 @@ async function ownersByRelease(
   for (const [kind, apiVersion] of workloadKinds) {
     const resource = await client.resourceOf(apiVersion, kind, signal)
     if (!resource) continue
-    // A chart may make objects in other namespaces than that of its release.
+    // A chart may make objects in other namespaces than its release.
     const labelSelector = 'app.kubernetes.io/managed-by=Helm'
     const marked = await client.list(resource, { labelSelector, isMetadataOnly: true, signal })
     for (const { metadata } of marked) {

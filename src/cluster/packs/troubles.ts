@@ -38,7 +38,7 @@ export function warningOf(event: KubernetesObject): Warning {
   }
 }
 
-/** What is known beside the pod itself. */
+/** Facts beside the pod itself. */
 export interface PodSurroundings {
   /** Warnings about any pod of its namespace. */
   readonly warnings: readonly Warning[]
@@ -337,7 +337,7 @@ const ofOthers = new Set([
   ...['Failed', 'BackOff', 'FailedScheduling', 'DNSConfigForming', 'FailedToRetrieveImagePullSecret'],
   ...['FailedKillPod', 'ExceededGracePeriod', 'FailedPreStopHook', 'Preempted', 'TaintManagerEviction'],
 ])
-// The kubelet has not read the object yet, at its own start or that of the pod; it tries again at once.
+// The kubelet has not read the object yet, at its own start or the start of the pod; it tries again at once.
 const passing = /not registered|failed to sync (?:configmap|secret) cache/
 
 function warnedProblem(pod: KubernetesObject, warning: Warning): PodProblem | undefined {

@@ -171,7 +171,7 @@ function createPull({ store, sender, suspects }: PullOptions) {
     throw new AppError(
       unknown[what],
       blob
-        ? 'this digest is that of a layer or configuration, not of a manifest'
+        ? 'this digest names a layer or configuration, not a manifest'
         : `no bundle of this host has this ${what}; upload a bundle that has it`,
     )
   }

@@ -139,7 +139,7 @@ export function listTags(
   limit: number,
 ): string[] {
   const ways = waysOf(repository)
-  // Each with a limit of its own, so that of a name with 100,000 tags only a page is read.
+  // Each with a limit of its own: a name with 100,000 tags is read by the page.
   const tags = ways.map(
     ({ condition, tag }) => `SELECT tag FROM (
       SELECT DISTINCT ${tag} AS tag ${publishedEntries} AND ${condition} AND ${tag} > ? ORDER BY 1 LIMIT ?)`,

@@ -20,7 +20,8 @@ interface ValueTemplate {
 interface Slot {
   readonly type: string
   readonly regex: string | undefined
-  readonly range: readonly [low: number, high: number] | undefined
+  /** As they are written: a number of JavaScript may have other digits. */
+  readonly range: readonly [low: string, high: string] | undefined
   readonly list: readonly string[] | undefined
 }
 
@@ -86,9 +87,7 @@ function readFormat(text: string): (string | Slot)[] | string {
       type,
       regex: opening === ':/' ? argument : undefined,
       range:
-        opening === ':[' && numbers && type === 'number'
-          ? [Number(numbers[1]), Number(numbers[2])]
-          : undefined,
+        opening === ':[' && numbers && type === 'number' ? [numbers[1] ?? '', numbers[2] ?? ''] : undefined,
       list: opening === ':[' && type === 'list' ? argument.split(',').map((each) => each.trim()) : undefined,
     })
     at = end + closing.length
@@ -151,7 +150,7 @@ function refuseSlot(
   // Packs write versions with or without a v.
   if (format && !format.accepts(type === 'version' ? value.replace(/^v/, '') : value))
     return `must be ${format.expected}`
-  if (range && (Number(value) < range[0] || Number(value) > range[1]))
+  if (range && (isLess(value, range[0]) || isLess(range[1], value)))
     return `must be a number from ${range[0]} to ${range[1]}`
   if (regex === undefined) return undefined
   const pattern = patterns.find(regex)
@@ -160,6 +159,13 @@ function refuseSlot(
   if (work.steps < 0) return 'is too long for its regex, together with all earlier values'
   return pattern.isFoundIn(value) ? undefined : `must match the regex ${regex}`
 }
+
+const whole = /^[-+]?[0-9]+$/
+/** Whole numbers are compared by all their digits. */
+const isLess = (one: string, other: string): boolean =>
+  whole.test(one) && whole.test(other)
+    ? BigInt(one.replace('+', '')) < BigInt(other.replace('+', ''))
+    : Number(one) < Number(other)
 
 interface Rule {
   readonly path: string

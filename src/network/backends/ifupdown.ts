@@ -249,7 +249,7 @@ function ownersOf(text: string): readonly { readonly line: string; readonly owne
   })
 }
 
-/** The stanzas of a link with another name, without what is of its own hardware. */
+/** The stanzas of a link with another name, without the settings of its own hardware. */
 const stanzasOf = (text: string, link: string, name: string): string =>
   ownersOf(text)
     .filter(({ line, owner }) => owner === link && line.trim() !== '' && !line.trim().startsWith('#'))

@@ -14,14 +14,14 @@ export const interfacesFile = '/etc/network/interfaces'
 /** A stanza `iface` with the file that holds it. */
 export interface Stanza {
   readonly file: string
-  /** The logical name, which is that of the link where no mapping says otherwise. */
+  /** The logical name: the name of the link, where no mapping says otherwise. */
   readonly name: string
   readonly family: string
   readonly method: string
   readonly options: readonly (readonly [key: string, value: string])[]
 }
 
-/** What is read of all files together. */
+/** Content of all files together. */
 export interface Interfaces {
   readonly stanzas: readonly Stanza[]
 }
@@ -98,7 +98,7 @@ function addressOf(stanza: Stanza): readonly string[] {
   return [`${address}/${length ?? (address.includes(':') ? 64 : classOf(address))}`]
 }
 
-/** Without a mask ifupdown takes that of the class, RFC 791. */
+/** Without a mask ifupdown takes the mask of the class, RFC 791. */
 const classOf = (address: string) => {
   const first = Number(address.split('.')[0])
   return first < 128 ? 8 : first < 192 ? 16 : 24

@@ -241,7 +241,7 @@ function deleteLink(edit: Edit, link: Link | undefined, name: string, problems: 
   edit.remove(basename(path))
 }
 
-/** The name of a link in the YAML, which `match` and `set-name` may tell from that of the link. */
+/** The name of a link in the YAML; with `match` and `set-name` the link may have another one. */
 const idOf = ({ owner, name }: Link): string =>
   (owner.configured?.files ?? [])
     .find((path) => path.startsWith(generated))
@@ -327,7 +327,7 @@ interface NetplanFiles {
   readonly before: ReadonlyMap<string, string>
   /** Those that it makes of the changed files. */
   readonly after: ReadonlyMap<string, string>
-  /** cloud-init writes its file of netplan again at each boot unless it is told not to. */
+  /** cloud-init writes its file of netplan again at each boot unless its configuration forbids it. */
   readonly hasCloudInit: boolean
 }
 

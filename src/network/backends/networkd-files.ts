@@ -98,7 +98,7 @@ const dhcpSections = ['DHCP', 'DHCPv4', 'DHCPv6']
 const isDefault = (destination: string | undefined) =>
   destination === undefined || destination === '' || /^(0\.0\.0\.0|::)(\/0)?$/.test(destination)
 
-/** The routes of sections `[Route]`, and which of them are default routes; those of type blackhole and the like count as routes. */
+/** The routes of sections `[Route]`, and which of them are default routes; a blackhole and the like counts as a route. */
 function routesOf(unit: Unit) {
   return unit
     .filter(({ name }) => name === 'Route')
@@ -132,7 +132,7 @@ export function dhcpOf(unit: Unit): { readonly ipv4: boolean; readonly ipv6: boo
   }
 }
 
-/** What a file with its drop-ins configures. @param files its path and those of the drop-ins */
+/** Configuration in a file and its drop-ins. @param files paths of all of them */
 export function networkConfiguration(unit: Unit, files: readonly string[]): LinkConfiguration {
   const addresses = [
     ...words(valuesOf(unit, 'Network', 'Address')),
@@ -318,14 +318,14 @@ const order = ['Match', 'Link', 'Network']
 const inOrder = (unit: Unit): Unit => unit.toSorted((a, b) => place(a) - place(b))
 const place = ({ name }: Section) => (order.includes(name) ? order.indexOf(name) : order.length)
 
-/** The file of a member of a bond or bridge: what is of the link itself stays, addresses and routes are of the master. */
+/** The file of a member of a bond or bridge: settings of the link itself stay, addresses and routes belong to the master. */
 export const memberUnit = (unit: Unit, name: string, kind: 'bond' | 'bridge', master: string): Unit => [
   { name: 'Match', lines: [{ key: 'Name', value: name }] },
   ...unit.filter((section) => ['Link', 'Bridge', 'BridgeVLAN', 'SR-IOV'].includes(section.name)),
   { name: 'Network', lines: [{ key: kind === 'bond' ? 'Bond' : 'Bridge', value: master }] },
 ]
 
-/** A file for a link that has had none: no address but what is named. */
+/** A file for a link that has had none: only the named addresses. */
 export const emptyUnit = (name: string): Unit => [
   { name: 'Match', lines: [{ key: 'Name', value: name }] },
   {
@@ -344,7 +344,7 @@ export function changeVlan(unit: Unit, vlan: string, isThere: boolean): Unit {
   return inOrder(setValues(unit, 'Network', 'VLAN', isThere ? [...others, vlan] : others))
 }
 
-/** A .netdev file. Options that are absent are those of the kernel. */
+/** A .netdev file. Absent options have the defaults of the kernel. */
 export function deviceUnit(device: {
   readonly name: string
   readonly kind: 'bond' | 'vlan' | 'bridge'

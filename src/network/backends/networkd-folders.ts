@@ -32,7 +32,7 @@ export async function readNetworkdFiles(files: HostFiles): Promise<NetworkdFiles
 interface FileInForce {
   readonly path: string
   readonly unit: Unit
-  /** Its path and those of its drop-ins. */
+  /** Paths of the file and of its drop-ins. */
   readonly files: readonly string[]
 }
 

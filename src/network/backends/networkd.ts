@@ -1,4 +1,4 @@
-// A change of links of systemd-networkd as the two states of a ChangeSet. Our files are named 05-edgehostd-LINK, so that they come before those of an
+// A change of links of systemd-networkd as the two states of a ChangeSet. Our files are named 05-edgehostd-LINK, so that they come before the files of an
 // administrator, which stay as they are. They are kept in /usr/local/lib, below /run in rank: a trial has the same names in /run, and takes a kept file
 // away by a mask there. Pure.
 

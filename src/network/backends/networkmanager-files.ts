@@ -47,7 +47,7 @@ export function changeProfile(text: string, addressing: Addressing): string {
 
 const numberOf = (key: string) => Number(/\d*$/.exec(key)?.[0] || 0)
 
-/** The group that has the MTU: that of the hardware, by the name which the file uses. */
+/** The group that has the MTU: the group of the hardware, by the name which the file uses. */
 function mtuGroup(text: string): string {
   const isWifi = /^\[(wifi|802-11-wireless)\]/m.test(text)
   if (isWifi) return /^\[802-11-wireless\]/m.test(text) ? '802-11-wireless' : 'wifi'

@@ -124,7 +124,7 @@ function createPlan({ links, states }: NetworkReading): Plan {
       })
       const textFile = (folder: string, name: string, text: string | undefined) =>
         file(folder, name, text === undefined ? 'absent' : { text })
-      // One that a former trial has left would hide what is made again.
+      // A file that a former trial has left would hide the new one.
       const hiding = all.filter(([, { before, after }]) => before === undefined || after === undefined)
       const above = all.flatMap(([name]) => {
         const own = link(name)
@@ -241,7 +241,7 @@ function planMaster(plan: Plan, wanted: WantedChange & { kind: 'bond' | 'bridge'
   ])
 }
 
-/** A link that is no member any more has what it had before, or no profile where we made that of a member. */
+/** A link that is no member any more has what it had before, or no profile where we made the profile of the member. */
 function release(plan: Plan, name: string): void {
   const text = plan.text(name)
   if (text === undefined) return

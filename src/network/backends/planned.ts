@@ -43,7 +43,7 @@ export function expectedAfter(
   return expectedBy(name, configured, isChanged || (wanted.kind === 'delete' && wanted.of !== 'vlan'))
 }
 
-/** What is there now has to be there again after a revert; nothing of a link whose cable is pulled. */
+/** The present state, which has to be there again after a revert; nothing of a link whose cable is pulled. */
 export const expectedNow = (link: Link | undefined): readonly ExpectedLink[] =>
   link?.owner.configured === undefined || !link.hasCarrier
     ? []
@@ -93,7 +93,7 @@ export function handingOver(members: readonly Link[], addressing: Addressing): L
   })
 }
 
-/** The hardware address of a new bond or bridge: without that of its member a switch or a DHCP server would take it for another host. */
+/** The hardware address of a new bond or bridge: without the address of its member a switch or a DHCP server would take it for another host. */
 export const macFor = (members: readonly Link[], from: Link | undefined): string | undefined => {
   const first = from ?? members[0]
   return first?.permanentMac ?? first?.mac

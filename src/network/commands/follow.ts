@@ -296,7 +296,7 @@ function throwNotLoggedIn(ways: readonly Way[], command: string): void {
   )
 }
 
-/** Says how far a change is: on a terminal in one line with the time that is left, elsewhere in a line for each state. */
+/** Shows the progress of a change: on a terminal in one line with the time that is left, elsewhere in a line for each state. */
 function createScreen({ output }: Pick<Context, 'output'>) {
   const line = createStatusLine(process.stderr)
   const isTerminal = process.stderr.isTTY

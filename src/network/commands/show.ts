@@ -62,7 +62,7 @@ export async function listLinks(context: Context): Promise<undefined> {
 export async function showLink(context: Context): Promise<undefined> {
   const [name = ''] = context.line.arguments
   const { items } = await readAll(context)
-  // The endpoint of interfaces says what is wrong with a name that is in no list.
+  // The endpoint of interfaces names the fault of a name that is in no list.
   const link =
     items.find((each) => each.name === name) ??
     (await context.client.get<NicSummary>(`${root}/interfaces/${encodeURIComponent(name)}`, ['name']))

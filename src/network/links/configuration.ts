@@ -7,7 +7,7 @@ export interface TextFile {
   readonly text: string
 }
 
-/** What is configured for a link, whatever the backend; absent fields are left to the backend. */
+/** Configuration of a link, whatever the backend; absent fields are left to the backend. */
 export interface LinkConfiguration {
   /** Files that it comes from, in the order in which they count. */
   readonly files: readonly string[]
@@ -38,7 +38,7 @@ export interface ConfiguredRoute {
   readonly metric?: number
 }
 
-/** What is configured for a device that has no hardware of its own. */
+/** Configuration of a device that has no hardware of its own. */
 export interface DeviceConfiguration {
   readonly file: string
   readonly bond?: BondOptions

@@ -154,7 +154,7 @@ interface RouteOfLink {
   readonly route: RunningRoute
 }
 
-/** Routes to other hosts: those of the table `local` and broadcasts come with the addresses. */
+/** Routes to other hosts: the table `local` and broadcasts come with the addresses. */
 function parseRoutes(routes: string): readonly RouteOfLink[] {
   const list = parseJson(routes)
   if (!Array.isArray(list)) return []
@@ -184,7 +184,7 @@ function parseRoutes(routes: string): readonly RouteOfLink[] {
   })
 }
 
-/** A default route does not say its family; those of IPv6 have a preference (RFC 4191). */
+/** A default route does not say its family; a route of IPv6 has a preference (RFC 4191). */
 function isRouteOfIpv4(destination: string, gateway: string | undefined, preference: unknown): boolean {
   if (destination !== 'default') return isOfIpv4(destination)
   return preference === undefined && (gateway === undefined || isIPv4(gateway))
@@ -201,7 +201,7 @@ export interface SysfsFacts {
   /** Below /sys/devices/virtual: no hardware of its own. */
   readonly isVirtual: boolean
   readonly isWifi: boolean
-  /** It is an end of another interface, as that of a veth pair. */
+  /** The interface is an end of another one, as in a veth pair. */
   readonly isEndOfAnother: boolean
   /** Its name is one that container engines and network plugins give. */
   readonly isOfPods: boolean

@@ -25,7 +25,7 @@ import {
   type Owner,
 } from './owners.ts'
 
-/** A link of this host: what runs, what is configured, and by whom. */
+/** A link of this host: its present state, its configuration, and the owner of that. */
 export interface Link extends KernelLink {
   readonly kind: LinkKind
   readonly owner: Owner
@@ -273,7 +273,7 @@ async function readDns(
   }
   const folder = '/run/resolvconf/interface'
   for (const record of await files.names(folder)) {
-    // Its name is that of the link and of the program that gave it: `eth0.100.inet`.
+    // Its name has the link and the program that gave it: `eth0.100.inet`.
     const link = links.find(({ name }) => name === record.slice(0, record.lastIndexOf('.')))
     if (link === undefined) continue
     const found = parseResolvconfRecord((await files.text(`${folder}/${record}`)) ?? '')

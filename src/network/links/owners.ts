@@ -113,7 +113,7 @@ export function ownerOf(name: string, states: BackendStates): Owner {
     return { name: other ?? 'nobody', status: networkdState(name, states) ?? 'unmanaged' }
   }
   if (more.length === 0) return only
-  // What is configured is shown as the first of them has it; in force is what the last one to run has set.
+  // The configuration is shown as the first of them has it; in force are the settings of the last one to run.
   const { status, configured, device } = only
   return {
     name: owners.map((owner) => owner.name).join(' and '),

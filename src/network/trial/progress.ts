@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { revertReasons, type NetworkChange } from '../schemas.ts'
 import type { Progress } from './store.ts'
 
-/** The folders in which `network-trial` says how far a change is; see its head. */
+/** The folders in which `network-trial` writes the progress of a change; see its head. */
 export interface TrialFolders {
   /** Gone after a boot. */
   readonly runtime: string
@@ -16,7 +16,7 @@ export const openUid = ({ runtime }: Pick<TrialFolders, 'runtime'>): string | un
   textOf(join(runtime, 'trial', 'uid'))?.trim()
 
 /**
- * How far a change is, as the program has written it.
+ * Progress of a change, as the program has written it.
  * @returns undefined where neither an open change of this uid nor a result is there: the host was started again, and the change is taken back
  */
 export function progressOf(folders: TrialFolders, uid: string): Progress | undefined {

@@ -121,7 +121,7 @@ export function createTrials(options: TrialsOptions): Trials {
   /** The open one counts although it was stored as ended: its start may outlive a daemon that was killed. */
   const unended = () => stored(openUid(folders) ?? '') ?? store.list().find((each) => !isEnded(each))
 
-  /** Looks how far the open change is. */
+  /** Reads the progress of the open change. */
   function look(): void {
     const change = unended()
     if (change === undefined) {

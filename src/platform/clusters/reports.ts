@@ -66,7 +66,10 @@ export function createClusterReports({
       const { uid, deleteRequestedAt } = cluster
       for (const field of ['number', 'seenNumber'] as const)
         if ((heartbeat[field] ?? 0) > cluster.number + farthest)
-          throw refusedField(field, `is more than ${farthest} beyond that of the platform, ${cluster.number}`)
+          throw refusedField(
+            field,
+            `is more than ${farthest} beyond the number of the platform, ${cluster.number}`,
+          )
       for (const [at, step] of steps.entries())
         for (const field of ['startTimestamp', 'endTimestamp', 'nextTryTimestamp'] as const)
           requireTime(`steps[${at}].${field}`, step[field])

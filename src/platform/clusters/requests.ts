@@ -115,7 +115,7 @@ export function createClusterRequests({
         report(
           'PackValuesGiven',
           `${path}.packValues`,
-          'values of packs are those of the profile; import another version of it, or use variables',
+          'values of packs come from the profile; import another version of it, or use variables',
         )
     }
     return { found, problems }

@@ -314,6 +314,6 @@ export function whenHostActs(cluster: SpectroCluster, does: string): string {
   const last =
     lastProbeTime === undefined ? 'has never been seen' : `was last seen at ${moment(lastProbeTime)}`
   return silenceOf(cluster) === undefined
-    ? `The host ${host} is told with its next heartbeat, and ${does}.`
+    ? `The host ${host} gets it with its next heartbeat, and ${does}.`
     : `The host ${host} does not answer and ${last}: nothing happens there until it is seen again. Then it ${does}.`
 }

@@ -77,7 +77,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
     if (withKey)
       throw new RecordInTheWay(
         withKey,
-        `the key of this host is that of another id, in ${placeOf(withKey, token.projectUid)}; a key belongs to one host`,
+        `another id, in ${placeOf(withKey, token.projectUid)}, has the key of this host; a key belongs to one host`,
       )
     const { name } = metadata
     const taken = hosts.findTaken(token.projectUid, name)

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { judgeFolder, probeFolder } from '../../../src/cluster/host/probe-folder.ts'
+import { foldersToProbe, judgeFolder, probeFolder } from '../../../src/cluster/host/probe-folder.ts'
 import { createBoundedRunner } from '../../../src/system/bounded-memory.ts'
 import { createRunner, type CommandRunner } from '../../../src/system/runner.ts'
 
@@ -111,4 +111,21 @@ describe.skipIf(exitCode !== 0)('the folder of the state', () => {
     expect(await says(line, 1)).toMatchObject({ exitCode: 1 })
     await expect(says(line, 126)).rejects.toMatchObject({ reason: 'not-started' })
   })
+})
+
+it('folders of the cluster are tried where a file system is mounted at them, and not for its containers', () => {
+  const state = '/var/lib/edgehostd'
+  const table = (...mounts: readonly string[]) =>
+    ['22 1 8:1 / / rw - ext4 /dev/sda1 rw', ...mounts].map((each) => `${each}\n`).join('')
+  const container = `40 22 0:50 / ${state}/cluster/containerd/x rw - overlay overlay rw`
+  expect(foldersToProbe(table(container), state)).toEqual([state])
+  expect(foldersToProbe('', state)).toEqual([state])
+  const disk = `30 22 8:17 / ${state}/cluster rw,noexec - xfs /dev/sdb1 rw`
+  expect(foldersToProbe(table(disk, container), state)).toEqual([state, `${state}/cluster`])
+  const layers = `31 30 0:33 / ${state}/cluster/containerd rw - zfs tank/layers rw`
+  expect(foldersToProbe(table(disk, layers), state)).toEqual([
+    ...[state, `${state}/cluster`, `${state}/cluster/containerd`],
+  ])
+  // Hidden by a later mount.
+  expect(foldersToProbe(table(disk, `41 22 8:33 / ${state} rw - ext4 /dev/sdc1 rw`), state)).toEqual([state])
 })

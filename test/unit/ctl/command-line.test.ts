@@ -193,7 +193,7 @@ describe('a command that passes arguments to another program', () => {
 
   it('it has no format of its own, and has a help', () => {
     expect(refusal('-o json cluster kubectl -- get pods')).toContain(
-      'takes no --output; write that of kubectl behind --',
+      'takes no --output; write the one of kubectl behind --',
     )
     expect(parse('cluster kubectl --help')).toMatchObject({ arguments: ['cluster', 'kubectl'] })
     expect(help(['cluster', 'kubectl'])).toContain('Usage: edgehostctl cluster kubectl -- ARGUMENT...')

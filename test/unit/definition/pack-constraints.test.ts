@@ -97,6 +97,22 @@ describe('a value that schema.yaml describes', () => {
     ['{{ format "${number}" }}', '5000', ''],
     ['{{ format "${number}" }}', 'five', 'must be a number such as 8080 or -0.5'],
     ['{{ format "${number:[5000-5005]}" }}', '5006', 'must be a number from 5000 to 5005'],
+    [
+      '{{ format "${number:[0-9007199254740992]}" }}',
+      '9007199254740993',
+      'must be a number from 0 to 9007199254740992',
+    ],
+    [
+      '{{ format "${number:[-9007199254740992-0]}" }}',
+      '"-9007199254740993"',
+      'must be a number from -9007199254740992 to 0',
+    ],
+    ['{{ format "${number:[0.5-9223372036854775807]}" }}', '9223372036854775807', ''],
+    [
+      '{{ format "${number:[0.5-9223372036854775807]}" }}',
+      '0.4',
+      'must be a number from 0.5 to 9223372036854775807',
+    ],
     ['{{ format "${boolean}" }}', 'true', ''],
     ['{{ format "${bool}" }}', 'maybe', 'must be true or false'],
     ['{{format "${list:[PACK, GIT,CHART]}"}}', 'GIT', ''],

@@ -132,6 +132,6 @@ describe("Kubernetes' own events", () => {
     })
     const { source } = await readKubernetesEvents(client, undefined)
     expect(isAborted).toBe(true)
-    expect(source.message).toBe('Kubernetes has more than 5000 events; ask for those of one namespace')
+    expect(source.message).toBe('Kubernetes has more than 5000 events; ask for one namespace')
   })
 })
