@@ -28,12 +28,12 @@ describe.each(['netplan', 'networkmanager', 'ifupdown'] as const)(
       )
 
     /** NetworkManager numbers the metrics of its routes anew. */
-  const snapshot = async () => {
-    const text = await network.snapshot()
-    return owner === 'networkmanager' ? text.replace(/ metric \d+/g, '') : text
-  }
+    const snapshot = async () => {
+      const text = await network.snapshot()
+      return owner === 'networkmanager' ? text.replace(/ metric \d+/g, '') : text
+    }
 
-  async function ask(method: string, target: string, body?: unknown) {
+    async function ask(method: string, target: string, body?: unknown) {
       const { stdout, stderr } = await network.neighbour(
         ...['curl', '--silent', '--show-error', '--insecure', '--max-time', '60', '--request', method],
         ...['--header', `Authorization: ${token}`, '--write-out', '\n%{http_code}'],
