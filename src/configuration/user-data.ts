@@ -145,8 +145,7 @@ export function createUserData(options: UserDataOptions): UserDataPart {
     if (wantedLink) await linker.check(wantedLink, way)
     // The checks have taken their time.
     refuseWithCluster()
-    // Everything has been judged. The trial first: another one may be open.
-    const change = await begin?.()
+    // Everything has been judged.
     if (isRenamed) await host.setName(named)
     if (network !== undefined) await withPath(() => configuration.put(proxies))
     const uid = uuidAt(clock.now())
@@ -160,6 +159,15 @@ export function createUserData(options: UserDataOptions): UserDataPart {
       stages: steps ? { state: 'waiting', message: '', at: clock.now() } : present?.stages,
     })
     if (wantedLink) await linker.write(wantedLink, way)
+    // Last: the host may soon have another address, and the reply has to leave before.
+    const change = await begin?.().catch((error: unknown) => {
+      if (!(error instanceof AppError)) throw error
+      const { kind, message, details } = error
+      throw new AppError(kind, `${message}; the rest of the user data is applied`, {
+        cause: error,
+        ...(details === undefined ? {} : { details }),
+      })
+    })
     return { uid, ...(change === undefined ? {} : { change }), needsRestart: wantedLink !== undefined }
   }
 }

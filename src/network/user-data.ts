@@ -6,7 +6,7 @@ import { isOtherThanTrial, windowOf, type NetworkWritesOptions } from './routes-
 import type { InterfaceOfUserData, NicRequest } from './schemas.ts'
 import type { NetworkReading } from './links/links.ts'
 import type { Planner } from './planner.ts'
-import type { Trials, TrialRequest } from './trial/trials.ts'
+import { otherIsOpen, type Trials, type TrialRequest } from './trial/trials.ts'
 import { readNic } from './wanted.ts'
 import { defaultRoutesOf, shownAddress, typeOf } from './wire.ts'
 
@@ -31,9 +31,10 @@ export interface LinksByName {
   /** The change that is tried now. */
   open(): { readonly uid: string; readonly summary: string; readonly state: string } | undefined
   /**
-   * Judges a change of interfaces.
-   * @returns how to begin its trial, whose uid that gives; undefined where all of them are configured so already
-   * @throws AppError BadRequest with the path in user data; of the network
+   * Judges a change of interfaces. What `show` gives, sent back, changes nothing.
+   * @returns how to begin its trial, whose uid that gives; undefined where all of them are configured so already. The address of the host may be
+   * another one soon after: a reply to a client has to leave at once
+   * @throws AppError BadRequest with the path in user data; NetworkChangeOpen, Busy; of the network
    */
   judge(interfaces: InterfacesByName, how: RequestOfLinks): Promise<(() => Promise<string>) | undefined>
 }
@@ -63,6 +64,22 @@ export function nicRequest(name: string, wanted: InterfaceOfUserData): NicReques
   return { type, ip: subnet.address, subnet: dottedMask(subnet.prefixLength), ...rest }
 }
 
+/** Whether an interface is so already, as far as a request names it. Pure. */
+export function isSo(wanted: InterfaceOfUserData, shown: InterfaceOfUserData | undefined): boolean {
+  const { type, ipAddress = '', gateway = '', nameserver = [] } = wanted
+  if (
+    shown?.type !== type ||
+    Object.keys(wanted).some((name) => !(fields as readonly string[]).includes(name))
+  )
+    return false
+  const isSame = (sent: string, present = '') => sent === present || (type === 'dhcp' && sent === '')
+  return (
+    isSame(ipAddress, shown.ipAddress) &&
+    isSame(gateway, shown.gateway) &&
+    (nameserver.length === 0 || JSON.stringify(nameserver) === JSON.stringify(shown.nameserver ?? []))
+  )
+}
+
 /** The field of user data that stands for one of `PUT /network/interfaces/{name}/config`. */
 const fieldOf = (field: string): string => {
   if (field === 'ip' || field === 'subnet') return '.ipAddress'
@@ -73,44 +90,55 @@ const fieldOf = (field: string): string => {
 /** Builds it on the planner and the trials of the room. */
 export function createLinksByName(options: LinksOptions): LinksByName {
   const { read, planner, trials, busy, shortestWindowSeconds } = options
+  async function show(): Promise<InterfacesByName> {
+    const { links } = await read()
+    return Object.fromEntries(
+      links.flatMap((link): [string, InterfaceOfUserData][] => {
+        const type = typeOf(link)
+        if (type === 'none') return []
+        const own = shownAddress(link)
+        const [route] = defaultRoutesOf(link)
+        return [
+          [
+            link.name,
+            {
+              type,
+              ...(own === undefined ? {} : { ipAddress: `${own.address}/${own.prefixLength}` }),
+              ...(route?.gateway === undefined ? {} : { gateway: route.gateway }),
+              nameserver: [...link.nameservers],
+            },
+          ],
+        ]
+      }),
+    )
+  }
+
   return {
-    async show() {
-      const { links } = await read()
-      return Object.fromEntries(
-        links.flatMap((link): [string, InterfaceOfUserData][] => {
-          const type = typeOf(link)
-          if (type === 'none') return []
-          const own = shownAddress(link)
-          const [route] = defaultRoutesOf(link)
-          return [
-            [
-              link.name,
-              {
-                type,
-                ...(own === undefined ? {} : { ipAddress: `${own.address}/${own.prefixLength}` }),
-                ...(route?.gateway === undefined ? {} : { gateway: route.gateway }),
-                nameserver: [...link.nameservers],
-              },
-            ],
-          ]
-        }),
-      )
-    },
+    show,
     open() {
       const found = trials.open()
       return found && { uid: found.uid, summary: found.summary, state: found.state }
     },
     async judge(interfaces, how) {
       const plannedAfter = trials.lastEnded()
-      const all = Object.entries(interfaces)
-      if (all.length === 0) return undefined
+      const names = Object.keys(interfaces)
+      if (names.length === 0) return undefined
+      const open = trials.open()
+      // What is in force now may be taken back.
+      if (open?.links.some((link) => names.includes(link)) === true) throw otherIsOpen(open.uid)
+      const shown = await show()
+      const all = Object.entries(interfaces).filter(([name, wanted]) => !isSo(wanted, shown[name]))
       for (const [name] of all) requireInterfaceName(name)
+      if (all.length === 0) return undefined
       const reads = all.map(([name, wanted]) => ({ name, read: readNic(name, nicRequest(name, wanted)) }))
       const { problems, change, changesWayOut } = await planner.prepareTogether(reads)
       const [problem] = problems
       if (problem !== undefined)
         throw refusedField(`${pathOf(problem.name)}${fieldOf(problem.field)}`, problem.reason)
       if (change === undefined) return undefined
+      const refuseBusy = () => busy.refuse('a change of the network', isOtherThanTrial)
+      if (open !== undefined) throw otherIsOpen(open.uid)
+      refuseBusy()
       const windowSeconds = windowOf(change, undefined, shortestWindowSeconds)
       return async () => {
         const refuseBusy = () => busy.refuse('a change of the network', isOtherThanTrial)

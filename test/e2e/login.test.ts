@@ -59,7 +59,12 @@ describe('a login', () => {
     const cookies = first.headers['set-cookie'] ?? []
     expect(cookies.map((cookie) => cookie.split('=')[0])).toEqual(['Authorization', 'RefreshToken'])
     for (const cookie of cookies) {
-      expect(cookie.split('; ').slice(1).sort()).toEqual(['HttpOnly', 'Path=/v1/', 'SameSite=Strict', 'Secure'])
+      expect(cookie.split('; ').slice(1).sort()).toEqual([
+        'HttpOnly',
+        'Path=/v1/',
+        'SameSite=Strict',
+        'Secure',
+      ])
     }
   })
 

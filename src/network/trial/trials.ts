@@ -208,11 +208,7 @@ export function createTrials(options: TrialsOptions): Trials {
   }
 
   function refuseOther(uid: string): never {
-    throw new AppError(
-      trialErrors.NetworkChangeOpen,
-      `the change ${uid} of the network is being tried; confirm it or take it back first`,
-      { details: { uid } },
-    )
+    throw otherIsOpen(uid)
   }
 
   /** The refusal for an exit code of the program. */
@@ -387,6 +383,14 @@ export function createTrials(options: TrialsOptions): Trials {
     stop: () => clearInterval(timer),
   }
 }
+
+/** The refusal of a change while another one is open. */
+export const otherIsOpen = (uid: string): AppError =>
+  new AppError(
+    trialErrors.NetworkChangeOpen,
+    `the change ${uid} of the network is being tried; confirm it or take it back first`,
+    { details: { uid } },
+  )
 
 const ended: Readonly<Record<string, string>> = {
   confirmed: 'confirmed',

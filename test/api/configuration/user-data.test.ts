@@ -105,6 +105,28 @@ it('stages are taken where the configuration says so', async () => {
   expect((await send('PUT', { stages: '********', tags: {} })).statusCode).toBe(204)
 })
 
+it('interfaces that GET shows, sent back, change nothing, also those by DHCP and those in files of an administrator', async () => {
+  const network = capturedHost('networkd', {
+    files: { '/usr/bin/arping': '', '/run/dbus/system_bus_socket': '' },
+  })
+  const { edge, send, show } = await start({ network })
+  const { interfaces } = (await show()).network
+  expect(interfaces).toMatchObject({
+    eth0: { type: 'static', gateway: '192.0.2.1' },
+    eth1: { type: 'dhcp', ipAddress: '192.0.2.129/24' },
+  })
+  const reply = await send('PUT', { network: { interfaces } })
+  expect([reply.statusCode, reply.headers.location]).toEqual([204, undefined])
+  // An absent name server stays.
+  const eth0 = { type: 'static', ipAddress: '192.0.2.20/24', gateway: '192.0.2.1' }
+  expect((await send('PUT', { network: { interfaces: { eth0 } } })).headers.location).toBeUndefined()
+  expect(edge.network.isOpen()).toBe(false)
+  const without = await send('PUT', {
+    network: { interfaces: { eth0: { ...eth0, gateway: '' }, eth1: { type: 'dhcp', mtu: 1 } } },
+  })
+  expect(without.json<ErrorReply>().message).toContain('network.interfaces.eth1.mtu')
+})
+
 it('interfaces that change are one trial; of a problem of one of them none is tried', async () => {
   const network = capturedHost('networkd', {
     files: { '/usr/bin/arping': '', '/run/dbus/system_bus_socket': '' },

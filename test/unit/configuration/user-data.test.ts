@@ -28,6 +28,7 @@ function start({ takesStages = true } = {}) {
     hasCluster: false,
     isRefused: false,
     onCheck: () => {},
+    onBegin: () => {},
     linked: [] as string[],
     link: { type: 'local' } as PresentLink,
   }
@@ -45,6 +46,7 @@ function start({ takesStages = true } = {}) {
       show: async () => ({}),
       open: () => undefined,
       judge: async (interfaces) => async () => {
+        world.onBegin()
         world.begun.push(...Object.keys(interfaces))
         return 'one trial'
       },
@@ -80,10 +82,11 @@ it('another name is given to the host at once', async () => {
   expect(world.name).toBe('line-7')
 })
 
-it('links that change are tried together', async () => {
+it('links that change are tried together, and last: the reply has to leave before the address is another one', async () => {
   const { world, userData } = start()
+  world.onBegin = () => expect(world.name).toBe('line-7')
   const interfaces = { eth0: { type: 'dhcp' }, eth1: { type: 'dhcp' } } as const
-  const { change } = await userData.apply({ network: { interfaces } }, true, how)
+  const { change } = await userData.apply({ hostName: 'line-7', network: { interfaces } }, true, how)
   expect(change).toBe('one trial')
   expect(world.begun).toEqual(['eth0', 'eth1'])
 })
