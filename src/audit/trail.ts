@@ -217,7 +217,7 @@ export function createTrail({ store, database, clock, log, headFile }: TrailOpti
     write([{ entry, uid: newUid(), isIntent: false }])
     headFile?.sync()
   } else if (headFile?.isNew === true && head.seq > 0) {
-    log.warn(
+    log.info(
       { found: jsonOf(head) },
       'the head of the audit trail was not beside the database, as after a restore or on an upgrade; whether the database has lost its last commits is not known: compare it with the last one in the journal (journalctl -g audit-head)',
     )

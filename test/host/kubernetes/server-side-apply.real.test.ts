@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readPlain } from '../../../src/definition/rules/plain-values.ts'
 import type { KubernetesClient, KubernetesObject } from '../../../src/kubernetes/client.ts'
 import { createKubernetesClient } from '../../../src/kubernetes/create-client.ts'
-import { listsWithKeyTwice } from '../../../src/kubernetes/list-keys.ts'
+import { addCustomLists, listsWithKeyTwice, type CustomLists } from '../../../src/kubernetes/list-keys.ts'
 import { startKubernetesApi, type KubernetesApi } from '../../support/kubernetes-api.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 
@@ -32,6 +32,21 @@ spec:
                 least: {type: integer, format: int64}
                 share: {type: number}
                 note: {type: string}
+                hosts: {type: array, x-kubernetes-list-type: set, items: {type: string}}
+                free: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+                zones:
+                  type: object
+                  additionalProperties:
+                    type: array
+                    x-kubernetes-list-type: map
+                    x-kubernetes-list-map-keys: [port, protocol]
+                    items:
+                      type: object
+                      required: [port]
+                      properties:
+                        port: {type: integer}
+                        protocol: {type: string, default: TCP}
+                        note: {type: string}
 `
 const quota = (spec: string) =>
   `apiVersion: plant.example/v1\nkind: Quota\nmetadata: {name: one}\nspec: {${spec}}\n`
@@ -54,6 +69,11 @@ const taken: readonly (readonly [string, string])[] = [
   ['a text by !!str', quota('note: !!str 1e3, other: 2001-01-01, third: 12:30:45')],
   ['data by !!binary', map('data: {a: !!binary aGFsbG8=}')],
   ['an alias and a merge key', map('data: {<<: &a {b: x}, c: "y"}')],
+  [
+    'keys of a custom kind that differ',
+    quota('zones: {a: [{port: 1}, {port: 1, protocol: UDP}], b: [{port: 1}]}'),
+  ],
+  ['a list of a custom kind without keys', quota('free: [{port: 1}, {port: 1}]')],
   ['one port of two protocols', pod(', ports: [{containerPort: 80}, {containerPort: 80, protocol: UDP}]')],
 ]
 const refused: readonly (readonly [string, string])[] = [
@@ -75,6 +95,8 @@ const refused: readonly (readonly [string, string])[] = [
     'hostAliases',
     pod('', ', hostAliases: [{ip: 192.0.2.1, hostnames: [a]}, {ip: 192.0.2.1, hostnames: [b]}]'),
   ],
+  ['a list of a custom kind', quota('zones: {"a.b": [{port: 1}, {port: 1, protocol: TCP, note: a}]}')],
+  ['a set of a custom kind', quota('hosts: ["on", "12:30:45", "on"]')],
   ['ports of a service', service('{port: 80, name: a}, {port: 80, name: b}')],
 ]
 
@@ -82,6 +104,8 @@ describe.skipIf(isKitMissing())('kubectl apply --server-side and the client, of 
   let api: KubernetesApi
   let client: KubernetesClient
   let folder: string
+  const custom: CustomLists = new Map()
+  addCustomLists(readPlain(kind).documents, custom)
   beforeAll(async () => {
     // No controller makes service accounts here.
     api = await startKubernetesApi('1.34.4', ['--disable-admission-plugins', 'ServiceAccount'])
@@ -130,7 +154,7 @@ describe.skipIf(isKitMissing())('kubectl apply --server-side and the client, of 
 
   it.each(taken)('store the same: %s', async (_, text) => {
     const object = objectOf(text)
-    expect(listsWithKeyTwice(object)).toEqual([])
+    expect(listsWithKeyTwice(object, custom)).toEqual([])
     expect({ theirs: await theirs(text), ours: await ours(object) }).toEqual({})
     expect(await stored(object, 'ours')).toBe(await stored(object, 'theirs'))
     for (const namespace of ['theirs', 'ours'])
@@ -141,6 +165,6 @@ describe.skipIf(isKitMissing())('kubectl apply --server-side and the client, of 
     const object = objectOf(text)
     expect(await theirs(text)).toContain('duplicate entries for key')
     expect(await ours(object)).toContain('duplicate entries for key')
-    expect(listsWithKeyTwice(object)).toHaveLength(1)
+    expect(listsWithKeyTwice(object, custom)).toHaveLength(1)
   })
 })

@@ -333,8 +333,13 @@ describe('a cluster of the platform on a host', () => {
         .get() as { uid: string } | undefined
     await expect.poll(device, { timeout: 20_000 }).toBeDefined()
     const uid = await create(device()!.uid, 'edge-9')
-    // The next heartbeat would come in a minute.
-    edge.daemon.rooms.uplink.reconnect()
+    // Without being asked for, the heartbeat that brings it and the turn that reports it would come up to a minute later each.
+    const { uplink } = edge.daemon.rooms
+    uplink.reconnect()
+    await expect
+      .poll(async () => (await uplink.attention?.())?.map(({ code }) => code), { timeout: 120_000 })
+      .toContain('OrderNotApplied')
+    uplink.reconnect()
     const reason = async () => wantedOf(await shown(uid))?.reason
     await expect.poll(reason, { timeout: 120_000, interval: 1_000 }).toBeOneOf(['ContentMissing', 'Refused'])
     expect(wantedOf(await shown(uid))?.message).toContain('kubeadm')
