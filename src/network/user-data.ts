@@ -141,7 +141,6 @@ export function createLinksByName(options: LinksOptions): LinksByName {
       refuseBusy()
       const windowSeconds = windowOf(change, undefined, shortestWindowSeconds)
       return async () => {
-        const refuseBusy = () => busy.refuse('a change of the network', isOtherThanTrial)
         const request = { ...how, windowSeconds, changesWayOut, plannedAfter, refuseBusy }
         return (await trials.start(change, request)).uid
       }
