@@ -25,12 +25,6 @@ const onlyRaw = [
   ...['MemoryMax=64M', 'TasksMax=8', 'KillSignal=SIGKILL'],
 ]
 
-/** No packets but those from and to the address; what routers on the way answer comes as errors of the socket, ip(7), which no filter drops. */
-const onlyTo = ({ address }: { readonly address: string }): readonly string[] => [
-  'IPAddressDeny=any',
-  `IPAddressAllow=${address.split('%')[0] ?? ''}`,
-]
-
 /** Longest time of a diagnosis, milliseconds. */
 export const diagnosisMs = 30_000
 
@@ -69,7 +63,6 @@ export const ping = defineProgramVerb({
     { additionalProperties: false },
   ),
   unit: { description: 'ping', timeoutMs: diagnosisMs, properties: onlyRaw },
-  propertiesFor: onlyTo,
   audit: ({ address }) => `ping ${address}`,
   command: ({ address, count, payloadBytes }) => ({
     program: 'ping',
@@ -88,7 +81,6 @@ export const traceroute = defineProgramVerb({
   role: 'admin',
   input: Type.Object({ address: Address }, { additionalProperties: false }),
   unit: { description: 'traceroute', timeoutMs: diagnosisMs, properties: onlyRaw },
-  propertiesFor: onlyTo,
   audit: ({ address }) => `traceroute ${address}`,
   command: ({ address }) => ({
     program: 'traceroute',

@@ -48,10 +48,7 @@ export function createVerbs({ outside, program, place }: VerbsOptions): Verbs {
       if (problem !== undefined) throw new VerbRefused(problem)
       const { description, properties, timeoutMs } = unit
       const bounds = { timeoutMs, ...(signal ? { signal } : {}) }
-      const run = outside({
-        description,
-        properties: [...properties, ...(verb.propertiesFor?.(input) ?? [])],
-      })
+      const run = outside({ description, properties })
       if ('command' in verb) {
         const { program: path, args, ...more } = verb.command(input, place)
         return verb.read(await run.run(path, args, { ...bounds, ...more }))

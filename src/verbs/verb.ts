@@ -37,8 +37,6 @@ interface VerbHead<Input extends TObject> {
   readonly role: HostRole | 'service'
   readonly input: Input
   readonly unit: VerbUnit
-  /** Further properties of its unit that follow from the input, for example the one address that it may reach. Pure. */
-  readonly propertiesFor?: (input: Static<Input>) => readonly string[]
   /** Text of the audit trail, without secrets. Pure. */
   readonly audit: (input: Static<Input>) => string
 }

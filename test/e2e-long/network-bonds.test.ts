@@ -37,7 +37,7 @@ const bond: Change = {
   method: 'POST',
   target: 'bonds/bond0',
   body: { ...address, members },
-  windowSeconds: 60,
+  windowSeconds: 120,
   there: isBond('active-backup'),
 }
 const vlan: Change = {
@@ -47,20 +47,20 @@ const vlan: Change = {
     ...{ type: 'static', ip: '198.51.100.10', subnet: '255.255.255.0' },
     ...{ parentName: 'bond0', parentType: 'bond', vlanID: '20' },
   },
-  windowSeconds: 25,
+  windowSeconds: 60,
   there: `ip -d link show dev bond0.20 | grep -q 'vlan protocol 802.1Q id 20'; ip address show dev bond0.20 | grep -q 198.51.100.10/24`,
 }
 const mode: Change = {
   method: 'PUT',
   target: 'bonds/bond0',
   body: { ...address, members, mode: '802.3ad' },
-  windowSeconds: 30,
+  windowSeconds: 90,
   there: isBond('802.3ad'),
 }
 const deletion: Change = {
   method: 'DELETE',
   target: 'bonds/bond0',
-  windowSeconds: 25,
+  windowSeconds: 60,
   there: `[ ! -e /sys/class/net/bond0 ]; ip address show dev host0 | grep -q 192.0.2.10/24`,
 }
 const leased: Change = {
@@ -74,7 +74,7 @@ const byDhcp: Change = {
   method: 'POST',
   target: 'bonds/bond0',
   body: { type: 'dhcp', members },
-  windowSeconds: 40,
+  windowSeconds: 90,
   there: `${isBond('active-backup')}; ip -4 address show dev bond0 dynamic | grep -q 'inet 192.0.2.1[0-4][0-9]/24'`,
 }
 
@@ -98,7 +98,7 @@ describe
         'api: {rateLimits: {enabled: false}}\nnetwork: {shortestWindowSeconds: 5}\n',
       )
       await host.addUser({ name, password, groups: ['sudo'] })
-      client = clientOf(host)
+      client = clientOf(host, 60)
       await answers()
       await client.login(at, name, password)
     })
@@ -230,7 +230,7 @@ describe
 
       it('its deletion that is confirmed lasts over a boot', async () => {
         await keep({
-          ...{ method: 'DELETE', target: 'vlans/bond0.20', windowSeconds: 40 },
+          ...{ method: 'DELETE', target: 'vlans/bond0.20', windowSeconds: 60 },
           there: '[ ! -e /sys/class/net/bond0.20 ]',
         })
         await staysAfterReboot(deletion)

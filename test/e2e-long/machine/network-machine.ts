@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   asNetworkHost,
@@ -43,6 +43,9 @@ const recipe: Recipe = {
     const wants = ['multi-user', 'network-online', 'sockets', 'sysinit', 'timers', 'network']
     for (const each of wants)
       await rm(join(root, `etc/systemd/system/${each}.target.wants`), { recursive: true, force: true })
+    // Python asks for it, and the kernel of the machine has no module of it.
+    for (const each of ['systemd-binfmt.service', 'proc-sys-fs-binfmt_misc.automount'])
+      await symlink('/dev/null', join(root, 'etc/systemd/system', each))
     await mkdir(join(root, 'etc/systemd/network'), { recursive: true })
     await writeFile(
       join(root, 'etc/systemd/network/10-host0.link'),

@@ -31,12 +31,13 @@ export interface NetworkClient {
 
 export const networkPath = '/v1/edge-mgmt/network'
 
-export function clientOf(network: NetworkHost): NetworkClient {
+/** @param answerSeconds how long it waits for an answer */
+export function clientOf(network: NetworkHost, answerSeconds = 10): NetworkClient {
   let token = ''
   const client: NetworkClient = {
     async ask(address, method, target, body) {
       const { stdout, exitCode } = await network.neighbour(
-        ...['curl', '--silent', '--insecure', '--max-time', '10', '--request', method],
+        ...['curl', '--silent', '--insecure', '--max-time', String(answerSeconds), '--request', method],
         ...['--header', `Authorization: ${token}`, '--write-out', '\n%{http_code}'],
         ...(body === undefined ? [] : ['--json', JSON.stringify(body)]),
         `https://${address}:5080${target}`,

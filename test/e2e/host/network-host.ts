@@ -44,7 +44,7 @@ ${neighbourNetworks}`,
 }
 
 /** Starts a program beside the neighbour; it ends with the test. @param holder a process in its network namespace */
-export const startBeside = (holder: number, ...args: string[]): ChildProcess =>
+const startBeside = (holder: number, ...args: string[]): ChildProcess =>
   spawn('setpriv', ['--pdeathsig', 'KILL', 'nsenter', '-t', String(holder), '-n', ...args], {
     stdio: 'ignore',
   })

@@ -33,8 +33,8 @@ const networkPrograms = [
   ...['network-manager', 'ifupdown', 'isc-dhcp-client', 'bridge-utils', 'ifenslave', 'vlan', 'dnsmasq-base'],
 ]
 
-// busybox packs the initramfs, and is its shell; traceroute is for the diagnosis.
-const machinePrograms = ['udev', 'kmod', 'busybox-static', 'libpam-runtime', 'traceroute']
+// busybox packs the initramfs, and is its shell.
+const machinePrograms = ['udev', 'kmod', 'busybox-static', 'libpam-runtime']
 
 const openStack = [
   ...['dbus', 'curl', 'ca-certificates', 'openssl', 'nginx-light', 'rabbitmq-server', 'mariadb-server'],

@@ -27,8 +27,7 @@ const echo = defineProgramVerb({
   name: 'echo',
   role: 'service',
   input: Type.Object({ secret: Type.String() }, { additionalProperties: false }),
-  unit: { description: 'echo', timeoutMs: 1_000, properties: ['NoNewPrivileges=yes'] },
-  propertiesFor: ({ secret }) => [`MemoryMax=${secret.length}M`],
+  unit: { description: 'echo', timeoutMs: 1_000, properties: [] },
   audit: () => 'echo',
   command: ({ secret }) => ({ program: 'cat', args: [], input: secret }),
   read: ({ stdout }) => stdout.length,
@@ -71,8 +70,6 @@ describe('verbs', () => {
     const { verbs, units } = createPlayedVerbs()
     expect(await verbs.call(echo, { secret: 'canary' }, 'service')).toBe(6)
     expect(JSON.stringify(units)).not.toContain('canary')
-    // Those of the verb, and those that follow from its input.
-    expect(units).toMatchObject([{ unit: { properties: ['NoNewPrivileges=yes', 'MemoryMax=6M'] } }])
   })
 
   it('a role that is too low, and any user for a verb of the service, is refused before a unit is started', async () => {
