@@ -11,7 +11,7 @@ import { planNetworkManager } from './backends/networkmanager.ts'
 import type { Planned } from './backends/planned.ts'
 import type { Backend, ChangeSet } from './change-set.ts'
 import { bareAddress } from '../base/subnet.ts'
-import type { TextFile } from './links/configuration.ts'
+import { firstIpv4, type TextFile } from './links/configuration.ts'
 import type { NetworkReading } from './links/links.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { judge, type PreflightFacts } from './preflight/preflight.ts'
@@ -105,6 +105,7 @@ export function createPlanner({
       const { backend, lostRoutes, reachableBy, ...judged } = judge(reading, wanted, facts)
       const problems = [...judged.problems, ...(removal?.kind === 'refused' ? removal.problems : [])]
       if (problems.length > 0 || backend === undefined) return refusedBy(problems)
+      if (isConfiguredSo(reading, wanted)) return { ...refusedBy([]), reachableBy }
       const { taken, inTrial } = await ask(reading, wanted)
       if (taken !== undefined) return refusedBy([taken])
       const planned = removal ?? (await plan(backend))
@@ -130,6 +131,20 @@ const refusedBy = (problems: readonly Problem[]): Prepared => ({
   warnings: [],
   changesWayOut: false,
 })
+
+/** Whether a NIC is configured so already, in whose file ever: a file of ours with the same would only configure it anew. Pure. */
+export function isConfiguredSo({ links }: NetworkReading, wanted: WantedChange): boolean {
+  const configured = links.find(({ name }) => name === wanted.name)?.owner.configured
+  if (wanted.kind !== 'nic' || configured === undefined) return false
+  const { type, address, gateway, mtu, nameservers } = wanted.addressing
+  return (
+    configured.type === type &&
+    firstIpv4(configured.addresses) === address &&
+    (type === 'dhcp' || configured.gateway === gateway) &&
+    (mtu === undefined || configured.mtu === mtu) &&
+    (nameservers === undefined || configured.nameservers.join(' ') === nameservers.join(' '))
+  )
+}
 
 /** Gateways, name servers and leases of IPv4, by what is configured; of what the request leaves as it is nothing is said. Pure. */
 export function changesWayOut({ links }: NetworkReading, wanted: WantedChange): boolean {
