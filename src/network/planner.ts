@@ -12,7 +12,7 @@ import type { ChangedFile } from './backends/netplan.ts'
 import type { Planned } from './backends/planned.ts'
 import type { Backend, ChangeSet } from './change-set.ts'
 import { bareAddress } from '../base/subnet.ts'
-import type { TextFile } from './links/configuration.ts'
+import { firstIpv4, type TextFile } from './links/configuration.ts'
 import type { NetworkReading } from './links/links.ts'
 import { backendNames } from './links/owners.ts'
 import type { CommandRunner } from '../system/runner.ts'
@@ -123,6 +123,7 @@ export function createPlanner({
       const { backend, lostRoutes, reachableBy, ...judged } = judge(reading, wanted, facts)
       const problems = [...judged.problems, ...(removal?.kind === 'refused' ? removal.problems : [])]
       if (problems.length > 0 || backend === undefined) return refusedBy(problems)
+      if (isConfiguredSo(reading, wanted)) return { ...refusedBy([]), reachableBy }
       const { taken, inTrial } = await ask(reading, wanted)
       if (taken !== undefined) return refusedBy([taken])
       const planned = removal ?? (await plan(backend))
@@ -211,6 +212,20 @@ const refusedBy = (problems: readonly Problem[]): Prepared => ({
   warnings: [],
   changesWayOut: false,
 })
+
+/** Whether a NIC is configured so already, in whose file ever: a file of ours with the same would only configure it anew. Pure. */
+export function isConfiguredSo({ links }: NetworkReading, wanted: WantedChange): boolean {
+  const configured = links.find(({ name }) => name === wanted.name)?.owner.configured
+  if (wanted.kind !== 'nic' || configured === undefined) return false
+  const { type, address, gateway, mtu, nameservers } = wanted.addressing
+  return (
+    configured.type === type &&
+    firstIpv4(configured.addresses) === address &&
+    (type === 'dhcp' || configured.gateway === gateway) &&
+    (mtu === undefined || configured.mtu === mtu) &&
+    (nameservers === undefined || configured.nameservers.join(' ') === nameservers.join(' '))
+  )
+}
 
 /** Gateways, name servers and leases of IPv4, by the configuration; nothing about parts that the request leaves as they are. Pure. */
 export function changesWayOut({ links }: NetworkReading, wanted: WantedChange): boolean {

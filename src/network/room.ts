@@ -27,7 +27,7 @@ export interface NetworkOptions {
   readonly findDevice: (address: string, link: string) => Promise<string | undefined>
   /** Addresses of the cluster on this host: of the node and of its control plane. */
   readonly clusterAddresses: () => readonly string[]
-  readonly trials: Pick<Trials, 'start' | 'open' | 'lastEnded' | 'onEnd'>
+  readonly trials: Pick<Trials, 'start' | 'open' | 'lastEnded' | 'requireNone' | 'onEnd'>
   /** What a reset takes away of links. */
   readonly resetOfLinks: ResetPart
   readonly busy: NetworkWritesOptions['busy']

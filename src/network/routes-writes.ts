@@ -29,7 +29,7 @@ import { readBond, readBridge, readNic, readVlan, type Problem, type Read } from
 export interface NetworkWritesOptions {
   readonly read: () => Promise<NetworkReading>
   readonly planner: Planner
-  readonly trials: Pick<Trials, 'start' | 'lastEnded'>
+  readonly trials: Pick<Trials, 'start' | 'lastEnded' | 'requireNone'>
   readonly busy: Busy
   readonly isPlatformConnected: () => boolean
   readonly shortestWindowSeconds: number
@@ -120,6 +120,8 @@ export const networkWriteRoutes: FastifyPluginAsyncTypebox<NetworkWritesOptions>
         'is platform, and this host is not connected to one: see edgehostctl platform status, or leave it out',
       )
     if (dryRun) request.auditNote = 'dry run, nothing is changed'
+    // What is configured now may be that of the trial.
+    else trials.requireNone()
     const found = seen ?? ('wanted' in body ? await see() : undefined)
     const reading = found?.network
     if (reading !== undefined) {

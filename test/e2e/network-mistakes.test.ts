@@ -43,7 +43,12 @@ describe('on a booted host', () => {
     ['a mask that is none', address('192.0.2.11/33'), 2, /--address is 192\.0\.2\.11\/33/],
     ['no mask', address('192.0.2.11'), 2, /must be an IPv4 address with the length/],
     ['an address that is none', address('192.0.2.256/24'), 2, /--address is 192\.0\.2\.256\/24/],
-    ['all addresses as its network', address('192.0.2.11/0', '--gateway', '192.0.2.1'), 1, /subnet .*least/],
+    [
+      'all addresses as its network',
+      address('192.0.2.11/0', '--gateway', '192.0.2.1'),
+      1,
+      /subnet .*is not a mask/,
+    ],
     [
       'a mask without its gateway',
       address('192.0.2.11/32', '--gateway', '192.0.2.1'),
@@ -175,11 +180,18 @@ describe('on a booted host', () => {
     await isAsBefore()
   })
 
-  it('it is taken back on a full /run, and by a program that was killed meanwhile', async () => {
+  it('the configuration of the trial is not what the host has already', async () => {
     const uid = await tried(11, 60)
-    await host.sh('mount -o remount,size="$(df --output=used -k /run | tail -n 1 | tr -d " ")"k /run')
+    expect(await put(11)).toMatchObject({ status: 429, json: { details: { uid } } })
     await host.ask('POST', `changes/${uid}/actions/revert`)
-    await eventually(() => host.sh('ls /run/edgehostd-network/trial/reverting'))
+    await isState(uid, 'reverted')
+    await isAsBefore()
+  })
+
+  it('it is taken back at its deadline on a full /run, and by a program that was killed meanwhile', async () => {
+    const uid = await tried(11, 10)
+    await host.sh('mount -o remount,size="$(df --output=used -k /run | tail -n 1 | tr -d " ")"k /run')
+    await eventually(() => host.sh('ls /run/edgehostd-network/trial/reverting'), 30_000)
     await host.sh('systemctl kill --signal=KILL "edgehostd-network-revert-$1.service"', uid)
     await eventually(async () => expect(await host.reaches('192.0.2.10')).toBe(true), 30_000)
     await host.sh('mount -o remount,size=50% /run')

@@ -42,7 +42,7 @@ interface TriedChange extends Pick<StoredChange, 'uid' | 'summary' | 'deadlineAt
 
 /** Changes of the network of this host. */
 export interface TrialRoom extends Room {
-  readonly trials: Pick<Trials, 'start' | 'open' | 'lastEnded' | 'onChange' | 'onEnd'>
+  readonly trials: Pick<Trials, 'start' | 'open' | 'lastEnded' | 'requireNone' | 'onChange' | 'onEnd'>
   readonly resetPart: ResetPart
   /** The change that is being tried, for the console of the host. */
   tried(): TriedChange | undefined

@@ -63,6 +63,8 @@ export interface Trials {
   start(change: ChangeSet, request: TrialRequest): Promise<{ readonly uid: string }>
   /** All changes, the newest first, as far as they are now. */
   list(): readonly StoredChange[]
+  /** @throws AppError NetworkChangeOpen, with the uid of the open one */
+  requireNone(): void
   /** The uid of the last change; undefined where there is none, and while one is open, whose end nobody knows. */
   lastEnded(): string | undefined
   /** @throws AppError NotFound */
@@ -207,6 +209,12 @@ export function createTrials(options: TrialsOptions): Trials {
     )
   }
 
+  function requireNone(): void {
+    look()
+    const other = unended()?.uid ?? openUid(folders)
+    if (other !== undefined) refuseOther(other)
+  }
+
   function refuseOther(uid: string): never {
     throw otherIsOpen(uid)
   }
@@ -224,9 +232,7 @@ export function createTrials(options: TrialsOptions): Trials {
     start: (change, request) =>
       inTurn(async () => {
         const { windowSeconds, requestedBy, cameBy, changesWayOut, confirmBy, refuseBusy } = request
-        look()
-        const other = unended()?.uid ?? openUid(folders)
-        if (other !== undefined) refuseOther(other)
+        requireNone()
         const last = store.list()[0]?.uid
         if (last !== undefined && last !== request.plannedAfter) refuseOutdated(last)
         refuseBusy()
@@ -291,6 +297,7 @@ export function createTrials(options: TrialsOptions): Trials {
       look()
       return store.list()
     },
+    requireNone,
     lastEnded() {
       look()
       return unended() === undefined && openUid(folders) === undefined ? store.list()[0]?.uid : undefined

@@ -158,3 +158,14 @@ it.each(['airgap', 'connected'] as const)(
     expect(edge.network.calls).not.toContain('start')
   },
 )
+
+it('a change is refused while another one is tried, also where it asks for what that has configured', async () => {
+  const { ask, tryChange } = await start()
+  const uid = await tryChange()
+  const refused = await ask('PUT', write, { ...body, ip: '192.0.2.20' })
+  expect([refused.statusCode, refused.json<ErrorReply>()]).toMatchObject([
+    429,
+    { code: 'NetworkChangeOpen', details: { uid } },
+  ])
+  expect((await ask('PUT', `${write}?dryRun=true`, { ...body, ip: '192.0.2.20' })).statusCode).toBe(200)
+})

@@ -267,11 +267,11 @@ async function follow({ host, name, course, watch, bare, before }: Taken): Promi
     case 'power cut after the commit': {
       const uid = await tried()
       const isKept = course === 'power cut after the commit'
-      // The program waits in the rename of the commit, or in the first file that it keeps.
-      const [program, place] = isKept ? (['cp', '*/kept/*'] as const) : (['mv', '*/commit*'] as const)
+      // The program waits in the rename of the commit, or before it puts the first file in place that it has staged.
+      const [program, place] = isKept ? (['cmp', '*/kept/*'] as const) : (['mv', '*/commit*'] as const)
       await host.write(
         `/usr/local/sbin/${program}`,
-        waiting(`/bin/${program}`, place, '/run/test-goes'),
+        waiting(`/usr/bin/${program}`, place, '/run/test-goes'),
         0o755,
       )
       const confirmed = host.ask('POST', `changes/${uid}/actions/confirm`).catch(() => undefined)

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
-import { changesWayOut } from '../../../src/network/planner.ts'
+import { changesWayOut, isConfiguredSo } from '../../../src/network/planner.ts'
 import type { NetworkReading } from '../../../src/network/links/links.ts'
+import { captured } from '../../support/network-host.ts'
 import type { WantedChange } from '../../../src/network/wanted.ts'
 
 const configured = { type: 'static', gateway: '192.0.2.1', nameservers: ['192.0.2.53'] }
@@ -52,4 +53,19 @@ it.each<[string, WantedChange, boolean]>([
   ],
 ])('%s', (_what, wanted, changes) => {
   expect(changesWayOut(reading, wanted)).toBe(changes)
+})
+
+it.each<[string, object, boolean]>([
+  ['what the file of the administrator says', {}, true],
+  ['the same with its MTU and name servers', { mtu: 1400, nameservers: ['192.0.2.1'] }, true],
+  ['another address', { address: '192.0.2.21/24' }, false],
+  ['another mask', { address: '192.0.2.20/25' }, false],
+  ['another gateway', { gateway: '192.0.2.3' }, false],
+  ['no gateway', { gateway: undefined }, false],
+  ['another MTU', { mtu: 1300 }, false],
+  ['further name servers', { nameservers: ['192.0.2.1', '192.0.2.2'] }, false],
+  ['DHCP', { type: 'dhcp', address: undefined, gateway: undefined }, false],
+])('a request for a NIC with %s', async (_name, more, isSame) => {
+  const addressing = { type: 'static', address: '192.0.2.20/24', gateway: '192.0.2.1', ...more }
+  expect(isConfiguredSo(await captured('networkd'), nic('eth0', addressing))).toBe(isSame)
 })
