@@ -34,6 +34,10 @@ beforeAll(async () => {
   } finally {
     await rm(folder, { recursive: true })
   }
+  // Its daemon is an account of its own.
+  await plant.platform.sh(
+    'chown --reference=/var/lib/edgeplatform/tls/key.pem /etc/edgeplatform/own.crt /etc/edgeplatform/own.key',
+  )
   await plant.platform.write(
     '/etc/edgeplatform/config.d/20-tls.yaml',
     'api: {tls: {certificateFile: /etc/edgeplatform/own.crt, keyFile: /etc/edgeplatform/own.key}}\n',
