@@ -68,7 +68,7 @@ it('a digest is served under any name, a blob as bytes and a manifest by its own
   const wrong = await registry.ask(`/v2/any/name/manifests/${layer.digest}`)
   expect([wrong.status, errorOf(wrong.body)]).toMatchObject([
     404,
-    { code: 'MANIFEST_UNKNOWN', message: expect.stringContaining('not of a manifest') as string },
+    { code: 'MANIFEST_UNKNOWN', message: expect.stringContaining('not a manifest') as string },
   ])
 })
 
