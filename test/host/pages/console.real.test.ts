@@ -19,6 +19,9 @@ import { hostBody } from '../../support/host-body.ts'
 import { playedInventory } from '../../support/played-inventory.ts'
 import { createTestEdge, sessionsPath, type TestEdge } from '../../support/test-edge.ts'
 
+/** The wait after too many failures: longer than any machine takes to try once more. */
+const waitSeconds = 600
+
 /** The free port that the daemon has taken. */
 const listeningPort = ({ lines }: TestEdge): number =>
   Number(lines.find(({ msg }) => msg === 'listening')?.port)
@@ -33,14 +36,18 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
   let port: number
   let isStopped = false
 
-  async function start(stateDirectory?: string): Promise<void> {
+  /** Milliseconds that the clocks of the host have been turned on. */
+  let turned = 0
+
+  async function start(): Promise<void> {
+    turned = 0
     edge = await createTestEdge({
       pagesFolder: pages.folder,
       hostBody: await hostBody(),
       inventoryProgram: playedInventory().program,
       content: noReserve,
-      guard: { delayAfterFailures: 2, firstDelaySeconds: 3 },
-      ...(stateDirectory === undefined ? {} : { stateDirectory }),
+      guard: { delayAfterFailures: 2, firstDelaySeconds: waitSeconds },
+      monotonic: () => performance.now() + turned,
     })
     await edge.daemon.start()
     isStopped = false
@@ -77,14 +84,21 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
 
   it('a wrong password is refused, a further try waits for its countdown, then the right one enters', async () => {
     const { page } = await open()
+    await page.clock.install()
     for (let tries = 0; tries < 2; tries += 1) {
+      const refused = page.waitForResponse((reply) => reply.status() === 401)
       await logInWith(page, 'alice', 'wrong')
+      await refused
+      // The page has taken the refusal when the field is empty again.
+      await expect.poll(() => page.getByLabel('Password', { exact: true }).inputValue()).toBe('')
       await page.getByRole('alert').getByText('User name or password is wrong').waitFor()
     }
     await logInWith(page, 'alice', 'alice pass')
     await page.getByRole('alert').getByText('The next try is possible in').waitFor()
     const button = page.getByRole('button', { name: 'Log in' })
     expect(await button.isDisabled()).toBe(true)
+    turned += (waitSeconds + 1) * 1_000
+    await page.clock.fastForward((waitSeconds + 1) * 1_000)
     await expect.poll(() => button.isDisabled()).toBe(false)
     await logInWith(page, 'alice', 'alice pass')
     await page.getByRole('navigation', { name: 'Pages' }).waitFor()
