@@ -36,6 +36,23 @@ interface LifeOptions {
   readonly isHeld?: () => boolean
 }
 
+/** Work of the host that a change of the cluster waits for; off at first. */
+export function createHold() {
+  let [isOn, asked] = [false, 0]
+  return {
+    /** For a life. */
+    isHeld() {
+      asked += 1
+      return isOn
+    },
+    turn(on: boolean) {
+      isOn = on
+    },
+    /** How often the loop has asked. */
+    asked: () => asked,
+  }
+}
+
 /**
  * A host of files that a cluster is made on, which outlives every loop of a test.
  * @param asProcesses whether steps are processes with their keepers, as on a host; by default they are taken within the test process

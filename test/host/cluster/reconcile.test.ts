@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it, onTestFinished } from 'vitest'
-import { createLoopWorld } from '../../support/cluster-loop.ts'
+import { createHold, createLoopWorld } from '../../support/cluster-loop.ts'
 import { wantedPack } from '../../support/cluster-parts.ts'
 import { createRunningClock } from '../../support/turning-clock.ts'
 import { waitFor } from '../../support/wait-for.ts'
@@ -421,24 +421,18 @@ it('the last of several revisions that wait is applied, one with a time at that 
 
 it('a revision waits for what the host does, as a change of its network, and is begun after it', async () => {
   const world = await createLoopWorld()
-  let isHeld = false
-  let asked = 0
-  const life = world.live({
-    isHeld() {
-      asked += 1
-      return isHeld
-    },
-  })
+  const hold = createHold()
+  const life = world.live(hold)
   life.accept()
   life.loop.start()
   await phaseBecomes(life, 'Running')
-  isHeld = true
+  hold.turn(true)
   life.revise(2, [changed('second')])
-  const before = asked
+  const before = hold.asked()
   life.loop.wake()
-  await waitFor(() => expect(asked).toBeGreaterThan(before + 1), soon)
+  await waitFor(() => expect(hold.asked()).toBeGreaterThan(before + 1), soon)
   expect(outcomes(life)).toEqual(['2 waiting', '1 good'])
-  isHeld = false
+  hold.turn(false)
   life.loop.wake()
   await waitFor(() => expect(outcomes(life)).toEqual(['2 good', '1 good']), soon)
 })

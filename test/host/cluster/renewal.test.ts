@@ -3,7 +3,7 @@ import { createAddEvent, createEventLog } from '../../../src/cluster/events/even
 import { createCertificates } from '../../../src/cluster/api/certificates.ts'
 import { renewalStep } from '../../../src/cluster/loop/step.ts'
 import { noCertificates } from '../../../src/cluster/engine/certificates.ts'
-import { createLoopWorld } from '../../support/cluster-loop.ts'
+import { createHold, createLoopWorld } from '../../support/cluster-loop.ts'
 import { wantedPack } from '../../support/cluster-parts.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createTurningClock } from '../../support/turning-clock.ts'
@@ -122,25 +122,19 @@ it('a renewal that is due by itself is done without a request', async () => {
 
 it('a renewal waits for what the host does, as a change of its network, and is done after it', async () => {
   const world = await createLoopWorld()
-  let isHeld = false
-  let asked = 0
-  const life = world.live({
-    isHeld() {
-      asked += 1
-      return isHeld
-    },
-  })
+  const hold = createHold()
+  const life = world.live(hold)
   life.accept()
   life.loop.start()
   await phaseBecomes(life, 'Running')
-  isHeld = true
+  hold.turn(true)
   world.put('due')
-  const before = asked
+  const before = hold.asked()
   life.loop.wake()
   // Some turns of the loop with the plan of the renewal.
-  await waitFor(() => expect(asked).toBeGreaterThan(before + 6), soon)
+  await waitFor(() => expect(hold.asked()).toBeGreaterThan(before + 6), soon)
   expect(world.begun(renewalStep)).toBe(0)
-  isHeld = false
+  hold.turn(false)
   life.loop.wake()
   await waitFor(() => expect(world.begun(renewalStep)).toBe(1), soon)
   await world.remove('due')
