@@ -28,9 +28,12 @@ export function matchesEtag({ headers }: FastifyRequest, etag: string): boolean 
   return field.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 }
 
+/** The entity tag of these bytes. */
+export const etagOf = (bytes: string | Buffer): string =>
+  `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
+
 /** The entity tag of a value that JSON has. */
-const tagOf = (value: unknown): string =>
-  `"${createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)}"`
+const tagOf = (value: unknown): string => etagOf(JSON.stringify(value))
 
 const ifMatch = Type.Object({
   'if-match': Type.Optional(

@@ -1,11 +1,10 @@
 // The pages for browsers: files that the build has made, with their compressed forms beside them (`build/console.ts`). They have no state and no
 // API of their own: what a page shows, it asks of the service API as any client does. They are not in the API document and not in the audit trail.
 
-import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { matchesEtag } from '../api/etag.ts'
+import { etagOf, matchesEtag } from '../api/etag.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import type { Ground, Room } from '../root/room.ts'
@@ -72,7 +71,7 @@ function readPageFiles(folder: string): ReadonlyMap<string, PageFile> {
         .map(([coding, ending]) => [coding, readFileSync(join(folder, name + ending))] as const)
       const file: PageFile = {
         mediaType: mediaTypes[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
-        etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+        etag: etagOf(body),
         isImmutable: /-[A-Z0-9]{8}\.\w+$/.test(name),
         bodies: new Map([...coded, ['identity', body]]),
       }

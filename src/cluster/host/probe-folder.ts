@@ -100,7 +100,7 @@ export function judgeFolder(probe: FolderProbe | undefined): readonly PreflightP
   if (writeProblem !== undefined)
     return [
       problem(
-        `root cannot write in ${folder}, on ${place} (${writeProblem}), as where NFS takes root for nobody or a file system of FUSE is open to one user only; take that restriction away, or move the state of edgehostd to another file system`,
+        `root cannot write in ${folder}, on ${place} (${writeProblem}): an NFS server may map root to nobody, and a FUSE file system may admit one user only; remove that restriction, or move the state of edgehostd to another file system`,
       ),
     ]
   const isNoexec = mountOptions.includes('noexec')

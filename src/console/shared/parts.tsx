@@ -330,6 +330,35 @@ export function useAction(work: () => Promise<unknown>, onDone: () => void = () 
   return { run, isBusy, error }
 }
 
+interface ChangeFormProps {
+  readonly action: ReturnType<typeof useAction>
+  /** Text of the button; without it there is none, as while nothing is changed. */
+  readonly submit: string | undefined
+  readonly isOff?: boolean
+  readonly children: ComponentChildren
+}
+
+/** Fields, the refusal of what was sent, and the button that sends it. */
+export const ChangeForm = ({ action, submit, isOff = false, children }: ChangeFormProps) => (
+  <form
+    class="pad form"
+    onSubmit={(event) => {
+      event.preventDefault()
+      void action.run()
+    }}
+  >
+    {children}
+    {action.error && <Problem error={action.error} title={sharedText.value.notDone} />}
+    {submit !== undefined && (
+      <div class="buttons">
+        <button type="submit" class="primary" disabled={action.isBusy || isOff}>
+          {submit}
+        </button>
+      </div>
+    )}
+  </form>
+)
+
 /** A button for administrators; others see it off, and why. */
 export const AdminButton = ({
   kind = 'plain',

@@ -116,12 +116,19 @@ function noteContact(reply: Response): void {
   if (Math.abs(ahead - clockAheadMs.value) > 2_000) clockAheadMs.value = ahead
 }
 
-/** The refusal in a reply. */
-export async function refusalOf(reply: Response): Promise<RequestError> {
-  const none = { code: 'Internal', message: `The host answered with status ${reply.status}.` }
-  const body = (await reply.json().catch(() => none)) as Refusal
-  return new RequestError(reply.status, body, Number(reply.headers.get('retry-after')) || 0)
+/** The refusal in the text of a reply, which may be that of something between the browser and the host. */
+export function refusalIn(text: string, status: number, retryAfterSeconds = 0): RequestError {
+  try {
+    return new RequestError(status, JSON.parse(text) as Refusal, retryAfterSeconds)
+  } catch {
+    const message = `The host answered with status ${status}.`
+    return new RequestError(status, { code: 'Internal', message }, retryAfterSeconds)
+  }
 }
+
+/** The refusal in a reply. */
+export const refusalOf = async (reply: Response): Promise<RequestError> =>
+  refusalIn(await reply.text().catch(() => ''), reply.status, Number(reply.headers.get('retry-after')) || 0)
 
 /**
  * Sends a request with the session, which is renewed where its token has run out.

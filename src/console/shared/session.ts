@@ -38,7 +38,7 @@ const storageKey = 'refreshToken'
 
 let pair: Pair | undefined
 let lastInput = Date.now()
-/** Work that keeps the session although nobody touches the page, as an upload. */
+/** Work in progress that keeps the session without input of the user, for example an upload. */
 const working = new Set<object>()
 
 /** Keeps the session while this work lasts. @returns ends it */

@@ -49,7 +49,7 @@ interface FollowOptions {
 const silenceMs = 40_000
 
 /**
- * Follows a stream until the signal: continues after the last event, and pauses while nobody sees the page, since a browser has six connections
+ * Follows a stream until the signal: continues after the last event, and pauses while the page is hidden, since a browser has six connections
  * to a host and each tab would hold one. Not EventSource: that sends no token, and hides why it failed.
  */
 export async function follow(path: string, { onEvent, onState, signal }: FollowOptions): Promise<void> {
@@ -93,7 +93,7 @@ export async function follow(path: string, { onEvent, onState, signal }: FollowO
   }
 }
 
-/** Fails a body that has sent nothing for too long: the connection is gone, and nobody has said so. */
+/** Fails a body that is silent for too long: its connection is lost without a sign. */
 function endInSilence(body: ReadableStream<Uint8Array<ArrayBuffer>>) {
   let timer: ReturnType<typeof setTimeout> | undefined
   return body.pipeThrough(

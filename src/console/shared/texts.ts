@@ -40,9 +40,6 @@ const en = {
   showMore: (left: number) => `Show more (${left} left)`,
   typeName: (name: string) => `Type ${name} to confirm`,
   adminOnly: 'Only administrators can do this.',
-  moods: { good: 'Good', warning: 'Warning', bad: 'Problem', info: 'Information' } as Readonly<
-    Record<string, string>
-  >,
 }
 
 export type SharedText = typeof en
@@ -87,7 +84,6 @@ const de: SharedText = {
   showMore: (left) => `Mehr zeigen (noch ${left})`,
   typeName: (name) => `Zum Bestätigen ${name} eingeben`,
   adminOnly: 'Das können nur Administratoren.',
-  moods: { good: 'Gut', warning: 'Warnung', bad: 'Problem', info: 'Hinweis' },
 }
 
 /** The texts of the parts that the pages of both programs share. */

@@ -2,7 +2,7 @@
 // restart of the host, or from another machine, since the host says what it misses.
 import { signal } from '@preact/signals'
 import type { ContentUploadBegun, ContentUploaded, MissingContentBlob } from '../../content/schemas.ts'
-import { accessToken, change, open, renewToken, RequestError, unreachable } from './request.ts'
+import { accessToken, change, open, refusalIn, renewToken, RequestError, unreachable } from './request.ts'
 import { keepSession } from './session.ts'
 import { pause } from './stream.ts'
 import { membersOf, NotTar, type Member } from './tar.ts'
@@ -229,13 +229,5 @@ async function sendPiece(
   if (status === 204) return
   if (status === 401 && !isRetry && (await renewToken()))
     return sendPiece(url, range, body, stop, onBytes, true)
-  throw new RequestError(status, refusalIn(request.responseText, status))
-}
-
-function refusalIn(text: string, status: number): { code: string; message: string } {
-  try {
-    return JSON.parse(text) as { code: string; message: string }
-  } catch {
-    return { code: 'Internal', message: `The host answered with status ${status}.` }
-  }
+  throw refusalIn(request.responseText, status)
 }

@@ -28,7 +28,7 @@ interface Original {
   readonly path: string
   /** Whether there was such a file. */
   readonly wasThere: boolean
-  /** `ours`: as it was written last, so that it is put back. `first`: as it was found. `other`: somebody has changed it since, so that it stays. */
+  /** `ours`: as it was written last, so that it is put back. `first`: as it was found. `other`: another program, or an administrator, has changed it since; it stays. */
   readonly state: 'ours' | 'first' | 'other'
 }
 
@@ -38,7 +38,7 @@ const readIn = (file: string) => readFile(file).catch((): undefined => undefined
 /**
  * What a reset takes away of the network: the files that edgehostd keeps for links of networkd, and the bonds, bridges and VLANs that they make. The
  * files of an administrator, which they stood before, count again at once. Files of netplan, NetworkManager and ifupdown are as they were found
- * before the first change, unless somebody else has changed them since.
+ * before the first change, unless another program, or an administrator, has changed them since.
  */
 export function createNetworkResetPart(options: NetworkResetOptions): ResetPart {
   const { verbs, trials, stateFolder, names = namesIn, read = readIn } = options

@@ -5,12 +5,12 @@ import { day } from '../../shared/format.ts'
 import {
   AdminButton,
   Card,
+  ChangeForm,
   Command,
   Confirm,
   More,
   Note,
   PageHeader,
-  Problem,
   Shown,
   Table,
   useAction,
@@ -105,7 +105,7 @@ function PasswordForm() {
   const [old, setOld] = useState('')
   const [fresh, setFresh] = useState('')
   const [isChanged, setChanged] = useState(false)
-  const { run, isBusy, error } = useAction(
+  const action = useAction(
     () =>
       change(
         'POST',
@@ -124,13 +124,7 @@ function PasswordForm() {
     },
   )
   return (
-    <form
-      class="pad form"
-      onSubmit={(event) => {
-        event.preventDefault()
-        void run()
-      }}
-    >
+    <ChangeForm action={action} submit={sharedText.value.setPassword}>
       <p class="dim">{t.passwordLong}</p>
       <input
         class="hidden"
@@ -160,18 +154,12 @@ function PasswordForm() {
           onInput={(event) => setFresh(event.currentTarget.value)}
         />
       </label>
-      {error && <Problem error={error} title={sharedText.value.notDone} />}
       {isChanged && (
         <Note mood="good">
           <p role="status">{t.changed}</p>
         </Note>
       )}
-      <div class="buttons">
-        <button type="submit" class="primary" disabled={isBusy}>
-          {sharedText.value.setPassword}
-        </button>
-      </div>
-    </form>
+    </ChangeForm>
   )
 }
 
@@ -183,7 +171,7 @@ function SshKeys() {
   const [isSaved, setSaved] = useState(false)
   const held = (reading.body?.sshKeys ?? []).join('\n')
   const keys = (given ?? held).split('\n').map((line) => line.trim())
-  const { run, isBusy, error } = useAction(
+  const action = useAction(
     () =>
       change('PATCH', '/v1/users/current', {
         sshKeys: keys.filter((key) => key !== ''),
@@ -199,13 +187,7 @@ function SshKeys() {
   return (
     <Shown reading={reading} lines={4}>
       {() => (
-        <form
-          class="pad form"
-          onSubmit={(event) => {
-            event.preventDefault()
-            void run()
-          }}
-        >
+        <ChangeForm action={action} submit={t.save} isOff={given === undefined}>
           <label class="field">
             <span class="dim">{t.keysLong}</span>
             <textarea
@@ -228,18 +210,12 @@ function SshKeys() {
               onInput={(event) => setPassword(event.currentTarget.value)}
             />
           </label>
-          {error && <Problem error={error} title={sharedText.value.notDone} />}
           {isSaved && (
             <Note mood="good">
               <p role="status">{t.saved}</p>
             </Note>
           )}
-          <div class="buttons">
-            <button type="submit" class="primary" disabled={isBusy || given === undefined}>
-              {t.save}
-            </button>
-          </div>
-        </form>
+        </ChangeForm>
       )}
     </Shown>
   )

@@ -20,6 +20,7 @@ import {
   AdminButton,
   Badge,
   Card,
+  ChangeForm,
   Command,
   Dialog,
   Fingerprint,
@@ -181,7 +182,7 @@ function Management() {
   const t = text.value.network
   const reading = useReading<ManagementInterface>(`${path}/management-interface`, 30_000)
   const [name, setName] = useState<string>()
-  const { run, isBusy, error } = useAction(
+  const action = useAction(
     () => change('PUT', `${path}/management-interface`, { name: name ?? '' }),
     () => {
       setName(undefined)
@@ -192,13 +193,7 @@ function Management() {
     <Card title={t.management} icon="host">
       <Shown reading={reading} lines={1}>
         {({ selected, candidates }) => (
-          <form
-            class="pad"
-            onSubmit={(event) => {
-              event.preventDefault()
-              void run()
-            }}
-          >
+          <ChangeForm action={action} submit={name !== undefined && name !== selected ? t.save : undefined}>
             <label class="field">
               <span class="dim">{t.managementLong}</span>
               <select
@@ -214,15 +209,7 @@ function Management() {
                 ))}
               </select>
             </label>
-            {error && <Problem error={error} title={sharedText.value.notDone} />}
-            {name !== undefined && name !== selected && (
-              <div class="buttons">
-                <button type="submit" class="primary" disabled={isBusy}>
-                  {t.save}
-                </button>
-              </div>
-            )}
-          </form>
+          </ChangeForm>
         )}
       </Shown>
     </Card>
