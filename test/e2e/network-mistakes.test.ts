@@ -202,13 +202,13 @@ describe('on a booted host', () => {
   it('a cable that is pulled in the trial, and plugged in after it, leaves the network of before', async () => {
     const uid = await tried(11, 5)
     const plug = async (state: 'up' | 'down') => {
-      const { stdout } = await host.neighbour('ls', '/sys/class/net')
-      const cable = stdout.split('\n').find((each) => each.startsWith('vb-'))!
-      await host.neighbour('ip', 'link', 'set', cable, state)
+      const { stdout } = await host.neighbour('ip', '-o', 'link', 'show', 'master', 'edge0')
+      const cable = /: (vb-[^@:]+)/.exec(stdout)![1]!
+      expect(await host.neighbour('ip', 'link', 'set', cable, state)).toMatchObject({ exitCode: 0 })
     }
     await plug('down')
+    expect(await host.reaches('192.0.2.11')).toBe(false)
     await eventually(async () => expect((await stateOf(uid)).state).toMatch(/^revert(ed|Failed)$/), 90_000)
-    process.stdout.write(`${JSON.stringify(await stateOf(uid))}\n`)
     await plug('up')
     await eventually(async () => expect(await host.reaches('192.0.2.10')).toBe(true), 30_000)
     await isAsBefore()

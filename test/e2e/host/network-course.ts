@@ -151,7 +151,8 @@ async function follow({ host, name, course, watch, bare, before }: Taken): Promi
   async function isReverted(uid: string, reason: string): Promise<string[]> {
     await isEnded(uid, 'reverted', reason)
     await isAsBefore(host, before)
-    const seconds = watch.backAfter(begunAt)
+    // The window begins with the change; planning it and looking for the address come before.
+    const seconds = watch.backAfter(Date.parse((await find(uid)).creationTimestamp))
     expect(seconds, 'seconds until the host is reached again').toBeLessThan(windowSeconds + graceSeconds)
     const appliedIn = await secondsBetween(host, begunAt, '/run/edgehostd-network/gone/applied')
     const events = watch.otherLinkEvents()
