@@ -111,8 +111,8 @@ export async function takeCourse(host: TrialHost, name: Case, course: Course): P
     process.stdout.write(`${host.backend}, ${name}, ${course}: ${figures.join(', ')}\n`)
   } finally {
     watch.end()
+    await removeForeign(host)
   }
-  await removeForeign(host)
 }
 
 interface Taken {
