@@ -43,6 +43,8 @@ beforeAll(async () => {
     'api: {tls: {certificateFile: /etc/edgeplatform/own.crt, keyFile: /etc/edgeplatform/own.key}}\n',
   )
   await plant.platform.output(['systemctl', 'restart', 'edgeplatformd'])
+  // The name of the host was set by hand; a start reads it at once.
+  await host.output(['systemctl', 'restart', 'edgehostd'])
 }, 300_000)
 afterAll(() => plant.unplug())
 
