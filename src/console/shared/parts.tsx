@@ -63,6 +63,29 @@ export const PageHeader = ({
   </header>
 )
 
+interface TabsProps {
+  readonly label: string
+  /** Of all tabs, for example `#/cluster`. */
+  readonly base: string
+  readonly current: string
+  readonly tabs: readonly { readonly path: string; readonly title: string }[]
+}
+
+/** Links to the parts of one page. */
+export const Tabs = ({ label, base, current, tabs }: TabsProps) => (
+  <nav class="tabs" aria-label={label}>
+    {tabs.map(({ path, title }) => (
+      <a
+        key={path}
+        href={path === '' ? base : `${base}/${path}`}
+        aria-current={path === current ? 'page' : undefined}
+      >
+        {title}
+      </a>
+    ))}
+  </nav>
+)
+
 type Fact = readonly [name: string, value: ComponentChildren]
 
 /** Names and values; what has no value is left out. */
@@ -111,7 +134,7 @@ export function Problem({
   )
 }
 
-const Skeleton = ({ lines }: { lines: number }) => (
+export const Skeleton = ({ lines }: { lines: number }) => (
   <div class="skeleton" role="status">
     <span class="hidden">{sharedText.value.loading}</span>
     {Array.from({ length: lines }, (_line, index) => (
@@ -263,17 +286,19 @@ interface ConfirmProps {
   readonly action: string
   /** The name that has to be typed, where data is lost. */
   readonly name?: string
+  /** What is done is not known yet, or cannot be done. */
+  readonly isOff?: boolean
   /** The dialog closes when it has succeeded. */
   readonly onConfirm: () => Promise<unknown>
   readonly onClose: () => void
 }
 
 /** Asks before an action that loses something. A refusal is shown in the dialog. */
-export function Confirm({ title, children, action, name, onConfirm, onClose }: ConfirmProps) {
+export function Confirm({ title, children, action, name, isOff = false, onConfirm, onClose }: ConfirmProps) {
   const [typed, setTyped] = useState('')
   const t = sharedText.value
   const { run, isBusy, error } = useAction(onConfirm, onClose)
-  const isConfirmed = name === undefined || typed === name
+  const isConfirmed = !isOff && (name === undefined || typed === name)
   return (
     <Dialog title={title} onClose={onClose}>
       <form
@@ -335,11 +360,18 @@ interface ChangeFormProps {
   /** Text of the button; without it there is none, as while nothing is changed. */
   readonly submit: string | undefined
   readonly isOff?: boolean
+  readonly kind?: 'primary' | 'plain'
   readonly children: ComponentChildren
 }
 
 /** Fields, the refusal of what was sent, and the button that sends it. */
-export const ChangeForm = ({ action, submit, isOff = false, children }: ChangeFormProps) => (
+export const ChangeForm = ({
+  action,
+  submit,
+  isOff = false,
+  kind = 'primary',
+  children,
+}: ChangeFormProps) => (
   <form
     class="pad form"
     onSubmit={(event) => {
@@ -351,7 +383,7 @@ export const ChangeForm = ({ action, submit, isOff = false, children }: ChangeFo
     {action.error && <Problem error={action.error} title={sharedText.value.notDone} />}
     {submit !== undefined && (
       <div class="buttons">
-        <button type="submit" class="primary" disabled={action.isBusy || isOff}>
+        <button type="submit" class={kind} disabled={action.isBusy || isOff}>
           {submit}
         </button>
       </div>

@@ -32,7 +32,7 @@ function readOnAndOn<Body>(path: string, everyMs: number, state: { value: Readin
     if (isOver() || isReading) return
     isReading = true
     try {
-      state.value = { body: await get<Body>(path, stop.signal), again }
+      state.value = { body: await get<Body>(path, { signal: stop.signal }), again }
       failures = 0
     } catch (error) {
       if (isOver()) return

@@ -156,10 +156,13 @@ export const forgetRead = (): void => held.clear()
 export const tagOf = (path: string): string | undefined => held.get(path)?.etag
 
 /** @returns the JSON of a path; where nothing has changed, the same object as before. @throws RequestError */
-export async function get<Body>(path: string, stop?: AbortSignal): Promise<Body> {
+export async function get<Body>(
+  path: string,
+  options: Pick<RequestOptions, 'signal' | 'timeoutMs'> = {},
+): Promise<Body> {
   const before = held.get(path)
   const reply = await open(path, {
-    ...(stop ? { signal: stop } : {}),
+    ...options,
     ...(before ? { headers: { 'if-none-match': before.etag } } : {}),
   })
   if (reply.status === 304 && before) return before.body as Body

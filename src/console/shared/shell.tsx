@@ -88,7 +88,7 @@ function Shell({ pages, name, floating }: ConsoleOptions) {
       scrollTo(0, 0)
     }
     wasDrawn.current = true
-  }, [page.path])
+  }, [place.value])
   const View = page.view
   return (
     <>

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { Host } from './host.ts'
+import type { Host } from './host.tsx'
 
 /** A reply to a program inside a host. */
 export interface InsideReply {

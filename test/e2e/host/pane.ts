@@ -1,5 +1,5 @@
 import { eventually } from './eventually.ts'
-import type { Host } from './host.ts'
+import type { Host } from './host.tsx'
 
 /** A terminal of a host, drawn by tmux. */
 export interface Pane {

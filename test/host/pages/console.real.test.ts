@@ -15,8 +15,11 @@ import {
   viewports,
 } from '../../support/browser.ts'
 import { imageLayout, layoutTar, noReserve } from '../../support/content-uploads.ts'
+import { clusterDefinition, infrastructure } from '../../support/cluster-definitions.ts'
 import { hostBody } from '../../support/host-body.ts'
+import { plantCluster } from '../../support/planted-cluster.ts'
 import { playedInventory } from '../../support/played-inventory.ts'
+import { prepareProgram } from '../../support/programs.ts'
 import { createTestEdge, sessionsPath, type TestEdge } from '../../support/test-edge.ts'
 
 /** The wait after too many failures: longer than any machine takes to try once more. */
@@ -26,7 +29,10 @@ const waitSeconds = 600
 const listeningPort = ({ lines }: TestEdge): number =>
   Number(lines.find(({ msg }) => msg === 'listening')?.port)
 
-const pageNames = ['', 'cluster', 'content', 'network', 'access', 'audit', 'system', 'more'] as const
+const pageNames = [
+  ...['', 'cluster', 'cluster/create', 'content', 'network', 'access', 'audit'],
+  ...['system', 'system/configuration', 'system/diagnosis', 'more'],
+] as const
 
 describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
   let browser: Browser
@@ -39,7 +45,7 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
   /** Milliseconds that the clocks of the host have been turned on. */
   let turned = 0
 
-  async function start(): Promise<void> {
+  async function start(prepare: (edge: TestEdge) => void = () => undefined): Promise<void> {
     turned = 0
     edge = await createTestEdge({
       pagesFolder: pages.folder,
@@ -48,7 +54,9 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
       content: noReserve,
       guard: { delayAfterFailures: 2, firstDelaySeconds: waitSeconds },
       monotonic: () => performance.now() + turned,
+      prepareProgram: prepareProgram(),
     })
+    prepare(edge)
     await edge.daemon.start()
     isStopped = false
     port = listeningPort(edge)
@@ -204,6 +212,54 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
     await page.locator('input[accept=".tar"]').setInputFiles(file)
     await page.getByText('were on the host already').waitFor()
     await rm(folder, { recursive: true })
+  })
+
+  it('a definition is uploaded, its values are asked for, and the host names all that is in the way', async () => {
+    const { page, complaints } = await enter()
+    await page.goto(`${address}/#/cluster/create`)
+    await page.getByText('No definition on this host').waitFor()
+    await page.getByLabel('Definition, .tgz or .tar.zst').setInputFiles({
+      name: 'line.tgz',
+      mimeType: 'application/gzip',
+      buffer: clusterDefinition(infrastructure, [
+        { name: 'replicas', displayName: 'Replicas', format: 'number', defaultValue: '1' },
+        { name: 'token', displayName: 'Token', required: true, isSensitive: true },
+      ]),
+    })
+    await page.getByRole('button', { name: 'Upload' }).click()
+    await page.getByLabel('Name of the cluster').fill('line-7')
+    expect(await page.getByLabel(/^Replicas/).inputValue()).toBe('1')
+    await page.getByRole('button', { name: 'Check' }).click()
+    await page.getByText('problems are in the way').waitFor({ timeout: 60_000 })
+    expect(await page.getByText('variable token is required').count()).toBe(1)
+    expect(await accessibilityProblems(page)).toEqual([])
+    // Another request has not been checked.
+    await page.getByLabel(/^Token/).fill('a-secret')
+    expect(await page.getByText('problems are in the way').count()).toBe(0)
+    expect(complaints()).toEqual([])
+  })
+
+  it('the pages of a cluster: state, applications, revisions, access, and a change that is checked', async () => {
+    await edge.stop()
+    await start(plantCluster)
+    const { page, complaints } = await enter()
+    for (const [name, shown] of [
+      ['', 'Events'],
+      ['/applications', 'cluster get'],
+      ['/revisions', 'creation · alice'],
+      ['/access', 'Certificates of Kubernetes'],
+    ] as const) {
+      await page.goto(`${address}/#/cluster${name}`)
+      await page.getByText(shown).first().waitFor()
+      expect([name, await accessibilityProblems(page)]).toEqual([name, []])
+      expect([name, await sidewaysScroll(page)]).toEqual([name, 0])
+    }
+    await page.goto(`${address}/#/cluster/change`)
+    await page.getByText('the present one').waitFor()
+    expect(complaints()).toEqual([])
+    await page.getByRole('button', { name: 'Check' }).click()
+    await page.getByText(/in the way|Nothing differs/).waitFor({ timeout: 60_000 })
+    expect(await accessibilityProblems(page)).toEqual([])
   })
 
   it('a host that does not answer is said, and what was read stays', async () => {

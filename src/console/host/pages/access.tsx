@@ -19,7 +19,7 @@ import { useList, useReading, type ListReading } from '../../shared/read.ts'
 import { change } from '../../shared/request.ts'
 import { hasEnded, user } from '../../shared/session.ts'
 import { sharedText } from '../../shared/texts.ts'
-import { remote, text } from '../host.ts'
+import { remote, text } from '../host.tsx'
 
 export function Access() {
   const t = text.value.access

@@ -20,7 +20,7 @@ import { useList, useReading } from '../../shared/read.ts'
 import { get } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
 import { sharedText } from '../../shared/texts.ts'
-import { api, remote, text } from '../host.ts'
+import { api, DownloadButton, remote, text } from '../host.tsx'
 
 const path = `${api}/edgehosts/current/audits`
 
@@ -143,9 +143,12 @@ function Verify() {
           ))}
         {error && <Problem error={error} />}
       </div>
-      <AdminButton isOff={isBusy} onClick={() => void run()}>
-        {t.verify}
-      </AdminButton>
+      <div class="buttons">
+        <AdminButton isOff={isBusy} onClick={() => void run()}>
+          {t.verify}
+        </AdminButton>
+        <DownloadButton path={`${path}/download`}>{t.download}</DownloadButton>
+      </div>
     </div>
   )
 }

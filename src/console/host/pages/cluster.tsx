@@ -1,7 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Event, LifecycleEvents } from '../../../cluster/events/schemas.ts'
-import type { ClusterCurrentApplications } from '../../../cluster/packs/schemas.ts'
 import type { ClusterDetails } from '../../../cluster/schemas.ts'
 import type { EdgeHostInfo } from '../../../host/schemas.ts'
 import { day, plain, span, time, wordsOf } from '../../shared/format.ts'
@@ -18,6 +17,7 @@ import {
   Problem,
   Shown,
   Table,
+  Tabs,
   useAction,
   useSeconds,
   type Mood,
@@ -26,9 +26,13 @@ import { useReading, type Reading } from '../../shared/read.ts'
 import { change, get, isReachable, tagOf } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
 import { follow, type StreamState } from '../../shared/stream.ts'
-import { api, remote, text } from '../host.ts'
+import { placeParts } from '../../shared/shell.tsx'
+import { api, clusterPath, remote, text } from '../host.tsx'
+import { ClusterAccess } from './cluster-access.tsx'
+import { ChangeCluster, CreateCluster } from './cluster-change.tsx'
+import { Applications, Troubles } from './cluster-applications.tsx'
+import { Revisions } from './cluster-revisions.tsx'
 
-const clusterPath = `${api}/cluster`
 const keptEvents = 500
 const drawnEvents = 200
 
@@ -73,7 +77,28 @@ function useEvents() {
   return { events: events.value, state: state.value }
 }
 
+/** The pages of the cluster, by what follows `#/cluster/`. */
 export function Cluster() {
+  const t = text.value.cluster
+  const [part = ''] = placeParts.value
+  if (part === 'create') return <CreateCluster />
+  if (part === 'change') return <ChangeCluster />
+  const tabs = [
+    { path: '', title: t.state, view: Status },
+    { path: 'applications', title: t.packs, view: Applications },
+    { path: 'revisions', title: text.value.revisions.title, view: Revisions },
+    { path: 'access', title: text.value.clusterAccess.title, view: ClusterAccess },
+  ]
+  const { view: View } = tabs.find(({ path }) => path === part) ?? { view: Status }
+  return (
+    <>
+      <Tabs label={t.title} tabs={tabs} current={part} base="#/cluster" />
+      <View />
+    </>
+  )
+}
+
+function Status() {
   const t = text.value.cluster
   const { events, state } = useEvents()
   const host = useReading<EdgeHostInfo>(`${api}/edgehosts/current`, 10_000)
@@ -102,9 +127,14 @@ export function Cluster() {
           icon="cluster"
           title={t.none}
           action={
-            <a class="button primary" href="#/content">
-              {t.toContent}
-            </a>
+            <div class="buttons center">
+              <a class="button" href="#/content">
+                {t.toContent}
+              </a>
+              <a class="button primary" href="#/cluster/create">
+                {text.value.create.title}
+              </a>
+            </div>
           }
         >
           {t.noneLong}
@@ -116,13 +146,21 @@ export function Cluster() {
     <>
       <PageHeader
         title={body ? plain(body.metadata.name ?? '') : t.title}
-        aside={body && <Badge mood={moodOfCluster(body)}>{t.states[body.status.clusterState]}</Badge>}
+        aside={
+          body && (
+            <div class="buttons">
+              <Badge mood={moodOfCluster(body)}>{t.states[body.status.clusterState]}</Badge>
+              <a class="button" href="#/cluster/change">
+                {text.value.create.change}…
+              </a>
+            </div>
+          )
+        }
       >
         {body && <Versions details={body} />}
       </PageHeader>
       <State details={details} lifecycle={lifecycle.body} events={events} />
       {body && body.status.troubles.length > 0 && <Troubles details={body} />}
-      {body && <Packs />}
       {body && <Nodes details={body} />}
       <Events events={events} state={state} />
       <Command command={remote('cluster watch')} />
@@ -267,63 +305,6 @@ function Progress({ details: { status } }: { details: ClusterDetails }) {
     </>
   )
 }
-
-function Troubles({ details: { status } }: { details: ClusterDetails }) {
-  const t = text.value.cluster
-  return (
-    <Card title={t.troubles} icon="warning">
-      <ul class="troubles">
-        {status.troubles.map(({ namespace, pod, container, reason, message }) => (
-          <li key={`${namespace} ${pod} ${container ?? ''} ${reason}`}>
-            <Badge mood="bad">{wordsOf(reason)}</Badge>{' '}
-            <strong>
-              {namespace}/{pod}
-            </strong>
-            <p>{plain(message)}</p>
-          </li>
-        ))}
-      </ul>
-    </Card>
-  )
-}
-
-function Packs() {
-  const t = text.value.cluster
-  const applications = useReading<ClusterCurrentApplications>(`${clusterPath}/applications`, 15_000)
-  const packs =
-    applications.body?.clusterProfileTemplates.flatMap((profile) =>
-      profile.packs.map((pack) => ({ ...pack, key: `${profile.name} ${pack.name}` })),
-    ) ?? []
-  if (packs.length === 0) return null
-  return (
-    <Card title={t.packs} icon="content">
-      <Table
-        title={t.packs}
-        items={packs}
-        keyOf={({ key }) => key}
-        columns={[
-          { title: t.pack, cell: ({ name }) => plain(name) },
-          { title: t.version, cell: ({ version }) => plain(version) },
-          {
-            title: t.status,
-            cell: ({ status, conditions }) => (
-              <>
-                <Badge mood={moodOfPack(status)}>{status}</Badge>
-                <span class="dim">
-                  {' '}
-                  {plain(conditions.find(({ message }) => message !== '')?.message ?? '')}
-                </span>
-              </>
-            ),
-          },
-        ]}
-      />
-    </Card>
-  )
-}
-
-const moodOfPack = (status: string): Mood =>
-  status === 'Failed' || status === 'Unavailable' ? 'bad' : status === 'Available' ? 'good' : 'info'
 
 function Nodes({ details: { status } }: { details: ClusterDetails }) {
   const t = text.value.cluster

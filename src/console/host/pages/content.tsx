@@ -30,7 +30,7 @@ import {
   upload,
   type UploadProblem,
 } from '../../shared/upload.ts'
-import { api, remote, text } from '../host.ts'
+import { api, remote, text } from '../host.tsx'
 
 const path = `${api}/content`
 
@@ -288,6 +288,7 @@ function DeleteBundle({ bundle, onClose }: { bundle: Bundle; onClose: () => void
     <Confirm
       title={t.deleteTitle(nameOf(bundle))}
       action={t.delete}
+      isOff={!plan}
       onConfirm={() => change('DELETE', url)}
       onClose={onClose}
     >

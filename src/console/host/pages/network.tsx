@@ -1,17 +1,10 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type {
-  Bond,
   BondList,
-  Bridge,
   BridgeList,
   ManagementInterface,
   NetworkChange,
-  NetworkChangeAccepted,
-  NetworkDryRun,
-  NicSummary,
   NicSummaryList,
-  NicRequest,
-  Vlan,
   VlanList,
 } from '../../../network/schemas.ts'
 import type { ServiceStatus } from '../../../service/schemas.ts'
@@ -22,7 +15,6 @@ import {
   Card,
   ChangeForm,
   Command,
-  Dialog,
   Fingerprint,
   Note,
   PageHeader,
@@ -38,18 +30,8 @@ import { change } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
 import { placeParts } from '../../shared/shell.tsx'
 import { sharedText } from '../../shared/texts.ts'
-import { api, remote, text } from '../host.ts'
-
-const path = `${api}/network`
-
-/** A person needs time: the certificate of the new address, another login, a look. */
-const windowSeconds = 300
-
-type Link =
-  | (NicSummary & { readonly sort: 'nic' | 'wifi' })
-  | (Bond & { readonly sort: 'bond' })
-  | (Vlan & { readonly sort: 'vlan' })
-  | (Bridge & { readonly sort: 'bridge' })
+import { api, networkPath as path, remote, text } from '../host.tsx'
+import { DeleteLink, isMade, LinkDialog, madeSorts, type Link, type MadeSort } from './network-link.tsx'
 
 export function Network() {
   const t = text.value.network
@@ -58,7 +40,8 @@ export function Network() {
   const vlans = useReading<VlanList>(`${path}/vlans`, 10_000)
   const bridges = useReading<BridgeList>(`${path}/bridges`, 10_000)
   const changes = useReading<{ readonly items: readonly NetworkChange[] }>(`${path}/changes`, 3_000)
-  const [edited, setEdited] = useState<Link>()
+  const [edited, setEdited] = useState<Link | MadeSort>()
+  const [deleted, setDeleted] = useState<Link>()
   const links: readonly Link[] = [
     ...(nics.body?.interfaces ?? []).map((nic) => ({ ...nic, sort: nic.kind })),
     ...(bonds.body?.items ?? []).map((bond) => ({ ...bond, sort: 'bond' as const })),
@@ -78,19 +61,54 @@ export function Network() {
           <p>{plain(problem)}</p>
         </Note>
       ))}
-      <Card title={t.links} icon="network">
+      <Card
+        title={t.links}
+        icon="network"
+        aside={
+          <div class="buttons">
+            {madeSorts.map((sort) => (
+              <AdminButton
+                key={sort}
+                kind="plain small"
+                isOff={open !== undefined}
+                onClick={() => setEdited(sort)}
+              >
+                {t.add(t.kinds[sort] ?? sort)}…
+              </AdminButton>
+            ))}
+          </div>
+        }
+      >
         <Shown reading={nics}>
-          {() => <Links links={links} canChange={open === undefined} onEdit={(link) => setEdited(link)} />}
+          {() => (
+            <Links
+              links={links}
+              canChange={open === undefined}
+              onEdit={(link) => setEdited(link)}
+              onDelete={(link) => setDeleted(link)}
+            />
+          )}
         </Shown>
       </Card>
       <Management />
       <Changes changes={changes} />
       <Command command={remote('network list')} />
       {edited && (
-        <EditAddress
-          link={edited}
+        <LinkDialog
+          link={typeof edited === 'string' ? undefined : edited}
+          sort={typeof edited === 'string' ? edited : edited.sort}
+          others={links}
           onClose={() => {
             setEdited(undefined)
+            changes.again()
+          }}
+        />
+      )}
+      {deleted && (
+        <DeleteLink
+          link={deleted}
+          onClose={() => {
+            setDeleted(undefined)
             changes.again()
           }}
         />
@@ -106,9 +124,10 @@ interface LinksProps {
   readonly links: readonly Link[]
   readonly canChange: boolean
   readonly onEdit: (link: Link) => void
+  readonly onDelete: (link: Link) => void
 }
 
-function Links({ links, canChange, onEdit }: LinksProps) {
+function Links({ links, canChange, onEdit, onDelete }: LinksProps) {
   const t = text.value.network
   return (
     <Table
@@ -151,7 +170,16 @@ function Links({ links, canChange, onEdit }: LinksProps) {
                 onClick={() => onEdit(link)}
               >
                 {t.configure}…
-              </AdminButton>
+              </AdminButton>{' '}
+              {isMade(link.sort) && (
+                <AdminButton
+                  kind="plain small"
+                  isOff={!link.isWritable || !canChange}
+                  onClick={() => onDelete(link)}
+                >
+                  {t.delete}…
+                </AdminButton>
+              )}
               {link.notWritableReason !== undefined && (
                 <span class="dim"> {plain(link.notWritableReason)}</span>
               )}
@@ -323,149 +351,3 @@ function Trial({ change: tried, onChange }: { change: NetworkChange; onChange: (
 /** The page of the change at another address of this host, without a token. */
 const newPlace = (address: string, uid: string) =>
   `https://${address.includes(':') ? `[${address}]` : address}:${location.port || '443'}/#/network/changes/${uid}`
-
-interface EditProps {
-  readonly link: Link
-  readonly onClose: () => void
-}
-
-/** Address, gateway, name servers and MTU of a link, tried with a way back. */
-function EditAddress({ link, onClose }: EditProps) {
-  const t = text.value.network
-  const [type, setType] = useState<'dhcp' | 'static'>(link.type === 'dhcp' ? 'dhcp' : 'static')
-  const [fields, setFields] = useState({
-    ip: link.ip ?? '',
-    subnet: link.subnet ?? '',
-    gateway: link.gateway ?? '',
-    nameservers: link.nameservers.join(' '),
-    mtu: String(link.mtu),
-  })
-  const [plan, setPlan] = useState<NetworkDryRun>()
-  const url =
-    link.sort === 'nic' || link.sort === 'wifi'
-      ? `${path}/interfaces/${link.name}/config`
-      : `${path}/${link.sort}s/${link.name}`
-  useEffect(() => setPlan(undefined), [type, fields])
-  const body = () => requestFor(link, type, fields)
-  const check = useAction(async () =>
-    setPlan(await change<NetworkDryRun>('PUT', `${url}?dryRun=true`, body())),
-  )
-  const begin = useAction(
-    () => change<NetworkChangeAccepted>('PUT', `${url}?window=${windowSeconds}`, body()),
-    onClose,
-  )
-  const error = check.error ?? begin.error
-  const isGood = plan?.problems.length === 0
-  const input = (name: keyof typeof fields, title: string) => (
-    <label class="field">
-      <span>{title}</span>
-      <input
-        value={fields[name]}
-        autocomplete="off"
-        autocapitalize="off"
-        spellcheck={false}
-        aria-invalid={plan?.problems.some(({ field }) => field === name)}
-        onInput={(event) => setFields({ ...fields, [name]: event.currentTarget.value })}
-      />
-    </label>
-  )
-  return (
-    <Dialog title={t.edit(link.name)} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void (isGood ? begin.run() : check.run())
-        }}
-      >
-        <label class="field">
-          <span>{t.type}</span>
-          <select
-            value={type}
-            onChange={(event) => setType(event.currentTarget.value === 'dhcp' ? 'dhcp' : 'static')}
-          >
-            <option value="dhcp">{t.dhcp}</option>
-            <option value="static">{t.static}</option>
-          </select>
-        </label>
-        {type === 'static' && (
-          <>
-            {input('ip', t.ip)}
-            {input('subnet', t.subnet)}
-            {input('gateway', t.gateway)}
-          </>
-        )}
-        {input('nameservers', t.nameservers)}
-        {input('mtu', t.mtu)}
-        {plan && <Plan plan={plan} isDhcp={type === 'dhcp'} />}
-        {error && <Problem error={error} title={sharedText.value.notDone} />}
-        <p class="dim">{t.tryLong}</p>
-        <div class="buttons">
-          <button type="button" class="plain" onClick={onClose}>
-            {sharedText.value.cancel}
-          </button>
-          <button type="submit" class="primary" disabled={check.isBusy || begin.isBusy}>
-            {isGood ? t.begin : t.check}
-          </button>
-        </div>
-      </form>
-    </Dialog>
-  )
-}
-
-interface Fields {
-  readonly ip: string
-  readonly subnet: string
-  readonly gateway: string
-  readonly nameservers: string
-  readonly mtu: string
-}
-
-/** The whole request: PUT of a bond, VLAN or bridge replaces it, so what is not asked about stays as it is. */
-function requestFor(link: Link, type: 'dhcp' | 'static', fields: Fields): object {
-  const nameservers = fields.nameservers.split(/[\s,]+/).filter((each) => each !== '')
-  const mtu = Number(fields.mtu)
-  const addressing: NicRequest = {
-    type,
-    ...(type === 'static' ? { ip: fields.ip, subnet: fields.subnet, gateway: fields.gateway } : {}),
-    ...(String(nameservers) === String(link.nameservers) ? {} : { nameservers }),
-    ...(mtu === link.mtu ? {} : { mtu }),
-  }
-  if (link.sort === 'bond')
-    return { ...addressing, members: link.members, ...(link.mode === undefined ? {} : { mode: link.mode }) }
-  if (link.sort === 'bridge') return { ...addressing, members: link.members }
-  if (link.sort === 'vlan')
-    return { ...addressing, parentName: link.parentName, parentType: link.parentType, vlanID: link.vlanID }
-  return addressing
-}
-
-function Plan({ plan, isDhcp }: { plan: NetworkDryRun; isDhcp: boolean }) {
-  const t = text.value.network
-  const { problems, warnings, lostRoutes, reachableBy } = plan
-  if (problems.length > 0)
-    return (
-      <Note mood="bad">
-        <ul>
-          {problems.map(({ field, reason }) => (
-            <li key={`${field} ${reason}`}>
-              <strong>{field}</strong> {plain(reason)}
-            </li>
-          ))}
-        </ul>
-      </Note>
-    )
-  return (
-    <Note mood={warnings.length + lostRoutes.length > 0 ? 'warning' : 'good'}>
-      <p>{t.noProblems}</p>
-      {warnings.map((warning) => (
-        <p key={warning}>{plain(warning)}</p>
-      ))}
-      {lostRoutes.length > 0 && (
-        <p>
-          {t.lostRoutes}: {lostRoutes.map(plain).join(', ')}
-        </p>
-      )}
-      {reachableBy.length > 0 && <p>{t.reachableBy(reachableBy.join(', '))}</p>}
-      {isDhcp && <p>{t.unknownAddress}</p>}
-    </Note>
-  )
-}

@@ -8,7 +8,7 @@ import { Icon } from '../../shared/icon.tsx'
 import { Badge, Card, Command, Facts, PageHeader, Shown, Table, type Mood } from '../../shared/parts.tsx'
 import { useReading, type Reading } from '../../shared/read.ts'
 import { clockAheadMs, hostNow, lastContact } from '../../shared/request.ts'
-import { api, remote, text } from '../host.ts'
+import { api, remote, text } from '../host.tsx'
 import { moodOfCluster } from './cluster.tsx'
 
 const moods = { error: 'bad', warning: 'warning', info: 'info' } as const

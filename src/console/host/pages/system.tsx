@@ -12,18 +12,41 @@ import {
   Fingerprint,
   Note,
   PageHeader,
+  Problem,
   Shown,
+  Tabs,
+  useAction,
   useSeconds,
 } from '../../shared/parts.tsx'
 import { useReading } from '../../shared/read.ts'
 import { change, hostNow, isReachable } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
+import { placeParts } from '../../shared/shell.tsx'
 import { sharedText } from '../../shared/texts.ts'
-import { api, remote, text } from '../host.ts'
+import { hostPath, remote, text } from '../host.tsx'
+import { Configuration } from './system-configuration.tsx'
+import { Diagnosis } from './system-diagnosis.tsx'
+import { Reset } from './system-reset.tsx'
 
-const path = `${api}/edgehosts/current`
-
+/** The pages of the system, by what follows `#/system/`. */
 export function System() {
+  const t = text.value.system
+  const [part = ''] = placeParts.value
+  const tabs = [
+    { path: '', title: t.title, view: Machine },
+    { path: 'configuration', title: text.value.configuration.title, view: Configuration },
+    { path: 'diagnosis', title: text.value.diagnosis.title, view: Diagnosis },
+  ]
+  const { view: View } = tabs.find(({ path }) => path === part) ?? { view: Machine }
+  return (
+    <>
+      <Tabs label={t.title} tabs={tabs} current={part} base="#/system" />
+      <View />
+    </>
+  )
+}
+
+function Machine() {
   const t = text.value.system
   return (
     <>
@@ -39,6 +62,7 @@ export function System() {
         </Note>
       )}
       <Power />
+      <Reset />
       <Command command={remote('host reboot')} />
     </>
   )
@@ -46,7 +70,7 @@ export function System() {
 
 function Service() {
   const t = text.value.system
-  const status = useReading<ServiceStatus>(`${path}/status`, 15_000)
+  const status = useReading<ServiceStatus>(`${hostPath}/status`, 15_000)
   return (
     <Card title={t.daemon} icon="system" width="half">
       <Shown reading={status} lines={6}>
@@ -70,7 +94,7 @@ function Service() {
 
 function Hardware() {
   const t = text.value.system
-  const inventory = useReading<Inventory>(`${path}/inventory`, 300_000)
+  const inventory = useReading<Inventory>(`${hostPath}/inventory`, 300_000)
   return (
     <Card title={t.inventory} icon="host" width="half">
       <Shown reading={inventory} lines={6}>
@@ -97,19 +121,22 @@ interface Going {
 
 function Power() {
   const t = text.value.system
-  const actions = useReading<HostActions>(`${path}/actions`, 15_000)
+  const actions = useReading<HostActions>(`${hostPath}/actions`, 15_000)
   const [asked, setAsked] = useState<'reboot' | 'shutdown'>()
   const [going, setGoing] = useState<Going>()
   const [reason, setReason] = useState('')
   const [isForced, setForced] = useState(false)
+  const [at, setAt] = useState('')
   const now = useSeconds(going !== undefined)
   async function stop(action: 'reboot' | 'shutdown') {
     const query = new URLSearchParams({
       ...(reason === '' ? {} : { message: reason }),
       ...(isForced ? { force: 'true' } : {}),
+      ...(at === '' ? {} : { at: new Date(at).toISOString() }),
     })
-    await change<StopAccepted>('POST', `${path}/actions/${action}?${query.toString()}`)
-    setGoing({ action, since: hostNow() })
+    await change<StopAccepted>('POST', `${hostPath}/actions/${action}?${query.toString()}`)
+    if (at === '') setGoing({ action, since: hostNow() })
+    else actions.again()
   }
   if (going && !(isReachable.value && now - going.since > 20_000))
     return (
@@ -132,6 +159,14 @@ function Power() {
           actions.body?.boot && ['', plain(actions.body.boot.message)],
         ]}
       />
+      {planned?.state === 'planned' && (
+        <CancelStop
+          uid={planned.uid}
+          onDone={() => {
+            actions.again()
+          }}
+        />
+      )}
       <div class="row">
         <p class="dim">{t.rebootLong}</p>
         <div class="buttons">
@@ -155,6 +190,11 @@ function Power() {
             <span>{t.reason}</span>
             <input maxLength={200} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
           </label>
+          <label class="field">
+            <span>{t.at}</span>
+            <input type="datetime-local" value={at} onInput={(event) => setAt(event.currentTarget.value)} />
+            <span class="hint">{t.atLong}</span>
+          </label>
           <label class="check">
             <input
               type="checkbox"
@@ -166,6 +206,18 @@ function Power() {
         </Confirm>
       )}
     </section>
+  )
+}
+
+function CancelStop({ uid, onDone }: { uid: string; onDone: () => void }) {
+  const action = useAction(() => change('DELETE', `${hostPath}/actions/${uid}`), onDone)
+  return (
+    <div class="row">
+      {action.error && <Problem error={action.error} title={sharedText.value.notDone} />}
+      <AdminButton isOff={action.isBusy} onClick={() => void action.run()}>
+        {text.value.system.cancelStop}
+      </AdminButton>
+    </div>
   )
 }
 

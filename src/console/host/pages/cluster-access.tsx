@@ -1,0 +1,218 @@
+// Settings that the cluster gives to this host, the kubeconfig, and the certificates of Kubernetes.
+import { useEffect, useState } from 'preact/hooks'
+import type { CertificateDetails, ClusterDetails, RenewalAccepted } from '../../../cluster/schemas.ts'
+import { day, plain } from '../../shared/format.ts'
+import {
+  AdminButton,
+  Badge,
+  Card,
+  ChangeForm,
+  Command,
+  Confirm,
+  Note,
+  PageHeader,
+  Problem,
+  Shown,
+  Table,
+  useAction,
+} from '../../shared/parts.tsx'
+import { useReading, type Reading } from '../../shared/read.ts'
+import { change, get, tagOf } from '../../shared/request.ts'
+import { isAdmin } from '../../shared/session.ts'
+import { clusterPath, remote, text } from '../host.tsx'
+
+export function ClusterAccess() {
+  const t = text.value.clusterAccess
+  const details = useReading<ClusterDetails>(`${clusterPath}/details?kubeconfig=false`, 10_000)
+  return (
+    <>
+      <PageHeader title={t.title} />
+      <div class="grid">
+        <Card title={t.settings} icon="system" width="half">
+          <Shown reading={details}>{(body) => <Settings details={body} onDone={details.again} />}</Shown>
+        </Card>
+        <Card title={t.kubeconfig} icon="key" width="half">
+          <Kubeconfig />
+        </Card>
+      </div>
+      <Certificates />
+      <Command command={remote('cluster settings --ntp SERVER --ssh-key FILE')} />
+    </>
+  )
+}
+
+const linesOf = (written: string): string[] =>
+  written
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+
+/** Both lists are replaced together, as the host takes them. */
+function Settings({ details: { spec, status }, onDone }: { details: ClusterDetails; onDone: () => void }) {
+  const t = text.value.clusterAccess
+  const present = { ntpServers: spec.ntpServers.join('\n'), sshKeys: spec.sshKeys.join('\n') }
+  const [fields, setFields] = useState<Partial<typeof present>>({})
+  const shown = { ...present, ...fields }
+  const [isSaved, setSaved] = useState(false)
+  useEffect(() => setSaved(false), [fields])
+  const action = useAction(
+    async () => {
+      await get(clusterPath)
+      const tag = tagOf(clusterPath)
+      await change(
+        'PUT',
+        `${clusterPath}/settings`,
+        { ntpServers: linesOf(shown.ntpServers), sshKeys: linesOf(shown.sshKeys) },
+        tag === undefined ? {} : { headers: { 'if-match': tag } },
+      )
+    },
+    () => {
+      setFields({})
+      setSaved(true)
+      onDone()
+    },
+  )
+  const isChanged = shown.ntpServers !== present.ntpServers || shown.sshKeys !== present.sshKeys
+  const reasonOf = (type: string) =>
+    status.clusterConditions.find((each) => each.type === type && each.status === 'False')?.message
+  const reasons = {
+    ntpServers: status.ntpServersApplied ? undefined : reasonOf('NtpServersApplied'),
+    sshKeys: status.sshKeysApplied ? undefined : reasonOf('SshKeysApplied'),
+  }
+  const area = (name: keyof typeof present, title: string) => (
+    <>
+      <label class="field">
+        <span>{title}</span>
+        <textarea
+          rows={3}
+          value={shown[name]}
+          readOnly={!isAdmin.value}
+          spellcheck={false}
+          onInput={(event) => setFields({ ...fields, [name]: event.currentTarget.value })}
+        />
+      </label>
+      {reasons[name] !== undefined && (
+        <Note mood="warning">
+          <p>{plain(reasons[name])}</p>
+        </Note>
+      )}
+    </>
+  )
+  return (
+    <ChangeForm action={action} submit={isAdmin.value ? t.save : undefined} isOff={!isChanged}>
+      {area('ntpServers', t.ntpServers)}
+      {area('sshKeys', t.sshKeys)}
+      {isSaved && <p role="status">{t.saved}</p>}
+    </ChangeForm>
+  )
+}
+
+function Kubeconfig() {
+  const t = text.value.clusterAccess
+  const [isMissing, setMissing] = useState(false)
+  const action = useAction(async () => {
+    const { status, metadata } = await get<ClusterDetails>(`${clusterPath}/details`)
+    setMissing(status.kubeconfig === undefined)
+    if (status.kubeconfig !== undefined) save(`${metadata.name ?? 'cluster'}.kubeconfig`, status.kubeconfig)
+  })
+  return (
+    <div class="pad form">
+      <p>{t.kubeconfigLong}</p>
+      {isMissing && <Note mood="info">{t.noKubeconfig}</Note>}
+      {action.error && <Problem error={action.error} />}
+      <div class="buttons">
+        <AdminButton isOff={action.isBusy} onClick={() => void action.run()}>
+          {t.download}
+        </AdminButton>
+      </div>
+    </div>
+  )
+}
+
+/** Saves a small text as a file of this device. */
+function save(name: string, content: string): void {
+  const url = URL.createObjectURL(new Blob([content], { type: 'application/yaml' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(url)
+}
+
+function Certificates() {
+  const t = text.value.clusterAccess
+  const certificates = useReading<CertificateDetails>(`${clusterPath}/certificates`, 20_000)
+  const [isAsking, setAsking] = useState(false)
+  const rows = (certificates.body?.certificates ?? []).flatMap(({ childCerts, ...authority }) => [
+    { ...authority, issuer: '' },
+    ...childCerts.map((each) => ({ ...each, issuer: authority.name })),
+  ])
+  return (
+    <Card
+      title={t.certificates}
+      icon="key"
+      aside={
+        <AdminButton kind="plain small" isOff={isRenewing(certificates)} onClick={() => setAsking(true)}>
+          {t.renew}…
+        </AdminButton>
+      }
+    >
+      <Shown reading={certificates}>
+        {({ problems, renewal, earliestAutoRenewalTime, needsRenewal }) => (
+          <>
+            {problems.map((problem) => (
+              <Note key={problem} mood="warning">
+                <p>{plain(problem)}</p>
+              </Note>
+            ))}
+            {renewal?.reason !== undefined && (
+              <Note mood="bad">
+                <p>{plain(renewal.reason)}</p>
+              </Note>
+            )}
+            <p class="dim">
+              {isRenewing(certificates)
+                ? t.renewing
+                : needsRenewal
+                  ? t.due
+                  : earliestAutoRenewalTime === undefined
+                    ? t.none
+                    : t.renewedAt(day(earliestAutoRenewalTime))}
+            </p>
+            {rows.length > 0 && (
+              <Table
+                title={t.certificates}
+                items={rows}
+                keyOf={({ name, issuer }) => `${issuer} ${name}`}
+                columns={[
+                  { title: t.name, cell: ({ name }) => name },
+                  {
+                    title: t.issuer,
+                    cell: ({ issuer }) => (issuer === '' ? <Badge mood="info">{t.authority}</Badge> : issuer),
+                  },
+                  { title: t.until, cell: ({ expirationDate }) => day(expirationDate) },
+                ]}
+              />
+            )}
+          </>
+        )}
+      </Shown>
+      {isAsking && (
+        <Confirm
+          title={t.renew}
+          action={t.renew}
+          onConfirm={() => change<RenewalAccepted>('POST', `${clusterPath}/renew-certificates`)}
+          onClose={() => {
+            setAsking(false)
+            certificates.again()
+          }}
+        >
+          <p>{t.renewLong}</p>
+        </Confirm>
+      )}
+    </Card>
+  )
+}
+
+const isRenewing = ({ body }: Reading<CertificateDetails>) =>
+  body?.renewal !== undefined && body.renewal.endTimestamp === undefined

@@ -1,0 +1,173 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { ClusterChangeDryRun, ClusterRevisions } from '../../../cluster/desired/schemas.ts'
+import { day, plain } from '../../shared/format.ts'
+import {
+  AdminButton,
+  Badge,
+  Card,
+  Command,
+  Confirm,
+  Note,
+  PageHeader,
+  Problem,
+  Shown,
+  Table,
+  useAction,
+  type Mood,
+} from '../../shared/parts.tsx'
+import { useReading } from '../../shared/read.ts'
+import { change, get, RequestError, tagOf } from '../../shared/request.ts'
+import { clusterPath, remote, text } from '../host.tsx'
+import { Diff, Problems, Steps } from './cluster-plan.tsx'
+
+type Revision = ClusterRevisions['items'][number]
+
+const moodOf: Readonly<Record<Revision['outcome'], Mood>> = {
+  waiting: 'info',
+  held: 'warning',
+  applying: 'info',
+  good: 'good',
+  failed: 'bad',
+  rolledBack: 'bad',
+  superseded: 'info',
+}
+
+/** The accepted revisions of the cluster, and the way back to one of them. */
+export function Revisions() {
+  const t = text.value.revisions
+  const revisions = useReading<ClusterRevisions>(`${clusterPath}/revisions`, 10_000)
+  const [target, setTarget] = useState<Revision>()
+  return (
+    <>
+      <PageHeader title={t.title} />
+      <Card title={t.title} icon="audit">
+        <Shown reading={revisions}>
+          {({ items }) => (
+            <Table
+              title={t.title}
+              items={items}
+              keyOf={({ revision }) => String(revision)}
+              columns={[
+                {
+                  title: t.revision,
+                  cell: ({ revision, isActive }) => (
+                    <>
+                      {revision} {isActive && <span class="tag">{t.active}</span>}
+                    </>
+                  ),
+                },
+                {
+                  title: t.outcome,
+                  cell: ({ outcome, reason }) => (
+                    <>
+                      <Badge mood={moodOf[outcome]}>{t.outcomes[outcome]}</Badge>
+                      {reason !== undefined && <span class="dim"> {plain(reason)}</span>}
+                    </>
+                  ),
+                },
+                {
+                  title: t.definition,
+                  cell: ({ definition, kubernetesVersion }) => (
+                    <>
+                      {plain(`${definition.name} ${definition.version}`)}
+                      <br />
+                      <span class="dim">Kubernetes {kubernetesVersion}</span>
+                    </>
+                  ),
+                },
+                {
+                  title: t.accepted,
+                  cell: ({ creationTimestamp, by, origin }) => (
+                    <>
+                      {day(creationTimestamp)}
+                      <br />
+                      <span class="dim">{[t.origins[origin], plain(by)].filter(Boolean).join(' · ')}</span>
+                    </>
+                  ),
+                },
+                {
+                  title: t.goBack,
+                  cell: (revision) => (
+                    <AdminButton
+                      kind="plain small"
+                      isOff={revision.isActive}
+                      onClick={() => setTarget(revision)}
+                    >
+                      {t.goBack}…
+                    </AdminButton>
+                  ),
+                },
+              ]}
+            />
+          )}
+        </Shown>
+      </Card>
+      <Command command={remote('cluster rollback [REVISION]')} />
+      {target && (
+        <GoBack
+          revision={target.revision}
+          onClose={() => {
+            setTarget(undefined)
+            revisions.again()
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+/** Shows what a way back changes, and what it loses, before it is asked for. */
+function GoBack({ revision, onClose }: { revision: number; onClose: () => void }) {
+  const t = text.value.revisions
+  const [found, setFound] = useState<ClusterChangeDryRun>()
+  const [lostSince, setLostSince] = useState<string>()
+  const write = async (isDryRun: boolean, discardChanges: boolean) => {
+    const tag = tagOf(clusterPath)
+    return change<ClusterChangeDryRun>(
+      'POST',
+      `${clusterPath}/rollback?dryRun=${String(isDryRun)}`,
+      { revision, ...(discardChanges ? { discardChanges } : {}) },
+      { timeoutMs: 600_000, ...(tag === undefined ? {} : { headers: { 'if-match': tag } }) },
+    )
+  }
+  const check = useAction(async () => {
+    // Its ETag goes with the write: only the shown change is made.
+    await get(clusterPath)
+    try {
+      setFound(await write(true, false))
+    } catch (error) {
+      if (!(error instanceof RequestError) || error.code !== 'WouldDiscardChanges') throw error
+      const { copyTimestamp } = error.details
+      setLostSince(typeof copyTimestamp === 'string' ? day(copyTimestamp) : '?')
+      setFound(await write(true, true))
+    }
+  })
+  useEffect(() => void check.run(), [])
+  return (
+    <Confirm
+      title={t.backTo(revision)}
+      action={t.goBack}
+      isOff={found?.isPossible !== true}
+      // What is lost is confirmed by typing.
+      {...(lostSince === undefined ? {} : { name: String(revision) })}
+      onConfirm={() => write(false, lostSince !== undefined)}
+      onClose={onClose}
+    >
+      <p>{t.backLong}</p>
+      {lostSince !== undefined && (
+        <Note mood="bad">
+          <p>{t.lost(lostSince)}</p>
+        </Note>
+      )}
+      {check.isBusy && <p role="status">{t.checking}</p>}
+      {check.error && <Problem error={check.error} />}
+      {found && (
+        <div class="stack">
+          <Problems problems={found.problems} good={t.possible} />
+          {found.diff && <Diff diff={found.diff} />}
+          <Steps plan={found.plan} />
+        </div>
+      )}
+    </Confirm>
+  )
+}

@@ -1,0 +1,125 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { HostActions, ResetPlan } from '../../../power/schemas.ts'
+import { day, plain } from '../../shared/format.ts'
+import { AdminButton, Confirm, Note, Problem, useAction } from '../../shared/parts.tsx'
+import { useReading } from '../../shared/read.ts'
+import { change } from '../../shared/request.ts'
+import { hostPath, text } from '../host.tsx'
+
+const wiped = ['network', 'configuration', 'identity'] as const
+type Wiped = (typeof wiped)[number]
+
+/** The host as before its first use: what goes is shown first, and its name is typed. */
+export function Reset() {
+  const t = text.value.reset
+  const actions = useReading<HostActions>(`${hostPath}/actions`, 10_000)
+  const [isAsking, setAsking] = useState(false)
+  const reset = actions.body?.reset
+  const isUnderWay = reset?.phase !== undefined
+  return (
+    <section class="card danger-zone">
+      <header>
+        <h2>{t.title}</h2>
+      </header>
+      {reset && (
+        <Note mood={reset.reason === undefined ? 'info' : 'bad'}>
+          <p role="status">
+            {isUnderWay
+              ? t.underWay(reset.phase ?? '')
+              : t.last(day(reset.endTimestamp ?? reset.creationTimestamp), plain(reset.by))}
+          </p>
+          {reset.reason !== undefined && <p>{plain(reset.reason)}</p>}
+        </Note>
+      )}
+      <div class="row">
+        <p class="dim">{t.long}</p>
+        <AdminButton kind="danger outline" isOff={isUnderWay} onClick={() => setAsking(true)}>
+          {t.title}…
+        </AdminButton>
+      </div>
+      {isAsking && (
+        <ResetDialog
+          onClose={() => {
+            setAsking(false)
+            actions.again()
+          }}
+        />
+      )}
+    </section>
+  )
+}
+
+function ResetDialog({ onClose }: { onClose: () => void }) {
+  const t = text.value.reset
+  const [plan, setPlan] = useState<ResetPlan>()
+  const [keepsContent, setKeepsContent] = useState(false)
+  const [wipes, setWipes] = useState<readonly Wiped[]>([])
+  const [isForced, setForced] = useState(false)
+  const query = new URLSearchParams({
+    ...(keepsContent ? { keep: 'content' } : {}),
+    ...(wipes.length === 0 ? {} : { wipe: wipes.join(',') }),
+    ...(isForced ? { force: 'true' } : {}),
+  }).toString()
+  const path = `${hostPath}/actions/reset?${query}`
+  const check = useAction(async () => setPlan(await change<ResetPlan>('POST', `${path}&dryRun=true`, {})))
+  useEffect(() => {
+    setPlan(undefined)
+    void check.run()
+  }, [query])
+  const hostName = plan?.hostName ?? ''
+  const box = (label: string, isOn: boolean, set: (isOn: boolean) => void) => (
+    <label class="check">
+      <input type="checkbox" checked={isOn} onChange={(event) => set(event.currentTarget.checked)} />
+      {label}
+    </label>
+  )
+  return (
+    <Confirm
+      title={t.title}
+      action={t.title}
+      name={hostName}
+      isOff={!plan || (plan.problems.length > 0 && !isForced)}
+      onConfirm={() => change('POST', path, { hostName })}
+      onClose={onClose}
+    >
+      <fieldset class="field">
+        <legend class="hidden">{t.parts}</legend>
+        {box(t.keepContent, keepsContent, setKeepsContent)}
+        {wiped.map((part) => (
+          <div key={part}>
+            {box(t.wipes[part], wipes.includes(part), (isOn) =>
+              setWipes(wiped.filter((each) => (each === part ? isOn : wipes.includes(each)))),
+            )}
+          </div>
+        ))}
+      </fieldset>
+      {check.error && <Problem error={check.error} />}
+      {plan && (
+        <>
+          <h3>{t.removes}</h3>
+          <ul class="plain-list">
+            {plan.removes
+              .filter(({ items }) => items.length > 0)
+              .map(({ phase, items }) => (
+                <li key={phase}>
+                  <strong>{t.phases[phase] ?? phase}</strong>: {items.map(plain).join(', ')}
+                </li>
+              ))}
+          </ul>
+          <h3>{t.stays}</h3>
+          <p>{plan.stays.map(plain).join(', ')}</p>
+          {plan.problems.length > 0 && (
+            <Note mood="bad">
+              <ul>
+                {plan.problems.map((problem) => (
+                  <li key={problem}>{plain(problem)}</li>
+                ))}
+              </ul>
+              {box(t.force, isForced, setForced)}
+            </Note>
+          )}
+        </>
+      )}
+    </Confirm>
+  )
+}
