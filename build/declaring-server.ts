@@ -3,6 +3,7 @@ import { globSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'
 import { pino } from 'pino'
+import { addTicketParameter } from '../src/api/routes-tickets.ts'
 import { createServer } from '../src/api/server.ts'
 
 export type DeclaringServer = ReturnType<typeof createDeclaringServer>
@@ -18,8 +19,10 @@ export const createDeclaringServer = () =>
   }).app
 
 /** Every route of a host: what the files of its routes export. No handler is called, so the routes get no implementation. */
-export const declareRooms = (app: DeclaringServer): Promise<void> =>
-  declare(app, routeFiles(readdirSync(sources).filter((room) => room !== 'platform')))
+export function declareRooms(app: DeclaringServer): Promise<void> {
+  addTicketParameter(app)
+  return declare(app, routeFiles(readdirSync(sources).filter((room) => room !== 'platform')))
+}
 
 /** Every route of the platform. */
 export const declarePlatform = (app: DeclaringServer): Promise<void> =>

@@ -33,6 +33,9 @@ export type IsGone = (caller: Caller) => boolean
 /** The caller of a token; `undefined` for one that is altered, expired or revoked. */
 export type Authenticate = (token: string) => Caller | undefined
 
+/** The caller of the ticket of a request; `undefined` for one that is used, expired or of another request. */
+export type Redeem = (request: Pick<FastifyRequest, 'method' | 'originalUrl' | 'query'>) => Caller | undefined
+
 /** The caller of a request, from its token, key or cookie; `undefined` for one without valid credentials. Called before the body is read. */
 export type Identify = (request: FastifyRequest) => Caller | undefined
 
@@ -52,6 +55,8 @@ declare module 'fastify' {
     bypass?: (request: FastifyRequest) => boolean
     /** An open route that acts for the caller when the request has a valid token. */
     optionalSession?: boolean
+    /** A download: a GET that a ticket opens too, where the program has tickets (`tickets.ts`). */
+    ticket?: true
     /** Requests are refused while the platform manages the clusters. */
     airgapOnly?: boolean
   }

@@ -11,6 +11,7 @@ import {
   type Decision,
   type Identify,
   type IsGone,
+  type Redeem,
 } from './access.ts'
 import { refuseBody } from './replies.ts'
 import { program } from '../base/program.ts'
@@ -166,6 +167,8 @@ function addSessionRequests(app: FastifyInstance, longMs: number): SessionReques
 
 export interface GuardOptions {
   readonly identify: Identify
+  /** Redeems the ticket that a download shows; without it there are no tickets. */
+  readonly redeem?: Redeem | undefined
   /** Decides about each caller; the default compares roles, see `authorizeByRole`. */
   readonly authorize?: Authorize | undefined
   readonly mode: Mode
@@ -192,7 +195,14 @@ const minuteMs = 60_000
  */
 export function addGuard(
   app: FastifyInstance,
-  { identify, authorize = authorizeByRole, mode, onAuthenticated, longRequestMs = minuteMs }: GuardOptions,
+  {
+    identify,
+    redeem,
+    authorize = authorizeByRole,
+    mode,
+    onAuthenticated,
+    longRequestMs = minuteMs,
+  }: GuardOptions,
 ): Guard {
   const requests = addSessionRequests(app, longRequestMs)
   app.decorateRequest('caller', null)
@@ -207,6 +217,7 @@ export function addGuard(
         `the route ${route.url} has bypass and airgapOnly; a caller that bypasses the session also bypasses the mode`,
       )
     if (access === 'open' && !optionalSession) return
+    const redeemHere = route.config?.ticket === true ? redeem : undefined
     const isElsewhere = airgapOnly && mode === 'connected'
     const guard: onRequestHookHandler = (request, reply, done) => {
       if (bypass?.(request) === true) {
@@ -221,9 +232,10 @@ export function addGuard(
         done(isElsewhere ? managedByPlatform() : refusal)
         return
       }
-      const identified = identify(request)
+      const isByTicket = redeemHere !== undefined && showsTicket(request)
+      const identified = isByTicket ? redeemHere(request) : identify(request)
       if (identified === undefined) {
-        done(access === 'open' ? undefined : unauthenticated())
+        done(isByTicket ? ticketRefused() : access === 'open' ? undefined : unauthenticated())
         return
       }
       const early = refuseOrigin(request, identified) ?? (isElsewhere ? managedByPlatform() : undefined)
@@ -320,6 +332,10 @@ export function accessTokenOf(request: FastifyRequest): string | undefined {
   return header === undefined ? findCookie(request, accessCookie) : withoutScheme(header)
 }
 
+/** Whether a request shows a ticket, also an unusable one: it counts in place of all other credentials. */
+const showsTicket = ({ query }: FastifyRequest): boolean =>
+  (query as { readonly ticket?: unknown }).ticket !== undefined
+
 const withoutScheme = (header: string) => (/^bearer /i.test(header) ? header.slice(7).trim() : header)
 
 const isSafe = (method: string) => method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
@@ -335,6 +351,13 @@ function isSameOrigin(request: FastifyRequest): boolean {
 
 const unauthenticated = () =>
   new AppError(generalErrors.Unauthenticated, 'log in first: the token is missing, expired or revoked')
+
+// Says nothing of why: the one who shows it may have stolen it.
+const ticketRefused = () =>
+  new AppError(
+    generalErrors.Unauthenticated,
+    'the ticket is unknown, used, older than 30 seconds, or for another path, or its session has ended; ask for another one',
+  )
 
 const sessionEnded = () =>
   new AppError(generalErrors.Unauthenticated, 'the session of this request has ended; log in and try again')

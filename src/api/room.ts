@@ -19,9 +19,11 @@ import { listen } from './connection/listen.ts'
 import { createLocalServer } from './connection/local-server.ts'
 import type { AppError } from '../errors/app-error.ts'
 import type { RouteTable } from './route-table.ts'
+import { addTicketParameter, ticketRoutes } from './routes-tickets.ts'
 import type { RateRow } from './rate/rows.ts'
 import { createServer } from './server.ts'
 import { addSpelling } from './spelling.ts'
+import type { Tickets } from './tickets.ts'
 
 interface ApiOptions {
   readonly mode: Mode
@@ -32,6 +34,8 @@ interface ApiOptions {
   /** The refusal of changes while the host is being reset. */
   readonly standstill?: (() => AppError | undefined) | undefined
   readonly identify: Identify
+  /** Tickets for downloads; without it there are none. */
+  readonly tickets?: Tickets | undefined
   /** Decides about each caller; the default compares roles. */
   readonly authorize?: Authorize | undefined
   /** The user of an access token that is in memory; no signature is checked. */
@@ -113,6 +117,7 @@ export function createApi(ground: Ground<{ readonly api: ApiSettings }>, own: Ap
     disk: own.disk,
     standstill: own.standstill,
     identify: own.identify,
+    redeem: own.tickets?.redeem,
     authorize: own.authorize,
     clientOf,
     isProxy,
@@ -123,12 +128,17 @@ export function createApi(ground: Ground<{ readonly api: ApiSettings }>, own: Ap
   })
 
   addSpelling(app, own.commonParameters ?? [])
+  const { tickets } = own
+  if (tickets) addTicketParameter(app)
 
   return {
     app,
     flow,
     table: routes,
     acceptedAt: https.acceptedAt,
+    async routes(rooms) {
+      if (tickets) await ticketRoutes(rooms, { tickets, table: routes })
+    },
     useCertificate: https.useCertificate,
     endSessions(isGone) {
       endRequests(isGone)

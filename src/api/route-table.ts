@@ -58,6 +58,10 @@ interface DeclaredRoute {
   readonly access: Access
   /** Whether the route accepts some requests without a session, by its own rule `bypass`. */
   readonly hasBypass: boolean
+  /** Whether a ticket opens it too. */
+  readonly takesTicket: boolean
+  /** Matches the paths that the router gives to it, but for those of a route without parameters. */
+  readonly matcher: RegExp
   /** Refused in connected mode. */
   readonly airgapOnly: boolean
   /** API version, for example `v1`; the few paths for machines have none. */
@@ -86,7 +90,7 @@ export interface RouteTable {
 export function collectRoutes(app: FastifyInstance, slashParameter?: string): RouteTable {
   /** By the pattern of the route. */
   const slashEncoders = new Map<string, (path: string) => string>()
-  const routes: (DeclaredRoute & { matcher: RegExp })[] = []
+  const routes: DeclaredRoute[] = []
   app.addHook('onRoute', ({ method, url, config }) => {
     const access = config?.access
     if (!access) throw new Error(`the route ${String(method)} ${url} does not declare config.access`)
@@ -95,6 +99,7 @@ export function collectRoutes(app: FastifyInstance, slashParameter?: string): Ro
       url,
       access,
       hasBypass: bypass !== undefined,
+      takesTicket: config.ticket === true,
       airgapOnly,
       version: versionOf(url),
       phase: lifecycle.phase,

@@ -15,7 +15,8 @@
 //    (`api/errors.ts`), with its body unread.
 // 5. `api/guard.ts` asks `auth/sessions.ts` for the user of the token, before the body is read (`identify`; the platform also knows keys and the
 //    tokens of hosts, and decides with `authorize` by the project of the request). The signature of a token is checked once; after that the token
-//    is found in memory, and only its expiry is checked. It is removed when its session ends or loses its role. Then the guard checks the mode,
+//    is found in memory, and only its expiry is checked. A download may show a ticket in its query instead, which stands for a token once
+//    (`api/tickets.ts`, on hosts); no line and no record has the query. The token is removed when its session ends or loses its role. Then the guard checks the mode,
 //    since a route that declares `airgapOnly` is refused on a connected host, and then the role. From here on `api/guard.ts` tracks the request as
 //    one in flight: when the session ends or loses its role, the signal `request.sessionEnd` is aborted and a body that is still arriving is
 //    refused with 401; any other request or reply loses its connection when it has lasted a minute. The connection then counts as unauthenticated

@@ -112,7 +112,7 @@ export const trailPlugin: FastifyPluginAsyncTypebox<TrailOptions> = async (app, 
     {
       // A HEAD request would read everything and discard it.
       exposeHeadRoute: false,
-      config: { access: 'admin', audit: { action: 'activity', kind: 'audit' } },
+      config: { access: 'admin', ticket: true, audit: { action: 'activity', kind: 'audit' } },
       schema: {
         operationId: 'downloadAudits',
         tags,

@@ -69,7 +69,7 @@ export const archiveRoutes: FastifyPluginAsyncTypebox<ArchiveRoutesOptions> = as
     `${host}/download-logs`,
     {
       exposeHeadRoute: false,
-      config: { access: 'admin', audit: { action: 'activity', kind: 'logs' } },
+      config: { access: 'admin', ticket: true, audit: { action: 'activity', kind: 'logs' } },
       schema: {
         operationId: 'downloadLogs',
         tags,

@@ -51,7 +51,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<FileRoutesOptions> = async (a
     {
       // A core dump contains secrets of its program. A HEAD request would open the file too.
       exposeHeadRoute: false,
-      config: { access: 'admin', audit: { action: 'activity', kind: 'file' } },
+      config: { access: 'admin', ticket: true, audit: { action: 'activity', kind: 'file' } },
       schema: {
         operationId: 'downloadFile',
         tags,

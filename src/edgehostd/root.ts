@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { createBodyCheck } from '../api/compilers.ts'
 import { identifyByToken } from '../api/guard.ts'
 import { createApi, type Api } from '../api/room.ts'
+import { createTickets } from '../api/tickets.ts'
 import { createAudit, type Audit } from '../audit/audit.ts'
 import { createAuth, type Auth } from '../auth/auth.ts'
 import { createCertificateRoom } from '../certificate/room.ts'
@@ -181,6 +182,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     disk: state.reserve,
     standstill: () => refusalInReset(power.underReset()),
     identify: identifyByToken(auth.authenticate),
+    tickets: createTickets({ authenticate: auth.authenticate, clock }),
     holderOf: auth.holderOf,
     isKnownClient: auth.isKnownClient,
     clientOf: host.clientOf,

@@ -76,10 +76,12 @@ const table: Readonly<Record<Needed, readonly string[]>> = {
     'PATCH /v1/users/current',
     'POST /v1/users/default/logout',
     'GET /v1/users/sessions',
+    'POST /v1/edge-mgmt/edgehosts/current/tickets',
     'DELETE /v1/users/sessions/:uid',
   ],
   admin: [
     'GET /metrics',
+    'GET /v1/edge-mgmt/cluster/kubeconfig',
     'DELETE /v1/edge-mgmt/network/bonds/:name',
     'POST /v1/edge-mgmt/network/bonds/:name',
     'PUT /v1/edge-mgmt/network/bonds/:name',

@@ -396,6 +396,8 @@ it('the examples of the API document are what the edge replies', async () => {
   keep('operations', 'revertNetworkChange', {
     reply: { ...triedChangeOfNetwork, state: 'reverting', reason: 'asked' },
   })
+  const download = { path: `${hostPath}/audits/download` }
+  await succeed('createTicket', 'POST', `${hostPath}/tickets`, download, admin)
   await succeed('listAudits', 'GET', `${hostPath}/audits?limit=2`, undefined, admin)
   await succeed('getAuditFilters', 'GET', `${hostPath}/audits/filters`, undefined, admin)
   await succeed('verifyAudits', 'GET', `${hostPath}/audits/verify`, undefined, admin)
@@ -582,6 +584,9 @@ const settled: Readonly<Record<string, string>> = {
   RefreshToken: 'cmVmcmVzaC10b2tlbg',
   refreshToken: 'cmVmcmVzaC10b2tlbg',
   continue: 'WzIsM10.c2lnbmF0dXJl',
+  ticket: 'b25lLXRpbWUtdGlja2V0LWZvci1hLWRvd25sb2FkLi4',
+  downloadPath:
+    '/v1/edge-mgmt/edgehosts/current/audits/download?ticket=b25lLXRpbWUtdGlja2V0LWZvci1hLWRvd25sb2FkLi4',
   sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
   key: 'LS0tLS1CRUdJTiBQVUJMSUMgS0VZLS0tLS0=',
   hash: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',

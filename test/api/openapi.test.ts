@@ -118,6 +118,7 @@ const good: Record<string, () => Promise<Ask>> = {
   revertNetworkChange: async () => ({
     url: `/v1/edge-mgmt/network/changes/${await beginChange()}/actions/revert`,
   }),
+  createTicket: async () => ({ payload: { path: '/v1/edge-mgmt/edgehosts/current/download-logs' } }),
   login: async () => ({ payload: { username: 'alice', password: 'alice pass' } }),
   renewToken: async () => ({ payload: { refreshToken: (await edge.login('bob')).refresh } }),
   updateCurrentUser: async () => ({ payload: { disablePasswordUpdate: false } }),
@@ -312,7 +313,7 @@ describe('openapi.json', () => {
     ['createUserData', 'updateUserData'].includes(operationId) ? 0 : operationId === 'deleteCluster' ? 2 : 1
   const deletionLast = [...operations].sort((one, other) => turnOf(one) - turnOf(other))
   // There is nothing to renew without a control plane, no pod, and no ping; an injected request has no connection that proves anything.
-  const without = ['renewClusterCertificates', 'getPodLogs', 'confirmNetworkChange']
+  const without = ['renewClusterCertificates', 'getPodLogs', 'downloadKubeconfig', 'confirmNetworkChange']
   without.push('pingEndpoint', 'traceRoute', 'downloadLogs')
   // Verbs of ours, which run as root on a booted host.
   without.push('setHostName', 'setHostTime')

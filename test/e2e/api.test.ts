@@ -122,6 +122,7 @@ const asks: Record<string, () => Promise<Ask & { path?: string }>> = {
     for (const { path: blob, ...request } of blobs) await host.http('PATCH', blob, request)
     return { token, path: `${path}/actions/publish` }
   },
+  createTicket: async () => ({ body: { path: '/v1/edge-mgmt/edgehosts/current/audits/download' } }),
   endSession: async () => {
     const { token } = await host.openSession('anna', right)
     const { items } = (await host.http('GET', '/v1/users/sessions', { token })).json
@@ -135,7 +136,7 @@ const ofCluster = new Set([
   ...['listClusterNodes', 'listMachinePools', 'streamEvents', 'listClusterRevisions', 'rollBackCluster'],
   ...['replaceCluster', 'replaceNamedCluster', 'replaceClusterProfiles', 'replaceClusterSettings'],
   ...['patchCluster', 'patchNamedCluster', 'getClusterCertificates', 'renewClusterCertificates'],
-  'getPodLogs',
+  ...['getPodLogs', 'downloadKubeconfig'],
 ])
 
 // These need a target, a file, a link or a change, end the host or change what the others need: diagnosis, network-owners, network-change,

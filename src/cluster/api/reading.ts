@@ -35,6 +35,8 @@ export interface Reading {
     /** The kubeconfig is in it for the first time in this session. */
     readonly isFirstDelivery: boolean
   }>
+  /** @throws AppError NotFound also while there is none */
+  kubeconfig(): Promise<{ readonly name: string; readonly uid: string; readonly text: string }>
   nodes(): Promise<ClusterNodes>
   /** The part of the details that needs no answer of the API server. */
   state(): ClusterState
@@ -90,6 +92,16 @@ export function createReading(options: ReadingOptions): Reading {
       if (config === undefined) return { details: document, isFirstDelivery: false }
       const session = receiver?.sessionUid ?? `local ${Math.floor(clock.monotonic() / hourMs)}`
       return { details: document, isFirstDelivery: isFirst(`${record.uid} ${session}`) }
+    },
+    async kubeconfig() {
+      const { uid, name } = current()
+      const text = await options.kubeconfig().catch(() => undefined)
+      if (text === undefined)
+        throw new AppError(
+          generalErrors.NotFound,
+          'there is no kubeconfig yet: the control plane is not set up; wait until the cluster runs',
+        )
+      return { name, uid, text }
     },
     nodes: () => details.nodes(current()),
     state() {

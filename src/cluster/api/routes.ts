@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { matchesEtag } from '../../api/etag.ts'
 import { callerOf } from '../../api/guard.ts'
 import { errorReplies, NoContent, notModified } from '../../api/schemas.ts'
+import { attachment } from '../../api/send-file.ts'
 import { requireTag } from '../../errors/refused-field.ts'
 import type { Creation } from '../desired/creation.ts'
 import type { Reading } from './reading.ts'
@@ -169,6 +170,36 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
         request.auditResource = { name: details.metadata.name, uid: details.metadata.id }
       }
       return details
+    },
+  )
+
+  app.get(
+    `${path}/kubeconfig`,
+    {
+      // A HEAD request would be a delivery too.
+      exposeHeadRoute: false,
+      config: { access: 'admin', ticket: true, audit: { action: 'activity', kind: 'kubeconfig' } },
+      schema: {
+        operationId: 'downloadKubeconfig',
+        tags,
+        summary: 'Download the kubeconfig of the administrator of Kubernetes, for administrators',
+        description: 'The same that the details have. Each read is in the audit trail.',
+        response: {
+          200: {
+            description: 'A kubeconfig, YAML.',
+            content: { 'application/yaml': { schema: Type.String() } },
+          },
+          ...errorReplies(401, 403, 404),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { text, ...cluster } = await reading.kubeconfig()
+      request.auditResource = cluster
+      return reply
+        .header('content-type', 'application/yaml')
+        .header('content-disposition', attachment(`${cluster.name}.kubeconfig`))
+        .send(Buffer.from(text) as never)
     },
   )
 }

@@ -62,6 +62,7 @@ it('the record of each changing route of both programs says what changed, or the
     'POST /v1/edge-mgmt/edgehosts/current/actions/shutdown',
     'POST /v1/edge-mgmt/edgehosts/current/actions/upload-content',
     'POST /v1/edge-mgmt/edgehosts/current/generate-logs',
+    'POST /v1/edge-mgmt/edgehosts/current/tickets',
     'POST /v1/edge-mgmt/edgehosts/current/userdata',
     'POST /v1/edge-mgmt/network/bonds/:name',
     'POST /v1/edge-mgmt/network/bridges/:name',

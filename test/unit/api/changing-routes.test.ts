@@ -16,6 +16,8 @@ const short = {
     ...['rebootEdgeHost', 'shutDownEdgeHost', 'resetEdgeHost', 'cancelHostAction'],
     // The start of a job; and one file of an account.
     ...['generateLogs', 'updateCurrentUser'],
+    // A few bytes of memory.
+    'createTicket',
     // A row; a file or two, by a verb that goes on by itself.
     ...['setManagementInterface', 'setHostName', 'setHostTime'],
     // A row; a job puts it in place.
