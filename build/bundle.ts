@@ -14,7 +14,7 @@
 // - verb.cjs: does one verb as root, outside the sandbox of the daemon;
 // - step.cjs: does one action of a step of the cluster, outside the sandbox of the daemon;
 // - execa.cjs, re2js.cjs, x509.cjs and yaml.cjs: packages that these programs load only when they need them;
-// - console/: the pages of the host for browsers.
+// - console/ and platform-console/: the pages for browsers of the host and of the platform.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { build, type BuildOptions, type Metafile } from 'esbuild'
@@ -139,6 +139,7 @@ for (const name of readdirSync(output)) {
 }
 for (const [name, text] of Object.entries(files)) writeFileSync(`${output}/${name}`, text)
 for (const path of await bundleConsole('host', `${output}/console`)) inputs.add(path)
+for (const path of await bundleConsole('platform', `${output}/platform-console`)) inputs.add(path)
 writeFileSync(`${output}/third-party.txt`, collectLicenses([...inputs]))
 
 /** Options of a program that a user may start with any Node, even one that is too old. */

@@ -1,5 +1,5 @@
-// Bundles the pages for browsers into dist/console: one script and one style, named after their content, the document that names them, and the
-// compressed form of each beside it, so that the daemon compresses nothing.
+// Bundles the pages for browsers, of a host into dist/console and of the platform into dist/platform-console: one script and one style, named
+// after their content, the document that names them, and the compressed form of each beside it, so that the daemon compresses nothing.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { build, type Metafile } from 'esbuild'
@@ -9,13 +9,15 @@ const root = `${import.meta.dirname}/..`
 /** The oldest browsers whose users get the pages. */
 const browsers = ['chrome116', 'edge116', 'firefox128', 'safari17.4']
 
+/** The folders below src/console that have pages. */
+export type ConsoleProgram = 'host' | 'platform'
+
 /**
  * Writes the pages of one program.
- * @param program folder below src/console
  * @param folder absolute; what is in it goes
  * @returns the paths of the sources, for the list of licenses
  */
-export async function bundleConsole(program: 'host', folder: string): Promise<readonly string[]> {
+export async function bundleConsole(program: ConsoleProgram, folder: string): Promise<readonly string[]> {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   const { metafile, outputFiles } = await build({
@@ -27,6 +29,7 @@ export async function bundleConsole(program: 'host', folder: string): Promise<re
     minify: true,
     format: 'esm',
     target: browsers,
+    define: { __CONSOLE__: JSON.stringify(program) },
     tsconfig: 'src/console/tsconfig.json',
     legalComments: 'none',
     logLevel: 'warning',

@@ -1,6 +1,6 @@
 // The files of an installed platform.
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { changelog, documentNames, readDocument, type InstalledFile, type PackageLayout } from './layout.ts'
@@ -48,6 +48,10 @@ function listPlatformFiles(architecture: Architecture): InstalledFile[] {
   return [
     ...Object.entries(contents).map(([path, content]): InstalledFile => {
       return { path, mode: executables.test(path) ? 0o755 : 0o644, content }
+    }),
+    ...readdirSync(`${root}/dist/platform-console`).map((name): InstalledFile => {
+      const content = read(`dist/platform-console/${name}`)
+      return { path: `usr/lib/edgeplatform/platform-console/${name}`, mode: 0o644, content }
     }),
     {
       path: configurationPaths[0],

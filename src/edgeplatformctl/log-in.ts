@@ -49,9 +49,9 @@ async function keepKey({ client, output, protocol, target: any }: Context, file:
   const session = { user: 'API key', tokens: { apiKey } }
   const reply = await client.askPlain('GET', '/v1/users/info', undefined, protocol.headers(session))
   if (reply.status !== 200) throw toFailure(reply)
-  const { userUid } = parseBody<{ userUid: string }>(reply, ['userUid'])
+  const { emailId } = parseBody<{ emailId: string }>(reply, ['emailId'])
   await createSessions(target, protocol).put(session)
-  output.note(`The API key of user ${oneLine(userUid)} is used on ${target.name} from now on.`)
+  output.note(`The API key of ${oneLine(emailId)} is used on ${target.name} from now on.`)
   return undefined
 }
 

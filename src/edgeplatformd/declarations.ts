@@ -4,6 +4,7 @@ import { about as certificate } from '../certificate/about.ts'
 import { about as credentials } from '../credentials/about.ts'
 import { about as jobs } from '../jobs/about.ts'
 import { about as metrics } from '../metrics/about.ts'
+import { about as pages } from '../pages/about.ts'
 import { about as platform } from '../platform/about.ts'
 import { rateRows } from '../platform/requests/rates.ts'
 import { about as program } from '../program/about.ts'
@@ -21,6 +22,7 @@ const all = [
   audit,
   jobs,
   metrics,
+  pages,
   store,
   program,
 ] as const

@@ -13,6 +13,8 @@ export interface PlatformEdges {
   readonly anonymousLog: AnonymousLog
   /** Path of `examine.cjs`. */
   readonly examineProgram: string
+  /** Folder of the pages for browsers. */
+  readonly pagesFolder: string
   /** The cost of new password hashes; `credentials/password-hash.ts` has the default. */
   readonly passwordCost?: HashCost
   /** Environment variables of systemd. */
@@ -25,5 +27,7 @@ export const platformEdges = (log: Logger): PlatformEdges => ({
   clock: systemClock,
   anonymousLog: createAnonymousLog(log, () => systemClock.monotonic()),
   examineProgram: join(import.meta.dirname, 'examine.cjs'),
+  // In dist/ the folder `console` has those of a host.
+  pagesFolder: join(import.meta.dirname, 'platform-console'),
   environment: process.env,
 })

@@ -10,6 +10,7 @@ import { findDamagedPair } from '../certificate/self-signed.ts'
 import { createJobs } from '../jobs/jobs.ts'
 import { createContinueTokens } from '../lists/continue-token.ts'
 import { createMetrics } from '../metrics/room.ts'
+import { createPages } from '../pages/routes.ts'
 import { families, type PlatformConfig } from './declarations.ts'
 import { platformEdges, type PlatformEdges } from './edges.ts'
 import { migrations } from './migrations.ts'
@@ -185,7 +186,8 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       await systemRoutes(app, { health, status })
     },
   })
-  const rooms: readonly Room[] = [...observed, metrics, service]
+  const pages = createPages(ground, { folder: edges.pagesFolder })
+  const rooms: readonly Room[] = [...observed, metrics, service, pages]
   for (const room of rooms) await room.routes?.(api.app)
   const { people, hosts, packs, clusters } = platform
 

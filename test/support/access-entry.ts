@@ -32,6 +32,8 @@ export interface Entry {
   readonly rule: Rule
   /** Of an answer to a caller who may. */
   readonly status: number
+  /** Whether it is a page for browsers, which is no part of the API. */
+  readonly isPage?: boolean
   /** Whether API keys are refused. */
   readonly refusesKeys?: boolean
   /** A request that succeeds for a caller who may, made anew after each success that may have changed something. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AxeBuilder } from '@axe-core/playwright'
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
-import { bundleConsole } from '../../build/console.ts'
+import { bundleConsole, type ConsoleProgram } from '../../build/console.ts'
 
 /** Debian's; `make test-real` installs it. */
 const program = '/usr/bin/chromium'
@@ -17,10 +17,12 @@ export const viewports = {
   phone: { width: 390, height: 844 },
 } as const
 
-/** The pages of a host, built as for the package. */
-export async function buildPages(): Promise<{ folder: string; remove: () => Promise<void> }> {
+/** The pages of a program, built as for the package. */
+export async function buildPages(
+  program: ConsoleProgram = 'host',
+): Promise<{ folder: string; remove: () => Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'edgehostd-pages-'))
-  await bundleConsole('host', folder)
+  await bundleConsole(program, folder)
   return { folder, remove: () => rm(folder, { recursive: true }) }
 }
 
@@ -66,9 +68,14 @@ export async function openPage(browser: Browser, options: WatchOptions = {}): Pr
   return { page, context, complaints: () => noted.splice(0) }
 }
 
-/** Logs in on the page that a browser gets at `/`. */
-export async function logInWith(page: Page, name: string, password: string): Promise<void> {
-  await page.getByLabel('User name').fill(name)
+/** Logs in on the page that a browser gets at `/`. @param label of the field for the name */
+export async function logInWith(
+  page: Page,
+  name: string,
+  password: string,
+  label = 'User name',
+): Promise<void> {
+  await page.getByLabel(label).first().fill(name)
   await page.getByLabel('Password', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Log in' }).click()
 }

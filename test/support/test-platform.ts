@@ -21,6 +21,8 @@ export interface TestPlatformOptions {
   readonly rateLimits?: Partial<PlatformConfig['api']['rateLimits']>
   /** For platforms that accept packs and profiles: `examineProgram` of programs.ts; by default they are examined in this process. */
   readonly examineProgram?: string
+  /** Folder of the pages; by default one with an empty document. */
+  readonly pagesFolder?: string
   /** Runs what examines, for tests of how it ends. */
   readonly runner?: CommandRunner
   /** More settings, as flags: `--platform.hostName=platform.example`. */
@@ -65,6 +67,7 @@ export async function createTestPlatform(options: TestPlatformOptions = {}) {
         options.runner ?? (options.examineProgram === undefined ? createWorkersHere() : createRunner(log)),
       clock,
       examineProgram: options.examineProgram ?? examineHere,
+      pagesFolder: options.pagesFolder ?? join(import.meta.dirname, 'pages'),
       // All lines, so that a test may check each.
       anonymousLog: Object.assign(log, { reserve: () => undefined, stop: () => undefined }),
       // Hundreds of tests sign in; the cost itself has tests of its own (password-hash.test.ts).

@@ -4,6 +4,7 @@ import { phase } from '../shared/session.ts'
 import { startConsole } from '../shared/shell.tsx'
 import { upload } from '../shared/upload.ts'
 import { hostName, readHostName, text } from './host.tsx'
+import { hostSession } from './session.ts'
 import { Access } from './pages/access.tsx'
 import { Audit } from './pages/audit.tsx'
 import { Cluster } from './pages/cluster.tsx'
@@ -18,6 +19,7 @@ effect(() => {
 })
 
 startConsole({
+  session: hostSession,
   name: hostName,
   pages: [
     { path: '/', icon: 'host', title: () => text.value.overview.title, view: Overview, isMain: true },

@@ -2,8 +2,8 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { plain } from './format.ts'
 import { Icon } from './icon.tsx'
-import { change, RequestError } from './request.ts'
-import { logIn } from './session.ts'
+import { open, RequestError } from './request.ts'
+import { logIn, sessionProtocol } from './session.ts'
 import { languages, locale, setLanguage } from './text.ts'
 import { sharedText } from './texts.ts'
 
@@ -29,7 +29,9 @@ export function LoginForm({ name }: { name?: string }) {
   const [until, setUntil] = useState(0)
   const left = useCountdown(until)
   const alert = useRef<HTMLDivElement>(null)
-  const isExpired = problem?.code === 'PasswordExpired'
+  const { wrongCode, replacePassword } = sessionProtocol()
+  const isExpired = problem?.code === 'PasswordExpired' && replacePassword !== undefined
+  const isWrong = problem?.code === wrongCode
 
   async function submit(form: HTMLFormElement): Promise<void> {
     const given = new FormData(form)
@@ -39,19 +41,17 @@ export function LoginForm({ name }: { name?: string }) {
     }
     setBusy(true)
     try {
-      if (isExpired)
-        await change('POST', '/v1/users/default/password/reset', {
-          username: of('username'),
-          oldPassword: of('password'),
-          newPassword: of('new'),
-        })
+      if (isExpired) {
+        const { path, ...options } = replacePassword(of('username'), of('password'), of('new'))
+        await open(path, options)
+      }
       await logIn(of('username'), of(isExpired ? 'new' : 'password'))
     } catch (error) {
       if (!(error instanceof RequestError)) throw error
       setProblem(error)
       setUntil(error.retryAfterSeconds > 0 ? Date.now() + error.retryAfterSeconds * 1_000 : 0)
       const field = form.elements.namedItem('password')
-      if (error.code === 'InvalidCredentials' && field instanceof HTMLInputElement) {
+      if (error.code === wrongCode && field instanceof HTMLInputElement) {
         field.value = ''
         field.focus()
       } else setTimeout(() => alert.current?.focus())
@@ -87,7 +87,7 @@ export function LoginForm({ name }: { name?: string }) {
           required
           defaultValue={name ?? ''}
           readOnly={name !== undefined}
-          aria-invalid={problem?.code === 'InvalidCredentials'}
+          aria-invalid={isWrong}
           autofocus={name === undefined}
         />
       </label>
@@ -123,7 +123,7 @@ export function LoginForm({ name }: { name?: string }) {
 function messageOf({ status, code, message }: RequestError, left: number): string {
   const t = sharedText.value
   if (status === 0) return t.unreachable
-  if (code === 'InvalidCredentials') return t.wrongLogin
+  if (code === sessionProtocol().wrongCode) return t.wrongLogin
   if (code === 'PasswordExpired') return t.expired
   return status === 429 ? t.wait(left) : plain(message)
 }

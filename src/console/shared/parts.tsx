@@ -2,9 +2,9 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { plain } from './format.ts'
 import { Icon, type IconName } from './icon.tsx'
-import type { ListReading, Reading } from './read.ts'
+import type { ListReading, PagedReading, Reading } from './read.ts'
 import { hostNow, RequestError } from './request.ts'
-import { isAdmin } from './session.ts'
+import { hasRole } from './session.ts'
 import { sharedText } from './texts.ts'
 
 /** How something stands; each has an icon and a word beside its colour. */
@@ -175,26 +175,33 @@ export const Empty = ({
   </div>
 )
 
-/** The command that does the same. */
-export function Command({ command }: { command: string }) {
+/** A text to be taken elsewhere, and the button that copies it. */
+function Copied({ text }: { text: string }) {
   const [isCopied, setCopied] = useState(false)
   const t = sharedText.value
   async function copy() {
-    await navigator.clipboard.writeText(command)
+    await navigator.clipboard.writeText(text)
     setCopied(true)
     setTimeout(() => setCopied(false), 2_000)
   }
   return (
-    <div class="command">
-      <Icon name="terminal" />
-      <span class="dim">{t.sameCommand}</span>
-      <code>{command}</code>
+    <>
+      <code>{text}</code>
       <button type="button" class="plain small" onClick={() => void copy()}>
         {isCopied ? t.copied : t.copy}
       </button>
-    </div>
+    </>
   )
 }
+
+/** The command that does the same; or one to be run, with what it is for. */
+export const Command = ({ command, title }: { command: string; title?: string }) => (
+  <div class="command">
+    <Icon name="terminal" />
+    <span class="dim">{title ?? sharedText.value.sameCommand}</span>
+    <Copied text={command} />
+  </div>
+)
 
 interface Column<Item> {
   readonly title: string
@@ -391,28 +398,37 @@ export const ChangeForm = ({
   </form>
 )
 
-/** A button for administrators; others see it off, and why. */
+/** Why the user may not do what needs this role; undefined where it may. */
+const refusalFor = (needed: 'operator' | 'admin'): string | undefined =>
+  hasRole(needed) ? undefined : sharedText.value[needed === 'admin' ? 'adminOnly' : 'operatorOnly']
+
+/** A button for administrators, or for operators too; others see it off, and why. */
 export const AdminButton = ({
   kind = 'plain',
+  needs = 'admin',
   onClick,
   isOff = false,
   children,
 }: {
   kind?: 'plain' | 'primary' | 'danger outline' | 'plain small'
+  needs?: 'operator' | 'admin'
   onClick: () => void
   isOff?: boolean
   children: ComponentChildren
-}) => (
-  <button
-    type="button"
-    class={kind}
-    disabled={!isAdmin.value || isOff}
-    title={isAdmin.value ? undefined : sharedText.value.adminOnly}
-    onClick={onClick}
-  >
-    {children}
-  </button>
-)
+}) => {
+  const refusal = refusalFor(needs)
+  return (
+    <button
+      type="button"
+      class={kind}
+      disabled={refusal !== undefined || isOff}
+      title={refusal}
+      onClick={onClick}
+    >
+      {children}
+    </button>
+  )
+}
 
 /** Draws again each second, for what counts. @returns the time of the host */
 export function useSeconds(isOn: boolean): number {
@@ -448,5 +464,88 @@ export function More({ list: { more, left } }: { list: ListReading<unknown> }) {
       </button>
       {error && <Problem error={error} />}
     </div>
+  )
+}
+
+/** The shown rows of a long list, and the ways to the pages before and after. */
+export function Pager({ list: { first, last, count, previous, next } }: { list: PagedReading<unknown> }) {
+  const t = sharedText.value
+  if (count === 0) return null
+  return (
+    <div class="row pad">
+      <span class="dim" role="status">
+        {t.rows(first, last, count)}
+      </span>
+      {(previous ?? next) && (
+        <div class="buttons">
+          <button type="button" class="plain" disabled={!previous} onClick={previous}>
+            {t.previous}
+          </button>
+          <button type="button" class="plain" disabled={!next} onClick={next}>
+            {t.next}
+          </button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+interface ChoiceProps<Value extends string> {
+  readonly label: string
+  readonly value: Value
+  /** Values with their titles, in the order in which they are shown. */
+  readonly options: readonly (readonly [value: Value, title: string])[]
+  readonly onChange: (value: Value) => void
+}
+
+/** A choice of one of a few, with its label above. */
+export const Choice = <Value extends string>({ label, value, options, onChange }: ChoiceProps<Value>) => (
+  <label class="field">
+    <span>{label}</span>
+    <select value={value} onChange={(event) => onChange(event.currentTarget.value as Value)}>
+      {options.map(([each, title]) => (
+        <option key={each} value={each}>
+          {title}
+        </option>
+      ))}
+    </select>
+  </label>
+)
+
+interface EntryProps {
+  readonly label: string
+  readonly value: string
+  readonly onChange: (value: string) => void
+  readonly type?: 'text' | 'email' | 'date' | 'number' | 'password'
+  readonly isRequired?: boolean
+  readonly placeholder?: string
+}
+
+/** A field for a text, with its label above. */
+export const Entry = ({ label, value, onChange, type = 'text', isRequired, placeholder }: EntryProps) => (
+  <label class="field">
+    <span>{label}</span>
+    <input
+      // The types of preact have one form for each kind of field.
+      {...({ type } as { type: 'text' })}
+      value={value}
+      required={isRequired}
+      placeholder={placeholder}
+      autocomplete={type === 'password' ? 'new-password' : 'off'}
+      autocapitalize="off"
+      spellcheck={false}
+      min={type === 'number' ? 0 : undefined}
+      onInput={(event) => onChange(event.currentTarget.value)}
+    />
+  </label>
+)
+
+/** A text that is shown once: a token, a link. */
+export function Secret({ text, children }: { text: string; children: ComponentChildren }) {
+  return (
+    <Note mood="good">
+      {children}
+      <Copied text={text} />
+    </Note>
   )
 }

@@ -1,5 +1,5 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
-import { useEffect, useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { get, isReachable, RequestError } from './request.ts'
 
 /** What was last read of a path. */
@@ -67,7 +67,7 @@ function readOnAndOn<Body>(path: string, everyMs: number, state: { value: Readin
 /** A page of a list of the API. */
 interface ListReply<Item> {
   readonly items: readonly Item[]
-  readonly listmeta?: { readonly continue: string; readonly count: number }
+  readonly listmeta?: { readonly continue: string; readonly count: number; readonly offset?: number }
 }
 
 /** What was read of a list. */
@@ -79,6 +79,9 @@ export interface ListReading<Item> extends Reading<ListReply<Item>> {
   readonly more: (() => Promise<void>) | undefined
 }
 
+const pageOf = (path: string, token: string) =>
+  token === '' ? path : `${path}${path.includes('?') ? '&' : '?'}continue=${encodeURIComponent(token)}`
+
 /** Reads the first page of a list as `useReading` does, and further ones when they are asked for. The host counts, filters and orders. */
 export function useList<Item>(path: string, everyMs: number): ListReading<Item> {
   const reading = useReading<ListReply<Item>>(path, everyMs)
@@ -87,8 +90,7 @@ export function useList<Item>(path: string, everyMs: number): ListReading<Item> 
   const items = pages.flatMap((page) => page.items)
   const { continue: token = '', count = 0 } = pages.at(-1)?.listmeta ?? {}
   async function more() {
-    const joint = path.includes('?') ? '&' : '?'
-    const page = await get<ListReply<Item>>(`${path}${joint}continue=${encodeURIComponent(token)}`)
+    const page = await get<ListReply<Item>>(pageOf(path, token))
     later.value = [...later.value, page]
   }
   return {
@@ -96,5 +98,40 @@ export function useList<Item>(path: string, everyMs: number): ListReading<Item> 
     items,
     left: Math.max(0, count - items.length),
     more: token === '' ? undefined : more,
+  }
+}
+
+/** The page of a list that is shown. */
+export interface PagedReading<Item> extends Reading<ListReply<Item>> {
+  readonly items: readonly Item[]
+  /** Number of the first shown item, from 1, and of the last one. */
+  readonly first: number
+  readonly last: number
+  /** Items of all pages. */
+  readonly count: number
+  readonly previous: (() => void) | undefined
+  readonly next: (() => void) | undefined
+}
+
+/** Reads one page of a long list on and on, so that only what is shown is read; the server counts, filters and orders. */
+export function usePages<Item>(path: string | undefined, everyMs: number): PagedReading<Item> {
+  const [at, setAt] = useState<{ path: string | undefined; tokens: readonly string[] }>({ path, tokens: [] })
+  // Another filter begins with its first page.
+  const tokens = at.path === path ? at.tokens : []
+  const reading = useReading<ListReply<Item>>(
+    path === undefined ? undefined : pageOf(path, tokens.at(-1) ?? ''),
+    everyMs,
+  )
+  const { items = [], listmeta } = reading.body ?? {}
+  const { continue: token = '', count = items.length, offset: last = items.length } = listmeta ?? {}
+  const go = (to: readonly string[]) => () => setAt({ path, tokens: to })
+  return {
+    ...reading,
+    items,
+    count,
+    last,
+    first: last - items.length + 1,
+    previous: tokens.length === 0 ? undefined : go(tokens.slice(0, -1)),
+    next: token === '' ? undefined : go([...tokens, token]),
   }
 }

@@ -29,8 +29,7 @@ export class RequestError extends Error {
   }
 }
 
-export const unreachable = () =>
-  new RequestError(0, { code: 'Unreachable', message: 'The host does not answer.' })
+export const unreachable = () => new RequestError(0, { code: 'Unreachable', message: 'There is no answer.' })
 
 /** Whether the host answered the last request; false shows the banner. */
 export const isReachable = signal(true)
@@ -48,8 +47,8 @@ export const hostNow = (): number => Date.now() + clockAheadMs.value
 export interface Credentials {
   /** The access token; undefined before the login. */
   token(): string | undefined
-  /** Makes a new token. @returns whether there is one */
-  renew(): Promise<boolean>
+  /** Makes a new token. @param used the token that was refused @returns whether there is one */
+  renew(used?: string): Promise<boolean>
   /** Called where a request was refused with 401 in the end. */
   onRefused(): void
 }
@@ -121,7 +120,7 @@ export function refusalIn(text: string, status: number, retryAfterSeconds = 0): 
   try {
     return new RequestError(status, JSON.parse(text) as Refusal, retryAfterSeconds)
   } catch {
-    const message = `The host answered with status ${status}.`
+    const message = `The answer has status ${status}.`
     return new RequestError(status, { code: 'Internal', message }, retryAfterSeconds)
   }
 }
@@ -136,8 +135,9 @@ export const refusalOf = async (reply: Response): Promise<RequestError> =>
  * @throws RequestError
  */
 export async function open(path: string, options: RequestOptions = {}): Promise<Response> {
+  const used = credentials.token()
   let reply = await send(path, options)
-  if (reply.status === 401 && (await credentials.renew())) reply = await send(path, options)
+  if (reply.status === 401 && (await credentials.renew(used))) reply = await send(path, options)
   if (reply.status === 401) credentials.onRefused()
   if (!reply.ok && reply.status !== 304) throw await refusalOf(reply)
   return reply

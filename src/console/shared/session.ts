@@ -1,11 +1,11 @@
 // The session of the pages: the access token in the memory of the page, the refresh token in the storage of the tab, nothing in cookies. All tabs
-// of one browser share one session: a second use of an old refresh token would end it, so one tab renews at a time, and tells the others.
+// of one browser share one session: a second use of an old refresh token would end it, so one tab renews at a time, and tells the others. The
+// requests for it are those of a program (`SessionProtocol`).
 import { computed, signal } from '@preact/signals'
 import {
-  change,
   forgetRead,
-  get,
   hostNow,
+  open,
   refusalOf,
   RequestError,
   send,
@@ -18,15 +18,46 @@ export interface Pair {
   readonly RefreshToken: string
 }
 
+/** Roles, each with the rights of those before it; a host has no operators. */
+const ranks = ['viewer', 'operator', 'admin'] as const
+export type Role = (typeof ranks)[number]
+
 export interface User {
   readonly userName: string
-  readonly role: 'admin' | 'viewer'
+  readonly role: Role
+}
+
+/** A request with its path. */
+export interface SessionRequest extends RequestOptions {
+  readonly path: string
+}
+
+/** How a session begins, goes on and ends in the API of a program. */
+export interface SessionProtocol {
+  logIn(userName: string, password: string): SessionRequest
+  renew(refreshToken: string): SessionRequest
+  logOut(pair: Pair): SessionRequest
+  /** The tokens in the reply to a login or a renewal. */
+  pairOf(reply: unknown): Pair
+  /** The user of the session. @throws RequestError */
+  readUser(): Promise<User>
+  /** Code of the refusal of a wrong name or password. */
+  readonly wrongCode: string
+  /** Sets a new password where the login was refused with the code `PasswordExpired`. */
+  readonly replacePassword?: (userName: string, old: string, fresh: string) => SessionRequest
 }
 
 /** `starting`: the session of this tab, or of another one, is looked for. */
 export const phase = signal<'starting' | 'out' | 'in'>('starting')
 export const user = signal<User | undefined>(undefined)
-export const isAdmin = computed(() => user.value?.role === 'admin')
+/** The highest of some roles; undefined where there are none. */
+export const highestRole = (roles: readonly Role[]): Role | undefined =>
+  ranks.findLast((each) => roles.includes(each))
+
+/** Whether the role of the user is at least this one. */
+export const hasRole = (needed: Role): boolean =>
+  user.value !== undefined && ranks.indexOf(user.value.role) >= ranks.indexOf(needed)
+export const isAdmin = computed(() => hasRole('admin'))
 /** The session has ended while its page is open: the page stays, below a login. */
 export const hasEnded = signal(false)
 /** Seconds until the session ends for want of input; undefined while that is not near. */
@@ -35,6 +66,16 @@ export const endsInSeconds = signal<number | undefined>(undefined)
 const idleMs = 30 * 60_000
 const warningMs = 2 * 60_000
 const storageKey = 'refreshToken'
+
+let protocol: SessionProtocol
+
+/** Names the API of this program; before the first use of the session. */
+export const useProtocol = (given: SessionProtocol): void => {
+  protocol = given
+}
+
+/** The protocol of this program. */
+export const sessionProtocol = (): SessionProtocol => protocol
 
 let pair: Pair | undefined
 let lastInput = Date.now()
@@ -97,21 +138,20 @@ function expiryOf(token: string): number {
   return exp * 1_000
 }
 
-const json = (body: object): RequestOptions => ({ method: 'POST', body })
+const sendFor = ({ path, ...options }: SessionRequest) => send(path, options)
 
-/** Exchanges the refresh token, in one tab at a time. @returns whether there is a usable pair */
-async function renew(): Promise<boolean> {
-  const before = pair
+/** Exchanges the refresh token, in one tab at a time. @param used the token that was refused @returns whether there is a usable pair */
+async function renew(used = pair?.Authorization): Promise<boolean> {
   if (isIdle()) return false
   return navigator.locks.request('session', async () => {
-    // Another tab was quicker.
-    if (pair && pair !== before) return true
+    // Another tab, or another request of this one, was quicker.
+    if (pair && pair.Authorization !== used) return true
     const refreshToken = sessionStorage.getItem(storageKey)
     if (refreshToken === null) return false
-    const reply = await send('/v1/users/default/token/renewal', json({ refreshToken }))
+    const reply = await sendFor(protocol.renew(refreshToken))
     if (reply.status === 401) drop()
     if (!reply.ok) return false
-    const renewed = (await reply.json()) as Pair
+    const renewed = protocol.pairOf(await reply.json())
     keep(renewed)
     tell({ kind: 'pair', pair: renewed })
     return true
@@ -127,7 +167,7 @@ useCredentials({
 })
 
 async function enter(): Promise<void> {
-  user.value = await get<User>('/v1/users/current')
+  user.value = await protocol.readUser()
   hasEnded.value = false
   phase.value = 'in'
 }
@@ -135,24 +175,26 @@ async function enter(): Promise<void> {
 /** @throws RequestError */
 export async function logIn(username: string, password: string): Promise<void> {
   pair = undefined
-  const reply = await send('/v1/users/default/login?setCookie=false', {
-    ...json({ username, password }),
-    // PAM answers in its own time, as where a directory is asked.
-    timeoutMs: 60_000,
-  })
+  const reply = await sendFor(protocol.logIn(username, password))
   if (!reply.ok) throw await refusalOf(reply)
-  const { Token } = (await reply.json()) as { Token: Pair }
+  const begun = protocol.pairOf(await reply.json())
   // What another user has read is not theirs.
   if (user.value && user.value.userName !== username) forgetRead()
   lastInput = Date.now()
-  keep(Token)
+  keep(begun)
   await enter()
-  tell({ kind: 'pair', pair: Token })
+  tell({ kind: 'pair', pair: begun })
+}
+
+/** The tokens of this tab are forgotten whether or not this is heard; there the session ends by itself. */
+async function endThere(): Promise<void> {
+  if (!pair) return
+  const { path, ...options } = protocol.logOut(pair)
+  await open(path, options).catch(() => undefined)
 }
 
 export async function logOut(): Promise<void> {
-  // The tokens of this tab are forgotten whether or not the host hears it; there the session ends by itself.
-  await change('POST', '/v1/users/default/logout').catch(() => undefined)
+  await endThere()
   tell({ kind: 'out' })
   forget()
 }
@@ -215,7 +257,7 @@ export function watchUse(): void {
 async function endIdle(): Promise<void> {
   endsInSeconds.value = undefined
   hasEnded.value = true
-  await change('POST', '/v1/users/default/logout').catch(() => undefined)
+  await endThere()
   drop()
 }
 

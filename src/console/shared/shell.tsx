@@ -6,7 +6,18 @@ import { Icon, type IconName } from './icon.tsx'
 import { LanguageChoice, LoginForm } from './login.tsx'
 import { Dialog, PageHeader } from './parts.tsx'
 import { isReachable, lastContact } from './request.ts'
-import { endsInSeconds, goOn, hasEnded, logOut, phase, resume, user, watchUse } from './session.ts'
+import {
+  endsInSeconds,
+  goOn,
+  hasEnded,
+  logOut,
+  phase,
+  resume,
+  useProtocol,
+  user,
+  watchUse,
+  type SessionProtocol,
+} from './session.ts'
 import { locale } from './text.ts'
 import { sharedText } from './texts.ts'
 
@@ -21,12 +32,17 @@ export interface Page {
 }
 
 interface ConsoleOptions {
+  readonly session: SessionProtocol
   readonly pages: readonly [Page, ...Page[]]
   /** Name of the host; empty before it is known. */
   readonly name: ReadonlySignal<string>
   readonly login: () => ComponentChildren
   /** Shown on every page, for work that goes on. */
-  readonly floating: (path: string) => ComponentChildren
+  readonly floating?: (path: string) => ComponentChildren
+  /** Shown above every page. */
+  readonly above?: (path: string) => ComponentChildren
+  /** Pages that need no session, by the first part of their place. */
+  readonly open?: Readonly<Record<string, () => ComponentChildren>>
 }
 
 const hashPath = () => location.hash.slice(1) || '/'
@@ -35,8 +51,28 @@ addEventListener('hashchange', () => {
   place.value = hashPath()
 })
 
+/** A place that someone has typed may have a `%` that begins no character. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+const parts = computed(() => place.value.split('/').slice(1).map(decoded))
+
+/** The project that the place begins with, `#/projects/UID/…`; undefined for one without. A host has no projects. */
+export const placeProject = computed(() => (parts.value[0] === 'projects' ? parts.value[1] : undefined))
+
+const ofPage = computed(() => (placeProject.value === undefined ? parts.value : parts.value.slice(2)))
+
 /** The parts of the place behind the path of the page: of `#/network/changes/UID` these are `changes` and `UID`. */
-export const placeParts = computed(() => place.value.split('/').slice(2).map(decodeURIComponent))
+export const placeParts = computed(() => ofPage.value.slice(1))
+
+/** The address of a page, with its leading slash, in a project; by default in that of the place. */
+export const hrefOf = (path: string, project = placeProject.value): string =>
+  project === undefined || project === '' ? `#${path}` : `#/projects/${encodeURIComponent(project)}${path}`
 
 const morePath = '/more'
 
@@ -50,6 +86,7 @@ export function startConsole(options: ConsoleOptions): void {
     isMain: false,
   }
   const all: ConsoleOptions = { ...options, pages: [...options.pages, more] }
+  useProtocol(options.session)
   watchUse()
   watchVersion()
   void resume()
@@ -61,6 +98,8 @@ export function startConsole(options: ConsoleOptions): void {
 
 function Console(options: ConsoleOptions) {
   const t = sharedText.value
+  const open = options.open?.[ofPage.value[0] ?? '']
+  if (open) return <>{open()}</>
   if (phase.value === 'starting')
     return (
       <p class="boot" role="status">
@@ -70,9 +109,9 @@ function Console(options: ConsoleOptions) {
   return user.value ? <Shell {...options} /> : <>{options.login()}</>
 }
 
-function Shell({ pages, name, floating }: ConsoleOptions) {
+function Shell({ pages, name, floating, above }: ConsoleOptions) {
   const t = sharedText.value
-  const first = `/${place.value.split('/')[1] ?? ''}`
+  const first = `/${ofPage.value[0] ?? ''}`
   const page = pages.find(({ path }) => path === first) ?? pages[0]
   const main = useRef<HTMLElement>(null)
   const wasDrawn = useRef(false)
@@ -88,7 +127,7 @@ function Shell({ pages, name, floating }: ConsoleOptions) {
       scrollTo(0, 0)
     }
     wasDrawn.current = true
-  }, [place.value])
+  }, [page.path, placeParts.value.join('/')])
   const View = page.view
   return (
     <>
@@ -111,7 +150,7 @@ function Shell({ pages, name, floating }: ConsoleOptions) {
           <ul>
             {pages.map(({ path, icon, title: titleOf, isMain }) => (
               <li key={path} class={path === morePath ? 'phone' : isMain ? '' : 'wide-only'}>
-                <a href={`#${path}`} aria-current={path === page.path ? 'page' : undefined}>
+                <a href={hrefOf(path)} aria-current={path === page.path ? 'page' : undefined}>
                   <Icon name={icon} />
                   <span>{titleOf()}</span>
                 </a>
@@ -134,9 +173,10 @@ function Shell({ pages, name, floating }: ConsoleOptions) {
         <main id="main" tabIndex={-1} ref={main}>
           <Banners />
           <div class="page-body">
-            <View key={`${page.path} ${locale.value}`} />
+            {above?.(page.path)}
+            <View key={`${placeProject.value ?? ''} ${page.path} ${locale.value}`} />
           </div>
-          {floating(page.path)}
+          {floating?.(page.path)}
         </main>
       </div>
       {hasEnded.value && (
@@ -216,7 +256,7 @@ function More({ pages }: { pages: readonly Page[] }) {
       <PageHeader title={t.more} />
       <nav class="list" aria-label={t.more}>
         {pages.map(({ path, icon, title }) => (
-          <a key={path} href={`#${path}`}>
+          <a key={path} href={hrefOf(path)}>
             <Icon name={icon} />
             {title()}
           </a>

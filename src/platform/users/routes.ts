@@ -92,7 +92,12 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
         response: { 200: UserInfo, ...errorReplies(401) },
       },
     },
-    async (request) => ({ orgName: 'default', tenantUid, userUid: callerOf(request).uid ?? '' }),
+    async (request) => {
+      const { uid = '', userName: emailId, role } = callerOf(request)
+      // The local socket has no user.
+      const roles = uid === '' ? [role] : [...users.get(uid).roles]
+      return { orgName: 'default', tenantUid, userUid: uid, emailId, roles }
+    },
   )
 
   app.get(

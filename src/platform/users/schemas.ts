@@ -84,9 +84,18 @@ export type User = Static<typeof User>
 export const ActivationLink = Type.Object({ activationLink: Type.String() })
 
 export const UserInfo = Type.Object(
-  { orgName: Type.String(), tenantUid: Type.String(), userUid: Type.String() },
+  {
+    orgName: Type.String(),
+    tenantUid: Type.String(),
+    userUid: Type.String(),
+    emailId: Type.String({ description: 'E-mail address of the user; root for the local socket.' }),
+    roles: Type.Array(RoleUid, {
+      description: 'Roles for the tenant, which count in every project too; a project names those in it.',
+    }),
+  },
   { title: 'UserInfo' },
 )
+export type UserInfo = Static<typeof UserInfo>
 
 export const AuthLogin = Type.Object({
   emailId: Type.String({ maxLength: 254 }),

@@ -1,0 +1,48 @@
+import { effect, signal } from '@preact/signals'
+import { LoginPage } from '../shared/login.tsx'
+import { phase, user } from '../shared/session.ts'
+import { hrefOf, placeParts, placeProject, startConsole } from '../shared/shell.tsx'
+import { AskForLink, SetPassword } from './pages/password.tsx'
+import { Connect } from './pages/connect.tsx'
+import { Host } from './pages/host.tsx'
+import { HostList } from './pages/hosts.tsx'
+import { ScopeBar } from './scope-bar.tsx'
+import { text } from './platform.ts'
+import { me, platformSession, projects, roleIn } from './session.ts'
+
+function Hosts() {
+  const [part] = placeParts.value
+  if (part === undefined || part === '') return <HostList />
+  return part === 'connect' ? <Connect /> : <Host key={part} uid={part} />
+}
+
+/** Pages of the tenant itself, which no project changes. */
+const ofTenant = ['/tokens', '/users', '/audit']
+
+effect(() => {
+  if (phase.value !== 'in' || !me.value) return
+  const [first] = projects.value
+  // Who has roles in projects alone begins in one.
+  if (placeProject.value === undefined && roleIn(undefined) === undefined && first)
+    location.replace(hrefOf('/hosts', first.metadata.uid))
+})
+
+effect(() => {
+  // The role is that in the scope of the place.
+  const role = roleIn(placeProject.value) ?? 'viewer'
+  const now = user.peek()
+  if (now && now.role !== role) user.value = { ...now, role }
+})
+
+startConsole({
+  session: platformSession,
+  name: signal(location.host),
+  pages: [{ path: '/hosts', icon: 'host', title: () => text.value.hosts.title, view: Hosts, isMain: true }],
+  login: () => (
+    <LoginPage hint={text.value.login.hint}>
+      <AskForLink />
+    </LoginPage>
+  ),
+  open: { password: () => <SetPassword /> },
+  above: (path) => !ofTenant.includes(path) && <ScopeBar path={path} />,
+})
