@@ -25,7 +25,7 @@ export V8_FLAGS := $(shell sed -n 's|^ExecStart=[^ ]*/node \(.*\) [^ ]*$$|\1|p' 
 DEPENDENCIES := node_modules/.package-lock.json
 SOURCES := $(shell find src build docs/openapi.json docs/platform-openapi.json -type f -not -name '*.md' 2>/dev/null) package.json systemd/edgehostd.service
 
-.PHONY: help run run-platform test test-real check types lint import-law formatting documents journeys e2e e2e-long docs bench build package install uninstall \
+.PHONY: help run run-platform test test-real screens check types lint import-law formatting documents journeys e2e e2e-long docs bench build package install uninstall \
   clean
 
 help: ## list the targets
@@ -48,6 +48,10 @@ test: $(DEPENDENCIES) ## unit, API, platform and host tests, the quick ones
 test-real: $(DEPENDENCIES) ## tests with a real Kubernetes, series of kills, very many files and delays of PAM
 	@build/debian-packages $(TESTED) chromium || echo "make test-real: without these packages the tests that need them are skipped"
 	vitest run --project real --project real-platform
+
+screens: $(DEPENDENCIES) ## each page in each look: examined, and written to dist/screens to be looked at
+	@build/debian-packages chromium
+	vitest run --project screens --project screens-platform
 
 check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documents
 	@$(MAKE) --jobs=2 --output-sync lint types import-law formatting documents

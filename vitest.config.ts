@@ -58,6 +58,9 @@ export default defineConfig({
       quick('platform', ['test/platform/**/*.test.ts'], 'edgeplatformd'),
       real('real', ['test/{unit,api,host}/**/*.real.test.ts']),
       real('real-platform', ['test/platform/**/*.real.test.ts'], 'edgeplatformd'),
+      // Of `make screens`.
+      real('screens', ['test/screens/host.test.ts']),
+      real('screens-platform', ['test/screens/platform.test.ts'], 'edgeplatformd'),
       {
         extends: true,
         test: {

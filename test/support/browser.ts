@@ -80,6 +80,14 @@ export async function logInWith(
   await page.getByRole('button', { name: 'Log in' }).click()
 }
 
+/** Logs in, in any language, and waits for the pages. */
+export async function enterWith(page: Page, name: string, password: string): Promise<void> {
+  await page.locator('input[autocomplete="username"]').fill(name)
+  await page.locator('input[autocomplete="current-password"]').fill(password)
+  await page.keyboard.press('Enter')
+  await page.locator('nav.side').waitFor()
+}
+
 /** Violations of WCAG 2.2 AA and of good practice, a line each. */
 export async function accessibilityProblems(page: Page): Promise<string[]> {
   const { violations } = await new AxeBuilder({ page })

@@ -5,7 +5,7 @@ import { clockAt, programs, recordingLog } from '../fixtures/host/edges.ts'
 import { layOut } from '../fixtures/host/tree.ts'
 
 /** What a small board answers at `GET /v1/edge-mgmt/edgehosts/current`; always the same. */
-export async function hostBody(): Promise<string> {
+export async function hostBody({ isClusterPhase = false } = {}): Promise<string> {
   const { log } = recordingLog()
   const { runner } = programs({ stat: () => `${2 ** 30} 24 15 13\n` })
   const { files, remove } = layOut('single-board')
@@ -27,5 +27,8 @@ export async function hostBody(): Promise<string> {
   await snapshot.refresh('all')
   database.close()
   remove()
-  return snapshot.current()?.body ?? ''
+  const body = JSON.parse(snapshot.current()?.body ?? '{}') as { readonly status: object }
+  return isClusterPhase
+    ? JSON.stringify({ ...body, status: { ...body.status, isClusterPhase } })
+    : JSON.stringify(body)
 }

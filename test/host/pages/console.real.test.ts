@@ -49,7 +49,7 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
     turned = 0
     edge = await createTestEdge({
       pagesFolder: pages.folder,
-      hostBody: await hostBody(),
+      hostBody: await hostBody({ isClusterPhase: prepare === plantCluster }),
       inventoryProgram: playedInventory().program,
       content: noReserve,
       guard: { delayAfterFailures: 2, firstDelaySeconds: waitSeconds },

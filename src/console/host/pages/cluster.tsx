@@ -27,7 +27,7 @@ import { change, get, isReachable, tagOf } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
 import { follow, type StreamState } from '../../shared/stream.ts'
 import { placeParts } from '../../shared/shell.tsx'
-import { api, clusterPath, remote, text } from '../host.tsx'
+import { api, clusterPath, hostPath, remote, text } from '../host.tsx'
 import { ClusterAccess } from './cluster-access.tsx'
 import { ChangeCluster, CreateCluster } from './cluster-change.tsx'
 import { Applications, Troubles } from './cluster-applications.tsx'
@@ -81,7 +81,9 @@ function useEvents() {
 export function Cluster() {
   const t = text.value.cluster
   const [part = ''] = placeParts.value
+  const host = useReading<EdgeHostInfo>(hostPath, 5_000)
   if (part === 'create') return <CreateCluster />
+  if (host.body?.status.isClusterPhase !== true) return <Shown reading={host}>{() => <NoCluster />}</Shown>
   if (part === 'change') return <ChangeCluster />
   const tabs = [
     { path: '', title: t.state, view: Status },
@@ -98,50 +100,45 @@ export function Cluster() {
   )
 }
 
+function NoCluster() {
+  const t = text.value.cluster
+  return (
+    <>
+      <PageHeader title={t.title} />
+      <Empty
+        icon="cluster"
+        title={t.none}
+        action={
+          <div class="buttons center">
+            <a class="button" href="#/content">
+              {t.toContent}
+            </a>
+            <a class="button primary" href="#/cluster/create">
+              {text.value.create.title}
+            </a>
+          </div>
+        }
+      >
+        {t.noneLong}
+      </Empty>
+      <Command command={remote('cluster create --name NAME --definition FILE')} />
+    </>
+  )
+}
+
 function Status() {
   const t = text.value.cluster
   const { events, state } = useEvents()
-  const host = useReading<EdgeHostInfo>(`${api}/edgehosts/current`, 10_000)
-  const hasCluster = host.body?.status.isClusterPhase
-  const details = useReading<ClusterDetails>(
-    hasCluster === true ? `${clusterPath}/details?kubeconfig=false` : undefined,
-    10_000,
-  )
+  const details = useReading<ClusterDetails>(`${clusterPath}/details?kubeconfig=false`, 10_000)
   const lifecycle = useReading<LifecycleEvents>(`${api}/events/lifecycle`, 600_000)
   const newest = events[0]?.metadata.number
   useEffect(() => {
     if (newest === undefined) return undefined
     // Several events of one turn ask for one reading.
-    const timer = setTimeout(() => {
-      host.again()
-      details.again()
-    }, 300)
+    const timer = setTimeout(details.again, 300)
     return () => clearTimeout(timer)
   }, [newest])
   const { body } = details
-  if (hasCluster === false)
-    return (
-      <>
-        <PageHeader title={t.title} />
-        <Empty
-          icon="cluster"
-          title={t.none}
-          action={
-            <div class="buttons center">
-              <a class="button" href="#/content">
-                {t.toContent}
-              </a>
-              <a class="button primary" href="#/cluster/create">
-                {text.value.create.title}
-              </a>
-            </div>
-          }
-        >
-          {t.noneLong}
-        </Empty>
-        <Command command={remote('cluster create --name NAME --definition FILE')} />
-      </>
-    )
   return (
     <>
       <PageHeader
