@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { Host } from './host.tsx'
+import type { Host } from './host.ts'
 
 /** A reply to a program inside a host. */
 export interface InsideReply {

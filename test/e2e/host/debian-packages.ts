@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Host } from './host.tsx'
+import type { Host } from './host.ts'
 import { output } from './process.ts'
 import { cache, releaseName } from './roots.ts'
 

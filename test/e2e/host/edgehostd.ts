@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, inject } from 'vitest'
-import { bootHost, type Host, type HostOptions } from './host.tsx'
+import { bootHost, type Host, type HostOptions } from './host.ts'
 import type { Ask, Reply } from './http.ts'
 import { output } from './process.ts'
 import './global-setup.ts'

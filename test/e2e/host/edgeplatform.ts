@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { inject } from 'vitest'
-import { bootHost, type Host, type HostOptions } from './host.tsx'
+import { bootHost, type Host, type HostOptions } from './host.ts'
 import { askSocket, curl, type Ask, type Reply } from './http.ts'
 import './global-setup.ts'
 

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { eventually } from './eventually.ts'
 import { plainGround, type Ground } from './ground.ts'
-import { bootHost, type Host } from './host.tsx'
+import { bootHost, type Host } from './host.ts'
 import { run, type Ended } from './process.ts'
 import { lowerFolder } from './roots.ts'
 

@@ -1,5 +1,5 @@
 import { eventually } from './eventually.ts'
-import type { Host } from './host.tsx'
+import type { Host } from './host.ts'
 
 /** A terminal of a host, drawn by tmux. */
 export interface Pane {
