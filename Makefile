@@ -81,7 +81,7 @@ JOURNEYS := journey service content platform cluster/first-hour cluster/platform
 
 journeys e2e: $(DEPENDENCIES)
 	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 tmux busybox-static \
-	  e2fsprogs xfsprogs skopeo podman containerd docker-registry docker.io \
+	  e2fsprogs xfsprogs skopeo podman containerd docker-registry docker.io $(if $(filter e2e,$@),chromium) \
 	  $(CLUSTER_TOOLS)
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e --project e2e-cluster $(if $(filter journeys,$@),$(JOURNEYS:%=test/e2e/%.test.ts))

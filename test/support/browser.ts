@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,8 +26,20 @@ export async function buildPages(
   return { folder, remove: () => rm(folder, { recursive: true }) }
 }
 
-export const launchBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-gpu'] })
+const args = ['--no-sandbox', '--disable-gpu']
+
+export const launchBrowser = (): Promise<Browser> => chromium.launch({ executablePath: program, args })
+
+/**
+ * A browser beside a booted host.
+ * @param holder a process in whose network namespace it is
+ * @param folder where its starter is written
+ */
+export async function launchBrowserBeside(holder: number, folder: string): Promise<Browser> {
+  const starter = join(folder, 'browser')
+  await writeFile(starter, `#!/bin/sh\nexec nsenter -t ${holder} -n ${program} "$@"\n`, { mode: 0o755 })
+  return chromium.launch({ executablePath: starter, args })
+}
 
 /** A page that notes what a browser complains about. */
 export interface WatchedPage {

@@ -1,4 +1,5 @@
 // A link is configured, made or deleted: checked by the host first, then tried with a way back.
+import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import type {
   Bond,
@@ -15,12 +16,32 @@ import type {
 import { plain } from '../../shared/format.ts'
 import { Confirm, Dialog, Note, Problem, useAction } from '../../shared/parts.tsx'
 import { useReading } from '../../shared/read.ts'
-import { change } from '../../shared/request.ts'
+import { change, hostNow } from '../../shared/request.ts'
 import { sharedText } from '../../shared/texts.ts'
 import { networkPath, text } from '../host.tsx'
 
 /** A person needs time: the certificate of the new address, another login, a look. */
 const windowSeconds = 300
+
+/** A change that this page has begun: the host may be at another address before it can say so here. */
+export interface Begun {
+  readonly uid: string
+  readonly addresses: readonly string[]
+  readonly isDhcp: boolean
+  /** Time of the host, milliseconds since 1970. */
+  readonly deadline: number
+}
+export const begun = signal<Begun | undefined>(undefined)
+
+function noteBegun({ uid }: NetworkChangeAccepted, plan: NetworkDryRun | undefined, isDhcp: boolean): void {
+  if (uid !== undefined)
+    begun.value = {
+      uid,
+      addresses: plan?.reachableBy ?? [],
+      isDhcp,
+      deadline: hostNow() + windowSeconds * 1_000,
+    }
+}
 
 /** A link of the host, with its sort. */
 export type Link =
@@ -93,7 +114,11 @@ export function LinkDialog({ link, sort, others, onClose }: LinkDialogProps) {
       requestFor(sort, link, fields, others),
     )
   const check = useAction(async () => setPlan(await write<NetworkDryRun>('dryRun=true')))
-  const begin = useAction(() => write<NetworkChangeAccepted>(`window=${windowSeconds}`), onClose)
+  const begin = useAction(
+    async () =>
+      noteBegun(await write<NetworkChangeAccepted>(`window=${windowSeconds}`), plan, fields.type === 'dhcp'),
+    onClose,
+  )
   const error = check.error ?? begin.error
   const isGood = plan?.problems.length === 0
   const set = (given: Partial<Fields>) => setFields({ ...fields, ...given })
@@ -342,7 +367,13 @@ export function DeleteLink({ link, onClose }: { link: Link; onClose: () => void 
       title={t.deleteTitle(link.name)}
       action={t.begin}
       isOff={plan?.problems.length !== 0}
-      onConfirm={() => change<NetworkChangeAccepted>('DELETE', `${path}?window=${windowSeconds}`)}
+      onConfirm={async () =>
+        noteBegun(
+          await change<NetworkChangeAccepted>('DELETE', `${path}?window=${windowSeconds}`),
+          plan,
+          false,
+        )
+      }
       onClose={onClose}
     >
       {check.error && <Problem error={check.error} />}

@@ -26,12 +26,21 @@ import {
   type Mood,
 } from '../../shared/parts.tsx'
 import { useReading, type Reading } from '../../shared/read.ts'
-import { change } from '../../shared/request.ts'
+import { change, isReachable } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
 import { placeParts } from '../../shared/shell.tsx'
 import { sharedText } from '../../shared/texts.ts'
-import { api, networkPath as path, remote, text } from '../host.tsx'
-import { DeleteLink, isMade, LinkDialog, madeSorts, type Link, type MadeSort } from './network-link.tsx'
+import { hostPath, networkPath as path, remote, text } from '../host.tsx'
+import {
+  begun,
+  DeleteLink,
+  isMade,
+  LinkDialog,
+  madeSorts,
+  type Begun,
+  type Link,
+  type MadeSort,
+} from './network-link.tsx'
 
 export function Network() {
   const t = text.value.network
@@ -51,11 +60,17 @@ export function Network() {
   const open = changes.body?.items.find(({ state }) => isOpen(state))
   const [, linked] = placeParts.value
   const shown = open ?? changes.body?.items.find(({ uid }) => uid === linked)
+  // Read before a change: at the new address the browser asks for it, when this page cannot ask the host any more.
+  const status = useReading<ServiceStatus>(isAdmin.value ? `${hostPath}/status` : undefined, 10_000)
   const problems = [nics, bonds, vlans, bridges].flatMap(({ body }) => body?.problems ?? [])
   return (
     <>
       <PageHeader title={t.title} />
-      {shown && <Trial change={shown} onChange={changes.again} />}
+      {begun.value && !isReachable.value ? (
+        <Moved begun={begun.value} fingerprint={status.body?.certificate.fingerprint} />
+      ) : (
+        shown && <Trial change={shown} status={status.body} onChange={changes.again} />
+      )}
       {[...new Set(problems)].map((problem) => (
         <Note key={problem} mood="warning">
           <p>{plain(problem)}</p>
@@ -288,21 +303,75 @@ function Changes({ changes }: { changes: Reading<{ readonly items: readonly Netw
   )
 }
 
+interface WayProps {
+  readonly uid: string
+  readonly addresses: readonly string[]
+  readonly fingerprint: string | undefined
+}
+
+/** The ways to the host by its new addresses, and the fingerprint that the browser shows there. */
+function NewWay({ uid, addresses, fingerprint }: WayProps) {
+  const t = text.value.network
+  const others = addresses.filter((address) => address !== location.hostname)
+  return (
+    <>
+      <p>{t.newWay}</p>
+      {fingerprint !== undefined && (
+        <p>
+          <Fingerprint text={fingerprint} />
+        </p>
+      )}
+      <ul>
+        {others.map((address) => (
+          <li key={address}>
+            <a href={newPlace(address, uid)} rel="noreferrer">
+              {t.openNew(address)}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+/** The host has gone to another address, of which this page is told nothing: other origins are not asked. */
+function Moved({ begun: { uid, addresses, isDhcp, deadline }, fingerprint }: MovedProps) {
+  const t = text.value.network
+  const now = useSeconds(true)
+  return (
+    <section class="hero warning" aria-live="polite">
+      <div>
+        <h2>{t.trialTitle}</h2>
+        {now < deadline && <p>{t.left(span((deadline - now) / 1_000))}</p>}
+        <NewWay uid={uid} addresses={addresses} fingerprint={fingerprint} />
+        {isDhcp && <p>{t.unknownAddress}</p>}
+      </div>
+    </section>
+  )
+}
+
+interface MovedProps {
+  readonly begun: Begun
+  readonly fingerprint: string | undefined
+}
+
+interface TrialProps {
+  readonly change: NetworkChange
+  readonly status: ServiceStatus | undefined
+  readonly onChange: () => void
+}
+
 /** The change that is being tried: its time, the link to the new address, and the two ways to end it. */
-function Trial({ change: tried, onChange }: { change: NetworkChange; onChange: () => void }) {
+function Trial({ change: tried, status, onChange }: TrialProps) {
   const t = text.value.network
   const { uid, state, summary, deadlineTimestamp, needsNewWay, lost = [] } = tried
   const now = useSeconds(isOpen(state))
-  const status = useReading<ServiceStatus>(
-    isAdmin.value ? `${api}/edgehosts/current/status` : undefined,
-    5_000,
-  )
   const act = (action: 'confirm' | 'revert') => () =>
     change('POST', `${path}/changes/${uid}/actions/${action}`)
   const keep = useAction(act('confirm'), onChange)
   const revert = useAction(act('revert'), onChange)
   const error = keep.error ?? revert.error
-  const others = (status.body?.addresses ?? []).filter((address) => address !== location.hostname)
+  const addresses = begun.value?.uid === uid ? begun.value.addresses : (status?.addresses ?? [])
   return (
     <section class={`hero ${moodOfChange[state]}`} aria-live="polite">
       <div>
@@ -315,22 +384,8 @@ function Trial({ change: tried, onChange }: { change: NetworkChange; onChange: (
             {plain(each)}
           </p>
         ))}
-        {state === 'trial' && needsNewWay && status.body && (
-          <>
-            <p>{t.newWay}</p>
-            <p>
-              <Fingerprint text={status.body.certificate.fingerprint} />
-            </p>
-            <ul>
-              {others.map((address) => (
-                <li key={address}>
-                  <a href={newPlace(address, uid)} rel="noreferrer">
-                    {t.openNew(address)}
-                  </a>
-                </li>
-              ))}
-            </ul>
-          </>
+        {state === 'trial' && needsNewWay && (
+          <NewWay uid={uid} addresses={addresses} fingerprint={status?.certificate.fingerprint} />
         )}
         {error && <Problem error={error} title={sharedText.value.notDone} />}
         {state === 'trial' && (
