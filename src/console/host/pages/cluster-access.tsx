@@ -11,7 +11,6 @@ import {
   Confirm,
   Note,
   PageHeader,
-  Problem,
   Shown,
   Table,
   useAction,
@@ -19,7 +18,7 @@ import {
 import { useReading, type Reading } from '../../shared/read.ts'
 import { change, get, tagOf } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
-import { clusterPath, remote, text } from '../host.tsx'
+import { clusterPath, DownloadButton, remote, text } from '../host.tsx'
 
 export function ClusterAccess() {
   const t = text.value.clusterAccess
@@ -32,7 +31,12 @@ export function ClusterAccess() {
           <Shown reading={details}>{(body) => <Settings details={body} onDone={details.again} />}</Shown>
         </Card>
         <Card title={t.kubeconfig} icon="key" width="half">
-          <Kubeconfig />
+          <div class="pad form">
+            <p>{t.kubeconfigLong}</p>
+            <div class="buttons">
+              <DownloadButton path={`${clusterPath}/kubeconfig`}>{t.download}</DownloadButton>
+            </div>
+          </div>
         </Card>
       </div>
       <Certificates />
@@ -105,38 +109,6 @@ function Settings({ details: { spec, status }, onDone }: { details: ClusterDetai
       {isSaved && <p role="status">{t.saved}</p>}
     </ChangeForm>
   )
-}
-
-function Kubeconfig() {
-  const t = text.value.clusterAccess
-  const [isMissing, setMissing] = useState(false)
-  const action = useAction(async () => {
-    const { status, metadata } = await get<ClusterDetails>(`${clusterPath}/details`)
-    setMissing(status.kubeconfig === undefined)
-    if (status.kubeconfig !== undefined) save(`${metadata.name ?? 'cluster'}.kubeconfig`, status.kubeconfig)
-  })
-  return (
-    <div class="pad form">
-      <p>{t.kubeconfigLong}</p>
-      {isMissing && <Note mood="info">{t.noKubeconfig}</Note>}
-      {action.error && <Problem error={action.error} />}
-      <div class="buttons">
-        <AdminButton isOff={action.isBusy} onClick={() => void action.run()}>
-          {t.download}
-        </AdminButton>
-      </div>
-    </div>
-  )
-}
-
-/** Saves a small text as a file of this device. */
-function save(name: string, content: string): void {
-  const url = URL.createObjectURL(new Blob([content], { type: 'application/yaml' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name
-  link.click()
-  URL.revokeObjectURL(url)
 }
 
 function Certificates() {

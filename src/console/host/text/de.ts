@@ -224,7 +224,6 @@ export const de: HostText = {
     kubeconfig: 'kubeconfig',
     kubeconfigLong:
       'Des Administrators von Kubernetes: Wer sie hat, hat den Cluster. Der erste Abruf einer Sitzung steht im Protokoll.',
-    noKubeconfig: 'Es gibt keine, bevor die Steuerungsebene eingerichtet ist.',
     download: 'Herunterladen',
     certificates: 'Zertifikate von Kubernetes',
     name: 'Name',

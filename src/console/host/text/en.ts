@@ -223,7 +223,6 @@ export const en = {
     kubeconfig: 'kubeconfig',
     kubeconfigLong:
       'Of the administrator of Kubernetes: whoever has it, has the cluster. The first download of a session stands in the audit trail.',
-    noKubeconfig: 'There is none before the control plane is set up.',
     download: 'Download',
     certificates: 'Certificates of Kubernetes',
     name: 'Name',
