@@ -6,12 +6,14 @@ export const de: PlatformText = {
     forgotten: 'Ich habe kein Kennwort oder es vergessen',
     forgottenLong:
       'Bitten Sie einen Administrator um einen Link; er öffnet eine Seite, auf der Sie ein Kennwort setzen. Hiermit erfahren die Administratoren, dass Sie einen brauchen:',
+    haveLink: 'Ich habe einen Link',
     ask: 'Um einen Link bitten',
     asked: 'Vermerkt. Ein Administrator sieht es bei Ihrem Benutzer und gibt Ihnen den Link.',
   },
   password: {
     title: 'Kennwort setzen',
     long: 'Mindestens 12 Zeichen. Der Link gilt einmal; alle früheren Sitzungen enden.',
+    link: 'Der Link',
     repeat: 'Neues Kennwort wiederholen',
     differ: 'Die beiden Kennwörter sind verschieden.',
     done: 'Das Kennwort ist gesetzt.',

@@ -5,12 +5,14 @@ export const en = {
     forgotten: 'I have no password, or have forgotten it',
     forgottenLong:
       'Ask an administrator for a link; the link opens a page where you set a password. This tells the administrators that you need one:',
+    haveLink: 'I have a link',
     ask: 'Ask for a link',
     asked: 'Noted. An administrator sees it at your user and gives you the link.',
   },
   password: {
     title: 'Set your password',
     long: 'At least 12 characters. The link works once; every earlier session of yours ends.',
+    link: 'The link',
     repeat: 'Repeat the new password',
     differ: 'The two passwords differ.',
     done: 'The password is set.',
