@@ -94,14 +94,16 @@ const setPassword: HostProgram<'password-stdin'> = async (context) => {
   return undefined
 }
 
-/** @throws Failure usage for a text that is no such link */
+/** A link of the API, or of the page in a browser. @throws Failure usage for a text that is no such link */
 function parseLink({ arguments: [text = ''] }: Line): { host: string; path: string } {
-  const [, host = '', path] =
-    /^(?:https:\/\/([^/]+))?(\/v1\/auth\/password\/[\w.~-]+\/activate)$/.exec(text) ?? []
-  if (path === undefined)
+  const [, host = '', token] =
+    /^(?:https:\/\/([^/]+))?\/v1\/auth\/password\/([\w.~-]+)\/activate$/.exec(text) ??
+    /^https:\/\/([^/]+)\/#\/password\/([\w.~-]+)$/.exec(text) ??
+    []
+  if (token === undefined)
     throw new Failure(
       'usage',
-      `${printable(text)} is not a link to set a password; it has the form https://PLATFORM/v1/auth/password/TOKEN/activate`,
+      `${printable(text)} is not a link to set a password; it has the form https://PLATFORM/v1/auth/password/TOKEN/activate or https://PLATFORM/#/password/TOKEN`,
     )
-  return { host, path }
+  return { host, path: `/v1/auth/password/${token}/activate` }
 }

@@ -3,9 +3,16 @@ import { LoginPage } from '../shared/login.tsx'
 import { phase, user } from '../shared/session.ts'
 import { hrefOf, placeParts, placeProject, startConsole } from '../shared/shell.tsx'
 import { AskForLink, SetPassword } from './pages/password.tsx'
+import { Audit } from './pages/audit.tsx'
+import { Cluster } from './pages/cluster.tsx'
+import { ClusterList } from './pages/clusters.tsx'
 import { Connect } from './pages/connect.tsx'
+import { CreateCluster } from './pages/create-cluster.tsx'
 import { Host } from './pages/host.tsx'
 import { HostList } from './pages/hosts.tsx'
+import { Profile, ProfileList } from './pages/profiles.tsx'
+import { Tokens } from './pages/tokens.tsx'
+import { Users } from './pages/users.tsx'
 import { ScopeBar } from './scope-bar.tsx'
 import { text } from './platform.ts'
 import { me, platformSession, projects, roleIn } from './session.ts'
@@ -14,6 +21,18 @@ function Hosts() {
   const [part] = placeParts.value
   if (part === undefined || part === '') return <HostList />
   return part === 'connect' ? <Connect /> : <Host key={part} uid={part} />
+}
+
+function Clusters() {
+  const [part] = placeParts.value
+  if (part === undefined || part === '') return <ClusterList />
+  return part === 'new' ? <CreateCluster /> : <Cluster key={part} uid={part} />
+}
+
+function Profiles() {
+  const [uid, where] = placeParts.value
+  if (uid === undefined || uid === '') return <ProfileList />
+  return <Profile key={uid} uid={uid} isOfTenant={where === 'tenant'} />
 }
 
 /** Pages of the tenant itself, which no project changes. */
@@ -37,7 +56,26 @@ effect(() => {
 startConsole({
   session: platformSession,
   name: signal(location.host),
-  pages: [{ path: '/hosts', icon: 'host', title: () => text.value.hosts.title, view: Hosts, isMain: true }],
+  pages: [
+    { path: '/hosts', icon: 'host', title: () => text.value.hosts.title, view: Hosts, isMain: true },
+    {
+      path: '/clusters',
+      icon: 'cluster',
+      title: () => text.value.clusters.title,
+      view: Clusters,
+      isMain: true,
+    },
+    {
+      path: '/profiles',
+      icon: 'content',
+      title: () => text.value.profiles.title,
+      view: Profiles,
+      isMain: true,
+    },
+    { path: '/tokens', icon: 'key', title: () => text.value.tokens.title, view: Tokens, isMain: false },
+    { path: '/users', icon: 'access', title: () => text.value.users.title, view: Users, isMain: false },
+    { path: '/audit', icon: 'audit', title: () => text.value.audit.title, view: Audit, isMain: false },
+  ],
   login: () => (
     <LoginPage hint={text.value.login.hint}>
       <AskForLink />

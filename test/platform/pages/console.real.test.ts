@@ -10,11 +10,15 @@ import {
   sidewaysScroll,
   type viewports,
 } from '../../support/browser.ts'
+import { playEdgeHost } from '../../support/played-edge-host.ts'
 import { fleetPassword, plantFleet, type PlantedFleet } from '../../support/planted-fleet.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
 
 /** Pages in the project, and pages of the tenant. */
-const pageNames = ['hosts', 'more']
+const pageNames = ({ well, cluster, profile }: PlantedFleet) => [
+  ...['hosts', `hosts/${well.uid}`, 'hosts/connect', 'clusters', `clusters/${cluster}`, 'clusters/new'],
+  ...['profiles', `profiles/${profile}`, 'tokens', 'users', 'audit', 'more'],
+]
 
 describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
   let browser: Browser
@@ -80,9 +84,11 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
       expect(await accessibilityProblems(page)).toEqual([])
       await logIn(page, 'admin')
       await page.getByRole('navigation', { name: 'Pages' }).waitFor()
-      for (const name of pageNames) {
+      for (const name of pageNames(fleet)) {
         await page.goto(inProject(name))
         await page.waitForLoadState('networkidle')
+        // What is read has arrived.
+        await expect.poll(() => page.locator('.skeleton').count()).toBe(0)
         expect([name, await accessibilityProblems(page)]).toEqual([name, []])
         expect([name, await sidewaysScroll(page)]).toEqual([name, 0])
       }
@@ -116,17 +122,91 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
     const connect = page.getByRole('button', { name: 'Connect a host' })
     expect(await connect.isDisabled()).toBe(true)
     expect(await connect.getAttribute('title')).toBe('Only administrators can do this.')
+    await page.goto(inProject(`clusters/${fleet.cluster}`))
+    const change = page.getByRole('button', { name: 'Change the profiles' })
+    await change.waitFor()
+    expect(await change.getAttribute('title')).toBe('Only operators and administrators can do this.')
+    for (const name of ['Change the profiles', 'Apply again…', 'Delete the cluster…'])
+      expect([name, await page.getByRole('button', { name }).isDisabled()]).toEqual([name, true])
+    await page.goto(inProject('audit'))
+    await page.getByText('Only administrators of the tenant see this.').waitFor()
     expect(complaints()).toEqual([])
   })
 
+  it('a token is made and shown once, with the commands that connect a host', async () => {
+    const { page } = await enter()
+    await page.goto(inProject('hosts/connect'))
+    await page.getByLabel('Name of the token').fill('hall-c')
+    await page.getByRole('button', { name: 'Make a token' }).click()
+    await page.getByText('It is shown only here.').waitFor()
+    const token = (await page.locator('.note code').textContent()) ?? ''
+    const { status, json } = await playEdgeHost(platform).register(token, 'press-5')
+    expect([status, json.aclmeta?.projectUid]).toEqual([200, fleet.project])
+    await page.getByText(`platform connect ${address} --token-file token --fingerprint `).waitFor()
+    await page.goto(inProject('tokens'))
+    await page.getByRole('row', { name: 'hall-c' }).getByText('1 of 1').waitFor()
+    expect(await page.getByText(token).count()).toBe(0)
+  })
+
+  it('a host is deleted when its name is typed; one with a cluster is refused, and the page says why', async () => {
+    const { page } = await enter()
+    await page.goto(inProject(`hosts/${fleet.ill.uid}`))
+    await page.getByRole('button', { name: 'Delete the host…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Delete the host' })
+    const confirm = dialog.getByRole('button', { name: 'Delete the host' })
+    expect(await confirm.isDisabled()).toBe(true)
+    await dialog.getByLabel('Type oven-1 to confirm').fill('oven-1')
+    await confirm.click()
+    await expect.poll(() => page.url()).toBe(inProject('hosts'))
+    await page.getByRole('button', { name: '2 All' }).waitFor()
+    expect(platform.rooms.hosts.find(fleet.ill.uid)).toBeUndefined()
+    await page.goto(inProject(`hosts/${fleet.well.uid}`))
+    await page.getByRole('button', { name: 'Delete the host…' }).click()
+    await dialog.getByLabel('Type press-4 to confirm').fill('press-4')
+    await confirm.click()
+    await dialog.getByText('press-4 has the cluster line-2; delete that first').waitFor()
+  })
+
+  it('a cluster is checked with all its problems, created, changed, applied again and deleted', async () => {
+    const { page } = await enter()
+    await page.goto(inProject('clusters/new'))
+    await page.getByLabel('Name', { exact: true }).fill('Line 3')
+    await page.getByRole('combobox', { name: 'Host' }).selectOption({ label: 'welder-9' })
+    await page.getByLabel('plant 1.0.0').check()
+    await page.getByLabel('USER').fill('anna')
+    await page.getByRole('button', { name: 'Check' }).click()
+    await page.getByText('hinders it').waitFor()
+    expect(await page.getByRole('button', { name: 'Create', exact: true }).isDisabled()).toBe(true)
+    await page.getByLabel('Name', { exact: true }).fill('line-3')
+    await page.getByRole('button', { name: 'Check' }).click()
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'line-3' }).waitFor()
+    await page.getByRole('button', { name: 'Change the profiles' }).click()
+    await page.getByRole('button', { name: 'Remove' }).click()
+    await page.getByLabel('Add a profile').selectOption({ label: 'plant 1.1.0' })
+    await page.getByRole('button', { name: 'Change the profiles' }).click()
+    await page.getByRole('listitem').getByText('plant 1.1.0').waitFor()
+    await page.getByRole('button', { name: 'Apply again…' }).click()
+    const applied = page.waitForResponse((reply) => reply.url().includes('/apply'))
+    await page.getByRole('dialog').getByRole('button', { name: 'Apply again' }).click()
+    expect((await applied).status()).toBe(204)
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Delete the cluster…' }).click()
+    await page.getByLabel('Type line-3 to confirm').fill('line-3')
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete the cluster' }).click()
+    await page.getByText('The deletion waits for the host').waitFor()
+  })
+
   it('a link sets a password, once, and with it the user logs in', async () => {
-    const { uid } = (await fleet.ask('POST', '/v1/users', { spec: { emailId: 'new@plant.example' } })) as {
-      uid: string
-    }
-    const { status } = (await fleet.ask('GET', `/v1/users/${uid}`)) as { status: { activationLink: string } }
-    const token = new URL(status.activationLink).pathname.split('/').at(-2)
+    const admin = await enter()
+    await admin.page.goto(`${address}/#/users`)
+    await admin.page.getByLabel('E-mail address').fill('new@plant.example')
+    await admin.page.getByRole('button', { name: 'Create', exact: true }).click()
+    await admin.page.getByText('The link for new@plant.example').waitFor()
+    const link = (await admin.page.locator('.note code').textContent()) ?? ''
+    await admin.context.close()
     const { page } = await open()
-    await page.goto(`${address}/#/password/${token}`)
+    await page.goto(link)
     await page.getByLabel('New password', { exact: true }).fill('another long password')
     await page.getByLabel('Repeat the new password').fill('another long password')
     await page.getByRole('button', { name: 'Set the new password' }).click()

@@ -107,7 +107,7 @@ function Steps({ token, project }: { token: string; project: string }) {
         <p role="status">{t.made}</p>
       </Secret>
       <Card title={t.steps} icon="terminal">
-        <div class="pad form">
+        <div class="pad stack">
           <Command title={t.write} command={`(umask 077; printf '%s\\n' ${token} > token)`} />
           {status.error ? (
             <Problem error={status.error} again={status.again} />

@@ -19,7 +19,7 @@ import { usePages, useReading } from '../../shared/read.ts'
 import { hostNow, lastContact } from '../../shared/request.ts'
 import { hrefOf } from '../../shared/shell.tsx'
 import { allOf, labelsOf } from '../filter.ts'
-import { remoteScoped, scoped, text } from '../platform.ts'
+import { remoteScoped, scoped, shellWord, text } from '../platform.ts'
 
 const path = '/v1/edgehosts'
 
@@ -80,14 +80,11 @@ export function HostList() {
   const byLabel = labelsOf(useSettled(labels))
   const byName = useSettled(name.trim())
   const chosen = [...(byLabel ?? []), ...(byName === '' ? [] : [['metadata.name', byName] as const])]
+  const filterFor = (of: State) =>
+    allOf([...chosen, ...(of === '' ? [] : [['status.health.state', of === 'silent' ? '' : of] as const])])
   const pathFor = (of: State, more: Readonly<Record<string, string>>) =>
-    scoped(path, {
-      filters: allOf([
-        ...chosen,
-        ...(of === '' ? [] : [['status.health.state', of === 'silent' ? '' : of] as const]),
-      ]),
-      ...more,
-    })
+    scoped(path, { filters: filterFor(of), ...more })
+  const filter = filterFor(state)
   const hosts = usePages<EdgeHostDevice>(pathFor(state, { fields, orderBy: orders[order] }), 10_000)
   const isFiltered = state !== '' || chosen.length > 0
   const clear = () => {
@@ -168,7 +165,9 @@ export function HostList() {
           }
         </Shown>
       </Card>
-      <Command command={remoteScoped('host list')} />
+      <Command
+        command={remoteScoped(filter === '' ? 'host list' : `host list --filter ${shellWord(filter)}`)}
+      />
     </>
   )
 }

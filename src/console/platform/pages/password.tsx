@@ -12,10 +12,16 @@ async function changeOpen(method: 'POST' | 'PATCH', path: string, body: object):
   if (!reply.ok) throw await refusalOf(reply)
 }
 
-/** The page of a link to set a password: `#/password/TOKEN`. What stands behind `#` is in no log. */
+/** The token in a link of this page, or of the API as edgeplatformctl prints it; empty in another text. */
+const tokenIn = (link: string): string =>
+  /\/password\/([\w.~-]+)(?:\/activate)?$/.exec(link.trim())?.[1] ?? ''
+
+/** The page of a link to set a password: `#/password/TOKEN`; without the token the link is pasted. What stands behind `#` is in no log. */
 export function SetPassword() {
   const t = text.value.password
-  const [token = ''] = placeParts.value
+  const [inAddress = ''] = placeParts.value
+  const [pasted, setPasted] = useState('')
+  const token = inAddress === '' ? tokenIn(pasted) : inAddress
   const [fresh, setFresh] = useState('')
   const [again, setAgain] = useState('')
   const [isDone, setDone] = useState(false)
@@ -42,9 +48,10 @@ export function SetPassword() {
           <ChangeForm
             action={action}
             submit={sharedText.value.setPassword}
-            isOff={fresh.length < 12 || fresh !== again}
+            isOff={token === '' || fresh.length < 12 || fresh !== again}
           >
             <p class="dim">{t.long}</p>
+            {inAddress === '' && <Entry label={t.link} value={pasted} onChange={setPasted} isRequired />}
             <Entry
               label={sharedText.value.newPassword}
               type="password"
@@ -74,6 +81,9 @@ export function AskForLink() {
   return (
     <details>
       <summary>{t.forgotten}</summary>
+      <p>
+        <a href="#/password">{t.haveLink}</a>
+      </p>
       <p>{t.forgottenLong}</p>
       {isAsked ? (
         <Note mood="good">

@@ -1,0 +1,278 @@
+import { useState } from 'preact/hooks'
+import type { Static } from 'typebox'
+import type { ClusterProfile, Variables } from '../../../platform/profiles/schemas.ts'
+import { day, plain } from '../../shared/format.ts'
+import {
+  AdminButton,
+  Badge,
+  Card,
+  Choice,
+  Command,
+  Confirm,
+  Empty,
+  PageHeader,
+  Pager,
+  Shown,
+  Table,
+} from '../../shared/parts.tsx'
+import { usePages, useReading } from '../../shared/read.ts'
+import { change } from '../../shared/request.ts'
+import { hrefOf, placeProject } from '../../shared/shell.tsx'
+import { remoteScoped, scoped, shellWord, text } from '../platform.ts'
+import { ifMatch } from './host.tsx'
+
+const path = '/v1/clusterprofiles'
+
+/** The present content of a profile. */
+export const templateOf = ({ spec }: ClusterProfile) => spec.published ?? spec.draft
+
+/** The profiles of the scope, or those of the tenant that its projects may use. */
+export function ProfileList() {
+  const t = text.value.profiles
+  const [isOfTenant, setOfTenant] = useState(false)
+  const profiles = usePages<ClusterProfile>(
+    scoped(path, { orderBy: 'metadata.name=1', ...(isOfTenant ? { ofTenant: 'true' } : {}) }),
+    15_000,
+  )
+  return (
+    <>
+      <PageHeader title={t.title} />
+      <Card
+        title={t.title}
+        icon="content"
+        aside={
+          placeProject.value !== undefined && (
+            <div class="filters">
+              <Choice
+                label={t.where}
+                value={isOfTenant ? 'tenant' : 'project'}
+                options={[
+                  ['project', t.ofProject],
+                  ['tenant', t.ofTenant],
+                ]}
+                onChange={(value) => setOfTenant(value === 'tenant')}
+              />
+            </div>
+          )
+        }
+      >
+        <Shown reading={profiles} lines={5}>
+          {() =>
+            profiles.count === 0 ? (
+              <Empty icon="content" title={t.none}>
+                {t.noneLong}
+              </Empty>
+            ) : (
+              <>
+                <Rows profiles={profiles.items} isOfTenant={isOfTenant} />
+                <Pager list={profiles} />
+              </>
+            )
+          }
+        </Shown>
+      </Card>
+      <Command command={remoteScoped(profiles.count === 0 ? 'profile import FILE' : 'profile list')} />
+    </>
+  )
+}
+
+function Rows({ profiles, isOfTenant }: { profiles: readonly ClusterProfile[]; isOfTenant: boolean }) {
+  const t = text.value.profiles
+  return (
+    <Table
+      title={t.title}
+      items={profiles}
+      keyOf={({ metadata }) => metadata.uid}
+      columns={[
+        {
+          title: t.profile,
+          cell: ({ metadata }) => (
+            <a href={hrefOf(`/profiles/${metadata.uid}${isOfTenant ? '/tenant' : ''}`)}>
+              {plain(metadata.name)}
+            </a>
+          ),
+        },
+        { title: t.version, cell: ({ spec }) => plain(spec.version) },
+        { title: t.state, cell: (profile) => <State profile={profile} /> },
+        { title: t.type, cell: (profile) => plain(templateOf(profile)?.type ?? '–') },
+        {
+          title: t.packs,
+          cell: (profile) =>
+            (templateOf(profile)?.packs ?? []).map(({ name, tag }) => (
+              <span key={name} class="tag">
+                {plain(`${name} ${tag}`)}
+              </span>
+            )),
+        },
+        { title: t.used, cell: ({ status }) => t.clusters(status.inUseClusterUids.length) },
+      ]}
+    />
+  )
+}
+
+function State({ profile: { status } }: { profile: ClusterProfile }) {
+  const t = text.value.profiles
+  return (
+    <Badge mood={status.isPublished ? 'good' : 'info'}>{status.isPublished ? t.published : t.draft}</Badge>
+  )
+}
+
+/** One profile: its packs, its variables, its other versions, and who uses it. */
+export function Profile({ uid, isOfTenant }: { uid: string; isOfTenant: boolean }) {
+  const t = text.value.profiles
+  const parameters = isOfTenant ? { ofTenant: 'true' } : undefined
+  const own = `${path}/${encodeURIComponent(uid)}`
+  const profile = useReading<ClusterProfile>(scoped(own, parameters), 15_000)
+  const variables = useReading<Static<typeof Variables>>(scoped(`${own}/variables`, parameters), 60_000)
+  const { body } = profile
+  return (
+    <>
+      <PageHeader
+        title={body ? plain(`${body.metadata.name} ${body.spec.version}`) : t.profile}
+        aside={body && <State profile={body} />}
+      >
+        {body && `${t.imported} ${day(body.metadata.creationTimestamp)}`}
+      </PageHeader>
+      <Shown reading={profile} lines={6}>
+        {(read) => (
+          <>
+            <Card title={t.packs} icon="content">
+              <Packs profile={read} />
+            </Card>
+            <Card title={t.variables} icon="key">
+              <Shown reading={variables}>{(all) => <VariableTable variables={all.variables} />}</Shown>
+            </Card>
+            <Uses profile={read} isOfTenant={isOfTenant} />
+            <Command
+              command={remoteScoped(
+                `profile show ${shellWord(`${read.metadata.name}@${read.spec.version}`)}`,
+              )}
+            />
+            {!isOfTenant && <Danger profile={read} />}
+          </>
+        )}
+      </Shown>
+    </>
+  )
+}
+
+function Packs({ profile }: { profile: ClusterProfile }) {
+  const t = text.value.profiles
+  return (
+    <Table
+      title={t.packs}
+      items={templateOf(profile)?.packs ?? []}
+      keyOf={({ name }) => name}
+      columns={[
+        { title: t.pack, cell: ({ name }) => plain(name) },
+        {
+          title: t.version,
+          cell: ({ tag, packUid }) => (
+            <>
+              {plain(tag)} {packUid === '' && <Badge mood="warning">{t.missing}</Badge>}
+            </>
+          ),
+        },
+        { title: t.layer, cell: ({ layer }) => plain(layer) },
+        { title: t.type, cell: ({ type }) => plain(type) },
+      ]}
+    />
+  )
+}
+
+function VariableTable({ variables }: Static<typeof Variables>) {
+  const t = text.value.profiles
+  if (variables.length === 0) return <p class="dim pad">{t.noVariables}</p>
+  return (
+    <Table
+      title={t.variables}
+      items={variables}
+      keyOf={({ name }) => name}
+      columns={[
+        {
+          title: t.variable,
+          cell: ({ name, required, isSensitive, description = '' }) => (
+            <>
+              {plain(name)}
+              {required === true && <span class="tag">{t.required}</span>}
+              {isSensitive === true && <span class="tag">{t.sensitive}</span>}
+              <br />
+              <span class="dim">{plain(description)}</span>
+            </>
+          ),
+        },
+        { title: t.default, cell: ({ defaultValue = '' }) => <code>{plain(defaultValue)}</code> },
+      ]}
+    />
+  )
+}
+
+function Uses({
+  profile: { spec, status, metadata },
+  isOfTenant,
+}: {
+  profile: ClusterProfile
+  isOfTenant: boolean
+}) {
+  const t = text.value.profiles
+  const others = (spec.versions ?? []).filter(({ uid }) => uid !== metadata.uid)
+  return (
+    <div class="grid">
+      <Card title={t.used} icon="cluster" width="half">
+        <ul class="links">
+          {status.inUseClusters.length === 0 && <li class="dim">–</li>}
+          {status.inUseClusters.map(({ uid, name, projectUid }) => (
+            <li key={uid}>
+              <a href={hrefOf(`/clusters/${uid}`, projectUid)}>{plain(name)}</a>
+            </li>
+          ))}
+        </ul>
+      </Card>
+      <Card title={t.versions} icon="content" width="half">
+        <ul class="links">
+          {others.length === 0 && <li class="dim">–</li>}
+          {others.map(({ uid, version }) => (
+            <li key={uid}>
+              <a href={hrefOf(`/profiles/${uid}${isOfTenant ? '/tenant' : ''}`)}>{plain(version)}</a>
+            </li>
+          ))}
+        </ul>
+      </Card>
+    </div>
+  )
+}
+
+function Danger({ profile: { metadata, spec } }: { profile: ClusterProfile }) {
+  const t = text.value.profiles
+  const [isAsking, setAsking] = useState(false)
+  const name = `${metadata.name} ${spec.version}`
+  const own = scoped(`${path}/${metadata.uid}`)
+  async function remove() {
+    await change('DELETE', own, undefined, ifMatch(own))
+    location.hash = hrefOf('/profiles')
+  }
+  return (
+    <section class="card danger-zone">
+      <header>
+        <h2>{text.value.cluster.danger}</h2>
+      </header>
+      <div class="row">
+        <p class="dim">{t.deleteLong(plain(name))}</p>
+        <AdminButton kind="danger outline" onClick={() => setAsking(true)}>
+          {t.delete}…
+        </AdminButton>
+      </div>
+      {isAsking && (
+        <Confirm
+          title={t.delete}
+          action={t.delete}
+          name={metadata.name}
+          onConfirm={remove}
+          onClose={() => setAsking(false)}
+        >
+          <p>{t.deleteLong(plain(name))}</p>
+        </Confirm>
+      )}
+    </section>
+  )
+}
