@@ -142,6 +142,7 @@ writeOutputs({
     introduction: [
       '`https://<host>:5080`. Bodies are JSON. Send the token of a login in the header `Authorization`. Every error',
       'has the body of [errors.md](errors.md). Programs can read the same in `GET /openapi.json`.',
+      'A read of JSON has an `ETag`: with it in `If-None-Match` the next one is 304, without a body, while nothing has changed.',
       'A query parameter that is misspelt, as `filter` for `filters`, is refused, and any unknown one of a change that offers `dryRun` or another parameter; other unknown ones are ignored. A field of a body is refused too where it is nearly one of its fields, as `isSensitiv`, and no field of the API has its name.',
     ],
     errorPage: 'errors.md',

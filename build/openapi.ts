@@ -236,7 +236,9 @@ export function finishDocument(
           continue
         }
         if (reply.description === 'Default Response') reply.description = STATUS_CODES[code] ?? ''
-        const etag = operation['x-etag'] === true && method === 'get' ? { ETag: headerRef('ETag') } : {}
+        const isHeld = operation['x-etag'] !== true && (code === 304 || '304' in operation.responses)
+        const tag = isHeld ? 'ReplyETag' : operation['x-etag'] === true ? 'ETag' : undefined
+        const etag = tag !== undefined && method === 'get' ? { ETag: headerRef(tag) } : {}
         reply.headers = {
           ...reply.headers,
           ...etag,
@@ -310,6 +312,10 @@ const headers = {
     'The state of what callers may write. A change with it in If-Match is refused if another one came between.',
     '"7dnqLbF2QdKk0GAx6vdJqg"',
     true,
+  ),
+  ReplyETag: header(
+    'Of this reply. With it in If-None-Match a later read is answered 304, without a body, while the reply is the same. In a weak one, fields that move by themselves, as uptimeSeconds and freeBytes, count by their first digits.',
+    '"x1Tq0Zp9m3o5b7Qd2Lr8Wg"',
   ),
   RateLimit: header(
     'Name of the limit, requests left (`r`), and seconds in which as many are refilled (`t`); sent once less than half is left.',

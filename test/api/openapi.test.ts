@@ -470,6 +470,6 @@ describe('a route in its sunset', async () => {
   it('a route in its sunset does not change the documentation of others', () => {
     expect(paths['/v2/new']?.get).not.toHaveProperty('deprecated')
     const headers = Object.keys(paths['/v2/new']?.get?.responses['200']?.headers ?? {})
-    expect(headers).toEqual(['X-Request-Id', 'RateLimit', 'RateLimit-Policy'])
+    expect(headers).toEqual(['ETag', 'X-Request-Id', 'RateLimit', 'RateLimit-Policy'])
   })
 })
