@@ -32,10 +32,14 @@ describe('the network of a host in a browser', () => {
     return page
   }
 
+  const rowOf = (page: Page) =>
+    page.getByRole('region', { name: 'Links' }).getByRole('row', { name: /^host0/ })
+
   /** Gives host0 another address by the keyboard, and returns when the trial has begun. */
   async function giveAddress(page: Page, address: string): Promise<void> {
-    const row = page.getByRole('row', { name: /^host0/ })
-    await row.getByRole('button', { name: /Configure/ }).focus()
+    await rowOf(page)
+      .getByRole('button', { name: /Configure/ })
+      .focus()
     await page.keyboard.press('Enter')
     const dialog = page.getByRole('dialog', { name: 'Configure host0' })
     await dialog.getByLabel('Address', { exact: true }).focus()
@@ -58,7 +62,7 @@ describe('the network of a host in a browser', () => {
     await giveAddress(page, second)
     await page.getByRole('link', { name: `Open the host at ${second}` }).waitFor()
     await page.getByText('it was not kept in time').waitFor({ timeout: 120_000 })
-    expect(await page.getByRole('row', { name: /^host0/ }).textContent()).toContain(first)
+    expect(await rowOf(page).textContent()).toContain(first)
     await page.close()
   })
 
