@@ -197,6 +197,35 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
     await page.getByText('The deletion waits for the host').waitFor()
   })
 
+  it('the token is exchanged before its end; one that was ended elsewhere leaves the page below a login', async () => {
+    const { page, context } = await openPage(browser)
+    await page.clock.install()
+    await page.goto(address)
+    const first = page.waitForRequest((each) => each.url().includes('/v1/edgehosts?'))
+    await logIn(page, 'admin')
+    const before = await (await first).headerValue('authorization')
+    const renewal = page.waitForResponse((reply) => reply.url().includes('/v1/auth/refresh/'))
+    await page.clock.fastForward(11 * 60_000)
+    const { Authorization: now } = (await (await renewal).json()) as { Authorization: string }
+    const statusOf = async (authorization: string) =>
+      (await platform.app.inject({ url: '/v1/users/info', headers: { authorization } })).statusCode
+    expect([await statusOf(before ?? ''), await statusOf(now)]).toEqual([401, 200])
+    // A second tab takes the session of the first.
+    const second = await openPage(browser, { context })
+    await second.page.goto(inProject('clusters'))
+    await second.page.getByRole('link', { name: 'line-2' }).waitFor()
+    await platform.app.inject({
+      ...{ method: 'POST', url: '/v1/users/auth/tokens/revoke', headers: { authorization: now } },
+      payload: { tokens: [now] },
+    })
+    const dialog = second.page.getByRole('dialog', { name: 'Your session has ended' })
+    await dialog.waitFor({ timeout: 60_000 })
+    await dialog.getByLabel('Password', { exact: true }).fill(fleetPassword)
+    await dialog.getByRole('button', { name: 'Log in' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(second.page.url()).toBe(inProject('clusters'))
+  })
+
   it('a link sets a password, once, and with it the user logs in', async () => {
     const admin = await enter()
     await admin.page.goto(`${address}/#/users`)
@@ -213,6 +242,6 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
     await page.getByText('The password is set.').waitFor()
     await page.getByRole('link', { name: 'Log in' }).click()
     await logIn(page, 'new', 'another long password')
-    await page.getByText('this user has no role for the tenant').first().waitFor()
+    await page.getByText('You have no role here').waitFor()
   })
 })
