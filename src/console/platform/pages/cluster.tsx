@@ -30,7 +30,6 @@ import { useProfiles } from './usable-profiles.ts'
 
 /** One cluster: what it shall be, and what its host has reported. */
 export function Cluster({ uid }: { uid: string }) {
-  const t = text.value.cluster
   const path = `/v1/spectroclusters/${encodeURIComponent(uid)}`
   const cluster = useReading<SpectroCluster>(scoped(path), 10_000)
   const { body } = cluster
@@ -267,7 +266,7 @@ const nameOf = ({ metadata, spec }: ClusterProfile) => `${metadata.name} ${spec.
 
 function ProfilesForm({ cluster, path, onChange }: PartProps) {
   const t = text.value.cluster
-  const known = useProfiles()
+  const known = useProfiles().body?.items ?? []
   const [chosen, setChosen] = useState(cluster.spec.clusterProfileTemplates.map(({ uid }) => uid))
   const own = scoped(path)
   const [tag] = useState(() => ifMatch(own))
