@@ -99,7 +99,8 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
   it('the hosts come with problems first, counted and filtered by the platform, and hostile texts stay text', async () => {
     const { page } = await enter()
     await page.getByText('No hosts here').waitFor()
-    await page.getByLabel('Project').selectOption({ label: 'north hall' })
+    await page.getByRole('row', { name: 'north hall' }).getByText('1 host with a problem').waitFor()
+    await page.getByRole('combobox', { name: 'Project' }).selectOption({ label: 'north hall' })
     await expect.poll(() => page.url()).toBe(inProject('hosts'))
     const names = async () =>
       (await page.getByRole('rowheader').getByRole('link').allTextContents()).join(' ')

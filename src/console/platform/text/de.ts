@@ -21,6 +21,9 @@ export const de: PlatformText = {
   },
   scope: {
     project: 'Projekt',
+    projects: 'Projekte',
+    problems: (n) =>
+      n === 0 ? 'keine Probleme' : n === 1 ? '1 Gerät mit einem Problem' : `${n} Geräte mit Problemen`,
     tenant: 'Der Mandant selbst',
     noRole: 'Sie haben hier keine Rolle. Bitten Sie einen Administrator darum.',
   },

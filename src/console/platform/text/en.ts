@@ -20,6 +20,9 @@ export const en = {
   },
   scope: {
     project: 'Project',
+    projects: 'Projects',
+    problems: (n: number) =>
+      n === 0 ? 'no problems' : n === 1 ? '1 host with a problem' : `${n} hosts with problems`,
     tenant: 'The tenant itself',
     noRole: 'You have no role here. Ask an administrator for one.',
   },
