@@ -116,6 +116,31 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
     await page.getByText('Labels have the form key=value').waitFor()
   })
 
+  it('a long list is shown by pages of 50; without a connection what was read stays, and the page says so', async () => {
+    const { token } = (await fleet.ask('POST', '/v1/edgehosts/tokens', {
+      metadata: { name: 'many' },
+      spec: { defaultProjectUid: fleet.project },
+    })) as { token: string }
+    for (let n = 0; n < 60; n += 1) {
+      const { status } = await playEdgeHost(platform).register(token, `host-${n}`)
+      expect(status).toBe(200)
+    }
+    const { page, context } = await enter()
+    await page.goto(inProject('hosts'))
+    await page.getByText('1 to 50 of 63').waitFor()
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.getByText('51 to 63 of 63').waitFor()
+    expect(await page.getByRole('rowheader').count()).toBe(13)
+    expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
+    await page.getByRole('button', { name: 'Previous' }).click()
+    await page.getByText('1 to 50 of 63').waitFor()
+    await context.setOffline(true)
+    await page.getByText('The platform does not answer').waitFor()
+    expect(await page.getByRole('rowheader').count()).toBe(50)
+    await context.setOffline(false)
+    await page.getByText('The platform does not answer').waitFor({ state: 'detached' })
+  })
+
   it('a viewer of one project begins there, and sees what others may do, turned off', async () => {
     const { page, complaints } = await enter('viewer')
     await page.getByText('press-4').waitFor()
