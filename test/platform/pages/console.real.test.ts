@@ -193,6 +193,26 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
     await dialog.getByText('press-4 has the cluster line-2; delete that first').waitFor()
   })
 
+  it('labels of a host are changed; of two hosts with one key the next one is let in', async () => {
+    const { page } = await enter()
+    await page.goto(inProject(`hosts/${fleet.ill.uid}`))
+    const field = page.getByLabel('Labels, key=value')
+    await field.fill('hall=4 "')
+    await page.getByText('Labels have the form key=value').waitFor()
+    await field.fill('hall=4 line=7')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await expect
+      .poll(() => platform.rooms.hosts.find(fleet.ill.uid)?.labels)
+      .toEqual({ hall: '4', line: '7' })
+    const copy = fleet.ill.copy()
+    await platform.app.inject({ url: '/v1/users/info', headers: { authorization: fleet.ill.token } })
+    expect((await fleet.ill.logIn()).status).toBe(200)
+    await platform.app.inject({ url: '/v1/users/info', headers: { authorization: fleet.ill.token } })
+    expect((await copy.logIn()).json.code).toBe('HostExistsTwice')
+    await page.getByRole('button', { name: 'Let the next login in' }).click({ timeout: 60_000 })
+    await expect.poll(() => platform.rooms.hosts.find(fleet.ill.uid)?.isNextAccepted).toBe(true)
+  })
+
   it('a cluster is checked with all its problems, created, changed, applied again and deleted', async () => {
     const { page } = await enter()
     await page.goto(inProject('clusters/new'))
