@@ -68,6 +68,15 @@ describe('the package of the platform in a minimal Debian', () => {
     expect(await platform.ask('GET', '/v1/health/ping')).toMatchObject({ status: 200 })
   })
 
+  it('a browser gets the pages of the platform, as the package has them', async () => {
+    const page = await platform.ask('GET', '/')
+    expect(page.status).toBe(200)
+    const [, script = ''] = / src="([^"]+)"/.exec(page.text) ?? []
+    expect(script).toMatch(/^\/console\/console-[A-Z0-9]{8}\.js$/)
+    expect(await platform.ask('GET', script)).toMatchObject({ status: 200 })
+    expect(await platform.output(['ls', '/usr/lib/edgeplatform/platform-console'])).toContain('index.html.br')
+  })
+
   it('root makes the first administrator by a command; the user sets a password by the link, and logs in', async () => {
     expect(await platform.output(['edgeplatformctl', 'status'])).toMatch(/State: ready/)
     const made = await platform.output(['edgeplatformctl', 'user', 'create', '--admin', 'you@plant.example'])

@@ -1,5 +1,7 @@
 import { effect, signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { LoginPage } from '../shared/login.tsx'
+import { Note, PageHeader } from '../shared/parts.tsx'
 import { phase, user } from '../shared/session.ts'
 import { hrefOf, placeParts, placeProject, startConsole } from '../shared/shell.tsx'
 import { AskForLink, SetPassword } from './pages/password.tsx'
@@ -17,22 +19,53 @@ import { ScopeBar } from './scope-bar.tsx'
 import { text } from './platform.ts'
 import { me, platformSession, projects, roleIn } from './session.ts'
 
-function Hosts() {
+function HostsOf() {
   const [part] = placeParts.value
   if (part === undefined || part === '') return <HostList />
   return part === 'connect' ? <Connect /> : <Host key={part} uid={part} />
 }
 
-function Clusters() {
+const Hosts = () => (
+  <InScope title={text.value.hosts.title}>
+    <HostsOf />
+  </InScope>
+)
+
+function ClustersOf() {
   const [part] = placeParts.value
   if (part === undefined || part === '') return <ClusterList />
   return part === 'new' ? <CreateCluster /> : <Cluster key={part} uid={part} />
 }
 
-function Profiles() {
+const Clusters = () => (
+  <InScope title={text.value.clusters.title}>
+    <ClustersOf />
+  </InScope>
+)
+
+function ProfilesOf() {
   const [uid, where] = placeParts.value
   if (uid === undefined || uid === '') return <ProfileList />
   return <Profile key={uid} uid={uid} isOfTenant={where === 'tenant'} />
+}
+
+const Profiles = () => (
+  <InScope title={text.value.profiles.title}>
+    <ProfilesOf />
+  </InScope>
+)
+
+/** A page of the scope, for who has a role there. */
+function InScope({ title, children }: { title: string; children: ComponentChildren }) {
+  if (roleIn(placeProject.value) !== undefined) return <>{children}</>
+  return (
+    <>
+      <PageHeader title={title} />
+      <Note mood="info">
+        <p>{text.value.scope.noRole}</p>
+      </Note>
+    </>
+  )
 }
 
 /** Pages of the tenant itself, which no project changes. */

@@ -198,7 +198,7 @@ function Copied({ text }: { text: string }) {
 export const Command = ({ command, title }: { command: string; title?: string }) => (
   <div class="command">
     <Icon name="terminal" />
-    <span class="dim">{title ?? sharedText.value.sameCommand}</span>
+    <span class={title === undefined ? 'dim' : undefined}>{title ?? sharedText.value.sameCommand}</span>
     <Copied text={command} />
   </div>
 )

@@ -99,7 +99,8 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
   it('the hosts come with problems first, counted and filtered by the platform, and hostile texts stay text', async () => {
     const { page } = await enter()
     await page.getByText('No hosts here').waitFor()
-    await page.getByLabel('Project').selectOption({ label: 'north hall' })
+    await page.getByRole('row', { name: 'north hall' }).getByText('1 host with a problem').waitFor()
+    await page.getByRole('combobox', { name: 'Project' }).selectOption({ label: 'north hall' })
     await expect.poll(() => page.url()).toBe(inProject('hosts'))
     const names = async () =>
       (await page.getByRole('rowheader').getByRole('link').allTextContents()).join(' ')
@@ -113,6 +114,31 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
     await page.getByRole('button', { name: '1 All' }).waitFor()
     await page.getByLabel('Labels').fill('hall')
     await page.getByText('Labels have the form key=value').waitFor()
+  })
+
+  it('a long list is shown by pages of 50; without a connection what was read stays, and the page says so', async () => {
+    const { token } = (await fleet.ask('POST', '/v1/edgehosts/tokens', {
+      metadata: { name: 'many' },
+      spec: { defaultProjectUid: fleet.project },
+    })) as { token: string }
+    for (let n = 0; n < 60; n += 1) {
+      const { status } = await playEdgeHost(platform).register(token, `host-${n}`)
+      expect(status).toBe(200)
+    }
+    const { page, context } = await enter()
+    await page.goto(inProject('hosts'))
+    await page.getByText('1 to 50 of 63').waitFor()
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.getByText('51 to 63 of 63').waitFor()
+    expect(await page.getByRole('rowheader').count()).toBe(13)
+    expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
+    await page.getByRole('button', { name: 'Previous' }).click()
+    await page.getByText('1 to 50 of 63').waitFor()
+    await context.setOffline(true)
+    await page.getByText('The platform does not answer').waitFor()
+    expect(await page.getByRole('rowheader').count()).toBe(50)
+    await context.setOffline(false)
+    await page.getByText('The platform does not answer').waitFor({ state: 'detached' })
   })
 
   it('a viewer of one project begins there, and sees what others may do, turned off', async () => {
@@ -167,6 +193,26 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
     await dialog.getByText('press-4 has the cluster line-2; delete that first').waitFor()
   })
 
+  it('labels of a host are changed; of two hosts with one key the next one is let in', async () => {
+    const { page } = await enter()
+    await page.goto(inProject(`hosts/${fleet.ill.uid}`))
+    const field = page.getByLabel('Labels, key=value')
+    await field.fill('hall=4 "')
+    await page.getByText('Labels have the form key=value').waitFor()
+    await field.fill('hall=4 line=7')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await expect
+      .poll(() => platform.rooms.hosts.find(fleet.ill.uid)?.labels)
+      .toEqual({ hall: '4', line: '7' })
+    const copy = fleet.ill.copy()
+    await platform.app.inject({ url: '/v1/users/info', headers: { authorization: fleet.ill.token } })
+    expect((await fleet.ill.logIn()).status).toBe(200)
+    await platform.app.inject({ url: '/v1/users/info', headers: { authorization: fleet.ill.token } })
+    expect((await copy.logIn()).json.code).toBe('HostExistsTwice')
+    await page.getByRole('button', { name: 'Let the next login in' }).click({ timeout: 60_000 })
+    await expect.poll(() => platform.rooms.hosts.find(fleet.ill.uid)?.isNextAccepted).toBe(true)
+  })
+
   it('a cluster is checked with all its problems, created, changed, applied again and deleted', async () => {
     const { page } = await enter()
     await page.goto(inProject('clusters/new'))
@@ -197,6 +243,35 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
     await page.getByText('The deletion waits for the host').waitFor()
   })
 
+  it('the token is exchanged before its end; one that was ended elsewhere leaves the page below a login', async () => {
+    const { page, context } = await openPage(browser)
+    await page.clock.install()
+    await page.goto(address)
+    const first = page.waitForRequest((each) => each.url().includes('/v1/edgehosts?'))
+    await logIn(page, 'admin')
+    const before = await (await first).headerValue('authorization')
+    const renewal = page.waitForResponse((reply) => reply.url().includes('/v1/auth/refresh/'))
+    await page.clock.fastForward(11 * 60_000)
+    const { Authorization: now } = (await (await renewal).json()) as { Authorization: string }
+    const statusOf = async (authorization: string) =>
+      (await platform.app.inject({ url: '/v1/users/info', headers: { authorization } })).statusCode
+    expect([await statusOf(before ?? ''), await statusOf(now)]).toEqual([401, 200])
+    // A second tab takes the session of the first.
+    const second = await openPage(browser, { context })
+    await second.page.goto(inProject('clusters'))
+    await second.page.getByRole('link', { name: 'line-2' }).waitFor()
+    await platform.app.inject({
+      ...{ method: 'POST', url: '/v1/users/auth/tokens/revoke', headers: { authorization: now } },
+      payload: { tokens: [now] },
+    })
+    const dialog = second.page.getByRole('dialog', { name: 'Your session has ended' })
+    await dialog.waitFor({ timeout: 60_000 })
+    await dialog.getByLabel('Password', { exact: true }).fill(fleetPassword)
+    await dialog.getByRole('button', { name: 'Log in' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(second.page.url()).toBe(inProject('clusters'))
+  })
+
   it('a link sets a password, once, and with it the user logs in', async () => {
     const admin = await enter()
     await admin.page.goto(`${address}/#/users`)
@@ -213,6 +288,6 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
     await page.getByText('The password is set.').waitFor()
     await page.getByRole('link', { name: 'Log in' }).click()
     await logIn(page, 'new', 'another long password')
-    await page.getByText('this user has no role for the tenant').first().waitFor()
+    await page.getByText('You have no role here').waitFor()
   })
 })

@@ -3,16 +3,16 @@ import type { ContentUsage } from '../../../content/schemas.ts'
 import type { EdgeHostInfo } from '../../../host/schemas.ts'
 import type { AttentionList } from '../../../service/schemas.ts'
 import type { PlatformLink } from '../../../uplink/schemas.ts'
-import { bytes, day, percent, plain, span, time } from '../../shared/format.ts'
+import { bytes, day, plain, span, time } from '../../shared/format.ts'
 import { Icon } from '../../shared/icon.tsx'
-import { Badge, Card, Command, Facts, PageHeader, Shown, Table, type Mood } from '../../shared/parts.tsx'
+import { Disks, Nics } from '../../shared/machine.tsx'
+import { Badge, Card, Command, Facts, PageHeader, Shown, type Mood } from '../../shared/parts.tsx'
 import { useReading, type Reading } from '../../shared/read.ts'
 import { clockAheadMs, hostNow, lastContact } from '../../shared/request.ts'
 import { api, remote, text } from '../host.tsx'
 import { moodOfCluster } from './cluster.tsx'
 
 const moods = { error: 'bad', warning: 'warning', info: 'info' } as const
-const gib = 1024 ** 3
 
 /** A clock that is off by more ends sessions and certificates too early, or too late. */
 const badClockMs = 60_000
@@ -86,7 +86,7 @@ export function Overview() {
             </Shown>
           </Card>
           <Card title={t.network} icon="network" aside={<a href="#/network">{t.open}</a>}>
-            <Shown reading={host}>{({ spec: { networkInfo } }) => <Interfaces nics={networkInfo} />}</Shown>
+            <Shown reading={host}>{({ spec: { networkInfo } }) => <Nics nics={networkInfo} />}</Shown>
           </Card>
         </div>
       </div>
@@ -201,87 +201,5 @@ function HostFacts({ host: { metadata, spec, status } }: { host: EdgeHostInfo })
         [t.inUseSince, day(metadata.creationTimestamp)],
       ]}
     />
-  )
-}
-
-function Interfaces({ nics }: { nics: EdgeHostInfo['spec']['networkInfo'] }) {
-  const t = text.value.network
-  return (
-    <Table
-      title={text.value.overview.network}
-      items={nics}
-      keyOf={({ nicName }) => nicName}
-      columns={[
-        {
-          title: t.link,
-          cell: ({ nicName, macAddr, isDefault }) => (
-            <>
-              {nicName}
-              {isDefault && <span class="tag">{text.value.overview.defaultRoute}</span>}
-              <br />
-              <code class="dim">{macAddr}</code>
-            </>
-          ),
-        },
-        {
-          title: t.address,
-          cell: ({ ip, subnet }) =>
-            ip === undefined ? (
-              <span class="dim">{t.noAddress}</span>
-            ) : (
-              <>
-                {ip}
-                <br />
-                <span class="dim">{subnet}</span>
-              </>
-            ),
-        },
-        { title: t.gateway, cell: ({ gateway }) => gateway ?? '–' },
-      ]}
-    />
-  )
-}
-
-type Disk = EdgeHostInfo['spec']['hardwareSpec']['disks'][number]
-
-function Disks({ disks }: { disks: readonly Disk[] }) {
-  const t = text.value.overview
-  const rows = disks.flatMap(({ vendor, controller, partitions }, index) =>
-    partitions.map((partition) => ({
-      ...partition,
-      vendor,
-      controller,
-      key: `${index} ${partition.mountPoint}`,
-    })),
-  )
-  return (
-    <ul class="disks">
-      {rows.map(({ key, mountPoint, totalSpace = 0, freeSpace = 0, fileSystemType, vendor, controller }) => {
-        const share = totalSpace > 0 ? (totalSpace - freeSpace) / totalSpace : 0
-        return (
-          <li key={key}>
-            <div class="row">
-              <strong>{mountPoint}</strong>
-              <span class="dim">{[vendor, controller, fileSystemType].filter(Boolean).join(' · ')}</span>
-            </div>
-            <meter
-              min={0}
-              max={1}
-              low={0.8}
-              high={0.9}
-              optimum={0}
-              value={share}
-              aria-label={`${mountPoint}: ${t.used(percent(share))}`}
-            >
-              {percent(share)}
-            </meter>
-            <div class="row">
-              <span>{t.used(percent(share))}</span>
-              <span class="dim">{t.freeOf(bytes(freeSpace * gib), bytes(totalSpace * gib))}</span>
-            </div>
-          </li>
-        )
-      })}
-    </ul>
   )
 }

@@ -80,7 +80,7 @@ function Service() {
               [text.value.overview.version, version],
               [t.started, `${day(startTimestamp)} (${span(uptimeSeconds)})`],
               [t.addresses, addresses.map((address) => `${address}:${port}`).join(', ')],
-              [t.stateDisk, text.value.overview.freeOf(bytes(state.freeBytes), bytes(state.totalBytes))],
+              [t.stateDisk, sharedText.value.machine.freeOf(bytes(state.freeBytes), bytes(state.totalBytes))],
               [t.fingerprint, <Fingerprint text={certificate.fingerprint} />],
               [t.until, day(certificate.expirationTimestamp)],
               [t.own, certificate.isOwn ? t.ownHost : t.ownAdministrator],

@@ -49,9 +49,11 @@ export function Audit() {
   )
 }
 
-/** The beginning of a day of this device, or its end; empty for no day. */
-const timeOf = (date: string, clock: string) =>
-  date === '' ? '' : new Date(`${date}T${clock}`).toISOString()
+/** The beginning of a day of this device, or its end; empty for no day, and for one beyond what a time can be. */
+function timeOf(date: string, clock: string): string {
+  const at = new Date(`${date}T${clock}`)
+  return date === '' || Number.isNaN(at.getTime()) ? '' : at.toISOString()
+}
 
 function Trail() {
   const t = text.value.audit

@@ -30,7 +30,6 @@ import { useProfiles } from './usable-profiles.ts'
 
 /** One cluster: what it shall be, and what its host has reported. */
 export function Cluster({ uid }: { uid: string }) {
-  const t = text.value.cluster
   const path = `/v1/spectroclusters/${encodeURIComponent(uid)}`
   const cluster = useReading<SpectroCluster>(scoped(path), 10_000)
   const { body } = cluster
@@ -267,7 +266,7 @@ const nameOf = ({ metadata, spec }: ClusterProfile) => `${metadata.name} ${spec.
 
 function ProfilesForm({ cluster, path, onChange }: PartProps) {
   const t = text.value.cluster
-  const known = useProfiles()
+  const known = useProfiles().body?.items ?? []
   const [chosen, setChosen] = useState(cluster.spec.clusterProfileTemplates.map(({ uid }) => uid))
   const own = scoped(path)
   const [tag] = useState(() => ifMatch(own))
@@ -319,17 +318,23 @@ function ProfilesForm({ cluster, path, onChange }: PartProps) {
 function Danger({ cluster, path, onChange }: PartProps) {
   const t = text.value.cluster
   const [asked, setAsked] = useState<'apply' | 'delete'>()
+  // Of when it was asked: a change that comes meanwhile is not taken back or deleted unseen.
+  const [match, setMatch] = useState<ReturnType<typeof ifMatch>>()
   const [isForgotten, setForgotten] = useState(false)
   const { metadata, spec } = cluster
   const name = plain(metadata.name)
   const lost = t.deleteLong(name, plain(spec.edgeHost.name))
   const own = scoped(path)
+  const ask = (what: 'apply' | 'delete') => {
+    setMatch(ifMatch(own))
+    setAsked(what)
+  }
   const close = () => {
     setAsked(undefined)
     onChange()
   }
   async function remove() {
-    await change('DELETE', scoped(path, isForgotten ? { forceDelete: 'true' } : {}), undefined, ifMatch(own))
+    await change('DELETE', scoped(path, isForgotten ? { forceDelete: 'true' } : {}), undefined, match)
     if (isForgotten) location.hash = hrefOf('/clusters')
   }
   return (
@@ -339,13 +344,13 @@ function Danger({ cluster, path, onChange }: PartProps) {
       </header>
       <div class="row">
         <p class="dim">{t.applyLong}</p>
-        <AdminButton needs="operator" onClick={() => setAsked('apply')}>
+        <AdminButton needs="operator" onClick={() => ask('apply')}>
           {t.apply}…
         </AdminButton>
       </div>
       <div class="row">
         <p class="dim">{lost}</p>
-        <AdminButton kind="danger outline" onClick={() => setAsked('delete')}>
+        <AdminButton kind="danger outline" onClick={() => ask('delete')}>
           {t.delete}…
         </AdminButton>
       </div>
@@ -353,7 +358,7 @@ function Danger({ cluster, path, onChange }: PartProps) {
         <Confirm
           title={t.apply}
           action={t.apply}
-          onConfirm={() => change('POST', scoped(`${path}/apply`), undefined, ifMatch(own))}
+          onConfirm={() => change('POST', scoped(`${path}/apply`), undefined, match)}
           onClose={close}
         >
           <p>{t.applyLong}</p>

@@ -23,6 +23,8 @@ import { isTenantAdmin, nameOfProject, remote, shellWord, text } from '../platfo
 import { projects } from '../session.ts'
 
 const dayMs = 86_400_000
+/** A token ends in ten years at the latest. */
+const mostDays = 3_650
 
 /** Makes a registration token, and says what to run on the hosts that it is for. */
 export function Connect() {
@@ -73,7 +75,11 @@ function TokenForm() {
   return (
     <>
       <Card title={t.make} icon="key">
-        <ChangeForm action={action} submit={t.make} isOff={!(Number(days) > 0) || most === ''}>
+        <ChangeForm
+          action={action}
+          submit={t.make}
+          isOff={!(Number(days) > 0 && Number(days) <= mostDays) || most === ''}
+        >
           <Entry label={t.token} value={name} onChange={setName} isRequired />
           <Choice
             label={t.project}

@@ -14,6 +14,7 @@ import {
   Note,
   PageHeader,
   Problem,
+  Shown,
   useAction,
 } from '../../shared/parts.tsx'
 import { useReading } from '../../shared/read.ts'
@@ -42,7 +43,8 @@ export function CreateCluster() {
     scoped('/v1/edgehosts/metadata', { quickFilter: 'unusedEdgeHosts', orderBy: 'metadata.name=1' }),
     15_000,
   )
-  const profiles = useProfiles()
+  const usable = useProfiles()
+  const profiles = usable.body?.items ?? []
   const entity = {
     metadata: { name },
     spec: {
@@ -90,7 +92,9 @@ export function CreateCluster() {
             onChange={setHostUid}
           />
           {hosts.body && free.length === 0 && <p class="dim">{t.noHosts}</p>}
-          <ProfileChoice profiles={profiles} chosen={chosen} onChange={setChosen} />
+          <Shown reading={usable} lines={2}>
+            {({ items }) => <ProfileChoice profiles={items} chosen={chosen} onChange={setChosen} />}
+          </Shown>
           {chosen.map((uid) => (
             <Values
               key={uid}
@@ -147,7 +151,12 @@ function ProfileChoice({ profiles, chosen, onChange }: ProfileChoiceProps) {
   return (
     <fieldset>
       <legend>{t.profiles.title}</legend>
-      {profiles.length === 0 && <p class="dim">{t.create.noProfiles}</p>}
+      {profiles.length === 0 && (
+        <>
+          <p class="dim">{t.create.noProfiles}</p>
+          <Command command={remoteScoped('profile import FILE')} />
+        </>
+      )}
       {profiles.map(({ metadata: { uid, name }, spec, status }) => (
         <label key={uid} class="check">
           <input

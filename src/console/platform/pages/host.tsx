@@ -198,11 +198,11 @@ const textOf = (labels: Readonly<Record<string, string>>) =>
     .map((pair) => pair.join('='))
     .join(' ')
 
-/** The labels by which the hosts are filtered. */
+/** The labels by which the hosts are filtered. A change of another one since the first key is not overwritten. */
 function LabelForm({ host: { metadata }, path, onChange }: PartProps) {
   const t = text.value.host
-  const [given, setGiven] = useState<string>()
-  const parsed = labelsOf(given ?? '')
+  const [edit, setEdit] = useState<{ readonly text: string; readonly match: ReturnType<typeof ifMatch> }>()
+  const parsed = labelsOf(edit?.text ?? '')
   const labels = Object.fromEntries(
     (parsed ?? []).map(([at, value]) => [at.replace('metadata.labels.', ''), value]),
   )
@@ -212,10 +212,10 @@ function LabelForm({ host: { metadata }, path, onChange }: PartProps) {
         'PUT',
         path.replace(metadata.uid, `${metadata.uid}/meta`),
         { metadata: { labels } },
-        ifMatch(path),
+        edit?.match,
       ),
     () => {
-      setGiven(undefined)
+      setEdit(undefined)
       onChange()
     },
   )
@@ -226,12 +226,12 @@ function LabelForm({ host: { metadata }, path, onChange }: PartProps) {
       </p>
     )
   return (
-    <ChangeForm
-      action={action}
-      submit={given === undefined ? undefined : t.save}
-      isOff={parsed === undefined}
-    >
-      <Entry label={t.editLabels} value={given ?? textOf(metadata.labels)} onChange={setGiven} />
+    <ChangeForm action={action} submit={edit === undefined ? undefined : t.save} isOff={parsed === undefined}>
+      <Entry
+        label={t.editLabels}
+        value={edit?.text ?? textOf(metadata.labels)}
+        onChange={(given) => setEdit({ text: given, match: edit?.match ?? ifMatch(path) })}
+      />
       <p role="status" class="bad-text">
         {parsed === undefined && text.value.hosts.badLabels}
       </p>

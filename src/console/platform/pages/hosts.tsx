@@ -17,9 +17,11 @@ import {
 } from '../../shared/parts.tsx'
 import { usePages, useReading } from '../../shared/read.ts'
 import { hostNow, lastContact } from '../../shared/request.ts'
-import { hrefOf } from '../../shared/shell.tsx'
+import { hrefOf, placeProject } from '../../shared/shell.tsx'
 import { allOf, labelsOf } from '../filter.ts'
 import { remoteScoped, scoped, shellWord, text } from '../platform.ts'
+import { projects } from '../session.ts'
+import { ProjectsCard } from './projects-card.tsx'
 
 const path = '/v1/edgehosts'
 
@@ -165,6 +167,7 @@ export function HostList() {
           }
         </Shown>
       </Card>
+      {placeProject.value === undefined && projects.value.length > 0 && <ProjectsCard />}
       <Command
         command={remoteScoped(filter === '' ? 'host list' : `host list --filter ${shellWord(filter)}`)}
       />

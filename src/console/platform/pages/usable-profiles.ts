@@ -1,5 +1,5 @@
 import type { ClusterProfile } from '../../../platform/profiles/schemas.ts'
-import { useReading } from '../../shared/read.ts'
+import { useReading, type Reading } from '../../shared/read.ts'
 import { placeProject } from '../../shared/shell.tsx'
 import { scoped } from '../platform.ts'
 
@@ -8,13 +8,27 @@ const parameters = {
   fields: 'metadata.name,metadata.uid,spec.version,status.isPublished',
 }
 
-/** The profiles that a cluster of the scope may use: those of the scope, and those of the tenant. By name, the newest version first. */
-export function useProfiles(): readonly ClusterProfile[] {
+interface Read {
+  readonly items: readonly ClusterProfile[]
+}
+
+/**
+ * The profiles that a cluster of the scope may use: those of the scope, and those of the tenant. By name, the newest version first. Without a body
+ * until both are read.
+ */
+export function useProfiles(): Reading<Read> {
   const path = '/v1/clusterprofiles'
-  const own = useReading<{ items: readonly ClusterProfile[] }>(scoped(path, parameters), 60_000)
-  const ofTenant = useReading<{ items: readonly ClusterProfile[] }>(
-    placeProject.value === undefined ? undefined : scoped(path, { ...parameters, ofTenant: 'true' }),
+  const isInProject = placeProject.value !== undefined
+  const own = useReading<Read>(scoped(path, parameters), 60_000)
+  const ofTenant = useReading<Read>(
+    isInProject ? scoped(path, { ...parameters, ofTenant: 'true' }) : undefined,
     60_000,
   )
-  return [...(own.body?.items ?? []), ...(ofTenant.body?.items ?? [])]
+  const error = own.error ?? ofTenant.error
+  const again = () => {
+    own.again()
+    ofTenant.again()
+  }
+  if (!own.body || (isInProject && !ofTenant.body)) return error ? { error, again } : { again }
+  return { body: { items: [...own.body.items, ...(ofTenant.body?.items ?? [])] }, again }
 }

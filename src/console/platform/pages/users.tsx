@@ -39,6 +39,12 @@ const pageOf = (activationLink: string): string => {
   return `${location.origin}/#/password/${token}`
 }
 
+/** Makes a link for a user, which ends an earlier one. @throws RequestError */
+async function newLink(uid: string): Promise<string> {
+  const reply = await change<Static<typeof ActivationLink>>('POST', `${path}/${uid}/activation`)
+  return reply.activationLink
+}
+
 /** The users of the platform. */
 export function Users() {
   const t = text.value.users
@@ -133,8 +139,7 @@ function Actions({ user: { metadata, spec }, onChange, onLink }: ActionsProps) {
     onChange()
   }
   async function renewLink() {
-    const { activationLink } = await change<Static<typeof ActivationLink>>('POST', `${own}/activation`)
-    onLink({ email, link: pageOf(activationLink) })
+    onLink({ email, link: pageOf(await newLink(metadata.uid)) })
   }
   return (
     <>
@@ -142,7 +147,13 @@ function Actions({ user: { metadata, spec }, onChange, onLink }: ActionsProps) {
         <AdminButton kind="plain small" onClick={() => setAsked('link')}>
           {t.link}…
         </AdminButton>
-        <AdminButton kind="plain small" onClick={() => setAsked('role')}>
+        <AdminButton
+          kind="plain small"
+          onClick={() => {
+            setRole(highestRole(spec.roles) ?? '')
+            setAsked('role')
+          }}
+        >
           {t.role}…
         </AdminButton>
         <AdminButton kind="plain small" onClick={() => setAsked('delete')}>
@@ -207,9 +218,9 @@ function CreateForm({ onCreated }: { onCreated: (link: HandedLink) => void }) {
       const { uid } = await change<{ uid: string }>('POST', path, {
         spec: { emailId: email, firstName, lastName, roles },
       })
-      // The first reading of a user has the link.
+      // The first reading of a user has the link; where another one has read it, there is a new one.
       const { status } = await get<User>(`${path}/${uid}`)
-      onCreated({ email, link: pageOf(status.activationLink ?? '') })
+      onCreated({ email, link: pageOf(status.activationLink ?? (await newLink(uid))) })
     },
     () => {
       setEmail('')

@@ -21,6 +21,9 @@ export const de: PlatformText = {
   },
   scope: {
     project: 'Projekt',
+    projects: 'Projekte',
+    problems: (n) =>
+      n === 0 ? 'keine Probleme' : n === 1 ? '1 Gerät mit einem Problem' : `${n} Geräte mit Problemen`,
     tenant: 'Der Mandant selbst',
     noRole: 'Sie haben hier keine Rolle. Bitten Sie einen Administrator darum.',
   },
@@ -47,7 +50,6 @@ export const de: PlatformText = {
     ago: (span) => `vor ${span}`,
     never: 'nie',
     address: 'Adresse',
-    system: 'System',
     version: 'Version',
     cluster: 'Cluster',
     none: 'Keine Geräte hier',
@@ -61,7 +63,7 @@ export const de: PlatformText = {
     long: 'Mit einem Token melden sich Geräte selbst in einem Projekt an. Es wird einmal gezeigt.',
     token: 'Name des Tokens',
     project: 'Projekt der Geräte',
-    days: 'Gültig für Tage',
+    days: 'Gültig für Tage, höchstens 3650',
     most: 'Höchstens Geräte, 0 für beliebig viele',
     make: 'Token erzeugen',
     made: 'Das Token. Es wird nur hier gezeigt.',
@@ -115,7 +117,6 @@ export const de: PlatformText = {
     forget: 'Auch seinen Cluster vergessen, ohne das Gerät: wenn es verloren ist',
     editLabels: 'Labels, Schlüssel=Wert mit Leerzeichen dazwischen',
     save: 'Speichern',
-    saved: 'Gespeichert.',
   },
   events: {
     none: 'Keine Ereignisse.',
@@ -169,7 +170,6 @@ export const de: PlatformText = {
     change: 'Profile ändern',
     changeLong:
       'Diese Profile hat der Cluster dann. Angegebene Werte bleiben, auch mit einer anderen Version.',
-    applied: 'Die Änderung ist gespeichert; das Gerät beginnt mit seinem nächsten Heartbeat.',
     apply: 'Erneut anwenden',
     applyLong:
       'Das Gerät stellt den gewünschten Zustand wieder her: Änderungen auf dem Gerät werden zurückgenommen, Tags von Packs neu aufgelöst.',
@@ -188,7 +188,6 @@ export const de: PlatformText = {
     choose: 'Wählen …',
     noHosts: 'Kein Gerät dieses Projekts ist ohne Cluster.',
     noProfiles: 'Hier gibt es keine Profile. Importieren Sie eines:',
-    values: 'Werte',
     isDefault: (value) => `Vorgabe: ${value}`,
     check: 'Prüfen',
     possible: 'Nichts hindert den Cluster.',
@@ -253,7 +252,6 @@ export const de: PlatformText = {
   users: {
     title: 'Benutzer',
     user: 'Benutzer',
-    name: 'Name',
     roles: 'Rolle für den Mandanten',
     noRole: 'keine: nur in Projekten',
     signedIn: 'Letzte Anmeldung',

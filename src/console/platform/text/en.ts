@@ -20,6 +20,9 @@ export const en = {
   },
   scope: {
     project: 'Project',
+    projects: 'Projects',
+    problems: (n: number) =>
+      n === 0 ? 'no problems' : n === 1 ? '1 host with a problem' : `${n} hosts with problems`,
     tenant: 'The tenant itself',
     noRole: 'You have no role here. Ask an administrator for one.',
   },
@@ -46,7 +49,6 @@ export const en = {
     ago: (span: string) => `${span} ago`,
     never: 'never',
     address: 'Address',
-    system: 'System',
     version: 'Version',
     cluster: 'Cluster',
     none: 'No hosts here',
@@ -60,7 +62,7 @@ export const en = {
     long: 'A token lets hosts register themselves in a project. It is shown once.',
     token: 'Name of the token',
     project: 'Project of the hosts',
-    days: 'Valid for days',
+    days: 'Valid for days, at most 3650',
     most: 'Most hosts, 0 for any number',
     make: 'Make a token',
     made: 'The token. It is shown only here.',
@@ -114,7 +116,6 @@ export const en = {
     forget: 'Forget its cluster too, without the host: for a host that is lost',
     editLabels: 'Labels, key=value with spaces between',
     save: 'Save',
-    saved: 'Saved.',
   },
   events: {
     none: 'No events.',
@@ -169,7 +170,6 @@ export const en = {
     change: 'Change the profiles',
     changeLong:
       'These are the profiles that the cluster has then. Values that were given stay, also with another version.',
-    applied: 'The change is stored; the host begins with its next heartbeat.',
     apply: 'Apply again',
     applyLong:
       'The host makes the desired state again: changes on the host are taken back, and tags of packs are resolved anew.',
@@ -188,7 +188,6 @@ export const en = {
     choose: 'Choose …',
     noHosts: 'No host of this project is without a cluster.',
     noProfiles: 'There are no profiles here. Import one:',
-    values: 'Values',
     isDefault: (value: string) => `Default: ${value}`,
     check: 'Check',
     possible: 'Nothing hinders the cluster.',
@@ -254,7 +253,6 @@ export const en = {
   users: {
     title: 'Users',
     user: 'User',
-    name: 'Name',
     roles: 'Role for the tenant',
     noRole: 'none: only in projects',
     signedIn: 'Last sign-in',
