@@ -121,6 +121,21 @@ export async function createHost(
         edgehostd_fact_failing: sampleEach(readings, byName, ({ isFailing }) => Number(isFailing)),
       }
     },
+    states: [
+      {
+        type: 'host',
+        access: 'viewer',
+        paths: ['/v1/edge-mgmt/edgehosts/current', '/v1/edge-mgmt/edgehosts/current/attention'],
+        read: () => ({ hostName: snapshot.hostName(), addresses: snapshot.addresses() }),
+        behind: () => snapshot.current()?.etag,
+      },
+      {
+        type: 'link',
+        access: 'viewer',
+        paths: ['/v1/edge-mgmt/network/interfaces', '/v1/edge-mgmt/edgehosts/current'],
+        read: () => snapshot.nics().map(({ nicName, ip, isDefault }) => ({ nicName, ip, isDefault })),
+      },
+    ],
     checks: [{ name: 'host facts', kind: 'ready', holds: () => snapshot.current() !== undefined }],
     attention: () =>
       snapshot.failures().map(({ fact, message }) => ({
