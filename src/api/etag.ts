@@ -43,7 +43,7 @@ export const etagOf = (bytes: string | Buffer): string =>
 
 // Fields that move by themselves, in any reply: a client that polls would never hear that nothing has changed. Of numbers the first two digits
 // count, of texts nothing.
-const moving = /"(uptimeSeconds|freeBytes|availableBytes|lastProbeTime)":("[^"]*"|\d+)/g
+const moving = /"(uptimeSeconds|freeBytes|usedBytes|availableBytes|lastProbeTime)":("[^"]*"|\d+)/g
 
 /** The entity tag of a reply, weak where it has fields that do not count in full (RFC 9110, 8.8.1). */
 export function etagOfReply(body: string): string {

@@ -46,7 +46,7 @@ declare module 'fastify' {
 // Bytes of events that wait for the client: above the first the source has to wait, above the second the connection ends.
 const roomBytes = 65_536
 const limitBytes = 1_048_576
-const longestHeartbeatMs = 15_000
+const longestHeartbeatMs = 5_000
 const heartbeat = ':\n\n'
 
 /**

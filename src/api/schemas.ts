@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 
 /** The one body of every error. `code` is a key of the error table, `ref` the request id, which is also in the journal. */
 export const ErrorBody = Type.Object(
@@ -22,6 +22,17 @@ export function errorReplies<Status extends number>(
 
 /** For `response` of a route that answers with an ETag. */
 export const notModified = { 304: Type.Null({ description: 'The client has the current reply.' }) }
+
+/** Data of a state in the stream of events. */
+export const StateMessage = Type.Object(
+  {
+    state: Type.Unknown({ description: 'The state, or null where there is none, as without a cluster.' }),
+    sum: Type.String({ description: 'Of the state and of more that the paths show.' }),
+    paths: Type.Array(Type.String(), { description: 'Reads that may answer otherwise now.' }),
+  },
+  { title: 'StateMessage' },
+)
+export type StateMessage = Static<typeof StateMessage>
 
 /** A reply without content. */
 export const NoContent = Type.Null({ description: 'No content' })

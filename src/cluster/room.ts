@@ -96,7 +96,8 @@ import {
   revisionRoutes,
 } from './api/routes.ts'
 import { changeRoutes, patchRoutes } from './api/routes-change.ts'
-import { eventRoutes } from './api/routes-events.ts'
+import { eventRoutes, type EventRoutesOptions } from './api/routes-events.ts'
+import { createClusterStates } from './api/states.ts'
 import { createRevisionStore, createSealed } from './desired/revisions.ts'
 import { createStepRunner } from './loop/step-runner.ts'
 import { createStepStore } from './loop/step-store.ts'
@@ -117,6 +118,7 @@ interface ClusterOptions extends OfEngine {
   readonly definition: Pick<Definitions, 'archiveOf' | 'first' | 'takeFromPlatform' | 'dropFromPlatform'>
   /** Whether the cluster is changed on this host, and not by a platform. */
   readonly isManagedHere: boolean
+  readonly states: EventRoutesOptions['states']
   /** Problem of the form of a `ClusterConfiguration` that did not come over the API; undefined for none. */
   readonly problemOf: (configuration: unknown) => string | undefined
   readonly content: Pick<
@@ -610,11 +612,7 @@ export async function createCluster(
     ranges,
     async routes(app) {
       await clusterRoutes(app, { creation, reading, remove })
-      await app.register(changeRoutes, {
-        change,
-        reading,
-        withDefinition: withDefinition(definition),
-      })
+      await app.register(changeRoutes, { change, reading, withDefinition: withDefinition(definition) })
       await app.register(patchRoutes, { change, reading })
       await revisionRoutes(app, { reading })
       await nodeRoutes(app, { reading })
@@ -625,6 +623,7 @@ export async function createCluster(
         events,
         eventList,
         hostName,
+        states: own.states,
         errorLogs: createErrorLogs({ runner, hide, clock, clusterSince }),
       })
     },
@@ -633,6 +632,7 @@ export async function createCluster(
       // Another disk may be mounted for the content, or its pins be lost.
       { name: 'cluster-content', schedule: '*/5 * * * *', stuckAfterMs: 3_600_000, run: fileSync.run },
     ],
+    states: createClusterStates({ store, reading }),
     attention: createClusterAttention({
       store,
       reading,

@@ -266,6 +266,25 @@ export function createContent(
       // Unreadable content, as on a disk that is not mounted, is reported when it can.
       { name: 'content-definitions', kind: 'ready', holds: () => store.isAnnounced() || wasTried },
     ],
+    states: [
+      ...uploads.states,
+      {
+        type: 'content',
+        access: 'viewer',
+        paths: ['bundles', 'images', 'usage'].map((name) => `/v1/edge-mgmt/content/${name}`),
+        async read() {
+          await store.open()
+          const list = store.index().list()
+          const { bytes = 0, damagedBlobs = 0 } = store.totals() ?? {}
+          return { bundles: list.length, storedBytes: bytes, damagedBlobs }
+        },
+        behind: () =>
+          store
+            .index()
+            .list()
+            .map(({ uid }) => uid),
+      },
+    ],
     busy: uploads.busy,
     prepare: requirePlace,
     start: registry.start,

@@ -46,7 +46,7 @@ const uploadList: ListResource<MemoryField<RunningUpload>> = {
 }
 
 /** An upload as the API shows it. */
-function showUpload(upload: RunningUpload): ContentUpload {
+export function showUpload(upload: RunningUpload): ContentUpload {
   const { uid, kind, name, phase, receivedBytes, totalBytes, missingBytes, remainingSeconds } = upload
   return {
     uid,

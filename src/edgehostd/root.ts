@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { createBodyCheck } from '../api/compilers.ts'
 import { identifyByToken } from '../api/guard.ts'
 import { createApi, type Api } from '../api/room.ts'
+import { createStates } from '../api/states.ts'
 import { createTickets } from '../api/tickets.ts'
 import { createAudit, type Audit } from '../audit/audit.ts'
 import { createAuth, type Auth } from '../auth/auth.ts'
@@ -209,7 +210,9 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       },
     },
   })
+  const states = createStates()
   const cluster = await createCluster(ground, {
+    states,
     hostId: record.id,
     host,
     files,
@@ -360,6 +363,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     { log, monotonic: () => clock.monotonic() },
   )
   const observed: readonly Room[] = [...working, jobs]
+  states.add(observed.flatMap((room) => room.states ?? []))
   const checks = observed.flatMap((room) => room.checks ?? [])
   uplink.attachChecks(checks)
   const metrics = await createMetrics(ground, {

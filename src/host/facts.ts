@@ -11,7 +11,8 @@ import type { HostFiles } from './files.ts'
 import { readDisplayControllers, toDisplays, toGpus, type Display, readNvidia } from './graphics/gpus.ts'
 import { createAskIp, readIpv4Addresses, readNetwork, type Ipv4Addresses } from './network/network.ts'
 import { readNtp } from './time/ntp.ts'
-import { readMounts, createSpaces } from './storage/mounts.ts'
+import type { HostUsage } from './schemas.ts'
+import { bytesToText, readMounts, createSpaces } from './storage/mounts.ts'
 
 /** The facts to read: `all` is every fact that can change, a class only its own. */
 export type RefreshScope = 'all' | RefreshClass
@@ -22,6 +23,8 @@ export interface Facts {
   values(): HostFacts
   /** The disks and display controllers as last read, each device by itself. */
   hardware(): HostHardware
+  /** The space of the file systems of the disks, as last read. */
+  fileSystems(): HostUsage['fileSystems']
   /** The facts that cannot be read at the moment. */
   failures(): readonly Failure[]
   /** Figures of each reading; the space of file systems is not among them. */
@@ -108,6 +111,13 @@ export function createFacts(options: FactsOptions): Facts {
 
   return {
     hardware: () => ({ disks: disks() ?? [], displays: displays() }),
+    fileSystems: () =>
+      mountPoints().flatMap((mountPoint) => {
+        const space = spaces.of(mountPoint)
+        if (!space) return []
+        const { total: totalBytes, used: usedBytes, free: freeBytes } = space
+        return [{ mountPoint: bytesToText(mountPoint), totalBytes, usedBytes, freeBytes }]
+      }),
     values: () => ({
       cores: facts.cores.value(),
       disks: disks(),

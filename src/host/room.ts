@@ -10,6 +10,7 @@ import { createOwnAddresses } from './network/network.ts'
 import { hostRoutes } from './routes.ts'
 import { settingsOf } from './settings.ts'
 import { createSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.ts'
+import { readUsage } from './usage.ts'
 
 interface HostOptions extends Pick<SnapshotOptions, 'record' | 'files' | 'privileged' | 'supplement'> {
   readonly follower: CommandFollower
@@ -84,7 +85,8 @@ export async function createHost(
     attachPlatform: (attached) => void (platform = attached),
     clientOf: (address) => clientAmong(address, ownAddresses.current()),
     async routes(app) {
-      await hostRoutes(app, { snapshot, settings: settingsOf(config.mode) })
+      const usage = () => readUsage(files, snapshot)
+      await hostRoutes(app, { snapshot, usage, settings: settingsOf(config.mode) })
     },
     jobs: [
       {
@@ -121,6 +123,21 @@ export async function createHost(
         edgehostd_fact_failing: sampleEach(readings, byName, ({ isFailing }) => Number(isFailing)),
       }
     },
+    states: [
+      {
+        type: 'host',
+        access: 'viewer',
+        paths: ['/v1/edge-mgmt/edgehosts/current', '/v1/edge-mgmt/edgehosts/current/attention'],
+        read: () => ({ hostName: snapshot.hostName(), addresses: snapshot.addresses() }),
+        behind: () => snapshot.current()?.etag,
+      },
+      {
+        type: 'link',
+        access: 'viewer',
+        paths: ['/v1/edge-mgmt/network/interfaces', '/v1/edge-mgmt/edgehosts/current'],
+        read: () => snapshot.nics().map(({ nicName, ip, isDefault }) => ({ nicName, ip, isDefault })),
+      },
+    ],
     checks: [{ name: 'host facts', kind: 'ready', holds: () => snapshot.current() !== undefined }],
     attention: () =>
       snapshot.failures().map(({ fact, message }) => ({

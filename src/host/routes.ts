@@ -3,17 +3,18 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { matchesEtag } from '../api/etag.ts'
 import { errorReplies, notModified } from '../api/schemas.ts'
-import { EdgeHostInfo, Settings } from './schemas.ts'
+import { EdgeHostInfo, HostUsage, Settings } from './schemas.ts'
 import type { Snapshot, SnapshotReply } from './snapshot.ts'
 
 export interface HostRoutesOptions {
   readonly snapshot: Pick<Snapshot, 'current' | 'firstReading' | 'refresh'>
+  readonly usage: () => Promise<HostUsage>
   readonly settings: Settings
 }
 
 /** Facts of this host: `/v1/edge-mgmt/edgehosts/current` and `/v1/edge-mgmt/settings`. */
 export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (app, options) => {
-  const { snapshot, settings } = options
+  const { snapshot, usage, settings } = options
 
   app.get(
     '/v1/edge-mgmt/edgehosts/current',
@@ -44,6 +45,21 @@ export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (a
       else if (snapshot.current() === undefined) sendAfter(snapshot.firstReading(), reply, answer)
       else answer()
     },
+  )
+
+  app.get(
+    '/v1/edge-mgmt/edgehosts/current/usage',
+    {
+      config: { access: 'viewer' },
+      schema: {
+        operationId: 'getCurrentEdgeHostUsage',
+        tags: ['edgehosts'],
+        summary: 'What this host is doing: uptime, load, memory, clock, space, state of the links',
+        description: 'What moves all the time is not in the facts of the host, so that their ETag stays.',
+        response: { 200: HostUsage, ...errorReplies(401) },
+      },
+    },
+    async () => usage(),
   )
 
   app.get(

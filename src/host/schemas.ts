@@ -151,6 +151,50 @@ export type EdgeHostInfo = Lasting<Static<typeof EdgeHostInfo>>
 /** The same type, read-only at every depth. */
 type Lasting<T> = T extends object ? { readonly [Key in keyof T]: Lasting<T[Key]> } : T
 
+const bytes = Type.Integer({ minimum: 0 })
+const average = Type.Number({ minimum: 0 })
+
+/** Reply of `GET /v1/edge-mgmt/edgehosts/current/usage`. */
+export const HostUsage = Type.Object(
+  {
+    uptimeSeconds: Type.Optional(Type.Integer({ minimum: 0, description: 'Since the boot of the host.' })),
+    load: Type.Optional(
+      Type.Object(
+        { oneMinute: average, fiveMinutes: average, fifteenMinutes: average },
+        { description: 'Averages of the tasks that run or wait; compare with the processors.' },
+      ),
+    ),
+    memory: Type.Optional(
+      Type.Object(
+        { totalBytes: bytes, usedBytes: bytes, availableBytes: bytes },
+        { description: 'usedBytes without caches.' },
+      ),
+    ),
+    clock: Type.Object({
+      isSynchronized: Type.Optional(
+        Type.Boolean({
+          description:
+            'Whether a time server has set the clock since the boot; absent where the time service is not systemd-timesyncd, and its state is not known.',
+        }),
+      ),
+    }),
+    fileSystems: Type.Array(
+      Type.Object({ mountPoint: Type.String(), totalBytes: bytes, usedBytes: bytes, freeBytes: bytes }),
+      { description: 'Of the disks of the document of the host, up to five minutes old.' },
+    ),
+    links: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        state: Type.String({
+          description: 'As the kernel has it: up, down (no cable), dormant, lowerlayerdown, unknown.',
+        }),
+      }),
+    ),
+  },
+  { title: 'HostUsage' },
+)
+export type HostUsage = Static<typeof HostUsage>
+
 /** Reply of `GET /v1/edge-mgmt/settings`. */
 export const Settings = Type.Object(
   {

@@ -16,7 +16,7 @@ import type { FactReading } from './fact.ts'
 import type { Failure } from './document.ts'
 import { createFacts, type FactsOptions, type HostHardware, type RefreshScope } from './facts.ts'
 import type { HostRecord } from './identity/host-record.ts'
-import type { EdgeHostInfo, Nic } from './schemas.ts'
+import type { EdgeHostInfo, HostUsage, Nic } from './schemas.ts'
 
 /** The reply as it is sent. */
 export interface SnapshotReply {
@@ -50,6 +50,8 @@ export interface Snapshot {
   failures(): readonly Failure[]
   /** Interfaces as last read. */
   nics(): readonly Nic[]
+  /** Space of the file systems as last read. */
+  fileSystems(): HostUsage['fileSystems']
   /** Disks and display controllers as last read. */
   hardware(): HostHardware
   /**
@@ -209,6 +211,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
     readings: facts.readings,
     failures: facts.failures,
     hardware: facts.hardware,
+    fileSystems: facts.fileSystems,
     stop: () => void (isStopped = true),
   }
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
+import type { Role } from '../base/role.ts'
 import type { Sample } from '../base/sample.ts'
 import type { SystemEntry } from '../audit/own-entries.ts'
 import type { ErrorTable } from '../errors/define-errors.ts'
@@ -25,6 +26,8 @@ export interface Room {
   readonly checks?: readonly Check[]
   /** What an operator has to know or to do about it now; called when a client asks. */
   readonly attention?: () => readonly Attention[] | Promise<readonly Attention[]>
+  /** What of it a client may follow without asking again and again (`api/states.ts`). */
+  readonly states?: readonly StateSource[]
   /** What it does that a stop, a reset or a change of the network of the host would break off; called when one is asked for. */
   readonly busy?: () => readonly BusyReason[]
   /** Called before the port opens. An error that it throws ends the start. */
@@ -77,6 +80,23 @@ export interface Attention {
   readonly object?: { readonly kind: string; readonly name: string; readonly namespace?: string }
   /** Milliseconds since 1970; absent where it is not known. */
   readonly since?: number
+}
+
+/** A state that the stream of events tells of whenever it changes. */
+export interface StateSource {
+  /** Type of its messages. */
+  readonly type: 'cluster' | 'step' | 'upload' | 'content' | 'host' | 'network' | 'link' | 'platform'
+  /** Who gets it. */
+  readonly access: Role
+  /** Paths of reads that may answer otherwise when it has changed. */
+  readonly paths: readonly string[]
+  /**
+   * The state now, a value for JSON of a few kilobytes at most, without what changes each second by itself. Read each second while a client
+   * follows, so it asks no other program. Where it cannot be read, an error: the last one stays.
+   */
+  read(): unknown
+  /** More of what the paths show, of any size: the message has its sum. The same holds as for the state. */
+  behind?(): unknown
 }
 
 /** Work that goes on. */

@@ -52,7 +52,7 @@ import type { EdgeHostInfo } from '../host/schemas.ts'
 import { readAuthorities } from '../outgoing/authorities.ts'
 import { proxyOf } from '../outgoing/connection.ts'
 import { proxyShown, type HostWay } from '../outgoing/proxy.ts'
-import type { Check, FiguresOf, Ground, Room } from '../root/room.ts'
+import type { Check, FiguresOf, Ground, Room, StateSource } from '../root/room.ts'
 import type { Clock } from '../system/clock.ts'
 import type { about } from './about.ts'
 import { causeInWords, type Cause, createOwnSecrets, secretsOfKubeconfig } from './cause.ts'
@@ -409,6 +409,7 @@ export async function createUplink(ground: UplinkGround, own: UplinkOptions): Pr
     way: async () =>
       settings.url === undefined ? undefined : readTrust(settings.url, settings, store, clock, own.hostWay),
     link: inReply,
+    states: [statesOf(inReply)],
     attention() {
       const found = cause()
       const condition = follow?.status().condition
@@ -471,6 +472,13 @@ const noLink = (): PlatformLink => ({
   events: { waiting: 0, dropped: 0 },
 })
 
+const statesOf = (link: () => PlatformLink): StateSource => ({
+  type: 'platform',
+  access: 'viewer',
+  paths: ['/v1/edge-mgmt/platform', '/v1/edge-mgmt/edgehosts/current/attention'],
+  read: link,
+})
+
 const airgapped = (): Omit<Uplink, 'forget'> => ({
   link: noLink,
   report: () => undefined,
@@ -483,6 +491,7 @@ const airgapped = (): Omit<Uplink, 'forget'> => ({
   reconnect: () => undefined,
   onBeat: () => undefined,
   way: async () => undefined,
+  states: [statesOf(noLink)],
   async routes(app) {
     await platformLinkRoutes(app, { link: noLink })
   },

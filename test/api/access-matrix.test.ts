@@ -53,6 +53,7 @@ const table: Readonly<Record<Needed, readonly string[]>> = {
     'GET /v1/edge-mgmt/edgehosts/current/configurations/status',
     'GET /v1/edge-mgmt/edgehosts/current/actions/content/signing-public-key',
     'GET /v1/edge-mgmt/edgehosts/current/uploaded-content/details',
+    'GET /v1/edge-mgmt/edgehosts/current/usage',
     'GET /v1/edge-mgmt/edgehosts/current/userdata',
     'GET /v1/edge-mgmt/events/lifecycle',
     'GET /v1/edge-mgmt/events/stream',

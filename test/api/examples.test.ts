@@ -2,6 +2,7 @@ import { createSign, generateKeyPairSync } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { Examples } from '../../build/openapi.ts'
 import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../src/definition/schemas.ts'
+import type { HostUsage } from '../../src/host/schemas.ts'
 import type { HostTime } from '../../src/setup/schemas.ts'
 import type { LifecycleEvents } from '../../src/cluster/events/schemas.ts'
 import { clusterEvents, errorLog } from '../support/event-examples.ts'
@@ -56,6 +57,21 @@ const attentionExample = {
     },
   ],
 }
+const hostUsage = {
+  uptimeSeconds: 183_402,
+  load: { oneMinute: 0.42, fiveMinutes: 0.37, fifteenMinutes: 0.31 },
+  memory: { totalBytes: 16_624_553_984, usedBytes: 5_130_264_576, availableBytes: 11_494_289_408 },
+  clock: { isSynchronized: true },
+  fileSystems: [
+    {
+      mountPoint: '/',
+      totalBytes: 250_790_436_864,
+      usedBytes: 81_604_378_624,
+      freeBytes: 156_375_564_288,
+    },
+  ],
+  links: [{ name: 'eth0', state: 'up' }],
+} satisfies HostUsage
 const stopUid = '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44'
 const powerExamples = {
   rebootEdgeHost: { reply: { uid: stopUid, message: 'the host is being rebooted; its sessions end now' } },
@@ -269,6 +285,9 @@ it('the examples of the API document are what the edge replies', async () => {
   await succeed('getCurrentUser', 'GET', currentPath)
   await succeed('listSessions', 'GET', sessionsPath)
   await succeed('getCurrentEdgeHost', 'GET', hostPath)
+  const doing = await succeed('getCurrentEdgeHostUsage', 'GET', `${hostPath}/usage`)
+  expect(Object.keys(doing.json()).sort()).toEqual(Object.keys(hostUsage).sort())
+  keep('operations', 'getCurrentEdgeHostUsage', { reply: hostUsage })
   await succeed('getSettings', 'GET', '/v1/edge-mgmt/settings')
   expect((await ask('GET', '/v1/edge-mgmt/platform')).json()).toMatchObject({ mode: 'airgap' })
   keep('operations', 'getPlatformLink', { reply: platformLink })

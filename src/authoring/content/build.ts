@@ -13,6 +13,7 @@ import { statSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { shellWord } from '../../base/printable.ts'
+import { estimateShrinking } from './shrinking.ts'
 import { planBundle, identityOf, isBundleName, unwritable, writeBundle } from './write.ts'
 
 /** The options of `edgehostctl content build`. */
@@ -119,10 +120,10 @@ async function named<Value>(place: string, work: () => Promise<Value>): Promise<
 
 /** `edgehostctl content build`. */
 export async function buildContent(context: CommandContext, request: ContentRequest): Promise<ExitName> {
-  const file = checkRequest(request)
-  const spool = createSpool(file, context.removeOnSignal)
+  checkRequest(request)
+  const spool = createSpool(request.file ?? 'bundle', context.removeOnSignal)
   try {
-    return await build(context, request, { file, makeFolder: spool.makeFolder })
+    return await build(context, request, spool.makeFolder)
   } finally {
     await spool.remove()
   }
@@ -150,10 +151,15 @@ function createSpool(file: string, removeOnSignal: CommandContext['removeOnSigna
 async function build(
   context: CommandContext,
   request: ContentRequest,
-  { file, makeFolder }: { readonly file: string; readonly makeFolder: () => Promise<string> },
+  makeFolder: () => Promise<string>,
 ): Promise<ExitName> {
   const { parts, converted } = await collectParts(context, request, makeFolder)
   const plan = planBundle(parts)
+  const { file, advice } =
+    request.file === undefined
+      ? nameBundle(identityOf(plan), await estimateShrinking(plan.blobs))
+      : { file: request.file }
+  requireOtherFile(file, request)
   const progress = createProgress('packing', context.errors)
   const sizeBytes = await writeBundle({
     plan,
@@ -190,6 +196,7 @@ async function build(
     context.output.note(
       `${oneLine(name)} has no registry digest: docker save left its manifest out, so this one is new. Where the digest counts, save the image with skopeo copy or docker save of version 25 and later.`,
     )
+  if (advice !== undefined) context.output.note(advice)
   if (context.output.format === 'table')
     context.output.note(`Check its content: edgehostctl content inspect ${shellWord(file)}`)
   return 'ok'
@@ -197,25 +204,48 @@ async function build(
 
 const see = 'See: edgehostctl help content build'
 
-/** @returns the file to write */
-function checkRequest({ file, definitions, ...lists }: ContentRequest): string {
-  if (file === undefined || !isBundleName(file))
+// A browser has no zstd: it can send a .tar blob by blob, and continue.
+const mostExtra = 0.1
+
+/** The name of a bundle for which none is given, and what to do for the other form. Pure. */
+function nameBundle(identity: string, shrinking: number): { file: string; advice: string } {
+  const name = `bundle-${identity.replace(/^sha256:/, '').slice(0, 12)}`
+  const percent = (share: number) => `${Math.max(0, Math.round(share * 100))} %`
+  return 1 / shrinking - 1 < mostExtra
+    ? {
+        file: `${name}.tar`,
+        advice: `Not compressed: that would save about ${percent(1 - shrinking)}. For it: --output ${name}.tar.zst`,
+      }
+    : {
+        file: `${name}.tar.zst`,
+        advice: `Compressed, which saves about ${percent(1 - shrinking)}. For an upload by a browser that can be continued: --output ${name}.tar`,
+      }
+}
+
+function checkRequest({ file, definitions, ...lists }: ContentRequest): void {
+  if (file !== undefined && !isBundleName(file))
     throw new Failure(
       'usage',
-      `content build needs --output FILE, a name that ends in .tar, .tar.gz, .tgz or .tar.zst\n${see}`,
+      `--output ${file} is no name of a bundle; it ends in .tar, .tar.gz, .tgz or .tar.zst\n${see}`,
     )
   if (definitions.length > 1)
     throw new Failure('usage', `content build takes one --definition; a bundle has at most one\n${see}`)
   if ([definitions, ...Object.values(lists)].every((list) => list.length === 0))
     throw new Failure('usage', `content build needs something to pack, for example --oci-layout DIR\n${see}`)
-  for (const { place, path } of inputFiles({ file, definitions, ...lists }))
+  if (file !== undefined) requireOtherFile(file, { file, definitions, ...lists })
+}
+
+/** @throws Failure where the bundle would replace, or be, what it is made of */
+function requireOtherFile(file: string, request: ContentRequest): void {
+  for (const { place, path } of inputFiles(request))
     if (isSame(path, file))
       throw new Failure('usage', `--output ${file} is also the file of ${place}; name another file\n${see}`)
-  const folders = lists.programs.map((value) => [`--programs ${value}`, splitPrograms(value).folder] as const)
+  const folders = request.programs.map(
+    (value) => [`--programs ${value}`, splitPrograms(value).folder] as const,
+  )
   for (const [place, folder] of folders)
     if (isInside(file, folder))
       throw new Failure('usage', `--output ${file} is in the folder of ${place}; write it elsewhere\n${see}`)
-  return file
 }
 
 /** Whether a file is, or would be, in a folder or below it. */

@@ -63,6 +63,7 @@ export interface Details {
   ): Promise<ClusterDetails>
   nodes(record: ClusterRecord): Promise<ClusterNodes>
   state(record: Pick<ClusterRecord, 'sensitive'>, status: ClusterStatus): ClusterState
+  steps(record: Pick<ClusterRecord, 'sensitive'>): ClusterDetails['status']['steps']
 }
 
 const serviceResource = coreResource('Service', 'services')
@@ -122,6 +123,10 @@ export function createDetails(options: DetailsOptions): Details {
 
   return {
     state: ({ sensitive }, status) => stateOf(createHideOf(sensitive), status),
+    steps({ sensitive }) {
+      const hide = createHideOf(sensitive)
+      return steps().map((each) => stepOf(each, hide))
+    },
     nodes: async (record) => ({ nodes: await nodes(record) }),
     async details(record, status, kubeconfig) {
       const { uid, name, generation, posted, summary, sensitive, createdAt, modifiedAt } = record

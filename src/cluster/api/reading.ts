@@ -40,6 +40,7 @@ export interface Reading {
   nodes(): Promise<ClusterNodes>
   /** The part of the details that needs no answer of the API server. */
   state(): ClusterState
+  steps(): ClusterDetails['status']['steps']
   pools(): MachinePools
 }
 
@@ -108,6 +109,7 @@ export function createReading(options: ReadingOptions): Reading {
       const record = current()
       return details.state(record, options.status() ?? record.status)
     },
+    steps: () => details.steps(current()),
     pools() {
       const { posted: given, summary } = current()
       const { node } = summary

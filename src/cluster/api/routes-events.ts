@@ -1,7 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { sendEvents } from '../../api/event-stream.ts'
+import { callerOf, mayUse } from '../../api/guard.ts'
 import { errorReplies } from '../../api/schemas.ts'
+import type { States } from '../../api/states.ts'
 import { listOf } from '../../lists/page.ts'
 import { listParameters } from '../../lists/query.ts'
 import type { StoredEventLog } from '../events/event-log.ts'
@@ -16,13 +18,14 @@ export interface EventRoutesOptions {
   readonly eventList: EventList
   readonly errorLogs: ErrorLogs
   readonly hostName: () => string
+  readonly states: Pick<States, 'follow'>
 }
 
 const tags = ['cluster']
 
 /** Events and conditions of the cluster, a stream of both, and the errors of this host. */
 export const eventRoutes: FastifyPluginAsyncTypebox<EventRoutesOptions> = async (app, options) => {
-  const { events, errorLogs, hostName } = options
+  const { events, errorLogs, hostName, states } = options
 
   app.get(
     '/v1/edge-mgmt/cluster/events',
@@ -74,7 +77,16 @@ export const eventRoutes: FastifyPluginAsyncTypebox<EventRoutesOptions> = async 
         tags,
         summary: 'The events of the cluster as they come, as server-sent events',
         description:
-          'The data of each is an event as in GET /v1/edge-mgmt/cluster/events, without events of Kubernetes; its id is metadata.number. A first connection gets the stored events of the newest cluster, and then new ones; one with the header Last-Event-ID gets later ones. The stream lasts until the session ends or edgehostd stops; its last event is then `end`, with an error as data.',
+          'The data of each is an event as in GET /v1/edge-mgmt/cluster/events, without events of Kubernetes; its id is metadata.number. A first connection gets the stored events of the newest cluster, and then new ones; one with the header Last-Event-ID gets later ones. The stream lasts until the session ends or edgehostd stops; its last event is then `end`, with an error as data. With states=true the stream also has messages of the types cluster, step, upload, content, host, network, link and platform, for which data is a StateMessage: all of them at the beginning of each connection, then each when it has changed, at most once a second. They have no id, and a client that reads slowly gets the newest alone. A comment comes every 5 seconds.',
+        querystring: Type.Object({
+          states: Type.Optional(
+            Type.Boolean({
+              default: false,
+              description:
+                'Whether states are sent too. Not by default: published clients take each message for an event.',
+            }),
+          ),
+        }),
         headers: Type.Object({
           'last-event-id': Type.Optional(
             Type.Integer({
@@ -95,13 +107,18 @@ export const eventRoutes: FastifyPluginAsyncTypebox<EventRoutesOptions> = async 
     },
     (request, reply) => {
       const since = request.headers['last-event-id'] ?? events.beforeNewestCluster()
-      void sendEvents(request, reply, (stream) =>
-        events.follow(
-          since,
-          (event) => stream.send({ id: String(event.id), data: viewOf(event, hostName()) }),
-          stream.signal,
-        ),
-      )
+      const { states: withStates = false } = request.query
+      const caller = callerOf(request)
+      void sendEvents(request, reply, async (stream) => {
+        await Promise.all([
+          events.follow(
+            since,
+            (event) => stream.send({ id: String(event.id), data: viewOf(event, hostName()) }),
+            stream.signal,
+          ),
+          ...(withStates ? [states.follow(stream, (access) => mayUse(caller, access))] : []),
+        ])
+      })
     },
   )
 

@@ -7,7 +7,7 @@ import { boundedUploads, busyWithUploads, createRunningUploads } from '../../upl
 import type { SigningKey } from '../../upload/signing.ts'
 import type { ContentSettings } from '../config.ts'
 import type { ContentProgram } from '../program/content-program.ts'
-import { uploadContentRoutes, uploadsRoutes } from '../routes-uploads.ts'
+import { showUpload, uploadContentRoutes, uploadsRoutes } from '../routes-uploads.ts'
 import type { ContentStore } from '../store/content-store.ts'
 import { createBlobUploads, indexField } from './blob-uploads.ts'
 import { createFileUploads } from './file-uploads.ts'
@@ -30,7 +30,9 @@ const dayMs = 86_400_000
 // Each holds an index.json of up to 16 MiB in memory.
 const mostBeginning = 4
 
-interface ContentUploads extends Required<Pick<Room, 'routes' | 'jobs' | 'background' | 'busy' | 'stop'>> {
+interface ContentUploads extends Required<
+  Pick<Room, 'routes' | 'jobs' | 'background' | 'states' | 'busy' | 'stop'>
+> {
   /** Number of uploads that are not finished. */
   unfinished(): Promise<number>
   /** Removes uploads that wait for their clients. @returns whether none is left. @throws AppError UploadBusy while one is published */
@@ -92,6 +94,14 @@ export function createUploads(options: UploadsOptions): ContentUploads {
     ],
     // Uploads of files of a killed daemon go, and uploads that continue are listed. The store has logged why it cannot be read.
     background: () => void blobUploads.ready().catch(() => undefined),
+    states: [
+      {
+        type: 'upload',
+        access: 'viewer',
+        paths: ['/v1/edge-mgmt/content/uploads'],
+        read: async () => [...(await blobUploads.list()), ...fileUploads.list()].map(showUpload),
+      },
+    ],
     busy: () => busyWithUploads(fileUploads.count() + blobUploads.movingCount(), 'content'),
     unfinished: async () => fileUploads.count() + (await blobUploads.list()).length,
     async removeAll() {

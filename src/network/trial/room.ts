@@ -12,7 +12,7 @@ import type { Attention, Ground, ResetPart, Room } from '../../root/room.ts'
 import type { Verbs } from '../../verbs/call.ts'
 import { createNetworkResetPart } from './reset-part.ts'
 import { openChangeStore, type StoredChange } from './store.ts'
-import { changeRoutes, type ChangeRoutesOptions } from './routes-changes.ts'
+import { changeRoutes, changeView, type ChangeRoutesOptions } from './routes-changes.ts'
 import { createTrials, type Trials } from './trials.ts'
 import {
   checkNetworkRevert,
@@ -94,6 +94,17 @@ export function createTrialRoom(ground: Ground, own: TrialRoomOptions): TrialRoo
       },
     ],
     checks: [{ name: 'network', kind: 'note', holds: () => !isBroken(trials.list()) }],
+    states: [
+      {
+        type: 'network',
+        access: 'viewer',
+        paths: ['/v1/edge-mgmt/network/changes', '/v1/edge-mgmt/edgehosts/current/attention'],
+        read() {
+          const [newest] = trials.list()
+          return newest && changeView(newest)
+        },
+      },
+    ],
     attention: () => attentionOf(trials.list()),
     busy() {
       const open = trials.open()

@@ -112,7 +112,7 @@ export const changeRoutes: FastifyPluginAsyncTypebox<ChangeRoutesOptions> = asyn
 }
 
 /** A change as the API shows it. */
-function changeView(change: StoredChange): NetworkChange {
+export function changeView(change: StoredChange): NetworkChange {
   const { reason, message, lost, createdAt, deadlineAt, appliedAt, endedAt } = change
   return {
     uid: change.uid,

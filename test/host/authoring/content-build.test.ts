@@ -54,6 +54,28 @@ describe('a bundle of OCI layouts', () => {
     },
   )
 
+  it('without a name the bundle is a .tar, or a .tar.zst where that is much smaller, and the other form is said', async () => {
+    writeFileSync(at('noise'), noise(2_000_000))
+    writeFileSync(at('text'), 'the same line again\n'.repeat(100_000))
+    for (const [name, ending, other] of [
+      ['noise', '.tar', '.tar.zst'],
+      ['text', '.tar.zst', '.tar'],
+    ]) {
+      const { stdout, stderr, exitCode } = await execa(
+        process.execPath,
+        [ctl.program, 'content', 'build', '--file', `${name!}=${at(name!)}`, '-o', 'json'],
+        { cwd: at('.'), reject: false },
+      )
+      expect(exitCode, stderr).toBe(0)
+      const built = JSON.parse(stdout) as { file: string; indexDigest: string; sizeBytes: number }
+      const stem = `bundle-${built.indexDigest.slice(7, 19)}`
+      expect(built.file).toBe(`${stem}${ending!}`)
+      expect(stderr).toContain(`--output ${stem}${other!}`)
+      expect(statSync(at(built.file)).size).toBe(built.sizeBytes)
+      expect((await ctl.inspected(at(built.file))).indexDigest).toBe(built.indexDigest)
+    }
+  })
+
   it('the same content gives the same bytes, whatever the time zone, umask, locale, folder and order of the options', async () => {
     writeExampleLayout(at('one'))
     writeLayoutFolder(at('two'), layoutOf({ layers: ['x'], name: 'docker.io/library/x:1' }))
@@ -197,7 +219,6 @@ describe('content build refuses', () => {
       '--output',
       'b.zip',
     )
-    await refused('content build needs --output FILE', '--oci-layout', at('layout'))
     await refused('content build needs something to pack', '--output', at('b.tar'))
     await refused(
       `the folder ${at('no')} is missing`,

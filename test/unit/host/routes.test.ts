@@ -11,6 +11,8 @@ const reply: SnapshotReply = {
   etag: '"a1"',
 }
 
+const usage = { clock: {}, fileSystems: [], links: [] }
+
 async function server(current: () => SnapshotReply | undefined = () => reply) {
   const app = fastify()
   const refreshed: string[] = []
@@ -23,7 +25,7 @@ async function server(current: () => SnapshotReply | undefined = () => reply) {
     serialised += 1
     return payload
   })
-  await app.register(hostRoutes, { snapshot, settings: settingsOf('airgap') })
+  await app.register(hostRoutes, { snapshot, usage: async () => usage, settings: settingsOf('airgap') })
   const get = (url: string, headers = {}) => app.inject({ url, headers })
   return { get, refreshed, accesses, snapshot, serialised: () => serialised }
 }

@@ -4,6 +4,7 @@ import type { Caller } from '../../../../src/api/access.ts'
 import { createHttpsServer } from '../../../../src/api/connection/https-server.ts'
 import { identifyByToken } from '../../../../src/api/guard.ts'
 import { createServer } from '../../../../src/api/server.ts'
+import { createStates } from '../../../../src/api/states.ts'
 import type { Role } from '../../../../src/base/role.ts'
 import { clientFromAnywhere } from '../../../../src/base/client.ts'
 import { createEventLog } from '../../../../src/cluster/events/event-log.ts'
@@ -11,6 +12,7 @@ import { createErrorLogs } from '../../../../src/cluster/events/error-logs.ts'
 import { createEventList } from '../../../../src/cluster/events/event-list.ts'
 import { eventRoutes } from '../../../../src/cluster/api/routes-events.ts'
 import { createContinueTokens } from '../../../../src/lists/continue-token.ts'
+import type { StateSource } from '../../../../src/root/room.ts'
 import { openDatabase } from '../../../support/open-database.ts'
 import { createRunner } from '../../../../src/system/runner.ts'
 import type { TlsMaterial } from '../../../../src/system/tls-options.ts'
@@ -51,8 +53,10 @@ async function start() {
   })
   const hostName = () => 'edge-1'
   const listTokens = createContinueTokens(Buffer.alloc(32, 1))
+  const states = createStates(20)
   await app.register(eventRoutes, {
     ...{
+      states,
       events,
       hostName,
       errorLogs: createErrorLogs({
@@ -79,10 +83,12 @@ async function start() {
     database.close()
   })
   return {
-    ...{ events, endRequests },
-    async open(fields = '', token = 'viewer s1') {
+    ...{ events, states, endRequests },
+    async open(fields = '', token = 'viewer s1', query = '') {
       const client = await openTls(port, material.cert)
-      client.socket.write(`GET ${path} HTTP/1.1\r\nHost: box\r\nAuthorization: ${token}\r\n${fields}\r\n`)
+      client.socket.write(
+        `GET ${path}${query} HTTP/1.1\r\nHost: box\r\nAuthorization: ${token}\r\n${fields}\r\n`,
+      )
       return client
     },
   }
@@ -160,5 +166,157 @@ describe('the stream of events', () => {
       timeout: 30_000,
     })
     expect(messages(client)).toEqual(Array.from({ length: count }, (_none, index) => String(index)))
+  })
+})
+
+describe('the states in the stream of events', () => {
+  const asked = '?states=true'
+  /** The states of a type that a client has received. */
+  const statesIn = ({ received }: Client, type: string) =>
+    [...received.matchAll(/^event: (\w+)\ndata: (.*)$/gm)]
+      .filter(([, event]) => event === type)
+      .map(([, , data = '']) => (JSON.parse(data) as { state: unknown }).state)
+  const source = (type: StateSource['type'], read: () => unknown, access: Role = 'viewer'): StateSource => ({
+    ...{ type, access, paths: ['/v1/x'] },
+    read,
+  })
+
+  it('a client that asks gets each state at once and when it changes, without an id, beside events with theirs', async () => {
+    const { events, states, open } = await start()
+    let shown: unknown = { phase: 'Provisioning' }
+    states.add([source('cluster', () => shown), source('step', () => undefined)])
+    events.add({ clusterUid: 'c1', reason: 'Accepted', message: 'one' })
+    const client = await open('', 'viewer s1', asked)
+    await waitFor(() => expect(statesIn(client, 'cluster')).toEqual([{ phase: 'Provisioning' }]), waiting)
+    await waitFor(() => expect(statesIn(client, 'step')).toEqual([null]), waiting)
+    expect(client.received).toMatch(
+      /^event: cluster\ndata: {"state":{"phase":"Provisioning"},"sum":"[\w-]{22}","paths":\["\/v1\/x"\]}\n\n/m,
+    )
+    shown = { phase: 'Running' }
+    await waitFor(
+      () => expect(statesIn(client, 'cluster')).toEqual([{ phase: 'Provisioning' }, { phase: 'Running' }]),
+      waiting,
+    )
+    await waitFor(() => expect(client.received).toMatch(/^id: 1\ndata: .*"one"/m), waiting)
+    expect([...client.received.matchAll(/^id: /gm)]).toHaveLength(1)
+    // A connection that continues after the last event begins with the states again.
+    const again = await open('Last-Event-ID: 1\r\n', 'viewer s1', asked)
+    await waitFor(() => expect(statesIn(again, 'cluster')).toEqual([{ phase: 'Running' }]), waiting)
+    expect(again.received).not.toMatch(/^id: /m)
+  })
+
+  it('a change of what is behind a state is a message too', async () => {
+    const { states, open } = await start()
+    let behind = 1
+    states.add([{ ...source('host', () => 'same'), behind: () => behind }])
+    const client = await open('', 'viewer s1', asked)
+    await waitFor(() => expect(statesIn(client, 'host')).toEqual(['same']), waiting)
+    behind = 2
+    await waitFor(() => expect(statesIn(client, 'host')).toEqual(['same', 'same']), waiting)
+  })
+
+  it('a client that does not ask gets the bytes of events alone, and nothing is read for it', async () => {
+    const { events, states, open } = await start()
+    let reads = 0
+    states.add([source('cluster', () => (reads += 1))])
+    const client = await open()
+    events.add({ clusterUid: 'c1', reason: 'Accepted', message: 'one' })
+    await has(client, 'one')
+    expect(client.received).not.toContain('event: ')
+    expect(reads).toBe(0)
+  })
+
+  it('a caller gets the states that its role may have', async () => {
+    const { states, open } = await start()
+    states.add([source('host', () => 'for all'), source('network', () => 'for administrators', 'admin')])
+    const [viewer, admin] = [await open('', 'viewer s1', asked), await open('', 'admin s2', asked)]
+    await waitFor(() => expect(statesIn(admin, 'network')).toEqual(['for administrators']), waiting)
+    await waitFor(() => expect(statesIn(viewer, 'host')).toEqual(['for all']), waiting)
+    expect(viewer.received).not.toContain('network')
+  })
+
+  it('a state that cannot be read, or takes long, delays no other, and what was sent stays', async () => {
+    const { states, open } = await start()
+    let isBroken = false
+    states.add([
+      source('content', () => {
+        if (isBroken) throw new Error('not mounted')
+        return 'mounted'
+      }),
+      source('upload', () => new Promise(() => undefined)),
+      source('link', () => (isBroken ? 'later' : 'first')),
+    ])
+    const client = await open('', 'viewer s1', asked)
+    await waitFor(() => expect(statesIn(client, 'content')).toEqual(['mounted']), waiting)
+    isBroken = true
+    await waitFor(() => expect(statesIn(client, 'link')).toEqual(['first', 'later']), waiting)
+    expect(statesIn(client, 'content')).toEqual(['mounted'])
+    expect(client.received).not.toContain('event: end')
+  })
+
+  it('a burst is one message for each reading, and nothing is read when the last client has gone', async () => {
+    const { states, open } = await start()
+    let reads = 0
+    let value = 0
+    states.add([
+      source('host', () => {
+        reads += 1
+        return value
+      }),
+    ])
+    const client = await open('', 'viewer s1', asked)
+    await waitFor(() => expect(statesIn(client, 'host')).toEqual([0]), waiting)
+    for (; value < 1_000; value += 1);
+    await waitFor(() => expect(statesIn(client, 'host')).toEqual([0, 1_000]), waiting)
+    client.socket.destroy()
+    await waitFor(async () => {
+      const before = reads
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      expect(reads).toBe(before)
+    }, waiting)
+    // The next client gets the present state, not the last one that was read.
+    value = 5
+    const next = await open('', 'viewer s1', asked)
+    await waitFor(() => expect(statesIn(next, 'host')).toEqual([5]), waiting)
+  })
+
+  it('a client that does not read gets the newest state when it has room, and none of those between', async () => {
+    const states = createStates(5)
+    let value = 0
+    states.add([source('host', () => (value += 1))])
+    const ended = new AbortController()
+    const sent: unknown[] = []
+    let room: PromiseWithResolvers<void> = Promise.withResolvers()
+    const following = states.follow(
+      {
+        signal: ended.signal,
+        send: ({ data }) => {
+          sent.push((data as { state: number }).state)
+          return room.promise
+        },
+      },
+      () => true,
+    )
+    await waitFor(() => expect(value).toBeGreaterThan(20), waiting)
+    expect(sent).toEqual([1])
+    const full = room
+    room = Promise.withResolvers()
+    full.resolve()
+    await waitFor(() => expect(sent).toHaveLength(2), waiting)
+    expect(sent[1]).toBeGreaterThan(20)
+    ended.abort()
+    room.resolve()
+    await following
+  })
+
+  it('a stream with states ends with its session, and a query that is no boolean is refused', async () => {
+    const { states, open, endRequests } = await start()
+    states.add([source('host', () => 1)])
+    const client = await open('', 'viewer s1', asked)
+    await waitFor(() => expect(statesIn(client, 'host')).toEqual([1]), waiting)
+    endRequests(({ sessionUid }) => sessionUid === 's1')
+    await waitFor(() => expect(client.received).toMatch(/^event: end\ndata: .*Unauthenticated/m), waiting)
+    const wrong = await open('', 'viewer s2', '?states=often')
+    await waitFor(() => expect(wrong.received).toMatch(/^HTTP\/1\.1 400 [^]*states/), waiting)
   })
 })
