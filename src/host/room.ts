@@ -134,7 +134,10 @@ export async function createHost(
       {
         type: 'link',
         access: 'viewer',
-        paths: ['/v1/edge-mgmt/network/interfaces', '/v1/edge-mgmt/edgehosts/current'],
+        paths: [
+          ...['interfaces', 'bonds', 'vlans', 'bridges'].map((name) => `/v1/edge-mgmt/network/${name}`),
+          '/v1/edge-mgmt/edgehosts/current',
+        ],
         read: () => snapshot.nics().map(({ nicName, ip, isDefault }) => ({ nicName, ip, isDefault })),
       },
     ],

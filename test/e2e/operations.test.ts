@@ -58,6 +58,7 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   },
   'source <(edgehostctl completion bash)': { after: 'complete -p edgehostctl' },
   'sudo edgehostctl support': { shows: /\.tar\.zst holds \d+ files/ },
+  'edgehostctl platform disconnect': ofPlatform,
   'edgeplatformctl token create hall-b --maximum-hosts 3 > token': ofPlatform,
   'sudo edgeplatformctl status': ofPlatform,
   'sudo edgehostctl platform connect https://platform.plant.example --token-file token --fingerprint AB:CD:…':

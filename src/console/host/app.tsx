@@ -1,9 +1,9 @@
 import { effect } from '@preact/signals'
 import { LoginPage } from '../shared/login.tsx'
-import { phase } from '../shared/session.ts'
+import { hasEnded, phase } from '../shared/session.ts'
 import { startConsole } from '../shared/shell.tsx'
 import { upload } from '../shared/upload.ts'
-import { hostName, readHostName, text } from './host.tsx'
+import { followHost, hostName, readHostName, text } from './host.tsx'
 import { hostSession } from './session.ts'
 import { Access } from './pages/access.tsx'
 import { Audit } from './pages/audit.tsx'
@@ -14,8 +14,10 @@ import { Overview } from './pages/overview.tsx'
 import { System } from './pages/system.tsx'
 
 effect(() => {
+  if (phase.value !== 'in' || hasEnded.value) return undefined
   // The name is for the frame of the pages; a page says itself what it could not read.
-  if (phase.value === 'in') void readHostName().catch(() => undefined)
+  void readHostName().catch(() => undefined)
+  return followHost()
 })
 
 startConsole({

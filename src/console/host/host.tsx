@@ -1,7 +1,9 @@
 import { computed, signal } from '@preact/signals'
+import type { Event } from '../../cluster/events/schemas.ts'
 import type { EdgeHostInfo } from '../../host/schemas.ts'
 import type { ComponentChildren } from 'preact'
 import { AdminButton, Problem, useAction } from '../shared/parts.tsx'
+import { followChanges } from '../shared/changes.ts'
 import { change, get } from '../shared/request.ts'
 import { textIn } from '../shared/text.ts'
 import { de } from './text/de.ts'
@@ -23,6 +25,34 @@ const facts = signal<EdgeHostInfo | undefined>(undefined)
 
 /** Name of this host; empty before it was read. */
 export const hostName = computed(() => facts.value?.status.hostName ?? facts.value?.metadata.name ?? '')
+
+const keptEvents = 500
+
+/** The newest events of the cluster first, as the stream of this page tells them. */
+export const events = signal<readonly Event[]>([])
+
+/** Follows this host while its pages are used. @returns ends it */
+export function followHost(): () => void {
+  const end = new AbortController()
+  let arrived: Event[] = []
+  let timer: ReturnType<typeof setTimeout> | undefined
+  events.value = []
+  // Stored events come at once: they are drawn together.
+  const draw = () => {
+    timer = undefined
+    events.value = [...arrived.toReversed(), ...events.value].slice(0, keptEvents)
+    arrived = []
+  }
+  const take = (data: string) => {
+    arrived.push(JSON.parse(data) as Event)
+    timer ??= setTimeout(draw, 50)
+  }
+  followChanges(`${api}/events/stream?states=true`, take, end.signal)
+  return () => {
+    end.abort()
+    clearTimeout(timer)
+  }
+}
 
 /** Reads the name. @throws RequestError */
 export async function readHostName(): Promise<void> {

@@ -1,5 +1,6 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import { onTold, pauseOf } from './changes.ts'
 import { get, isReachable, RequestError } from './request.ts'
 
 /** What was last read of a path. */
@@ -11,7 +12,8 @@ export interface Reading<Body> {
 }
 
 /**
- * Reads a path now, every `everyMs` while the page is seen, at once when it is seen again, and when the host answers again.
+ * Reads a path now, when the stream tells of it, otherwise every `everyMs` while the page is seen, at once when it is seen again, and when the host
+ * answers again.
  * @param path undefined reads nothing
  */
 export function useReading<Body>(path: string | undefined, everyMs: number): Reading<Body> {
@@ -26,6 +28,8 @@ function readOnAndOn<Body>(path: string, everyMs: number, state: { value: Readin
   let timer: ReturnType<typeof setTimeout> | undefined
   let failures = 0
   let isReading = false
+  /** The stream has told of a change while it was read. */
+  let isStale = false
 
   async function read(): Promise<void> {
     clearTimeout(timer)
@@ -44,7 +48,14 @@ function readOnAndOn<Body>(path: string, everyMs: number, state: { value: Readin
       isReading = false
     }
     if (document.hidden || isOver()) return
-    timer = setTimeout(() => void read(), failures > 0 ? Math.min(2_000 * failures, 15_000) : everyMs)
+    if (isStale) {
+      isStale = false
+      return read()
+    }
+    timer = setTimeout(
+      () => void read(),
+      failures > 0 ? Math.min(2_000 * failures, 15_000) : pauseOf(path, everyMs),
+    )
   }
   const again = () => void read()
   const onSeen = () => {
@@ -54,12 +65,17 @@ function readOnAndOn<Body>(path: string, everyMs: number, state: { value: Readin
   const unsubscribe = isReachable.subscribe((is) => {
     if (is && failures > 0) void read()
   })
+  const endTold = onTold(path, () => {
+    if (isReading) isStale = true
+    else if (!document.hidden) void read()
+  })
   document.addEventListener('visibilitychange', onSeen)
   void read()
   return () => {
     stop.abort()
     clearTimeout(timer)
     unsubscribe()
+    endTold()
     document.removeEventListener('visibilitychange', onSeen)
   }
 }

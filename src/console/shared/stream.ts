@@ -45,8 +45,8 @@ interface FollowOptions {
   readonly signal: AbortSignal
 }
 
-/** Longest silence of a stream, which sends a comment every 15 s at least. */
-const silenceMs = 40_000
+/** Longest silence of a stream, which sends a comment every 5 s. */
+const silenceMs = 11_000
 
 /**
  * Follows a stream until the signal: continues after the last event, and pauses while the page is hidden, since a browser has six connections

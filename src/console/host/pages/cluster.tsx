@@ -1,5 +1,4 @@
-import { useSignal } from '@preact/signals'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { Event, LifecycleEvents } from '../../../cluster/events/schemas.ts'
 import type { ClusterDetails } from '../../../cluster/schemas.ts'
 import type { EdgeHostInfo } from '../../../host/schemas.ts'
@@ -22,18 +21,18 @@ import {
   useSeconds,
   type Mood,
 } from '../../shared/parts.tsx'
+import { streamState } from '../../shared/changes.ts'
 import { useReading, type Reading } from '../../shared/read.ts'
 import { change, get, isReachable, tagOf } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
-import { follow, type StreamState } from '../../shared/stream.ts'
+import type { StreamState } from '../../shared/stream.ts'
 import { placeParts } from '../../shared/shell.tsx'
-import { api, clusterPath, hostPath, remote, text } from '../host.tsx'
+import { api, clusterPath, events, hostPath, remote, text } from '../host.tsx'
 import { ClusterAccess } from './cluster-access.tsx'
 import { ChangeCluster, CreateCluster } from './cluster-change.tsx'
 import { Applications, Troubles } from './cluster-applications.tsx'
 import { Revisions } from './cluster-revisions.tsx'
 
-const keptEvents = 500
 const drawnEvents = 200
 
 export function moodOfCluster({ status }: ClusterDetails): Mood {
@@ -44,38 +43,6 @@ export function moodOfCluster({ status }: ClusterDetails): Mood {
 
 const moodOf = (severity: Event['severity']): Mood =>
   severity === 'Error' ? 'bad' : severity === 'Warning' ? 'warning' : 'info'
-
-/** The newest events of the cluster first, as the stream tells them. */
-function useEvents() {
-  const events = useSignal<readonly Event[]>([])
-  const state = useSignal<StreamState>('connecting')
-  useEffect(() => {
-    const end = new AbortController()
-    let arrived: Event[] = []
-    let timer: ReturnType<typeof setTimeout> | undefined
-    // Stored events come at once: they are drawn together.
-    const draw = () => {
-      timer = undefined
-      events.value = [...arrived.toReversed(), ...events.value].slice(0, keptEvents)
-      arrived = []
-    }
-    void follow(`${api}/events/stream`, {
-      signal: end.signal,
-      onState: (now) => {
-        state.value = now
-      },
-      onEvent: ({ data }) => {
-        arrived.push(JSON.parse(data) as Event)
-        timer ??= setTimeout(draw, 50)
-      },
-    })
-    return () => {
-      end.abort()
-      clearTimeout(timer)
-    }
-  }, [])
-  return { events: events.value, state: state.value }
-}
 
 /** The pages of the cluster, by what follows `#/cluster/`. */
 export function Cluster() {
@@ -128,16 +95,8 @@ function NoCluster() {
 
 function Status() {
   const t = text.value.cluster
-  const { events, state } = useEvents()
   const details = useReading<ClusterDetails>(`${clusterPath}/details?kubeconfig=false`, 10_000)
   const lifecycle = useReading<LifecycleEvents>(`${api}/events/lifecycle`, 600_000)
-  const newest = events[0]?.metadata.number
-  useEffect(() => {
-    if (newest === undefined) return undefined
-    // Several events of one turn ask for one reading.
-    const timer = setTimeout(details.again, 300)
-    return () => clearTimeout(timer)
-  }, [newest])
   const { body } = details
   return (
     <>
@@ -156,10 +115,10 @@ function Status() {
       >
         {body && <Versions details={body} />}
       </PageHeader>
-      <State details={details} lifecycle={lifecycle.body} events={events} />
+      <State details={details} lifecycle={lifecycle.body} events={events.value} />
       {body && body.status.troubles.length > 0 && <Troubles details={body} />}
       {body && <Nodes details={body} />}
-      <Events events={events} state={state} />
+      <Events events={events.value} state={streamState.value} />
       <Command command={remote('cluster watch')} />
       {body && <Danger details={body} />}
     </>

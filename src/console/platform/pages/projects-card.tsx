@@ -20,8 +20,8 @@ const problemsIn = async (project: string, signal: AbortSignal): Promise<number>
     limit: '1',
     ProjectUid: project,
   })
-  return (await get<{ listmeta: { count: number } }>(`/v1/edgehosts?${query.toString()}`, signal)).listmeta
-    .count
+  return (await get<{ listmeta: { count: number } }>(`/v1/edgehosts?${query.toString()}`, { signal }))
+    .listmeta.count
 }
 
 /** Numbers of hosts with problems by the uids of their projects, read one after the other, again and again while the page is seen. */
