@@ -59,6 +59,8 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
     await opened.page.getByRole('navigation', { name: 'Pages' }).waitFor()
     return opened
   }
+  /** Has the page read at once what it reads every few seconds, as when it is seen again. */
+  const readAgain = (page: Page) => page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
   const inProject = (path: string) => `${address}/#/projects/${fleet.project}/${path}`
 
   it('a wrong password is refused, the right one enters, and a logout ends the token', async () => {
@@ -135,6 +137,7 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
     await page.getByRole('button', { name: 'Previous' }).click()
     await page.getByText('1 to 50 of 63').waitFor()
     await context.setOffline(true)
+    await readAgain(page)
     await page.getByText('The platform does not answer').waitFor()
     expect(await page.getByRole('rowheader').count()).toBe(50)
     await context.setOffline(false)
@@ -209,6 +212,7 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
     expect((await fleet.ill.logIn()).status).toBe(200)
     await platform.app.inject({ url: '/v1/users/info', headers: { authorization: fleet.ill.token } })
     expect((await copy.logIn()).json.code).toBe('HostExistsTwice')
+    await readAgain(page)
     await page.getByRole('button', { name: 'Let the next login in' }).click({ timeout: 60_000 })
     await expect.poll(() => platform.rooms.hosts.find(fleet.ill.uid)?.isNextAccepted).toBe(true)
   })
@@ -265,6 +269,7 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
       payload: { tokens: [now] },
     })
     const dialog = second.page.getByRole('dialog', { name: 'Your session has ended' })
+    await readAgain(second.page)
     await dialog.waitFor({ timeout: 60_000 })
     await dialog.getByLabel('Password', { exact: true }).fill(fleetPassword)
     await dialog.getByRole('button', { name: 'Log in' }).click()
