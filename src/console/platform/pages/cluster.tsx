@@ -208,7 +208,7 @@ function Conditions({ cluster: { status } }: { cluster: SpectroCluster }) {
             ),
           },
           { title: t.status, cell: ({ status: is }) => plain(is) },
-          { title: t.message, cell: ({ message }) => plain(message ?? '–') },
+          { title: t.message, cell: ({ message = '' }) => (message === '' ? '–' : plain(message)) },
           {
             title: t.since,
             cell: ({ lastTransitionTime: at }) => (at === undefined ? '–' : day(at)),
