@@ -6,6 +6,8 @@ import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import type { Ground, ResetPart, Room } from '../root/room.ts'
 import type { DefinitionSettings } from './config.ts'
+import { iconRoutes } from './routes-icons.ts'
+import { createIcons } from './slots/icons.ts'
 import { definitionRoutes } from './routes.ts'
 import type { ClusterProfileDetail } from './schemas.ts'
 import { openDefinitionStore, createDefinitionTable, createOfferedUpdates } from './slots/definition-store.ts'
@@ -149,6 +151,11 @@ export async function createDefinitions(
   return {
     async routes(app) {
       await definitionRoutes(app, { slots, receive: uploads.receive })
+      const uids = () => store.list().map(({ uid }) => uid)
+      const { profilesOf } = slots
+      await iconRoutes(app, {
+        icons: createIcons({ uids, profilesOf, running, monotonic: () => clock.monotonic() }),
+      })
     },
     // So that the first request for the embedded definition does not have to wait.
     background: () => void embedded.refresh().catch(logFailure),

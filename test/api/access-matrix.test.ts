@@ -21,6 +21,7 @@ const table: Readonly<Record<Needed, readonly string[]>> = {
     'GET /healthz',
     'GET /openapi.json',
     'GET /readyz',
+    'GET /v1/edge-mgmt/icons/:digest',
     'GET /v1/ping',
     'POST /v1/users/default/login',
     'POST /v1/users/default/password/reset',

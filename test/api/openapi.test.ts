@@ -314,7 +314,7 @@ describe('openapi.json', () => {
   const deletionLast = [...operations].sort((one, other) => turnOf(one) - turnOf(other))
   // There is nothing to renew without a control plane, no pod, and no ping; an injected request has no connection that proves anything.
   const without = ['renewClusterCertificates', 'getPodLogs', 'downloadKubeconfig', 'confirmNetworkChange']
-  without.push('pingEndpoint', 'traceRoute', 'downloadLogs')
+  without.push('pingEndpoint', 'traceRoute', 'downloadLogs', 'getIcon')
   // Verbs of ours, which run as root on a booted host.
   without.push('setHostName', 'setHostTime')
   const succeeding = deletionLast.filter(({ operationId }) => !without.includes(operationId))

@@ -143,6 +143,7 @@ const ofCluster = new Set([
 // host-setup, configuration, power-stops and reset.
 const ofOthers = new Set([
   ...['pingEndpoint', 'traceRoute', 'checkConnectivity', 'downloadFile', 'downloadLogs', 'updateCurrentUser'],
+  'getIcon',
   ...['getNetworkInterface', 'updateNetworkInterface', 'getNetworkChange'],
   ...['confirmNetworkChange', 'revertNetworkChange'],
   ...['Bond', 'Vlan', 'Bridge'].flatMap((kind) =>

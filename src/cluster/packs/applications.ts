@@ -1,3 +1,4 @@
+import { iconPathOf } from '../../definition/slots/icons.ts'
 import { createGivenTo, type GivenVariable } from '../../definition/definition.ts'
 import type { ClusterProfileDetail } from '../../definition/schemas.ts'
 import type { EngineObserved, Observed } from '../loop/observed.ts'
@@ -51,6 +52,7 @@ export function applicationsOf(input: ApplicationsInput): ClusterCurrentApplicat
 
 function packInfo(input: ApplicationsInput, profile: ClusterProfileDetail, detail: DetailPack): PackInfo {
   const { name, displayName, version, layer, values, logo } = detail
+  const icon = iconPathOf(logo)
   const { packs, packTypes } = input.desired
   const id = packIdOf(profile.profileUid, name, displayName ?? '')
   const pack = packs.find((each) => each.id === id)
@@ -65,6 +67,7 @@ function packInfo(input: ApplicationsInput, profile: ClusterProfileDetail, detai
     type: packTypes?.[id] ?? '',
     values,
     logo,
+    ...(icon === undefined ? {} : { icon }),
     ...progress,
     ...(displayName === undefined ? {} : { displayName }),
     conditions: [

@@ -34,6 +34,7 @@ const PackInfo = Type.Object(
     type: text('Source of its charts and manifests: spectro, helm, manifest or oci.'),
     values: text('YAML as the profile has it, with macros.'),
     logo: text('A data URL (RFC 2397) of an image; empty if there is none.'),
+    icon: maybe('Path of the same image, if it is PNG or SVG; it is served without a token.'),
     status: Type.Enum(packStatuses, {
       description:
         'Pending: not started. Applying. Applied: its workloads are waited for. Available. Unavailable: a workload went down. Failed: it is tried again.',

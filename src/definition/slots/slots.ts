@@ -231,6 +231,8 @@ export interface Slots {
    * @param isHeld whether the client already holds the reply with this ETag
    */
   details(slot: SlotName, isHeld: (etag: string) => boolean): Promise<SlotDetails>
+  /** The profiles of a definition; undefined where it is gone. */
+  profilesOf(uid: string): Promise<ClusterProfileDetail[] | undefined>
   /** Name, version and sum of the definition of each slot, for the audit trail. */
   named(): Readonly<Record<string, string>>
   /** The handle of a definition: `archiveUploadPath` of later calls. */
@@ -326,7 +328,7 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
 
   async function diffOf({ uid }: SlotDefinition) {
     const now = await running()
-    const incoming = now && (await readJson<ClusterProfileDetail[]>(uid, detailsFile))
+    const incoming = now && (await profilesOf(uid))
     return now && incoming ? { diff: diffDefinitions(now, incoming) } : {}
   }
 
@@ -340,8 +342,11 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
     }
   }
 
+  const profilesOf = (uid: string) => readJson<ClusterProfileDetail[]>(uid, detailsFile)
+
   return {
     pathOf,
+    profilesOf,
     named: () =>
       Object.fromEntries(store.list().map((definition) => [definition.slot, labelOfDefinition(definition)])),
     async details(slot, isHeld) {

@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify'
 import { beforeEach, expect, it } from 'vitest'
 import type { AuditedRequest } from '../../../src/api/audit-hook.ts'
 import { identifyByToken } from '../../../src/api/guard.ts'
@@ -19,6 +20,7 @@ const hourMs = 3_600_000
 let clock: TurningClock
 let audited: AuditedRequest[]
 let uid: string
+let download: (token: string) => Promise<Awaited<ReturnType<FastifyInstance['inject']>>>
 let ask: (token: string, query?: string) => Promise<{ kubeconfig: unknown; hasRecord: boolean }>
 
 /** The routes of a cluster with a kubeconfig; a token is `<role> <session>`, and `admin` alone is root on the local socket. */
@@ -44,7 +46,7 @@ beforeEach(async () => {
     },
   })
   const reading = createReading({
-    store: { current: () => ({ uid, status: pending }) as ClusterRecord } as never,
+    store: { current: () => ({ uid, name: 'shop', status: pending }) as ClusterRecord } as never,
     revisions: {} as never,
     status: () => undefined,
     details: {
@@ -52,11 +54,14 @@ beforeEach(async () => {
         detailsOf(kubeconfig === undefined ? {} : { kubeconfig }),
       state: () => detailsOf().status,
       nodes: async () => ({ nodes: [] }),
+      steps: () => [],
     },
     kubeconfig: async () => 'apiVersion: v1',
     ...{ hostId: 'edge-1', clock },
   })
   await app.register(clusterRoutes, { reading, creation: {} as Creation, remove: () => ({ uid, name: '' }) })
+  download = (token) =>
+    app.inject({ url: '/v1/edge-mgmt/cluster/kubeconfig', headers: { authorization: token } })
   ask = async (token, query = '') => {
     const reply = await app.inject({ url: path + query, headers: { authorization: token } })
     expect(reply.statusCode, reply.body).toBe(200)
@@ -99,4 +104,18 @@ it('the kubeconfig of another cluster is another delivery; those to root on the 
   expect(await ask('admin')).toMatchObject({ hasRecord: false })
   clock.turn(hourMs)
   expect(await ask('admin')).toMatchObject({ hasRecord: true })
+})
+
+it('the kubeconfig as a file is for administrators, and each read is audited', async () => {
+  for (const count of [1, 2]) {
+    const reply = await download('admin s1')
+    expect([reply.statusCode, reply.body]).toEqual([200, 'apiVersion: v1'])
+    expect(reply.headers).toMatchObject({
+      'content-type': 'application/yaml',
+      'content-disposition': 'attachment; filename="shop.kubeconfig"',
+    })
+    expect(audited).toHaveLength(count)
+    expect(audited.at(-1)).toMatchObject({ kind: 'kubeconfig', resourceName: 'shop', resourceUid: uid })
+  }
+  expect((await download('viewer s2')).statusCode).toBe(403)
 })
