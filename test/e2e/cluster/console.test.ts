@@ -18,6 +18,8 @@ describe.skipIf(isKitMissing())('a cluster by a browser alone', { timeout: 15 * 
   let browser: Browser
   let page: Page
   let complaints: () => string[]
+  const valueOf = (name: string) =>
+    page.locator('label.field', { hasText: new RegExp(name, 'i') }).locator('input')
   beforeAll(async () => {
     if (!hasKit) return
     host = await bootEdgehostd({ lower: 'machine', ground: clusterGround })
@@ -54,10 +56,8 @@ describe.skipIf(isKitMissing())('a cluster by a browser alone', { timeout: 15 * 
     await page.getByLabel('Name of the cluster').fill('line-7')
     await page.getByRole('button', { name: 'Check' }).click()
     await page.getByText('variable token is required').waitFor({ timeout: 2 * minutes })
-    await page
-      .locator('label', { hasText: /^.*token/i })
-      .locator('input')
-      .fill(secret)
+    await valueOf('greeting').fill('good morning')
+    await valueOf('token').fill(secret)
     await page.getByRole('button', { name: 'Check' }).click()
     await page.getByText('The cluster can be created.').waitFor({ timeout: 2 * minutes })
   })
@@ -65,7 +65,7 @@ describe.skipIf(isKitMissing())('a cluster by a browser alone', { timeout: 15 * 
   it('it is created, and watched until it runs', async () => {
     await page.getByRole('button', { name: 'Create the cluster' }).click()
     await page.getByRole('heading', { level: 1, name: 'line-7' }).waitFor()
-    await page.getByText('Running', { exact: true }).waitFor({ timeout: 10 * minutes })
+    await page.locator('.badge', { hasText: 'Running' }).waitFor({ timeout: 10 * minutes })
     await page.getByRole('link', { name: 'Applications' }).click()
     await page.getByText('available', { exact: true }).first().waitFor()
     expect(await page.content()).not.toContain(secret)
@@ -73,13 +73,11 @@ describe.skipIf(isKitMissing())('a cluster by a browser alone', { timeout: 15 * 
 
   it('a value is changed: its difference is shown, and the change is applied', async () => {
     await page.goto(`${address}/#/cluster/change`)
-    await page
-      .locator('label', { hasText: /greeting/i })
-      .locator('input')
-      .fill('good evening')
+    await valueOf('greeting').fill('good evening')
     await page.getByRole('button', { name: 'Check' }).click()
     await page.locator('ins', { hasText: 'good evening' }).waitFor({ timeout: 2 * minutes })
     await page.getByRole('button', { name: 'Apply the change' }).click()
+    await page.getByRole('heading', { level: 1, name: 'line-7' }).waitFor()
     await page.goto(`${address}/#/cluster/revisions`)
     const second = page.getByRole('row', { name: /^2/ })
     await second.getByText('good', { exact: true }).waitFor({ timeout: 5 * minutes })
@@ -98,7 +96,7 @@ describe.skipIf(isKitMissing())('a cluster by a browser alone', { timeout: 15 * 
     await save.click()
     const saved = await archive
     expect(await saved.failure()).toBeNull()
-    expect(saved.suggestedFilename()).toMatch(/\.tar\.gz$|\.tgz$|\.zip$/)
+    expect(saved.suggestedFilename()).toMatch(/^edgehostd-support-/)
   })
 
   it('it is deleted by the keyboard, after its name was typed', async () => {
@@ -110,6 +108,7 @@ describe.skipIf(isKitMissing())('a cluster by a browser alone', { timeout: 15 * 
     await page.keyboard.type('line-7')
     await page.keyboard.press('Enter')
     await page.getByText('No cluster on this host').waitFor({ timeout: 10 * minutes })
-    expect(complaints()).toEqual([])
+    // What was asked for at the moment of the deletion was not there any more.
+    expect(complaints().filter((each) => !each.includes('404'))).toEqual([])
   })
 })

@@ -33,6 +33,11 @@ const examineMs = 1_800_000
 /** A pre-flight reads the content that a cluster needs. */
 const checkMs = 600_000
 
+/** The page of the cluster, unless the user has gone to another one meanwhile. */
+function showCluster(): void {
+  if (location.hash.startsWith('#/cluster/c')) location.hash = '#/cluster'
+}
+
 type Profile = Pick<ClusterProfileDetail, 'profileUid' | 'profileName' | 'variables'>
 
 /** A definition on the host that a cluster can be made or changed with. */
@@ -111,7 +116,7 @@ export function CreateCluster() {
       headers: { 'idempotency-key': key },
       timeoutMs: checkMs,
     })
-    location.hash = '#/cluster'
+    showCluster()
   })
   return (
     <>
@@ -237,7 +242,7 @@ function ChangeForms({ present, running, onDone }: ChangeFormsProps) {
     }
     await change('PUT', path, body(), options)
     onDone()
-    location.hash = '#/cluster'
+    showCluster()
   })
   return (
     <>
