@@ -72,6 +72,7 @@ function Pack({ pack }: { pack: PackInfo }) {
     <details class="pack">
       <summary>
         <span>
+          {pack.icon !== undefined && <img src={pack.icon} width="24" height="24" alt="" />}
           <strong>{plain(displayName || name)}</strong>{' '}
           <span class="dim">{plain([version, layer].join(' · '))}</span>
         </span>

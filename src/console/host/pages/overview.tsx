@@ -1,6 +1,6 @@
 import type { ClusterDetails } from '../../../cluster/schemas.ts'
 import type { ContentUsage } from '../../../content/schemas.ts'
-import type { EdgeHostInfo } from '../../../host/schemas.ts'
+import type { EdgeHostInfo, HostUsage } from '../../../host/schemas.ts'
 import type { AttentionList } from '../../../service/schemas.ts'
 import type { PlatformLink } from '../../../uplink/schemas.ts'
 import { bytes, day, plain, span, time } from '../../shared/format.ts'
@@ -9,7 +9,7 @@ import { Disks, Nics } from '../../shared/machine.tsx'
 import { Badge, Card, Command, Facts, PageHeader, Shown, type Mood } from '../../shared/parts.tsx'
 import { useReading, type Reading } from '../../shared/read.ts'
 import { clockAheadMs, hostNow, lastContact } from '../../shared/request.ts'
-import { api, remote, text } from '../host.tsx'
+import { api, hostPath, remote, text } from '../host.tsx'
 import { moodOfCluster } from './cluster.tsx'
 
 const moods = { error: 'bad', warning: 'warning', info: 'info' } as const
@@ -28,6 +28,7 @@ export function Overview() {
   )
   const usage = useReading<ContentUsage>(`${api}/content/usage`, 60_000)
   const link = useReading<PlatformLink>(`${api}/platform`, 30_000)
+  const now = useReading<HostUsage>(`${hostPath}/usage`, 30_000)
   const { status, metadata, spec } = host.body ?? {}
   const address = spec?.networkInfo.find(({ isDefault }) => isDefault)?.ip
   return (
@@ -76,7 +77,7 @@ export function Overview() {
         </Card>
         <Card title={t.thisHost} icon="host" width="half">
           <Shown reading={host} lines={8}>
-            {(body) => <HostFacts host={body} />}
+            {(body) => <HostFacts host={body} now={now.body} />}
           </Shown>
         </Card>
         <div class="half stack">
@@ -182,7 +183,18 @@ function ClusterCard({ reading, isAbsent }: { reading: Reading<ClusterDetails>; 
   )
 }
 
-function HostFacts({ host: { metadata, spec, status } }: { host: EdgeHostInfo }) {
+function clockText(now: HostUsage | undefined): string | undefined {
+  const t = text.value.overview
+  if (now?.clock.isSynchronized === undefined) return undefined
+  return now.clock.isSynchronized ? t.synchronized : t.notSynchronized
+}
+
+interface HostFactsProps {
+  readonly host: EdgeHostInfo
+  readonly now: HostUsage | undefined
+}
+
+function HostFacts({ host: { metadata, spec, status }, now }: HostFactsProps) {
   const t = text.value.overview
   const { os, cpu, memory, archType } = spec.hardwareSpec
   const words = (...parts: readonly (string | undefined)[]) => parts.filter(Boolean).join(' ')
@@ -193,7 +205,18 @@ function HostFacts({ host: { metadata, spec, status } }: { host: EdgeHostInfo })
         [t.id, <code>{metadata.id}</code>],
         [t.os, words(os.family, os.version, '·', os.kernel, os.kernelVersion)],
         [t.processor, [archType, cpu.cores && t.cores(cpu.cores)].filter(Boolean).join(' · ')],
-        [t.memory, bytes((memory.sizeInMB ?? 0) * 1024 ** 2)],
+        [
+          t.memory,
+          now?.memory
+            ? t.usedOf(bytes(now.memory.usedBytes), bytes(now.memory.totalBytes))
+            : bytes((memory.sizeInMB ?? 0) * 1024 ** 2),
+        ],
+        [
+          t.load,
+          now?.load && [now.load.oneMinute, now.load.fiveMinutes, now.load.fifteenMinutes].join(' · '),
+        ],
+        [t.uptime, now?.uptimeSeconds !== undefined && span(now.uptimeSeconds)],
+        [t.clock, clockText(now)],
         spec.hostInfo.secureBoot !== undefined && [t.secureBoot, spec.hostInfo.secureBoot ? t.on : t.off],
         [t.version, status.agentVersion],
         [t.nameServers, status.dns.nameservers.join(', ') || '–'],

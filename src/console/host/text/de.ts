@@ -9,6 +9,12 @@ export const de: HostText = {
   },
   overview: {
     title: 'Übersicht',
+    usedOf: (used, total) => `${used} von ${total} belegt`,
+    load: 'Last über 1, 5 und 15 Minuten',
+    uptime: 'Läuft seit',
+    clock: 'Uhr',
+    synchronized: 'abgeglichen',
+    notSynchronized: 'nicht abgeglichen',
     open: 'Öffnen',
     good: 'Alles in Ordnung',
     trouble: (n) => (n === 1 ? 'Eine Sache braucht Aufmerksamkeit' : `${n} Sachen brauchen Aufmerksamkeit`),

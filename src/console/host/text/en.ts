@@ -8,6 +8,12 @@ export const en = {
   },
   overview: {
     title: 'Overview',
+    usedOf: (used: string, total: string) => `${used} used of ${total}`,
+    load: 'Load of 1, 5 and 15 minutes',
+    uptime: 'Running for',
+    clock: 'Clock',
+    synchronized: 'synchronized',
+    notSynchronized: 'not synchronized',
     open: 'Open',
     good: 'All is well',
     trouble: (n: number) => (n === 1 ? 'One thing needs attention' : `${n} things need attention`),
