@@ -7,5 +7,6 @@ import { Definitions } from './config.ts'
 export const about = {
   errors: { ...archiveErrors, ...definitionErrors },
   config: { definitions: Definitions },
+  limited: ['icons'],
   tags: { clusters: 'Cluster definitions, their contents and their variables.' },
 } as const satisfies Declaration

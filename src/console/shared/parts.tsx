@@ -402,6 +402,30 @@ export const ChangeForm = ({
 const refusalFor = (needed: 'operator' | 'admin'): string | undefined =>
   hasRole(needed) ? undefined : sharedText.value[needed === 'admin' ? 'adminOnly' : 'operatorOnly']
 
+interface TickProps {
+  readonly isOn: boolean
+  readonly onChange: (isOn: boolean) => void
+  readonly children: ComponentChildren
+}
+
+/** A box to tick, with its words. */
+export const Tick = ({ isOn, onChange, children }: TickProps) => (
+  <label class="check">
+    <input type="checkbox" checked={isOn} onChange={(event) => onChange(event.currentTarget.checked)} />
+    {children}
+  </label>
+)
+
+/** What loses something, at the end of its page. */
+export const DangerZone = ({ title, children }: { title: string; children: ComponentChildren }) => (
+  <section class="card danger-zone">
+    <header>
+      <h2>{title}</h2>
+    </header>
+    {children}
+  </section>
+)
+
 /** A button for administrators, or for operators too; others see it off, and why. */
 export const AdminButton = ({
   kind = 'plain',
@@ -516,29 +540,49 @@ interface EntryProps {
   readonly label: string
   readonly value: string
   readonly onChange: (value: string) => void
-  readonly type?: 'text' | 'email' | 'date' | 'number' | 'password'
+  readonly type?: 'text' | 'email' | 'url' | 'date' | 'datetime-local' | 'number' | 'password'
   readonly isRequired?: boolean
+  readonly isReadOnly?: boolean
   readonly placeholder?: string
+  readonly maxLength?: number
+  /** Below the field. */
+  readonly hint?: string
 }
 
 /** A field for a text, with its label above. */
-export const Entry = ({ label, value, onChange, type = 'text', isRequired, placeholder }: EntryProps) => (
-  <label class="field">
-    <span>{label}</span>
-    <input
-      // The types of preact have one form for each kind of field.
-      {...({ type } as { type: 'text' })}
-      value={value}
-      required={isRequired}
-      placeholder={placeholder}
-      autocomplete={type === 'password' ? 'new-password' : 'off'}
-      autocapitalize="off"
-      spellcheck={false}
-      min={type === 'number' ? 0 : undefined}
-      onInput={(event) => onChange(event.currentTarget.value)}
-    />
-  </label>
-)
+export const Entry = (props: EntryProps) => {
+  const {
+    label,
+    value,
+    onChange,
+    type = 'text',
+    isRequired,
+    isReadOnly,
+    placeholder,
+    maxLength,
+    hint,
+  } = props
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <input
+        // The types of preact have one form for each kind of field.
+        {...({ type } as { type: 'text' })}
+        value={value}
+        required={isRequired}
+        readOnly={isReadOnly}
+        placeholder={placeholder}
+        maxLength={maxLength}
+        autocomplete={type === 'password' ? 'new-password' : 'off'}
+        autocapitalize="off"
+        spellcheck={false}
+        min={type === 'number' ? 0 : undefined}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
+      {hint !== undefined && <span class="hint">{hint}</span>}
+    </label>
+  )
+}
 
 /** A text that is shown once: a token, a link. */
 export function Secret({ text, children }: { text: string; children: ComponentChildren }) {

@@ -152,8 +152,11 @@ const held = new Map<string, Held>()
 /** Forgets what was read, at a logout. */
 export const forgetRead = (): void => held.clear()
 
-/** The ETag of what was last read of a path, for `If-Match`. */
-export const tagOf = (path: string): string | undefined => held.get(path)?.etag
+/** The header that refuses a change of a path where another one has come since it was read. */
+export const ifMatch = (path: string): { readonly headers: Readonly<Record<string, string>> } => {
+  const tag = held.get(path)?.etag
+  return { headers: tag === undefined ? {} : { 'if-match': tag } }
+}
 
 /** @returns the JSON of a path; where nothing has changed, the same object as before. @throws RequestError */
 export async function get<Body>(

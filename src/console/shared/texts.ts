@@ -67,6 +67,9 @@ const en = {
     gateway: 'Gateway',
     defaultRoute: 'default route',
   },
+  verify: 'Verify',
+  trailIntact: (n: number) => `The trail is whole: ${n} records were checked.`,
+  trailBroken: 'The trail is not whole',
 }
 
 export type SharedText = typeof en
@@ -131,6 +134,9 @@ const de: SharedText = {
     gateway: 'Gateway',
     defaultRoute: 'Standardroute',
   },
+  verify: 'Prüfen',
+  trailIntact: (n) => `Das Protokoll ist vollständig: ${n} Einträge wurden geprüft.`,
+  trailBroken: 'Das Protokoll ist nicht vollständig',
 }
 
 /** The texts of the parts that the pages of both programs share. */

@@ -1,25 +1,12 @@
 import { useState } from 'preact/hooks'
 import type { Static } from 'typebox'
-import type { AuditFilters, AuditView, VerifyReply } from '../../../audit/schemas.ts'
+import type { AuditFilters, AuditView } from '../../../audit/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
-import {
-  AdminButton,
-  Badge,
-  Card,
-  Command,
-  More,
-  Note,
-  PageHeader,
-  Problem,
-  Shown,
-  Table,
-  useAction,
-  type Mood,
-} from '../../shared/parts.tsx'
+import { Badge, Card, Command, More, Note, PageHeader, Shown, Table, type Mood } from '../../shared/parts.tsx'
 import { useList, useReading } from '../../shared/read.ts'
-import { get } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
 import { sharedText } from '../../shared/texts.ts'
+import { VerifyTrail } from '../../shared/verify-trail.tsx'
 import { api, DownloadButton, remote, text } from '../host.tsx'
 
 const path = `${api}/edgehosts/current/audits`
@@ -37,7 +24,11 @@ export function Audit() {
     return (
       <>
         <PageHeader title={t.title} />
-        <Verify />
+        <div class="pad">
+          <VerifyTrail path={`${path}/verify`}>
+            <DownloadButton path={`${path}/download`}>{t.download}</DownloadButton>
+          </VerifyTrail>
+        </div>
         <Trail />
         <Command command={remote('audit list')} />
       </>
@@ -123,32 +114,5 @@ function Trail() {
         }
       </Shown>
     </Card>
-  )
-}
-
-function Verify() {
-  const t = text.value.audit
-  const [result, setResult] = useState<Static<typeof VerifyReply>>()
-  const { run, isBusy, error } = useAction(async () => setResult(await get(`${path}/verify`)))
-  return (
-    <div class="row pad">
-      <div role="status">
-        {result &&
-          (result.isIntact ? (
-            <Badge mood="good">{t.intact(result.count)}</Badge>
-          ) : (
-            <Badge mood="bad">
-              {t.broken}: {plain(result.problem?.message ?? '')}
-            </Badge>
-          ))}
-        {error && <Problem error={error} />}
-      </div>
-      <div class="buttons">
-        <AdminButton isOff={isBusy} onClick={() => void run()}>
-          {t.verify}
-        </AdminButton>
-        <DownloadButton path={`${path}/download`}>{t.download}</DownloadButton>
-      </div>
-    </div>
   )
 }

@@ -16,7 +16,7 @@ import {
   useAction,
 } from '../../shared/parts.tsx'
 import { useReading, type Reading } from '../../shared/read.ts'
-import { change, get, tagOf } from '../../shared/request.ts'
+import { change, get, ifMatch } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
 import { clusterPath, DownloadButton, remote, text } from '../host.tsx'
 
@@ -62,12 +62,11 @@ function Settings({ details: { spec, status }, onDone }: { details: ClusterDetai
   const action = useAction(
     async () => {
       await get(clusterPath)
-      const tag = tagOf(clusterPath)
       await change(
         'PUT',
         `${clusterPath}/settings`,
         { ntpServers: linesOf(shown.ntpServers), sshKeys: linesOf(shown.sshKeys) },
-        tag === undefined ? {} : { headers: { 'if-match': tag } },
+        ifMatch(clusterPath),
       )
     },
     () => {

@@ -15,6 +15,7 @@ import {
   ChangeForm,
   Command,
   Empty,
+  Entry,
   Note,
   PageHeader,
   Shown,
@@ -22,7 +23,7 @@ import {
   useAction,
 } from '../../shared/parts.tsx'
 import { useReading, type Reading } from '../../shared/read.ts'
-import { change, tagOf } from '../../shared/request.ts'
+import { change, ifMatch } from '../../shared/request.ts'
 import { isAdmin, keepSession } from '../../shared/session.ts'
 import { sharedText } from '../../shared/texts.ts'
 import { api, clusterPath, remote, text } from '../host.tsx'
@@ -137,29 +138,8 @@ export function CreateCluster() {
             submit={action.isBusy ? t.checking : found?.isPossible === true ? t.create : t.check}
             isOff={name === ''}
           >
-            <label class="field">
-              <span>{t.name}</span>
-              <input
-                value={name}
-                aria-required
-                maxLength={63}
-                autocomplete="off"
-                autocapitalize="off"
-                spellcheck={false}
-                onInput={(event) => setName(event.currentTarget.value)}
-              />
-              <span class="hint">{t.nameLong}</span>
-            </label>
-            <label class="field">
-              <span>{t.endpoint}</span>
-              <input
-                value={endpoint}
-                autocomplete="off"
-                spellcheck={false}
-                onInput={(event) => setEndpoint(event.currentTarget.value)}
-              />
-              <span class="hint">{t.endpointLong}</span>
-            </label>
+            <Entry label={t.name} value={name} onChange={setName} maxLength={63} hint={t.nameLong} />
+            <Entry label={t.endpoint} value={endpoint} onChange={setEndpoint} hint={t.endpointLong} />
             <VariableFields draft={draft} known={{}} />
             {found && (
               <div class="stack" aria-live="polite">
@@ -233,8 +213,7 @@ function ChangeForms({ present, running, onDone }: ChangeFormsProps) {
   const [found, setFound] = useFound<ClusterChangeDryRun>(JSON.stringify(body()))
   const mayGo = found?.isChanged === true && (found.isPossible || found.isHeld)
   const action = useAction(async () => {
-    const tag = tagOf(clusterPath)
-    const options = { timeoutMs: checkMs, ...(tag === undefined ? {} : { headers: { 'if-match': tag } }) }
+    const options = { timeoutMs: checkMs, ...ifMatch(clusterPath) }
     const path = `${clusterPath}/profiles`
     if (!mayGo) {
       setFound(await change<ClusterChangeDryRun>('PUT', `${path}?dryRun=true`, body(), options))
@@ -250,11 +229,7 @@ function ChangeForms({ present, running, onDone }: ChangeFormsProps) {
       <Card title={t.values} icon="cluster">
         <ChangeForm action={action} submit={action.isBusy ? t.checking : mayGo ? t.apply : t.check}>
           <VariableFields draft={draft} known={knownValues(present, running)} />
-          <label class="field">
-            <span>{t.at}</span>
-            <input type="datetime-local" value={at} onInput={(event) => setAt(event.currentTarget.value)} />
-            <span class="hint">{t.atLong}</span>
-          </label>
+          <Entry label={t.at} type="datetime-local" value={at} onChange={setAt} hint={t.atLong} />
           {found && (
             <div class="stack" aria-live="polite">
               <Problems

@@ -16,7 +16,7 @@ import {
   type Mood,
 } from '../../shared/parts.tsx'
 import { useReading } from '../../shared/read.ts'
-import { change, get, RequestError, tagOf } from '../../shared/request.ts'
+import { change, get, ifMatch, RequestError } from '../../shared/request.ts'
 import { clusterPath, remote, text } from '../host.tsx'
 import { Diff, Problems, Steps } from './cluster-plan.tsx'
 
@@ -122,12 +122,11 @@ function GoBack({ revision, onClose }: { revision: number; onClose: () => void }
   const [found, setFound] = useState<ClusterChangeDryRun>()
   const [lostSince, setLostSince] = useState<string>()
   const write = async (isDryRun: boolean, discardChanges: boolean) => {
-    const tag = tagOf(clusterPath)
     return change<ClusterChangeDryRun>(
       'POST',
       `${clusterPath}/rollback?dryRun=${String(isDryRun)}`,
       { revision, ...(discardChanges ? { discardChanges } : {}) },
-      { timeoutMs: 600_000, ...(tag === undefined ? {} : { headers: { 'if-match': tag } }) },
+      { timeoutMs: 600_000, ...ifMatch(clusterPath) },
     )
   }
   const check = useAction(async () => {

@@ -10,6 +10,7 @@ import {
   Card,
   Command,
   Confirm,
+  DangerZone,
   Empty,
   Note,
   PageHeader,
@@ -17,13 +18,14 @@ import {
   Shown,
   Table,
   Tabs,
+  Tick,
   useAction,
   useSeconds,
   type Mood,
 } from '../../shared/parts.tsx'
 import { streamState } from '../../shared/changes.ts'
 import { useReading, type Reading } from '../../shared/read.ts'
-import { change, get, isReachable, tagOf } from '../../shared/request.ts'
+import { change, get, ifMatch, isReachable } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
 import type { StreamState } from '../../shared/stream.ts'
 import { placeParts } from '../../shared/shell.tsx'
@@ -302,14 +304,9 @@ function Events({ events, state }: { events: readonly Event[]; state: StreamStat
       icon="audit"
       aside={
         <div class="row">
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={onlyProblems}
-              onChange={(event) => setOnlyProblems(event.currentTarget.checked)}
-            />
+          <Tick isOn={onlyProblems} onChange={setOnlyProblems}>
             {t.onlyProblems}
-          </label>
+          </Tick>
           <span class={`pulse ${state}`} role="status">
             {states[state]}
           </span>
@@ -349,14 +346,10 @@ function Danger({ details }: { details: ClusterDetails }) {
   }
   const { run, error } = useAction(ask)
   async function remove() {
-    const tag = tagOf(clusterPath)
-    await change('DELETE', clusterPath, undefined, tag === undefined ? {} : { headers: { 'if-match': tag } })
+    await change('DELETE', clusterPath, undefined, ifMatch(clusterPath))
   }
   return (
-    <section class="card danger-zone">
-      <header>
-        <h2>{t.danger}</h2>
-      </header>
+    <DangerZone title={t.danger}>
       <div class="row">
         <p class="dim">{t.deleteLong(plain(name))}</p>
         <AdminButton kind="danger outline" isOff={isDeleting} onClick={() => void run()}>
@@ -375,6 +368,6 @@ function Danger({ details }: { details: ClusterDetails }) {
           <p>{t.deleteLong(plain(name))}</p>
         </Confirm>
       )}
-    </section>
+    </DangerZone>
   )
 }

@@ -14,7 +14,7 @@ import type {
   VlanRequest,
 } from '../../../network/schemas.ts'
 import { plain } from '../../shared/format.ts'
-import { Confirm, Dialog, Note, Problem, useAction } from '../../shared/parts.tsx'
+import { Confirm, Dialog, Note, Problem, Tick, useAction } from '../../shared/parts.tsx'
 import { useReading } from '../../shared/read.ts'
 import { change, hostNow } from '../../shared/request.ts'
 import { sharedText } from '../../shared/texts.ts'
@@ -254,30 +254,24 @@ function Members({ sort, own, fields, others, onSet }: MembersProps) {
     <fieldset class="field">
       <legend>{t.members}</legend>
       {candidates.map((each) => (
-        <label key={each.name} class="check">
-          <input
-            type="checkbox"
-            checked={fields.members.includes(each.name)}
-            onChange={({ currentTarget: { checked } }) =>
-              onSet({
-                members: checked
-                  ? [...fields.members, each.name]
-                  : fields.members.filter((member) => member !== each.name),
-              })
-            }
-          />
+        <Tick
+          key={each.name}
+          isOn={fields.members.includes(each.name)}
+          onChange={(isOn) =>
+            onSet({
+              members: isOn
+                ? [...fields.members, each.name]
+                : fields.members.filter((member) => member !== each.name),
+            })
+          }
+        >
           {[each.name, each.ip].filter(Boolean).join(' · ')}
-        </label>
+        </Tick>
       ))}
       {takesAddress && (
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={fields.dropAddress}
-            onChange={(event) => onSet({ dropAddress: event.currentTarget.checked })}
-          />
+        <Tick isOn={fields.dropAddress} onChange={(dropAddress) => onSet({ dropAddress })}>
           {t.dropAddress}
-        </label>
+        </Tick>
       )}
     </fieldset>
   )

@@ -14,6 +14,7 @@ import {
   Card,
   ChangeForm,
   Command,
+  Entry,
   Facts,
   Note,
   PageHeader,
@@ -65,19 +66,14 @@ function HostNameForm() {
           submit={isAdmin.value ? t.save : undefined}
           isOff={name === undefined || name === hostName}
         >
-          <label class="field">
-            <span>{t.hostName}</span>
-            <input
-              value={name ?? hostName}
-              readOnly={!isAdmin.value}
-              maxLength={64}
-              autocomplete="off"
-              autocapitalize="off"
-              spellcheck={false}
-              onInput={(event) => setName(event.currentTarget.value)}
-            />
-            <span class="hint">{t.hostNameLong}</span>
-          </label>
+          <Entry
+            label={t.hostName}
+            value={name ?? hostName}
+            onChange={setName}
+            isReadOnly={!isAdmin.value}
+            maxLength={64}
+            hint={t.hostNameLong}
+          />
         </ChangeForm>
       )}
     </Shown>
@@ -103,18 +99,13 @@ function TimeForm() {
           submit={isAdmin.value ? t.save : undefined}
           isOff={servers === undefined || service === undefined}
         >
-          <label class="field">
-            <span>{t.timeServers}</span>
-            <input
-              value={servers ?? ntpServers.join(' ')}
-              readOnly={!isAdmin.value || service === undefined}
-              autocomplete="off"
-              autocapitalize="off"
-              spellcheck={false}
-              onInput={(event) => setServers(event.currentTarget.value)}
-            />
-            <span class="hint">{service === undefined ? plain(problem ?? '') : t.timeLong(service)}</span>
-          </label>
+          <Entry
+            label={t.timeServers}
+            value={servers ?? ntpServers.join(' ')}
+            onChange={setServers}
+            isReadOnly={!isAdmin.value || service === undefined}
+            hint={service === undefined ? plain(problem ?? '') : t.timeLong(service)}
+          />
         </ChangeForm>
       )}
     </Shown>
@@ -206,19 +197,14 @@ function ProxyForm({ present, onDone }: { present: EdgeHostConfigurations; onDon
     onDone()
   })
   const mayGo = plan !== undefined && plan.changes.length > 0
-  const field = (name: 'httpProxy' | 'httpsProxy' | 'noProxy', title: string, hint?: string) => (
-    <label class="field">
-      <span>{title}</span>
-      <input
-        value={fields[name]}
-        readOnly={!isAdmin.value}
-        autocomplete="off"
-        autocapitalize="off"
-        spellcheck={false}
-        onInput={(event) => setFields({ ...fields, [name]: event.currentTarget.value })}
-      />
-      {hint !== undefined && <span class="hint">{hint}</span>}
-    </label>
+  const field = (name: 'httpProxy' | 'httpsProxy' | 'noProxy', hint?: string) => (
+    <Entry
+      label={t[name]}
+      value={fields[name]}
+      onChange={(value) => setFields({ ...fields, [name]: value })}
+      isReadOnly={!isAdmin.value}
+      {...(hint === undefined ? {} : { hint })}
+    />
   )
   return (
     <ChangeForm
@@ -226,9 +212,9 @@ function ProxyForm({ present, onDone }: { present: EdgeHostConfigurations; onDon
       submit={isAdmin.value ? (plan ? t.apply : t.check) : undefined}
       isOff={plan !== undefined && !mayGo}
     >
-      {field('httpProxy', t.httpProxy)}
-      {field('httpsProxy', t.httpsProxy)}
-      {field('noProxy', t.noProxy, t.noProxyLong)}
+      {field('httpProxy')}
+      {field('httpsProxy')}
+      {field('noProxy', t.noProxyLong)}
       <label class="field">
         <span>{t.authorities}</span>
         <textarea
@@ -310,25 +296,8 @@ function ConnectForm({ onDone }: { onDone: () => void }) {
   return (
     <ChangeForm action={action} submit={t.connect} isOff={endpoint === ''}>
       <p class="dim">{t.connectLong}</p>
-      <label class="field">
-        <span>{t.address}</span>
-        <input
-          type="url"
-          placeholder="https://"
-          value={endpoint}
-          autocomplete="off"
-          onInput={(event) => setEndpoint(event.currentTarget.value)}
-        />
-      </label>
-      <label class="field">
-        <span>{t.token}</span>
-        <input
-          type="password"
-          autocomplete="off"
-          value={token}
-          onInput={(event) => setToken(event.currentTarget.value)}
-        />
-      </label>
+      <Entry label={t.address} type="url" placeholder="https://" value={endpoint} onChange={setEndpoint} />
+      <Entry label={t.token} type="password" value={token} onChange={setToken} />
     </ChangeForm>
   )
 }

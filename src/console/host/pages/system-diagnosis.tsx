@@ -17,7 +17,9 @@ import {
   AdminButton,
   Card,
   ChangeForm,
+  Choice,
   Command,
+  Entry,
   Note,
   PageHeader,
   Problem,
@@ -143,30 +145,13 @@ function Connection() {
         submit={action.isBusy ? t.checking : t.check}
         isOff={target === '' && way !== 'platform'}
       >
-        <label class="field">
-          <span>{t.way}</span>
-          <select
-            value={way}
-            onChange={({ currentTarget: { value } }) => setWay(ways.find((each) => each === value) ?? 'ping')}
-          >
-            {ways.map((each) => (
-              <option key={each} value={each}>
-                {t.ways[each] ?? each}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label class="field">
-          <span>{t.target}</span>
-          <input
-            value={target}
-            autocomplete="off"
-            autocapitalize="off"
-            spellcheck={false}
-            onInput={(event) => setTarget(event.currentTarget.value)}
-          />
-          <span class="hint">{t.targetLong}</span>
-        </label>
+        <Choice
+          label={t.way}
+          value={way}
+          options={ways.map((each) => [each, t.ways[each] ?? each] as const)}
+          onChange={setWay}
+        />
+        <Entry label={t.target} value={target} onChange={setTarget} hint={t.targetLong} />
         {found && (
           <Note mood={found.isGood ? 'good' : 'bad'}>
             <strong role="status">{found.isGood ? t.reached : t.notReached}</strong>

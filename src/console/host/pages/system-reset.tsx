@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { HostActions, ResetPlan } from '../../../power/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
-import { AdminButton, Confirm, Note, Problem, useAction } from '../../shared/parts.tsx'
+import { AdminButton, Confirm, DangerZone, Note, Problem, Tick, useAction } from '../../shared/parts.tsx'
 import { useReading } from '../../shared/read.ts'
 import { change } from '../../shared/request.ts'
 import { hostPath, text } from '../host.tsx'
@@ -17,10 +17,7 @@ export function Reset() {
   const reset = actions.body?.reset
   const isUnderWay = reset?.phase !== undefined
   return (
-    <section class="card danger-zone">
-      <header>
-        <h2>{t.title}</h2>
-      </header>
+    <DangerZone title={t.title}>
       {reset && (
         <Note mood={reset.reason === undefined ? 'info' : 'bad'}>
           <p role="status">
@@ -45,7 +42,7 @@ export function Reset() {
           }}
         />
       )}
-    </section>
+    </DangerZone>
   )
 }
 
@@ -67,12 +64,6 @@ function ResetDialog({ onClose }: { onClose: () => void }) {
     void check.run()
   }, [query])
   const hostName = plan?.hostName ?? ''
-  const box = (label: string, isOn: boolean, set: (isOn: boolean) => void) => (
-    <label class="check">
-      <input type="checkbox" checked={isOn} onChange={(event) => set(event.currentTarget.checked)} />
-      {label}
-    </label>
-  )
   return (
     <Confirm
       title={t.title}
@@ -84,12 +75,19 @@ function ResetDialog({ onClose }: { onClose: () => void }) {
     >
       <fieldset class="field">
         <legend class="hidden">{t.parts}</legend>
-        {box(t.keepContent, keepsContent, setKeepsContent)}
+        <Tick isOn={keepsContent} onChange={setKeepsContent}>
+          {t.keepContent}
+        </Tick>
         {wiped.map((part) => (
           <div key={part}>
-            {box(t.wipes[part], wipes.includes(part), (isOn) =>
-              setWipes(wiped.filter((each) => (each === part ? isOn : wipes.includes(each)))),
-            )}
+            <Tick
+              isOn={wipes.includes(part)}
+              onChange={(isOn) =>
+                setWipes(wiped.filter((each) => (each === part ? isOn : wipes.includes(each))))
+              }
+            >
+              {t.wipes[part]}
+            </Tick>
           </div>
         ))}
       </fieldset>
@@ -115,7 +113,9 @@ function ResetDialog({ onClose }: { onClose: () => void }) {
                   <li key={problem}>{plain(problem)}</li>
                 ))}
               </ul>
-              {box(t.force, isForced, setForced)}
+              <Tick isOn={isForced} onChange={setForced}>
+                {t.force}
+              </Tick>
             </Note>
           )}
         </>

@@ -8,6 +8,8 @@ import {
   Card,
   Command,
   Confirm,
+  DangerZone,
+  Entry,
   Facts,
   Fingerprint,
   Note,
@@ -15,6 +17,7 @@ import {
   Problem,
   Shown,
   Tabs,
+  Tick,
   useAction,
   useSeconds,
 } from '../../shared/parts.tsx'
@@ -148,10 +151,7 @@ function Power() {
   const [planned] = actions.body?.items ?? []
   const last = actions.body?.last
   return (
-    <section class="card danger-zone">
-      <header>
-        <h2>{t.power}</h2>
-      </header>
+    <DangerZone title={t.power}>
       <Facts
         facts={[
           planned && [t.planned, describe(planned)],
@@ -186,26 +186,14 @@ function Power() {
           onClose={() => setAsked(undefined)}
         >
           <p>{asked === 'reboot' ? t.rebootLong : t.shutdownLong}</p>
-          <label class="field">
-            <span>{t.reason}</span>
-            <input maxLength={200} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
-          </label>
-          <label class="field">
-            <span>{t.at}</span>
-            <input type="datetime-local" value={at} onInput={(event) => setAt(event.currentTarget.value)} />
-            <span class="hint">{t.atLong}</span>
-          </label>
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={isForced}
-              onChange={(event) => setForced(event.currentTarget.checked)}
-            />
+          <Entry label={t.reason} value={reason} onChange={setReason} maxLength={200} />
+          <Entry label={t.at} type="datetime-local" value={at} onChange={setAt} hint={t.atLong} />
+          <Tick isOn={isForced} onChange={setForced}>
             {t.force}
-          </label>
+          </Tick>
         </Confirm>
       )}
-    </section>
+    </DangerZone>
   )
 }
 

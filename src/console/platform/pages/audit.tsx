@@ -1,11 +1,8 @@
 import { useState } from 'preact/hooks'
-import type { Static } from 'typebox'
-import type { VerifyReply } from '../../../audit/schemas.ts'
 import type { Audit as AuditRecord } from '../../../platform/audits/schemas.ts'
 import type { User } from '../../../platform/users/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
 import {
-  AdminButton,
   Badge,
   Card,
   Choice,
@@ -13,14 +10,12 @@ import {
   Entry,
   PageHeader,
   Pager,
-  Problem,
   Shown,
   Table,
-  useAction,
   type Mood,
 } from '../../shared/parts.tsx'
 import { usePages, useReading } from '../../shared/read.ts'
-import { get } from '../../shared/request.ts'
+import { VerifyTrail } from '../../shared/verify-trail.tsx'
 import { isTenantAdmin, nameOfProject, remote, shellWord, text } from '../platform.ts'
 import { projects } from '../session.ts'
 import { TenantOnly } from './tenant-only.tsx'
@@ -43,7 +38,7 @@ export function Audit() {
   return (
     <>
       <PageHeader title={t.title} />
-      <Verify />
+      <VerifyTrail path={`${path}/verify`} />
       <Trail />
     </>
   )
@@ -170,29 +165,5 @@ function Records({ records }: { records: readonly AuditRecord[] }) {
         },
       ]}
     />
-  )
-}
-
-function Verify() {
-  const t = text.value.audit
-  const [result, setResult] = useState<Static<typeof VerifyReply>>()
-  const { run, isBusy, error } = useAction(async () => setResult(await get(`${path}/verify`)))
-  return (
-    <div class="row">
-      <div role="status">
-        {result &&
-          (result.isIntact ? (
-            <Badge mood="good">{t.intact(result.count)}</Badge>
-          ) : (
-            <Badge mood="bad">
-              {t.broken}: {plain(result.problem?.message ?? '')}
-            </Badge>
-          ))}
-        {error && <Problem error={error} />}
-      </div>
-      <AdminButton isOff={isBusy} onClick={() => void run()}>
-        {t.verify}
-      </AdminButton>
-    </div>
   )
 }

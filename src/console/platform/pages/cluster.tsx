@@ -10,21 +10,22 @@ import {
   Choice,
   Command,
   Confirm,
+  DangerZone,
   Note,
   PageHeader,
   Shown,
   Table,
+  Tick,
   useAction,
   type Mood,
 } from '../../shared/parts.tsx'
 import { useReading } from '../../shared/read.ts'
-import { change } from '../../shared/request.ts'
+import { change, ifMatch } from '../../shared/request.ts'
 import { hasRole } from '../../shared/session.ts'
 import { hrefOf } from '../../shared/shell.tsx'
 import { remoteScoped, scoped, shellWord, text } from '../platform.ts'
 import { ClusterBadge, silenceOf } from './clusters.tsx'
 import { Events } from './events.tsx'
-import { ifMatch } from './host.tsx'
 import { ageOf } from './hosts.tsx'
 import { useProfiles } from './usable-profiles.ts'
 
@@ -338,10 +339,7 @@ function Danger({ cluster, path, onChange }: PartProps) {
     if (isForgotten) location.hash = hrefOf('/clusters')
   }
   return (
-    <section class="card danger-zone">
-      <header>
-        <h2>{t.danger}</h2>
-      </header>
+    <DangerZone title={t.danger}>
       <div class="row">
         <p class="dim">{t.applyLong}</p>
         <AdminButton needs="operator" onClick={() => ask('apply')}>
@@ -368,17 +366,12 @@ function Danger({ cluster, path, onChange }: PartProps) {
         <Confirm title={t.delete} action={t.delete} name={metadata.name} onConfirm={remove} onClose={close}>
           <p>{lost}</p>
           {silenceOf(cluster) && (
-            <label class="check">
-              <input
-                type="checkbox"
-                checked={isForgotten}
-                onChange={(event) => setForgotten(event.currentTarget.checked)}
-              />
+            <Tick isOn={isForgotten} onChange={setForgotten}>
               {t.forget}
-            </label>
+            </Tick>
           )}
         </Confirm>
       )}
-    </section>
+    </DangerZone>
   )
 }

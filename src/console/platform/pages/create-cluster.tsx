@@ -15,6 +15,7 @@ import {
   PageHeader,
   Problem,
   Shown,
+  Tick,
   useAction,
 } from '../../shared/parts.tsx'
 import { useReading } from '../../shared/read.ts'
@@ -158,17 +159,14 @@ function ProfileChoice({ profiles, chosen, onChange }: ProfileChoiceProps) {
         </>
       )}
       {profiles.map(({ metadata: { uid, name }, spec, status }) => (
-        <label key={uid} class="check">
-          <input
-            type="checkbox"
-            checked={chosen.includes(uid)}
-            onChange={(event) =>
-              onChange(event.currentTarget.checked ? [...chosen, uid] : chosen.filter((each) => each !== uid))
-            }
-          />
+        <Tick
+          key={uid}
+          isOn={chosen.includes(uid)}
+          onChange={(isOn) => onChange(isOn ? [...chosen, uid] : chosen.filter((each) => each !== uid))}
+        >
           {plain(`${name} ${spec.version}`)}
           {!status.isPublished && <span class="tag">{t.profiles.draft}</span>}
-        </label>
+        </Tick>
       ))}
     </fieldset>
   )

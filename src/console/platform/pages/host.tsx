@@ -9,16 +9,18 @@ import {
   ChangeForm,
   Command,
   Confirm,
+  DangerZone,
   Entry,
   Facts,
   Note,
   PageHeader,
   Problem,
   Shown,
+  Tick,
   useAction,
 } from '../../shared/parts.tsx'
 import { useReading } from '../../shared/read.ts'
-import { change, tagOf } from '../../shared/request.ts'
+import { change, ifMatch } from '../../shared/request.ts'
 import { hasRole } from '../../shared/session.ts'
 import { hrefOf } from '../../shared/shell.tsx'
 import { sharedText } from '../../shared/texts.ts'
@@ -28,12 +30,6 @@ import { Events } from './events.tsx'
 import { ageOf, HostBadge, Labels } from './hosts.tsx'
 
 const mib = 1024 ** 2
-
-/** The header for `If-Match` of what was read of a path. */
-export const ifMatch = (path: string): { readonly headers: Readonly<Record<string, string>> } => {
-  const tag = tagOf(path)
-  return { headers: tag === undefined ? {} : { 'if-match': tag } }
-}
 
 /** One host: what it has reported, with the age of that. */
 export function Host({ uid }: { uid: string }) {
@@ -250,10 +246,7 @@ function Danger({ host: { metadata, status }, path }: Omit<PartProps, 'onChange'
     location.hash = hrefOf('/hosts')
   }
   return (
-    <section class="card danger-zone">
-      <header>
-        <h2>{text.value.cluster.danger}</h2>
-      </header>
+    <DangerZone title={text.value.cluster.danger}>
       <div class="row">
         <p class="dim">{t.deleteLong(plain(metadata.name))}</p>
         <AdminButton kind="danger outline" onClick={() => setAsking(true)}>
@@ -270,17 +263,12 @@ function Danger({ host: { metadata, status }, path }: Omit<PartProps, 'onChange'
         >
           <p>{t.deleteLong(plain(metadata.name))}</p>
           {hasCluster && (
-            <label class="check">
-              <input
-                type="checkbox"
-                checked={isForgotten}
-                onChange={(event) => setForgotten(event.currentTarget.checked)}
-              />
+            <Tick isOn={isForgotten} onChange={setForgotten}>
               {t.forget}
-            </label>
+            </Tick>
           )}
         </Confirm>
       )}
-    </section>
+    </DangerZone>
   )
 }

@@ -9,6 +9,7 @@ import {
   Choice,
   Command,
   Confirm,
+  DangerZone,
   Empty,
   PageHeader,
   Pager,
@@ -16,10 +17,9 @@ import {
   Table,
 } from '../../shared/parts.tsx'
 import { usePages, useReading } from '../../shared/read.ts'
-import { change } from '../../shared/request.ts'
+import { change, ifMatch } from '../../shared/request.ts'
 import { hrefOf, placeProject } from '../../shared/shell.tsx'
 import { remoteScoped, scoped, shellWord, text } from '../platform.ts'
-import { ifMatch } from './host.tsx'
 
 const path = '/v1/clusterprofiles'
 
@@ -252,10 +252,7 @@ function Danger({ profile: { metadata, spec } }: { profile: ClusterProfile }) {
     location.hash = hrefOf('/profiles')
   }
   return (
-    <section class="card danger-zone">
-      <header>
-        <h2>{text.value.cluster.danger}</h2>
-      </header>
+    <DangerZone title={text.value.cluster.danger}>
       <div class="row">
         <p class="dim">{t.deleteLong(plain(name))}</p>
         <AdminButton kind="danger outline" onClick={() => setAsking(true)}>
@@ -273,6 +270,6 @@ function Danger({ profile: { metadata, spec } }: { profile: ClusterProfile }) {
           <p>{t.deleteLong(plain(name))}</p>
         </Confirm>
       )}
-    </section>
+    </DangerZone>
   )
 }

@@ -1,0 +1,43 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Static } from 'typebox'
+import type { VerifyReply } from '../../audit/schemas.ts'
+import { plain } from './format.ts'
+import { AdminButton, Badge, Problem, useAction } from './parts.tsx'
+import { get } from './request.ts'
+import { sharedText } from './texts.ts'
+
+interface VerifyTrailProps {
+  /** Path of the verification. */
+  readonly path: string
+  /** Further buttons. */
+  readonly children?: ComponentChildren
+}
+
+/** Has the audit trail verified from its first record, and says what was found. */
+export function VerifyTrail({ path, children }: VerifyTrailProps) {
+  const t = sharedText.value
+  const [result, setResult] = useState<Static<typeof VerifyReply>>()
+  const { run, isBusy, error } = useAction(async () => setResult(await get(path)))
+  return (
+    <div class="row">
+      <div role="status">
+        {result &&
+          (result.isIntact ? (
+            <Badge mood="good">{t.trailIntact(result.count)}</Badge>
+          ) : (
+            <Badge mood="bad">
+              {t.trailBroken}: {plain(result.problem?.message ?? '')}
+            </Badge>
+          ))}
+        {error && <Problem error={error} />}
+      </div>
+      <div class="buttons">
+        <AdminButton isOff={isBusy} onClick={() => void run()}>
+          {t.verify}
+        </AdminButton>
+        {children}
+      </div>
+    </div>
+  )
+}
