@@ -80,6 +80,16 @@ function readOnAndOn<Body>(path: string, everyMs: number, state: { value: Readin
   }
 }
 
+/**
+ * What the host has found for exactly this request. Where the request has become another one, also while it was checked, nothing has been found.
+ * @param request a value for JSON
+ */
+export function useFound<Found>(request: unknown): readonly [Found | undefined, (found: Found) => void] {
+  const asked = JSON.stringify(request)
+  const [held, setHeld] = useState<{ readonly asked: string; readonly found: Found }>()
+  return [held?.asked === asked ? held.found : undefined, (found) => setHeld({ asked, found })]
+}
+
 /** A page of a list of the API. */
 interface ListReply<Item> {
   readonly items: readonly Item[]

@@ -146,7 +146,9 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
       await page.getByRole('navigation', { name: 'Pages' }).waitFor()
       for (const name of pageNames) {
         await page.goto(`${address}/#/${name}`)
-        await page.waitForLoadState('networkidle')
+        await heading(page).waitFor()
+        // What is read has arrived.
+        await expect.poll(() => page.locator('.skeleton').count()).toBe(0)
         expect([name, await accessibilityProblems(page)]).toEqual([name, []])
         expect([name, await sidewaysScroll(page)]).toEqual([name, 0])
       }
@@ -235,7 +237,7 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
     expect(await accessibilityProblems(page)).toEqual([])
     // Another request has not been checked.
     await page.getByLabel(/^Token/).fill('a-secret')
-    expect(await page.getByText('problems are in the way').count()).toBe(0)
+    await page.getByText('problems are in the way').waitFor({ state: 'detached' })
     expect(complaints()).toEqual([])
   })
 

@@ -1,5 +1,5 @@
 // A cluster is made, or changed, in one page from top to bottom: definition, values, what the host finds, and the order.
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { ClusterChangeDryRun } from '../../../cluster/desired/schemas.ts'
 import type { ClusterCurrentApplications } from '../../../cluster/packs/schemas.ts'
 import type { ClusterConfiguration, ClusterCreated, ClusterDryRun } from '../../../cluster/schemas.ts'
@@ -22,7 +22,7 @@ import {
   Skeleton,
   useAction,
 } from '../../shared/parts.tsx'
-import { useReading, type Reading } from '../../shared/read.ts'
+import { useFound, useReading, type Reading } from '../../shared/read.ts'
 import { change, ifMatch } from '../../shared/request.ts'
 import { isAdmin, keepSession } from '../../shared/session.ts'
 import { sharedText } from '../../shared/texts.ts'
@@ -106,7 +106,7 @@ export function CreateCluster() {
       },
     },
   })
-  const [found, setFound] = useFound<ClusterDryRun>(JSON.stringify(body()))
+  const [found, setFound] = useFound<ClusterDryRun>(body())
   const action = useAction(async () => {
     if (found?.isPossible !== true) {
       const dryRun = `${clusterPath}?dryRun=true`
@@ -210,7 +210,7 @@ function ChangeForms({ present, running, onDone }: ChangeFormsProps) {
       scheduleAt: at === '' ? '' : new Date(at).toISOString(),
     },
   })
-  const [found, setFound] = useFound<ClusterChangeDryRun>(JSON.stringify(body()))
+  const [found, setFound] = useFound<ClusterChangeDryRun>(body())
   const mayGo = found?.isChanged === true && (found.isPossible || found.isHeld)
   const action = useAction(async () => {
     const options = { timeoutMs: checkMs, ...ifMatch(clusterPath) }
@@ -307,13 +307,6 @@ function useDraft(choices: readonly Choice[]): Draft {
         return Object.fromEntries(value === undefined ? others : [...others, [key, value]])
       }),
   }
-}
-
-/** What the host has found for exactly this request; another request has found nothing yet. */
-function useFound<Found>(request: string) {
-  const [found, setFound] = useState<Found>()
-  useEffect(() => setFound(undefined), [request])
-  return [found, setFound] as const
 }
 
 function given(values: Values) {

@@ -52,7 +52,14 @@ export function Cluster() {
   const [part = ''] = placeParts.value
   const host = useReading<EdgeHostInfo>(hostPath, 5_000)
   if (part === 'create') return <CreateCluster />
-  if (host.body?.status.isClusterPhase !== true) return <Shown reading={host}>{() => <NoCluster />}</Shown>
+  if (!host.body)
+    return (
+      <>
+        <PageHeader title={t.title} />
+        <Shown reading={host}>{() => null}</Shown>
+      </>
+    )
+  if (!host.body.status.isClusterPhase) return <NoCluster />
   if (part === 'change') return <ChangeCluster />
   const tabs = [
     { path: '', title: t.state, view: Status },

@@ -15,7 +15,7 @@ import type {
 } from '../../../network/schemas.ts'
 import { plain } from '../../shared/format.ts'
 import { Confirm, Dialog, Note, Problem, Tick, useAction } from '../../shared/parts.tsx'
-import { useReading } from '../../shared/read.ts'
+import { useFound, useReading } from '../../shared/read.ts'
 import { change, hostNow } from '../../shared/request.ts'
 import { sharedText } from '../../shared/texts.ts'
 import { networkPath, text } from '../host.tsx'
@@ -104,8 +104,7 @@ interface LinkDialogProps {
 export function LinkDialog({ link, sort, others, onClose }: LinkDialogProps) {
   const t = text.value.network
   const [fields, setFields] = useState(() => fieldsOf(link))
-  const [plan, setPlan] = useState<NetworkDryRun>()
-  useEffect(() => setPlan(undefined), [fields])
+  const [plan, setPlan] = useFound<NetworkDryRun>(fields)
   const name = link?.name ?? (sort === 'vlan' ? `${fields.parent}.${fields.vlanID}` : fields.name)
   const write = <Reply,>(query: string) =>
     change<Reply>(

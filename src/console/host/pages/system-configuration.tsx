@@ -1,5 +1,5 @@
 // How the host reaches others: its name, time servers, proxy, authorities, and the platform that manages it.
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type {
   ConfigurationAccepted,
   ConfigurationDryRun,
@@ -22,7 +22,7 @@ import {
   useAction,
   type Mood,
 } from '../../shared/parts.tsx'
-import { useReading } from '../../shared/read.ts'
+import { useFound, useReading } from '../../shared/read.ts'
 import { change } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
 import { api, hostPath, remote, text } from '../host.tsx'
@@ -184,8 +184,7 @@ function ProxyForm({ present, onDone }: { present: EdgeHostConfigurations; onDon
     noProxy: present.noProxy ?? '',
     caCerts: (present.caCerts ?? []).map(pemOf).join('\n'),
   })
-  const [plan, setPlan] = useState<ConfigurationDryRun>()
-  useEffect(() => setPlan(undefined), [fields])
+  const [plan, setPlan] = useFound<ConfigurationDryRun>(fields)
   const body = () => ({ ...fields, caCerts: authoritiesIn(fields.caCerts) })
   const path = `${hostPath}/configurations`
   const action = useAction(async () => {

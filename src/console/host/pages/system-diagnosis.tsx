@@ -27,7 +27,7 @@ import {
   Table,
   useAction,
 } from '../../shared/parts.tsx'
-import { useReading } from '../../shared/read.ts'
+import { useFound, useReading } from '../../shared/read.ts'
 import { change, get } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
 import { follow, type StreamState } from '../../shared/stream.ts'
@@ -135,8 +135,7 @@ function Connection() {
   const t = text.value.diagnosis
   const [way, setWay] = useState<Way>('ping')
   const [target, setTarget] = useState('')
-  const [found, setFound] = useState<Found>()
-  useEffect(() => setFound(undefined), [way, target])
+  const [found, setFound] = useFound<Found>([way, target])
   const action = useAction(async () => setFound(await diagnose(way, target)))
   return (
     <Card title={t.connection} icon="network">
