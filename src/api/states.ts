@@ -1,6 +1,6 @@
 // A page that shows a host would poll a dozen paths. The rooms say what of theirs changes (`states` of `root/room.ts`); while a client follows, all
 // of them are read once a second, once for all clients, and a state that differs is sent. So a burst of changes is one message, nothing runs while
-// nobody follows, and a room needs no hook for each of its changes. A message is no event: it has no id, is not stored, and each connection begins
+// no client follows, and a room needs no hook for each of its changes. A message is no event: it has no id, is not stored, and each connection begins
 // with all states as they are. A client that reads slowly gets the newest state when it has room, and none of those between.
 
 import { hash } from 'node:crypto'
