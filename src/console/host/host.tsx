@@ -5,6 +5,7 @@ import type { ComponentChildren } from 'preact'
 import { AdminButton, Problem, useAction } from '../shared/parts.tsx'
 import { followChanges } from '../shared/changes.ts'
 import { change, get } from '../shared/request.ts'
+import { collectNewest } from '../shared/stream.ts'
 import { textIn } from '../shared/text.ts'
 import { de } from './text/de.ts'
 import { en, type HostText } from './text/en.ts'
@@ -34,23 +35,12 @@ export const events = signal<readonly Event[]>([])
 /** Follows this host while its pages are used. @returns ends it */
 export function followHost(): () => void {
   const end = new AbortController()
-  let arrived: Event[] = []
-  let timer: ReturnType<typeof setTimeout> | undefined
-  events.value = []
-  // Stored events come at once: they are drawn together.
-  const draw = () => {
-    timer = undefined
-    events.value = [...arrived.toReversed(), ...events.value].slice(0, keptEvents)
-    arrived = []
-  }
-  const take = (data: string) => {
-    arrived.push(JSON.parse(data) as Event)
-    timer ??= setTimeout(draw, 50)
-  }
+  const newest = collectNewest(events, keptEvents)
+  const take = (data: string) => newest.add(JSON.parse(data) as Event)
   followChanges(`${api}/events/stream?states=true`, take, end.signal)
   return () => {
     end.abort()
-    clearTimeout(timer)
+    newest.end()
   }
 }
 

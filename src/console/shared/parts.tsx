@@ -1,6 +1,6 @@
-import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { plain } from './format.ts'
+import type { ComponentChildren, ComponentType } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { day, plain, time, wordsOf } from './format.ts'
 import { Icon, type IconName } from './icon.tsx'
 import type { ListReading, PagedReading, Reading } from './read.ts'
 import { hostNow, RequestError } from './request.ts'
@@ -63,28 +63,42 @@ export const PageHeader = ({
   </header>
 )
 
-interface TabsProps {
+interface TabPagesProps {
   readonly label: string
   /** Of all tabs, for example `#/cluster`. */
   readonly base: string
+  /** Path of the shown one; the first one is shown for another path. */
   readonly current: string
-  readonly tabs: readonly { readonly path: string; readonly title: string }[]
+  readonly tabs: readonly [Tab, ...Tab[]]
 }
 
-/** Links to the parts of one page. */
-export const Tabs = ({ label, base, current, tabs }: TabsProps) => (
-  <nav class="tabs" aria-label={label}>
-    {tabs.map(({ path, title }) => (
-      <a
-        key={path}
-        href={path === '' ? base : `${base}/${path}`}
-        aria-current={path === current ? 'page' : undefined}
-      >
-        {title}
-      </a>
-    ))}
-  </nav>
-)
+interface Tab {
+  readonly path: string
+  readonly title: string
+  readonly view: ComponentType
+}
+
+/** The parts of one page: links to all of them, and the shown one. */
+export function TabPages({ label, base, current, tabs }: TabPagesProps) {
+  const shown = tabs.find(({ path }) => path === current) ?? tabs[0]
+  const View = shown.view
+  return (
+    <>
+      <nav class="tabs" aria-label={label}>
+        {tabs.map(({ path, title }) => (
+          <a
+            key={path}
+            href={path === '' ? base : `${base}/${path}`}
+            aria-current={path === shown.path ? 'page' : undefined}
+          >
+            {title}
+          </a>
+        ))}
+      </nav>
+      <View />
+    </>
+  )
+}
 
 type Fact = readonly [name: string, value: ComponentChildren]
 
@@ -251,96 +265,6 @@ export const Table = <Item,>({ title, items, keyOf, columns }: TableProps<Item>)
   </div>
 )
 
-interface DialogProps {
-  readonly title: string
-  /** Without it the dialog cannot be closed. */
-  readonly onClose?: () => void
-  readonly children: ComponentChildren
-}
-
-export function Dialog({ title, onClose, children }: DialogProps) {
-  const ref = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
-    const opener = document.activeElement
-    ref.current?.showModal()
-    return () => {
-      ref.current?.close()
-      // The element may be drawn anew in the same turn.
-      setTimeout(() => {
-        if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
-      })
-    }
-  }, [])
-  return (
-    <dialog
-      ref={ref}
-      aria-labelledby="dialog-title"
-      onCancel={(event) => {
-        event.preventDefault()
-        onClose?.()
-      }}
-    >
-      <h2 id="dialog-title">{title}</h2>
-      {children}
-    </dialog>
-  )
-}
-
-interface ConfirmProps {
-  readonly title: string
-  /** What is lost and what stays. */
-  readonly children: ComponentChildren
-  readonly action: string
-  /** The name that has to be typed, where data is lost. */
-  readonly name?: string
-  /** What is done is not known yet, or cannot be done. */
-  readonly isOff?: boolean
-  /** The dialog closes when it has succeeded. */
-  readonly onConfirm: () => Promise<unknown>
-  readonly onClose: () => void
-}
-
-/** Asks before an action that loses something. A refusal is shown in the dialog. */
-export function Confirm({ title, children, action, name, isOff = false, onConfirm, onClose }: ConfirmProps) {
-  const [typed, setTyped] = useState('')
-  const t = sharedText.value
-  const { run, isBusy, error } = useAction(onConfirm, onClose)
-  const isConfirmed = !isOff && (name === undefined || typed === name)
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (isConfirmed) void run()
-        }}
-      >
-        {children}
-        {error && <Problem error={error} title={t.notDone} />}
-        {name !== undefined && (
-          <label class="field">
-            <span>{t.typeName(name)}</span>
-            <input
-              value={typed}
-              autocomplete="off"
-              autocapitalize="off"
-              spellcheck={false}
-              onInput={(event) => setTyped(event.currentTarget.value)}
-            />
-          </label>
-        )}
-        <div class="buttons">
-          <button type="button" class="plain" onClick={onClose}>
-            {t.cancel}
-          </button>
-          <button type="submit" class="danger" disabled={!isConfirmed || isBusy}>
-            {action}
-          </button>
-        </div>
-      </form>
-    </Dialog>
-  )
-}
-
 /** Runs a change once at a time, and keeps its refusal. */
 export function useAction(work: () => Promise<unknown>, onDone: () => void = () => undefined) {
   const [isBusy, setBusy] = useState(false)
@@ -416,14 +340,11 @@ export const Tick = ({ isOn, onChange, children }: TickProps) => (
   </label>
 )
 
-/** What loses something, at the end of its page. */
-export const DangerZone = ({ title, children }: { title: string; children: ComponentChildren }) => (
-  <section class="card danger-zone">
-    <header>
-      <h2>{title}</h2>
-    </header>
-    {children}
-  </section>
+/** What stands in the place of a page, or of a part of one, that only administrators have. */
+export const OnlyAdministrators = ({ children = sharedText.value.adminOnly }: { children?: string }) => (
+  <Note mood="info">
+    <p>{children}</p>
+  </Note>
 )
 
 /** A button for administrators, or for operators too; others see it off, and why. */
@@ -492,9 +413,8 @@ export function More({ list: { more, left } }: { list: ListReading<unknown> }) {
 }
 
 /** The shown rows of a long list, and the ways to the pages before and after. */
-export function Pager({ list: { first, last, count, previous, next } }: { list: PagedReading<unknown> }) {
+function Pager({ list: { first, last, count, previous, next } }: { list: PagedReading<unknown> }) {
   const t = sharedText.value
-  if (count === 0) return null
   return (
     <div class="row pad">
       <span class="dim" role="status">
@@ -511,6 +431,53 @@ export function Pager({ list: { first, last, count, previous, next } }: { list: 
         </div>
       )}
     </div>
+  )
+}
+
+interface PagedListProps<Item> {
+  readonly list: PagedReading<Item>
+  readonly lines?: number
+  /** In place of a list without items. */
+  readonly none: ComponentChildren
+  readonly children: (items: readonly Item[]) => ComponentChildren
+}
+
+/** The rows of a long list with the ways to its other pages, or what is there in their place. */
+export const PagedList = <Item,>({ list, lines = 3, none, children }: PagedListProps<Item>) => (
+  <Shown reading={list} lines={lines}>
+    {() =>
+      list.count === 0 ? (
+        none
+      ) : (
+        <>
+          {children(list.items)}
+          <Pager list={list} />
+        </>
+      )
+    }
+  </Shown>
+)
+
+interface ShownEvent {
+  readonly metadata: { readonly creationTimestamp: string }
+  readonly severity: 'Normal' | 'Warning' | 'Error'
+  readonly reason: string
+  readonly message: string
+}
+
+/** One event of a list. */
+export function EventLine({ event: { metadata, severity, reason, message } }: { event: ShownEvent }) {
+  const mood = severity === 'Error' ? 'bad' : severity === 'Warning' ? 'warning' : 'info'
+  return (
+    <li class={mood}>
+      <time dateTime={metadata.creationTimestamp} title={day(metadata.creationTimestamp)}>
+        {time(metadata.creationTimestamp)}
+      </time>
+      {severity === 'Normal' ? <i class="dot" /> : <Icon name={mood} />}
+      {severity !== 'Normal' && <span class="hidden">{severity}</span>}
+      <strong>{plain(wordsOf(reason))}</strong>
+      <span>{plain(message)}</span>
+    </li>
   )
 }
 

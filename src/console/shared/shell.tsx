@@ -4,7 +4,8 @@ import { useEffect, useRef } from 'preact/hooks'
 import { time } from './format.ts'
 import { Icon, type IconName } from './icon.tsx'
 import { LanguageChoice, LoginForm } from './login.tsx'
-import { Dialog, PageHeader } from './parts.tsx'
+import { Dialog } from './dialog.tsx'
+import { PageHeader } from './parts.tsx'
 import { isReachable, lastContact } from './request.ts'
 import {
   endsInSeconds,

@@ -1,3 +1,4 @@
+import type { Signal } from '@preact/signals'
 import { isReachable, open, RequestError } from './request.ts'
 
 /** One server-sent event. */
@@ -90,6 +91,29 @@ export async function follow(path: string, { onEvent, onState, signal }: FollowO
     if (isOver()) return
     onState('waiting')
     if (!hidden.signal.aborted) await pause(Math.min(500 * 2 ** failures, 8_000), signal)
+  }
+}
+
+/**
+ * Collects what a stream tells, the newest first. Many that come at once, as stored events, are drawn together.
+ * @param into what is shown
+ * @param kept how many at most
+ */
+export function collectNewest<Item>(into: Signal<readonly Item[]>, kept: number) {
+  let arrived: Item[] = []
+  let timer: ReturnType<typeof setTimeout> | undefined
+  into.value = []
+  const draw = () => {
+    timer = undefined
+    into.value = [...arrived.toReversed(), ...into.value].slice(0, kept)
+    arrived = []
+  }
+  return {
+    add(item: Item): void {
+      arrived.push(item)
+      timer ??= setTimeout(draw, 50)
+    },
+    end: () => clearTimeout(timer),
   }
 }
 

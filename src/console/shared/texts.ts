@@ -68,6 +68,12 @@ const en = {
     defaultRoute: 'default route',
   },
   verify: 'Verify',
+  outcomes: {
+    success: 'done',
+    refused: 'refused',
+    failed: 'failed',
+    unknown: 'interrupted',
+  },
   trailIntact: (n: number) => `The trail is whole: ${n} records were checked.`,
   trailBroken: 'The trail is not whole',
 }
@@ -135,6 +141,12 @@ const de: SharedText = {
     defaultRoute: 'Standardroute',
   },
   verify: 'Prüfen',
+  outcomes: {
+    success: 'geschehen',
+    refused: 'abgelehnt',
+    failed: 'fehlgeschlagen',
+    unknown: 'unterbrochen',
+  },
   trailIntact: (n) => `Das Protokoll ist vollständig: ${n} Einträge wurden geprüft.`,
   trailBroken: 'Das Protokoll ist nicht vollständig',
 }

@@ -2,12 +2,12 @@ import { useState } from 'preact/hooks'
 import type { Static } from 'typebox'
 import type { CurrentUser, SessionItem } from '../../../auth/schemas.ts'
 import { day } from '../../shared/format.ts'
+import { Confirm } from '../../shared/dialog.tsx'
 import {
   AdminButton,
   Card,
   ChangeForm,
   Command,
-  Confirm,
   More,
   Note,
   PageHeader,

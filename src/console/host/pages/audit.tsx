@@ -2,21 +2,13 @@ import { useState } from 'preact/hooks'
 import type { Static } from 'typebox'
 import type { AuditFilters, AuditView } from '../../../audit/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
-import { Badge, Card, Command, More, Note, PageHeader, Shown, Table, type Mood } from '../../shared/parts.tsx'
+import { Card, Command, More, OnlyAdministrators, PageHeader, Shown, Table } from '../../shared/parts.tsx'
+import { OutcomeBadge, VerifyTrail } from '../../shared/trail.tsx'
 import { useList, useReading } from '../../shared/read.ts'
 import { isAdmin } from '../../shared/session.ts'
-import { sharedText } from '../../shared/texts.ts'
-import { VerifyTrail } from '../../shared/verify-trail.tsx'
 import { api, DownloadButton, remote, text } from '../host.tsx'
 
 const path = `${api}/edgehosts/current/audits`
-
-const moods: Readonly<Record<AuditView['spec']['outcome'], Mood>> = {
-  success: 'good',
-  refused: 'warning',
-  failed: 'bad',
-  unknown: 'warning',
-}
 
 export function Audit() {
   const t = text.value.audit
@@ -36,9 +28,7 @@ export function Audit() {
   return (
     <>
       <PageHeader title={t.title} />
-      <Note mood="info">
-        <p>{sharedText.value.adminOnly}</p>
-      </Note>
+      <OnlyAdministrators />
     </>
   )
 }
@@ -102,9 +92,7 @@ function Trail() {
                   },
                   {
                     title: t.outcome,
-                    cell: ({ spec: { outcome } }) => (
-                      <Badge mood={moods[outcome]}>{t.outcomes[outcome]}</Badge>
-                    ),
+                    cell: ({ spec: { outcome } }) => <OutcomeBadge outcome={outcome} />,
                   },
                 ]}
               />

@@ -2,13 +2,13 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { CertificateDetails, ClusterDetails, RenewalAccepted } from '../../../cluster/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
+import { Confirm } from '../../shared/dialog.tsx'
 import {
   AdminButton,
   Badge,
   Card,
   ChangeForm,
   Command,
-  Confirm,
   Note,
   PageHeader,
   Shown,

@@ -17,6 +17,7 @@ import {
   Empty,
   Entry,
   Note,
+  OnlyAdministrators,
   PageHeader,
   Shown,
   Skeleton,
@@ -25,7 +26,6 @@ import {
 import { useFound, useReading, type Reading } from '../../shared/read.ts'
 import { change, ifMatch } from '../../shared/request.ts'
 import { isAdmin, keepSession } from '../../shared/session.ts'
-import { sharedText } from '../../shared/texts.ts'
 import { api, clusterPath, remote, text } from '../host.tsx'
 import { Diff, Missing, Problems, Steps } from './cluster-plan.tsx'
 
@@ -277,12 +277,6 @@ function knownValues(
   )
   return Object.fromEntries([...running, ...posted])
 }
-
-const OnlyAdministrators = () => (
-  <Note mood="info">
-    <p>{sharedText.value.adminOnly}</p>
-  </Note>
-)
 
 interface Draft {
   readonly choices: readonly Choice[]

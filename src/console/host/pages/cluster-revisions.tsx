@@ -1,18 +1,17 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { ClusterChangeDryRun, ClusterRevisions } from '../../../cluster/desired/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
+import { Confirm, usePlan } from '../../shared/dialog.tsx'
 import {
   AdminButton,
   Badge,
   Card,
   Command,
-  Confirm,
   Note,
   PageHeader,
   Problem,
   Shown,
   Table,
-  useAction,
   type Mood,
 } from '../../shared/parts.tsx'
 import { useReading } from '../../shared/read.ts'
@@ -119,8 +118,6 @@ export function Revisions() {
 /** Shows what a way back changes, and what it loses, before it is asked for. */
 function GoBack({ revision, onClose }: { revision: number; onClose: () => void }) {
   const t = text.value.revisions
-  const [found, setFound] = useState<ClusterChangeDryRun>()
-  const [lostSince, setLostSince] = useState<string>()
   const write = async (isDryRun: boolean, discardChanges: boolean) => {
     return change<ClusterChangeDryRun>(
       'POST',
@@ -129,19 +126,19 @@ function GoBack({ revision, onClose }: { revision: number; onClose: () => void }
       { timeoutMs: 600_000, ...ifMatch(clusterPath) },
     )
   }
-  const check = useAction(async () => {
+  const { plan, error } = usePlan(String(revision), async () => {
     // Its ETag goes with the write: only the shown change is made.
     await get(clusterPath)
     try {
-      setFound(await write(true, false))
-    } catch (error) {
-      if (!(error instanceof RequestError) || error.code !== 'WouldDiscardChanges') throw error
-      const { copyTimestamp } = error.details
-      setLostSince(typeof copyTimestamp === 'string' ? day(copyTimestamp) : '?')
-      setFound(await write(true, true))
+      return { found: await write(true, false) }
+    } catch (refusal) {
+      if (!(refusal instanceof RequestError) || refusal.code !== 'WouldDiscardChanges') throw refusal
+      const { copyTimestamp } = refusal.details
+      const lostSince = typeof copyTimestamp === 'string' ? day(copyTimestamp) : '?'
+      return { found: await write(true, true), lostSince }
     }
   })
-  useEffect(() => void check.run(), [])
+  const { found, lostSince } = plan ?? {}
   return (
     <Confirm
       title={t.backTo(revision)}
@@ -158,8 +155,8 @@ function GoBack({ revision, onClose }: { revision: number; onClose: () => void }
           <p>{t.lost(lostSince)}</p>
         </Note>
       )}
-      {check.isBusy && <p role="status">{t.checking}</p>}
-      {check.error && <Problem error={check.error} />}
+      {!plan && !error && <p role="status">{t.checking}</p>}
+      {error && <Problem error={error} />}
       {found && (
         <div class="stack">
           <Problems problems={found.problems} good={t.possible} />

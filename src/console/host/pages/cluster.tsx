@@ -2,31 +2,27 @@ import { useMemo, useState } from 'preact/hooks'
 import type { Event, LifecycleEvents } from '../../../cluster/events/schemas.ts'
 import type { ClusterDetails } from '../../../cluster/schemas.ts'
 import type { EdgeHostInfo } from '../../../host/schemas.ts'
-import { day, plain, span, time, wordsOf } from '../../shared/format.ts'
+import { day, plain, span } from '../../shared/format.ts'
 import { Icon } from '../../shared/icon.tsx'
+import { DangerAction, DangerZone } from '../../shared/dialog.tsx'
 import {
-  AdminButton,
   Badge,
   Card,
   Command,
-  Confirm,
-  DangerZone,
   Empty,
+  EventLine,
   Note,
   PageHeader,
-  Problem,
   Shown,
   Table,
-  Tabs,
+  TabPages,
   Tick,
-  useAction,
   useSeconds,
   type Mood,
 } from '../../shared/parts.tsx'
 import { streamState } from '../../shared/changes.ts'
 import { useReading, type Reading } from '../../shared/read.ts'
 import { change, get, ifMatch, isReachable } from '../../shared/request.ts'
-import { isAdmin } from '../../shared/session.ts'
 import type { StreamState } from '../../shared/stream.ts'
 import { placeParts } from '../../shared/shell.tsx'
 import { api, clusterPath, events, hostPath, remote, text } from '../host.tsx'
@@ -42,9 +38,6 @@ export function moodOfCluster({ status }: ClusterDetails): Mood {
   if (status.clusterState !== 'Running') return 'info'
   return status.health.status === 'Healthy' ? 'good' : 'warning'
 }
-
-const moodOf = (severity: Event['severity']): Mood =>
-  severity === 'Error' ? 'bad' : severity === 'Warning' ? 'warning' : 'info'
 
 /** The pages of the cluster, by what follows `#/cluster/`. */
 export function Cluster() {
@@ -66,14 +59,8 @@ export function Cluster() {
     { path: 'applications', title: t.packs, view: Applications },
     { path: 'revisions', title: text.value.revisions.title, view: Revisions },
     { path: 'access', title: text.value.clusterAccess.title, view: ClusterAccess },
-  ]
-  const { view: View } = tabs.find(({ path }) => path === part) ?? { view: Status }
-  return (
-    <>
-      <Tabs label={t.title} tabs={tabs} current={part} base="#/cluster" />
-      <View />
-    </>
-  )
+  ] as const
+  return <TabPages label={t.title} tabs={tabs} current={part} base="#/cluster" />
 }
 
 function NoCluster() {
@@ -324,16 +311,8 @@ function Events({ events, state }: { events: readonly Event[]; state: StreamStat
         <p class="dim pad">{onlyProblems ? t.noProblems : state === 'live' ? t.noEvents : t.connecting}</p>
       ) : (
         <ol class="events" aria-label={`${t.events}, ${t.newest}`}>
-          {shown.slice(0, drawnEvents).map(({ metadata, severity, reason, message }) => (
-            <li key={metadata.number} class={moodOf(severity)}>
-              <time dateTime={metadata.creationTimestamp} title={day(metadata.creationTimestamp)}>
-                {time(metadata.creationTimestamp)}
-              </time>
-              {severity === 'Normal' ? <i class="dot" /> : <Icon name={moodOf(severity)} />}
-              {severity !== 'Normal' && <span class="hidden">{severity}</span>}
-              <strong>{wordsOf(reason)}</strong>
-              <span>{plain(message)}</span>
-            </li>
+          {shown.slice(0, drawnEvents).map((event) => (
+            <EventLine key={event.metadata.number} event={event} />
           ))}
         </ol>
       )}
@@ -341,40 +320,20 @@ function Events({ events, state }: { events: readonly Event[]; state: StreamStat
   )
 }
 
-function Danger({ details }: { details: ClusterDetails }) {
+function Danger({ details: { metadata, status } }: { details: ClusterDetails }) {
   const t = text.value.cluster
-  const [isAsking, setAsking] = useState(false)
-  const name = details.metadata.name ?? ''
-  const isDeleting = details.status.clusterState === 'Deleting'
-  async function ask() {
-    // Its ETag goes with the deletion: a change that came meanwhile is not deleted unseen.
-    await get(clusterPath)
-    setAsking(true)
-  }
-  const { run, error } = useAction(ask)
-  async function remove() {
-    await change('DELETE', clusterPath, undefined, ifMatch(clusterPath))
-  }
+  const name = metadata.name ?? ''
   return (
     <DangerZone title={t.danger}>
-      <div class="row">
-        <p class="dim">{t.deleteLong(plain(name))}</p>
-        <AdminButton kind="danger outline" isOff={isDeleting} onClick={() => void run()}>
-          {t.delete}…
-        </AdminButton>
-      </div>
-      {error && <Problem error={error} />}
-      {isAsking && isAdmin.value && (
-        <Confirm
-          title={t.delete}
-          action={t.delete}
-          name={name}
-          onConfirm={remove}
-          onClose={() => setAsking(false)}
-        >
-          <p>{t.deleteLong(plain(name))}</p>
-        </Confirm>
-      )}
+      <DangerAction
+        title={t.delete}
+        lost={t.deleteLong(plain(name))}
+        name={name}
+        isOff={status.clusterState === 'Deleting'}
+        // Its ETag goes with the deletion: a change that came meanwhile is not deleted unseen.
+        onAsk={() => get(clusterPath)}
+        onConfirm={() => change('DELETE', clusterPath, undefined, ifMatch(clusterPath))}
+      />
     </DangerZone>
   )
 }

@@ -3,15 +3,15 @@ import type { Bundle, BundleDeletion, ContentUpload, ContentUsage } from '../../
 import type { HostImage } from '../../../images/schemas.ts'
 import { bytes, day, plain, span } from '../../shared/format.ts'
 import { Icon } from '../../shared/icon.tsx'
+import { Confirm, usePlan } from '../../shared/dialog.tsx'
 import {
   AdminButton,
   Badge,
   Card,
   Command,
-  Confirm,
   Empty,
   More,
-  Note,
+  OnlyAdministrators,
   PageHeader,
   Problem,
   Shown,
@@ -52,9 +52,7 @@ export function Content() {
       {isAdmin.value ? (
         <UploadCard uploads={uploads.items} onDiscard={uploads.again} />
       ) : (
-        <Note mood="info">
-          <p>{sharedText.value.adminOnly}</p>
-        </Note>
+        <OnlyAdministrators />
       )}
       <Card title={t.bundles} icon="content">
         <Shown reading={bundles}>
@@ -278,12 +276,8 @@ function Bundles({ items, onDelete }: { items: readonly Bundle[]; onDelete: () =
 
 function DeleteBundle({ bundle, onClose }: { bundle: Bundle; onClose: () => void }) {
   const t = text.value.content
-  const [plan, setPlan] = useState<BundleDeletion>()
   const url = `${path}/bundles/${bundle.uid}`
-  const { run, error } = useAction(async () =>
-    setPlan(await change<BundleDeletion>('DELETE', `${url}?dryRun=true`)),
-  )
-  useEffect(() => void run(), [])
+  const { plan, error } = usePlan(url, () => change<BundleDeletion>('DELETE', `${url}?dryRun=true`))
   return (
     <Confirm
       title={t.deleteTitle(nameOf(bundle))}

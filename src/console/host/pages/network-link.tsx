@@ -1,6 +1,6 @@
 // A link is configured, made or deleted: checked by the host first, then tried with a way back.
 import { signal } from '@preact/signals'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type {
   Bond,
   BondRequest,
@@ -14,7 +14,8 @@ import type {
   VlanRequest,
 } from '../../../network/schemas.ts'
 import { plain } from '../../shared/format.ts'
-import { Confirm, Dialog, Note, Problem, Tick, useAction } from '../../shared/parts.tsx'
+import { Confirm, Dialog, usePlan } from '../../shared/dialog.tsx'
+import { Note, Problem, Tick, useAction } from '../../shared/parts.tsx'
 import { useFound, useReading } from '../../shared/read.ts'
 import { change, hostNow } from '../../shared/request.ts'
 import { sharedText } from '../../shared/texts.ts'
@@ -351,10 +352,8 @@ function requestFor(
 /** Shows what goes with a link, and begins the trial of its deletion. */
 export function DeleteLink({ link, onClose }: { link: Link; onClose: () => void }) {
   const t = text.value.network
-  const [plan, setPlan] = useState<NetworkDryRun>()
   const path = pathOf(link.sort, link.name)
-  const check = useAction(async () => setPlan(await change<NetworkDryRun>('DELETE', `${path}?dryRun=true`)))
-  useEffect(() => void check.run(), [])
+  const { plan, error } = usePlan(path, () => change<NetworkDryRun>('DELETE', `${path}?dryRun=true`))
   return (
     <Confirm
       title={t.deleteTitle(link.name)}
@@ -369,7 +368,7 @@ export function DeleteLink({ link, onClose }: { link: Link; onClose: () => void 
       }
       onClose={onClose}
     >
-      {check.error && <Problem error={check.error} />}
+      {error && <Problem error={error} />}
       {plan && <Plan plan={plan} isDhcp={false} />}
       <p class="dim">{t.tryLong}</p>
     </Confirm>

@@ -21,6 +21,7 @@ import {
   Command,
   Entry,
   Note,
+  OnlyAdministrators,
   PageHeader,
   Problem,
   Shown,
@@ -30,7 +31,7 @@ import {
 import { useFound, useReading } from '../../shared/read.ts'
 import { change, get } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
-import { follow, type StreamState } from '../../shared/stream.ts'
+import { collectNewest, follow, type StreamState } from '../../shared/stream.ts'
 import { sharedText } from '../../shared/texts.ts'
 import { api, DownloadButton, hostPath, remote, text } from '../host.tsx'
 
@@ -52,9 +53,7 @@ export function Diagnosis() {
           <Files />
         </>
       ) : (
-        <Note mood="info">
-          <p>{sharedText.value.adminOnly}</p>
-        </Note>
+        <OnlyAdministrators />
       )}
       <Command command={remote('logs -f')} />
     </>
@@ -171,28 +170,17 @@ function useLogs(path: string) {
   const state = useSignal<StreamState>('connecting')
   useEffect(() => {
     const end = new AbortController()
-    entries.value = []
-    let arrived: LogEntry[] = []
-    let timer: ReturnType<typeof setTimeout> | undefined
-    // Many come at once: they are drawn together.
-    const draw = () => {
-      timer = undefined
-      entries.value = [...arrived.toReversed(), ...entries.value].slice(0, keptLines)
-      arrived = []
-    }
+    const newest = collectNewest(entries, keptLines)
     void follow(path, {
       signal: end.signal,
       onState: (now) => {
         state.value = now
       },
-      onEvent: ({ data }) => {
-        arrived.push(JSON.parse(data) as LogEntry)
-        timer ??= setTimeout(draw, 100)
-      },
+      onEvent: ({ data }) => newest.add(JSON.parse(data) as LogEntry),
     })
     return () => {
       end.abort()
-      clearTimeout(timer)
+      newest.end()
     }
   }, [path])
   return { entries: entries.value, state: state.value }

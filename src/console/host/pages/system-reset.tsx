@@ -1,7 +1,8 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { HostActions, ResetPlan } from '../../../power/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
-import { AdminButton, Confirm, DangerZone, Note, Problem, Tick, useAction } from '../../shared/parts.tsx'
+import { Confirm, DangerZone, usePlan } from '../../shared/dialog.tsx'
+import { AdminButton, Note, Problem, Tick } from '../../shared/parts.tsx'
 import { useReading } from '../../shared/read.ts'
 import { change } from '../../shared/request.ts'
 import { hostPath, text } from '../host.tsx'
@@ -48,7 +49,6 @@ export function Reset() {
 
 function ResetDialog({ onClose }: { onClose: () => void }) {
   const t = text.value.reset
-  const [plan, setPlan] = useState<ResetPlan>()
   const [keepsContent, setKeepsContent] = useState(false)
   const [wipes, setWipes] = useState<readonly Wiped[]>([])
   const [isForced, setForced] = useState(false)
@@ -58,11 +58,7 @@ function ResetDialog({ onClose }: { onClose: () => void }) {
     ...(isForced ? { force: 'true' } : {}),
   }).toString()
   const path = `${hostPath}/actions/reset?${query}`
-  const check = useAction(async () => setPlan(await change<ResetPlan>('POST', `${path}&dryRun=true`, {})))
-  useEffect(() => {
-    setPlan(undefined)
-    void check.run()
-  }, [query])
+  const { plan, error } = usePlan(path, () => change<ResetPlan>('POST', `${path}&dryRun=true`, {}))
   const hostName = plan?.hostName ?? ''
   return (
     <Confirm
@@ -91,7 +87,7 @@ function ResetDialog({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </fieldset>
-      {check.error && <Problem error={check.error} />}
+      {error && <Problem error={error} />}
       {plan && (
         <>
           <h3>{t.removes}</h3>

@@ -3,20 +3,20 @@ import type { Inventory } from '../../../inventory/schemas.ts'
 import type { HostActions, StopAccepted } from '../../../power/schemas.ts'
 import type { ServiceStatus } from '../../../service/schemas.ts'
 import { bytes, day, plain, span } from '../../shared/format.ts'
+import { Confirm, DangerZone } from '../../shared/dialog.tsx'
 import {
   AdminButton,
   Card,
   Command,
-  Confirm,
-  DangerZone,
   Entry,
   Facts,
   Fingerprint,
   Note,
+  OnlyAdministrators,
   PageHeader,
   Problem,
   Shown,
-  Tabs,
+  TabPages,
   Tick,
   useAction,
   useSeconds,
@@ -39,14 +39,8 @@ export function System() {
     { path: '', title: t.title, view: Machine },
     { path: 'configuration', title: text.value.configuration.title, view: Configuration },
     { path: 'diagnosis', title: text.value.diagnosis.title, view: Diagnosis },
-  ]
-  const { view: View } = tabs.find(({ path }) => path === part) ?? { view: Machine }
-  return (
-    <>
-      <Tabs label={t.title} tabs={tabs} current={part} base="#/system" />
-      <View />
-    </>
-  )
+  ] as const
+  return <TabPages label={t.title} tabs={tabs} current={part} base="#/system" />
 }
 
 function Machine() {
@@ -60,9 +54,7 @@ function Machine() {
           <Hardware />
         </div>
       ) : (
-        <Note mood="info">
-          <p>{sharedText.value.adminOnly}</p>
-        </Note>
+        <OnlyAdministrators />
       )}
       <Power />
       <Reset />

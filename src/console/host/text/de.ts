@@ -226,7 +226,7 @@ export const de: HostText = {
     saved: 'Angenommen; das Gerät wendet es an.',
     kubeconfig: 'kubeconfig',
     kubeconfigLong:
-      'Des Administrators von Kubernetes: Wer sie hat, hat den Cluster. Der erste Abruf einer Sitzung steht im Protokoll.',
+      'Des Administrators von Kubernetes: Sie gibt vollen Zugriff auf den Cluster. Jeder Abruf steht im Protokoll.',
     download: 'Herunterladen',
     certificates: 'Zertifikate von Kubernetes',
     name: 'Name',
@@ -391,12 +391,6 @@ export const de: HostText = {
     user: 'Benutzer',
     what: 'Was',
     outcome: 'Ergebnis',
-    outcomes: {
-      success: 'geschehen',
-      refused: 'abgelehnt',
-      failed: 'fehlgeschlagen',
-      unknown: 'unterbrochen',
-    },
     all: 'Alle Benutzer',
     system: 'das Gerät',
     none: 'Keine Einträge.',

@@ -225,7 +225,7 @@ export const en = {
     saved: 'Accepted; the host applies it.',
     kubeconfig: 'kubeconfig',
     kubeconfigLong:
-      'Of the administrator of Kubernetes: whoever has it, has the cluster. The first download of a session stands in the audit trail.',
+      'Of the administrator of Kubernetes: it gives full access to the cluster. Each download is in the audit trail.',
     download: 'Download',
     certificates: 'Certificates of Kubernetes',
     name: 'Name',
@@ -395,12 +395,6 @@ export const en = {
     user: 'User',
     what: 'What',
     outcome: 'Outcome',
-    outcomes: {
-      success: 'done',
-      refused: 'refused',
-      failed: 'failed',
-      unknown: 'interrupted',
-    } as Readonly<Record<string, string>>,
     all: 'All users',
     system: 'the host',
     none: 'No records.',

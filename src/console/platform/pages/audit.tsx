@@ -2,32 +2,14 @@ import { useState } from 'preact/hooks'
 import type { Audit as AuditRecord } from '../../../platform/audits/schemas.ts'
 import type { User } from '../../../platform/users/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
-import {
-  Badge,
-  Card,
-  Choice,
-  Command,
-  Entry,
-  PageHeader,
-  Pager,
-  Shown,
-  Table,
-  type Mood,
-} from '../../shared/parts.tsx'
+import { Card, Choice, Command, Entry, PagedList, PageHeader, Table } from '../../shared/parts.tsx'
+import { OutcomeBadge, VerifyTrail } from '../../shared/trail.tsx'
 import { usePages, useReading } from '../../shared/read.ts'
-import { VerifyTrail } from '../../shared/verify-trail.tsx'
 import { isTenantAdmin, nameOfProject, remote, shellWord, text } from '../platform.ts'
 import { projects } from '../session.ts'
 import { TenantOnly } from './tenant-only.tsx'
 
 const path = '/v1/audits'
-
-const moods: Readonly<Record<AuditRecord['spec']['outcome'], Mood>> = {
-  success: 'good',
-  refused: 'warning',
-  failed: 'bad',
-  unknown: 'warning',
-}
 
 const actions = ['create', 'update', 'delete', 'action', 'activity'] as const
 
@@ -105,18 +87,9 @@ function Trail() {
           </div>
         }
       >
-        <Shown reading={audits} lines={6}>
-          {() =>
-            audits.count === 0 ? (
-              <p class="dim pad">{t.none}</p>
-            ) : (
-              <>
-                <Records records={audits.items} />
-                <Pager list={audits} />
-              </>
-            )
-          }
-        </Shown>
+        <PagedList list={audits} lines={6} none={<p class="dim pad">{t.none}</p>}>
+          {(items) => <Records records={items} />}
+        </PagedList>
       </Card>
       <Command command={remote(command.join(' '))} />
     </>
@@ -161,7 +134,7 @@ function Records({ records }: { records: readonly AuditRecord[] }) {
         },
         {
           title: t.outcome,
-          cell: ({ spec: { outcome } }) => <Badge mood={moods[outcome]}>{t.outcomes[outcome]}</Badge>,
+          cell: ({ spec: { outcome } }) => <OutcomeBadge outcome={outcome} />,
         },
       ]}
     />

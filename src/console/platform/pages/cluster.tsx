@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { PackStatus, SpectroCluster } from '../../../platform/clusters/schemas.ts'
 import type { ClusterProfile } from '../../../platform/profiles/schemas.ts'
 import { day, plain, wordsOf } from '../../shared/format.ts'
+import { Confirm, DangerAction, DangerZone } from '../../shared/dialog.tsx'
 import {
   AdminButton,
   Badge,
@@ -9,8 +10,6 @@ import {
   ChangeForm,
   Choice,
   Command,
-  Confirm,
-  DangerZone,
   Note,
   PageHeader,
   Shown,
@@ -318,22 +317,12 @@ function ProfilesForm({ cluster, path, onChange }: PartProps) {
 
 function Danger({ cluster, path, onChange }: PartProps) {
   const t = text.value.cluster
-  const [asked, setAsked] = useState<'apply' | 'delete'>()
+  const [isAsking, setAsking] = useState(false)
   // Of when it was asked: a change that comes meanwhile is not taken back or deleted unseen.
   const [match, setMatch] = useState<ReturnType<typeof ifMatch>>()
   const [isForgotten, setForgotten] = useState(false)
   const { metadata, spec } = cluster
-  const name = plain(metadata.name)
-  const lost = t.deleteLong(name, plain(spec.edgeHost.name))
   const own = scoped(path)
-  const ask = (what: 'apply' | 'delete') => {
-    setMatch(ifMatch(own))
-    setAsked(what)
-  }
-  const close = () => {
-    setAsked(undefined)
-    onChange()
-  }
   async function remove() {
     await change('DELETE', scoped(path, isForgotten ? { forceDelete: 'true' } : {}), undefined, match)
     if (isForgotten) location.hash = hrefOf('/clusters')
@@ -342,34 +331,41 @@ function Danger({ cluster, path, onChange }: PartProps) {
     <DangerZone title={t.danger}>
       <div class="row">
         <p class="dim">{t.applyLong}</p>
-        <AdminButton needs="operator" onClick={() => ask('apply')}>
+        <AdminButton
+          needs="operator"
+          onClick={() => {
+            setMatch(ifMatch(own))
+            setAsking(true)
+          }}
+        >
           {t.apply}…
         </AdminButton>
       </div>
-      <div class="row">
-        <p class="dim">{lost}</p>
-        <AdminButton kind="danger outline" onClick={() => ask('delete')}>
-          {t.delete}…
-        </AdminButton>
-      </div>
-      {asked === 'apply' && (
+      <DangerAction
+        title={t.delete}
+        lost={t.deleteLong(plain(metadata.name), plain(spec.edgeHost.name))}
+        name={metadata.name}
+        onAsk={() => setMatch(ifMatch(own))}
+        onConfirm={remove}
+        onClose={onChange}
+      >
+        {silenceOf(cluster) && (
+          <Tick isOn={isForgotten} onChange={setForgotten}>
+            {t.forget}
+          </Tick>
+        )}
+      </DangerAction>
+      {isAsking && (
         <Confirm
           title={t.apply}
           action={t.apply}
           onConfirm={() => change('POST', scoped(`${path}/apply`), undefined, match)}
-          onClose={close}
+          onClose={() => {
+            setAsking(false)
+            onChange()
+          }}
         >
           <p>{t.applyLong}</p>
-        </Confirm>
-      )}
-      {asked === 'delete' && (
-        <Confirm title={t.delete} action={t.delete} name={metadata.name} onConfirm={remove} onClose={close}>
-          <p>{lost}</p>
-          {silenceOf(cluster) && (
-            <Tick isOn={isForgotten} onChange={setForgotten}>
-              {t.forget}
-            </Tick>
-          )}
         </Confirm>
       )}
     </DangerZone>

@@ -8,9 +8,8 @@ import {
   Choice,
   Command,
   Empty,
+  PagedList,
   PageHeader,
-  Pager,
-  Shown,
   Table,
   type Mood,
 } from '../../shared/parts.tsx'
@@ -93,14 +92,11 @@ export function ClusterList() {
           </div>
         }
       >
-        <Shown reading={clusters} lines={5}>
-          {() =>
-            clusters.count > 0 ? (
-              <>
-                <Rows clusters={clusters.items} />
-                <Pager list={clusters} />
-              </>
-            ) : state === '' ? (
+        <PagedList
+          list={clusters}
+          lines={5}
+          none={
+            state === '' ? (
               <Empty icon="cluster" title={t.none}>
                 {t.noneLong}
               </Empty>
@@ -108,7 +104,9 @@ export function ClusterList() {
               <p class="dim pad">{t.noneFound}</p>
             )
           }
-        </Shown>
+        >
+          {(items) => <Rows clusters={items} />}
+        </PagedList>
       </Card>
       <Command
         command={remoteScoped(state === '' ? 'cluster list' : `cluster list --filter status.state=${state}`)}

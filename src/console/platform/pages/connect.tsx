@@ -9,7 +9,7 @@ import {
   Command,
   Entry,
   Fingerprint,
-  Note,
+  OnlyAdministrators,
   PageHeader,
   Problem,
   Secret,
@@ -39,9 +39,7 @@ export function Connect() {
   return (
     <>
       <PageHeader title={t.title}>{t.long}</PageHeader>
-      <Note mood="info">
-        <p>{t.adminOnly}</p>
-      </Note>
+      <OnlyAdministrators>{t.adminOnly}</OnlyAdministrators>
       <Command command={remote('token create NAME')} />
     </>
   )

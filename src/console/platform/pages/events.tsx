@@ -1,13 +1,9 @@
 import { useState } from 'preact/hooks'
 import type { Event } from '../../../platform/events/schemas.ts'
-import { day, plain, time, wordsOf } from '../../shared/format.ts'
-import { Icon } from '../../shared/icon.tsx'
-import { Card, Pager, Shown, type Mood } from '../../shared/parts.tsx'
+import { Card, EventLine, PagedList } from '../../shared/parts.tsx'
 import { usePages } from '../../shared/read.ts'
 import { allOf } from '../filter.ts'
 import { scoped, text } from '../platform.ts'
-
-const moods: Readonly<Record<Event['severity'], Mood>> = { Normal: 'info', Warning: 'warning', Error: 'bad' }
 
 type Condition = readonly [path: string, value: string]
 
@@ -35,37 +31,15 @@ export function Events({ title, where }: { title: string; where: readonly Condit
         </label>
       }
     >
-      <Shown reading={events}>
-        {() =>
-          events.count === 0 ? (
-            <p class="dim pad">{t.none}</p>
-          ) : (
-            <>
-              <ol class="events" aria-label={title}>
-                {events.items.map((event) => (
-                  <Line key={event.metadata.number} event={event} />
-                ))}
-              </ol>
-              <Pager list={events} />
-            </>
-          )
-        }
-      </Shown>
+      <PagedList list={events} none={<p class="dim pad">{t.none}</p>}>
+        {(items) => (
+          <ol class="events" aria-label={title}>
+            {items.map((event) => (
+              <EventLine key={event.metadata.number} event={event} />
+            ))}
+          </ol>
+        )}
+      </PagedList>
     </Card>
-  )
-}
-
-function Line({ event: { metadata, severity, reason, message } }: { event: Event }) {
-  const mood = moods[severity]
-  return (
-    <li class={mood}>
-      <time dateTime={metadata.creationTimestamp} title={day(metadata.creationTimestamp)}>
-        {time(metadata.creationTimestamp)}
-      </time>
-      {severity === 'Normal' ? <i class="dot" /> : <Icon name={mood} />}
-      {severity !== 'Normal' && <span class="hidden">{severity}</span>}
-      <strong>{plain(wordsOf(reason))}</strong>
-      <span>{plain(message)}</span>
-    </li>
   )
 }

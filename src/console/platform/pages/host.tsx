@@ -3,13 +3,12 @@ import type { EdgeHostDevice } from '../../../platform/hosts/schemas.ts'
 import { bytes, day, plain } from '../../shared/format.ts'
 import { Icon } from '../../shared/icon.tsx'
 import { Disks, Nics } from '../../shared/machine.tsx'
+import { DangerAction, DangerZone } from '../../shared/dialog.tsx'
 import {
   AdminButton,
   Card,
   ChangeForm,
   Command,
-  Confirm,
-  DangerZone,
   Entry,
   Facts,
   Note,
@@ -237,7 +236,6 @@ function LabelForm({ host: { metadata }, path, onChange }: PartProps) {
 
 function Danger({ host: { metadata, status }, path }: Omit<PartProps, 'onChange'>) {
   const t = text.value.host
-  const [isAsking, setAsking] = useState(false)
   const [isForgotten, setForgotten] = useState(false)
   const hasCluster = (status.inUseClusters ?? []).length > 0
   async function remove() {
@@ -247,28 +245,18 @@ function Danger({ host: { metadata, status }, path }: Omit<PartProps, 'onChange'
   }
   return (
     <DangerZone title={text.value.cluster.danger}>
-      <div class="row">
-        <p class="dim">{t.deleteLong(plain(metadata.name))}</p>
-        <AdminButton kind="danger outline" onClick={() => setAsking(true)}>
-          {t.delete}…
-        </AdminButton>
-      </div>
-      {isAsking && (
-        <Confirm
-          title={t.delete}
-          action={t.delete}
-          name={metadata.name}
-          onConfirm={remove}
-          onClose={() => setAsking(false)}
-        >
-          <p>{t.deleteLong(plain(metadata.name))}</p>
-          {hasCluster && (
-            <Tick isOn={isForgotten} onChange={setForgotten}>
-              {t.forget}
-            </Tick>
-          )}
-        </Confirm>
-      )}
+      <DangerAction
+        title={t.delete}
+        lost={t.deleteLong(plain(metadata.name))}
+        name={metadata.name}
+        onConfirm={remove}
+      >
+        {hasCluster && (
+          <Tick isOn={isForgotten} onChange={setForgotten}>
+            {t.forget}
+          </Tick>
+        )}
+      </DangerAction>
     </DangerZone>
   )
 }

@@ -9,9 +9,8 @@ import {
   Command,
   Empty,
   Entry,
+  PagedList,
   PageHeader,
-  Pager,
-  Shown,
   Table,
   type Mood,
 } from '../../shared/parts.tsx'
@@ -145,14 +144,11 @@ export function HostList() {
         <p role="status" class="bad-text">
           {byLabel === undefined && t.badLabels}
         </p>
-        <Shown reading={hosts} lines={6}>
-          {() =>
-            hosts.count > 0 ? (
-              <>
-                <Rows hosts={hosts.items} />
-                <Pager list={hosts} />
-              </>
-            ) : isFiltered ? (
+        <PagedList
+          list={hosts}
+          lines={6}
+          none={
+            isFiltered ? (
               <div class="empty">
                 <p>{t.noneFound}</p>
                 <button type="button" class="plain" onClick={clear}>
@@ -165,7 +161,9 @@ export function HostList() {
               </Empty>
             )
           }
-        </Shown>
+        >
+          {(items) => <Rows hosts={items} />}
+        </PagedList>
       </Card>
       {placeProject.value === undefined && projects.value.length > 0 && <ProjectsCard />}
       <Command

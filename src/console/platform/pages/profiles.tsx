@@ -2,17 +2,15 @@ import { useState } from 'preact/hooks'
 import type { Static } from 'typebox'
 import type { ClusterProfile, Variables } from '../../../platform/profiles/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
+import { DangerAction, DangerZone } from '../../shared/dialog.tsx'
 import {
-  AdminButton,
   Badge,
   Card,
   Choice,
   Command,
-  Confirm,
-  DangerZone,
   Empty,
+  PagedList,
   PageHeader,
-  Pager,
   Shown,
   Table,
 } from '../../shared/parts.tsx'
@@ -56,20 +54,17 @@ export function ProfileList() {
           )
         }
       >
-        <Shown reading={profiles} lines={5}>
-          {() =>
-            profiles.count === 0 ? (
-              <Empty icon="content" title={t.none}>
-                {t.noneLong}
-              </Empty>
-            ) : (
-              <>
-                <Rows profiles={profiles.items} isOfTenant={isOfTenant} />
-                <Pager list={profiles} />
-              </>
-            )
+        <PagedList
+          list={profiles}
+          lines={5}
+          none={
+            <Empty icon="content" title={t.none}>
+              {t.noneLong}
+            </Empty>
           }
-        </Shown>
+        >
+          {(items) => <Rows profiles={items} isOfTenant={isOfTenant} />}
+        </PagedList>
       </Card>
       <Command command={remoteScoped(profiles.count === 0 ? 'profile import FILE' : 'profile list')} />
     </>
@@ -244,8 +239,6 @@ function Uses({
 
 function Danger({ profile: { metadata, spec } }: { profile: ClusterProfile }) {
   const t = text.value.profiles
-  const [isAsking, setAsking] = useState(false)
-  const name = `${metadata.name} ${spec.version}`
   const own = scoped(`${path}/${metadata.uid}`)
   async function remove() {
     await change('DELETE', own, undefined, ifMatch(own))
@@ -253,23 +246,12 @@ function Danger({ profile: { metadata, spec } }: { profile: ClusterProfile }) {
   }
   return (
     <DangerZone title={text.value.cluster.danger}>
-      <div class="row">
-        <p class="dim">{t.deleteLong(plain(name))}</p>
-        <AdminButton kind="danger outline" onClick={() => setAsking(true)}>
-          {t.delete}…
-        </AdminButton>
-      </div>
-      {isAsking && (
-        <Confirm
-          title={t.delete}
-          action={t.delete}
-          name={metadata.name}
-          onConfirm={remove}
-          onClose={() => setAsking(false)}
-        >
-          <p>{t.deleteLong(plain(name))}</p>
-        </Confirm>
-      )}
+      <DangerAction
+        title={t.delete}
+        lost={t.deleteLong(plain(`${metadata.name} ${spec.version}`))}
+        name={metadata.name}
+        onConfirm={remove}
+      />
     </DangerZone>
   )
 }

@@ -1,17 +1,16 @@
 import { useState } from 'preact/hooks'
 import type { EdgeToken } from '../../../platform/tokens/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
+import { Confirm } from '../../shared/dialog.tsx'
 import {
   AdminButton,
   Badge,
   Card,
   Command,
-  Confirm,
   Empty,
+  PagedList,
   PageHeader,
-  Pager,
   Problem,
-  Shown,
   Table,
   useAction,
 } from '../../shared/parts.tsx'
@@ -57,45 +56,43 @@ function List() {
   const tokens = usePages<EdgeToken>(path, 15_000)
   return (
     <Card title={t.title} icon="key">
-      <Shown reading={tokens}>
-        {() =>
-          tokens.count === 0 ? (
-            <Empty icon="key" title={t.none}>
-              {t.noneLong}
-            </Empty>
-          ) : (
-            <>
-              <Table
-                title={t.title}
-                items={tokens.items}
-                keyOf={({ metadata }) => metadata.uid}
-                columns={[
-                  { title: t.token, cell: ({ metadata }) => plain(metadata.name) },
-                  { title: t.begins, cell: ({ spec }) => <code>{spec.token}…</code> },
-                  {
-                    title: t.project,
-                    cell: ({ spec }) => plain(spec.defaultProject?.name ?? text.value.scope.tenant),
-                  },
-                  { title: t.hosts, cell: ({ spec, status }) => t.of(status.hosts, spec.maximumHosts) },
-                  { title: t.until, cell: ({ spec }) => day(spec.expiry) },
-                  {
-                    title: t.state,
-                    cell: (token) => {
-                      const end = endOf(token)
-                      return <Badge mood={end ? 'warning' : 'good'}>{t[end ?? 'on']}</Badge>
-                    },
-                  },
-                  {
-                    title: t.actions,
-                    cell: (token) => <Actions token={token} onChange={tokens.again} />,
-                  },
-                ]}
-              />
-              <Pager list={tokens} />
-            </>
-          )
+      <PagedList
+        list={tokens}
+        none={
+          <Empty icon="key" title={t.none}>
+            {t.noneLong}
+          </Empty>
         }
-      </Shown>
+      >
+        {(items) => (
+          <Table
+            title={t.title}
+            items={items}
+            keyOf={({ metadata }) => metadata.uid}
+            columns={[
+              { title: t.token, cell: ({ metadata }) => plain(metadata.name) },
+              { title: t.begins, cell: ({ spec }) => <code>{spec.token}…</code> },
+              {
+                title: t.project,
+                cell: ({ spec }) => plain(spec.defaultProject?.name ?? text.value.scope.tenant),
+              },
+              { title: t.hosts, cell: ({ spec, status }) => t.of(status.hosts, spec.maximumHosts) },
+              { title: t.until, cell: ({ spec }) => day(spec.expiry) },
+              {
+                title: t.state,
+                cell: (token) => {
+                  const end = endOf(token)
+                  return <Badge mood={end ? 'warning' : 'good'}>{t[end ?? 'on']}</Badge>
+                },
+              },
+              {
+                title: t.actions,
+                cell: (token) => <Actions token={token} onChange={tokens.again} />,
+              },
+            ]}
+          />
+        )}
+      </PagedList>
     </Card>
   )
 }

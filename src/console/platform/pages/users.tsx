@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Static } from 'typebox'
 import type { ActivationLink, User } from '../../../platform/users/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
+import { Confirm } from '../../shared/dialog.tsx'
 import {
   AdminButton,
   Badge,
@@ -9,12 +10,10 @@ import {
   ChangeForm,
   Choice,
   Command,
-  Confirm,
   Entry,
+  PagedList,
   PageHeader,
-  Pager,
   Secret,
-  Shown,
   Table,
   useAction,
 } from '../../shared/parts.tsx'
@@ -60,57 +59,54 @@ export function Users() {
         </Secret>
       )}
       <Card title={t.title} icon="access">
-        <Shown reading={users}>
-          {() => (
-            <>
-              <Table
-                title={t.title}
-                items={users.items}
-                keyOf={({ metadata }) => metadata.uid}
-                columns={[
-                  {
-                    title: t.user,
-                    cell: ({ spec: { emailId, firstName, lastName } }) => (
-                      <>
-                        {emailId}
-                        <br />
-                        <span class="dim">{plain(`${firstName} ${lastName}`.trim())}</span>
-                      </>
+        <PagedList list={users} none={null}>
+          {(items) => (
+            <Table
+              title={t.title}
+              items={items}
+              keyOf={({ metadata }) => metadata.uid}
+              columns={[
+                {
+                  title: t.user,
+                  cell: ({ spec: { emailId, firstName, lastName } }) => (
+                    <>
+                      {emailId}
+                      <br />
+                      <span class="dim">{plain(`${firstName} ${lastName}`.trim())}</span>
+                    </>
+                  ),
+                },
+                {
+                  title: t.roles,
+                  cell: ({ spec }) => {
+                    const role = highestRole(spec.roles)
+                    return role ? sharedText.value.roles[role] : <span class="dim">{t.noRole}</span>
+                  },
+                },
+                {
+                  title: t.state,
+                  cell: ({ status }) =>
+                    status.isPasswordResetting ? (
+                      <Badge mood="warning">{t.asks}</Badge>
+                    ) : (
+                      <Badge mood={status.isActive ? 'good' : 'info'}>
+                        {status.isActive ? t.active : t.inactive}
+                      </Badge>
                     ),
-                  },
-                  {
-                    title: t.roles,
-                    cell: ({ spec }) => {
-                      const role = highestRole(spec.roles)
-                      return role ? sharedText.value.roles[role] : <span class="dim">{t.noRole}</span>
-                    },
-                  },
-                  {
-                    title: t.state,
-                    cell: ({ status }) =>
-                      status.isPasswordResetting ? (
-                        <Badge mood="warning">{t.asks}</Badge>
-                      ) : (
-                        <Badge mood={status.isActive ? 'good' : 'info'}>
-                          {status.isActive ? t.active : t.inactive}
-                        </Badge>
-                      ),
-                  },
-                  {
-                    title: t.signedIn,
-                    cell: ({ status: { lastSignIn } }) =>
-                      lastSignIn === undefined ? <span class="dim">{t.never}</span> : day(lastSignIn),
-                  },
-                  {
-                    title: t.actions,
-                    cell: (user) => <Actions user={user} onChange={users.again} onLink={setHanded} />,
-                  },
-                ]}
-              />
-              <Pager list={users} />
-            </>
+                },
+                {
+                  title: t.signedIn,
+                  cell: ({ status: { lastSignIn } }) =>
+                    lastSignIn === undefined ? <span class="dim">{t.never}</span> : day(lastSignIn),
+                },
+                {
+                  title: t.actions,
+                  cell: (user) => <Actions user={user} onChange={users.again} onLink={setHanded} />,
+                },
+              ]}
+            />
           )}
-        </Shown>
+        </PagedList>
       </Card>
       <CreateForm
         onCreated={(link) => {

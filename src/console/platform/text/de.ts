@@ -285,12 +285,6 @@ export const de: PlatformText = {
     user: 'Benutzer',
     what: 'Was',
     outcome: 'Ergebnis',
-    outcomes: {
-      success: 'getan',
-      refused: 'abgelehnt',
-      failed: 'fehlgeschlagen',
-      unknown: 'unterbrochen',
-    },
     all: 'Alle',
     project: 'Projekt',
     action: 'Aktion',

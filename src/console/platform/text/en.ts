@@ -286,12 +286,6 @@ export const en = {
     user: 'User',
     what: 'What',
     outcome: 'Outcome',
-    outcomes: {
-      success: 'done',
-      refused: 'refused',
-      failed: 'failed',
-      unknown: 'interrupted',
-    },
     all: 'All',
     project: 'Project',
     action: 'Action',

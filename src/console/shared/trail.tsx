@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Static } from 'typebox'
-import type { VerifyReply } from '../../audit/schemas.ts'
+import type { AuditView, VerifyReply } from '../../audit/schemas.ts'
 import { plain } from './format.ts'
-import { AdminButton, Badge, Problem, useAction } from './parts.tsx'
+import { AdminButton, Badge, Problem, useAction, type Mood } from './parts.tsx'
 import { get } from './request.ts'
 import { sharedText } from './texts.ts'
 
@@ -41,3 +41,17 @@ export function VerifyTrail({ path, children }: VerifyTrailProps) {
     </div>
   )
 }
+
+type Outcome = AuditView['spec']['outcome']
+
+const moods: Readonly<Record<Outcome, Mood>> = {
+  success: 'good',
+  refused: 'warning',
+  failed: 'bad',
+  unknown: 'warning',
+}
+
+/** What became of the action of a record. */
+export const OutcomeBadge = ({ outcome }: { outcome: Outcome }) => (
+  <Badge mood={moods[outcome]}>{sharedText.value.outcomes[outcome]}</Badge>
+)
