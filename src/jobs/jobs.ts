@@ -1,7 +1,7 @@
 // Each room has its jobs: host facts every 5 seconds and every 5 minutes, accounts every minute (and at once when a local account file changes),
 // the certificate every hour, head and retention of the audit trail every hour. node-cron computes when each job is due next. The timer that starts
-// them is our own (`jobs/jobs.ts`): it plans every job from the current time again and again, so a change of the wall clock, as by the first answer
-// of NTP on a board without a clock, stops no job. The daemon notifies the watchdog of systemd, by `systemd-notify`, only while the event loop
+// them is our own (`jobs/jobs.ts`): it plans every job anew when the wall clock was set, so a change of it, as by the first answer of NTP on a board
+// without a clock, stops no job. The daemon notifies the watchdog of systemd, by `systemd-notify`, only while the event loop
 // turns and no job is stuck.
 //
 // `auth/account-watch.ts` checks accounts against the local files first, which starts no program and is the only check before the port
@@ -42,19 +42,20 @@ interface Count {
 }
 
 interface Plan {
-  readonly job: Job
+  /** All jobs of one schedule. */
+  readonly jobs: readonly Job[]
   readonly task: ScheduledTask
   /** The next run, by the wall clock; milliseconds since 1970. */
   at: number
 }
 
 /**
- * The table of recurring work: node-cron says when each job is due, by the wall clock, and runs it. A job never overlaps
- * itself, and its error stops neither the schedule nor the daemon. A missed run is skipped, since the next one is soon enough.
+ * The table of recurring work: node-cron says when each job is due, by the wall clock. A job never overlaps itself, and its error stops neither the schedule nor the daemon. A missed run is skipped, since the next one is soon enough.
  *
  * node-cron's own timers are not used. They continue from the time they waited for: when the clock is set forward, they walk
  * over every time in between, without a pause and until the memory is full; when it is set back, they wait until it reaches
- * that time again. Here every job is planned again from the present whenever the one timer fires.
+ * that time again. Here every schedule is planned again from the present after its turn, and all of them when the clock was set. Not oftener:
+ * to compute one time costs about as much as a small job.
  */
 export function createJobs(
   table: readonly Job[],
@@ -65,6 +66,9 @@ export function createJobs(
   let lastStartedAt: number | undefined
   let plans: Plan[] = []
   let timer: NodeJS.Timeout | undefined
+  // The two clocks differ by this; by something else after the wall clock was set, or the host slept.
+  const difference = () => Date.now() - monotonic()
+  let plannedBy = 0
   const counts = new Map<string, Count>(
     table.map(({ name }) => [name, { runs: 0, failures: 0, durationMs: undefined, succeededAt: undefined }]),
   )
@@ -90,24 +94,20 @@ export function createJobs(
   }
 
   function beat(): void {
+    const isClockSet = Math.abs(difference() - plannedBy) > latestMs
+    if (isClockSet) plannedBy = difference()
     for (const plan of plans) {
-      // Computed before the clock is read: a time that passes in between is then due and not lost.
-      const at = nextRun(plan.task)
       const lateMs = Date.now() - plan.at
-      if (lateMs < 0) {
-        plan.at = at
-        continue
-      }
-      if (lateMs <= latestMs) runUnlessRunning(plan)
-      plan.at = nextRun(plan.task)
+      if (lateMs >= 0 && lateMs <= latestMs) plan.jobs.forEach(runUnlessRunning)
+      if (lateMs >= 0 || isClockSet) plan.at = nextRun(plan.task)
     }
     arm()
   }
 
-  function runUnlessRunning({ job, task }: Plan): void {
+  function runUnlessRunning(job: Job): void {
     if (runningSince.has(job.name))
       log.debug({ job: job.name }, 'the job is still running, so this run is skipped')
-    else void task.execute()
+    else void runOnce(job)
   }
 
   function arm(): void {
@@ -124,9 +124,11 @@ export function createJobs(
   return {
     background() {
       lastStartedAt = monotonic()
-      plans = table.map((job) => {
-        const task = createTask(job.schedule, () => runOnce(job), { name: job.name })
-        return { job, task, at: nextRun(task) }
+      plannedBy = difference()
+      plans = [...Map.groupBy(table, ({ schedule }) => schedule)].map(([schedule, jobs]) => {
+        // Only asked for its next time: the timer above runs the jobs.
+        const task = createTask(schedule, () => undefined)
+        return { jobs, task, at: nextRun(task) }
       })
       arm()
     },
