@@ -79,15 +79,15 @@ export async function removeUpload({ folder }: StagedUpload): Promise<void> {
 async function removeFiles(folder: string): Promise<void> {
   const entries = await opendir(folder, { bufferSize: batch }).catch(missing)
   if (!entries) return
-  let waiting: Promise<unknown>[] = []
+  // No removal begins before it is waited for: one that fails while the folder is read would be an error that nobody takes.
+  const names: string[] = []
+  const removeNamed = () =>
+    Promise.all(names.splice(0).map((name) => unlink(join(folder, name)).catch(missing)))
   for await (const entry of entries) {
-    if (entry.isDirectory()) continue
-    waiting.push(unlink(join(folder, entry.name)).catch(missing))
-    if (waiting.length < batch) continue
-    await Promise.all(waiting)
-    waiting = []
+    if (!entry.isDirectory()) names.push(entry.name)
+    if (names.length === batch) await removeNamed()
   }
-  await Promise.all(waiting)
+  await removeNamed()
 }
 
 interface PublicationOptions {
