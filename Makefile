@@ -46,7 +46,7 @@ test: $(DEPENDENCIES) ## unit, API, platform and host tests, the quick ones
 	vitest run --project unit --project platform
 
 test-real: $(DEPENDENCIES) ## tests with a real Kubernetes, series of kills, very many files and delays of PAM
-	@build/debian-packages $(TESTED) chromium || echo "make test-real: without these packages the tests that need them are skipped"
+	@build/debian-packages $(TESTED) chromium firefox-esr || echo "make test-real: without these packages the tests that need them are skipped"
 	vitest run --project real --project real-platform
 
 screens: $(DEPENDENCIES) ## each page in each look: examined, and written to dist/screens to be looked at

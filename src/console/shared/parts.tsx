@@ -1,5 +1,5 @@
 import type { ComponentChildren, ComponentType } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { day, plain, time, wordsOf } from './format.ts'
 import { Icon, type IconName } from './icon.tsx'
 import type { ListReading, PagedReading, Reading } from './read.ts'
@@ -45,23 +45,31 @@ export const Card = ({ title, icon, aside, width, children }: CardProps) => (
   </section>
 )
 
-export const PageHeader = ({
-  title,
-  children,
-  aside,
-}: {
-  title: string
-  children?: ComponentChildren
-  aside?: ComponentChildren
-}) => (
-  <header class="page">
-    <div>
-      <h1 tabIndex={-1}>{title}</h1>
-      {children !== undefined && <p class="dim">{children}</p>}
-    </div>
-    {aside}
-  </header>
-)
+interface PageHeaderProps {
+  readonly title: string
+  readonly children?: ComponentChildren
+  readonly aside?: ComponentChildren
+}
+
+export function PageHeader({ title, children, aside }: PageHeaderProps) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    // It takes the place of a heading that had the focus, for example when the page has been read.
+    if (document.activeElement === document.body && heading.current?.closest('[data-opened]'))
+      heading.current.focus({ preventScroll: true })
+  }, [])
+  return (
+    <header class="page">
+      <div>
+        <h1 tabIndex={-1} ref={heading}>
+          {title}
+        </h1>
+        {children !== undefined && <p class="dim">{children}</p>}
+      </div>
+      {aside}
+    </header>
+  )
+}
 
 interface TabPagesProps {
   readonly label: string

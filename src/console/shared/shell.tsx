@@ -126,6 +126,8 @@ function Shell({ pages, name, floating, above }: ConsoleOptions) {
       const heading = main.current?.querySelector<HTMLElement>('h1')
       heading?.focus()
       scrollTo(0, 0)
+      // So does a heading that replaces this one when the page has been read.
+      main.current?.setAttribute('data-opened', '')
     }
     wasDrawn.current = true
   }, [page.path, placeParts.value.join('/')])

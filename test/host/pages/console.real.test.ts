@@ -129,11 +129,16 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
     await page.keyboard.press('Tab')
     await page.keyboard.type('alice pass')
     await page.keyboard.press('Enter')
-    const link = page.getByRole('link', { name: 'Content', exact: true })
-    await link.waitFor()
-    await link.focus()
-    await page.keyboard.press('Enter')
-    await expect.poll(() => page.evaluate<string>('document.activeElement.textContent')).toBe('Content')
+    for (const name of ['Content', 'Cluster']) {
+      const link = page.getByRole('link', { name, exact: true })
+      await link.waitFor()
+      await link.focus()
+      await page.keyboard.press('Enter')
+      await expect.poll(() => page.evaluate<string>('document.activeElement.textContent')).toBe(name)
+      // It stays there when the page has been read.
+      await expect.poll(() => page.locator('.skeleton').count()).toBe(0)
+      expect(await page.evaluate<string>('document.activeElement.textContent')).toBe(name)
+    }
   })
 
   it.each(Object.keys(viewports) as (keyof typeof viewports)[])(
