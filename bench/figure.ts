@@ -7,7 +7,7 @@ export interface Figure {
   readonly name: string
   /** Undefined when the measurements were too noisy; `note` says why. */
   readonly value: Spread | undefined
-  readonly unit: '' | 's' | 'ms' | 'MiB' | 'KiB' | '%' | 'us' | 'req/s' | 'MB/s'
+  readonly unit: '' | 's' | 'ms' | 'MiB' | 'KiB' | '%' | 'us' | 'req/s' | 'MB/s' | 'kB'
   /** Text of the limit that the value should keep; undefined for a line that only explains another. */
   readonly target?: string
   readonly note?: string

@@ -10,6 +10,7 @@ import { measureContentMany, measureImages } from './event-loop.ts'
 import { type Figure, type Measure, readMachine, renderTable } from './figure.ts'
 import { measureClusterDiff, measureClusterPlan, measureDefinitionRules, measureLists } from './in-process.ts'
 import { measureLogin, measureLoginsAtOnce, measureRefusals } from './logins.ts'
+import { measurePages } from './pages.ts'
 import { measurePlatformLists, measurePlatformMachines } from './platform-lists.ts'
 import {
   measureConnectedHour,
@@ -46,6 +47,7 @@ const figures: Readonly<Record<string, Measure>> = {
   'content-many': measureContentMany,
   images: measureImages,
   registry: measureRegistry,
+  pages: measurePages,
   cluster: measureCluster,
   'cluster-change': measureClusterChange,
 }
