@@ -1,4 +1,5 @@
 import { createSign, generateKeyPairSync } from 'node:crypto'
+import { hostname } from 'node:os'
 import { expect, it } from 'vitest'
 import type { Examples } from '../../build/openapi.ts'
 import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../src/definition/schemas.ts'
@@ -585,6 +586,7 @@ function settle(value: unknown): unknown {
     if (typeof inner !== 'string' || inner === '') return inner
     if (key === 'uploadPath' && inner.includes('/bundles/')) return bundlePath
     if (key === 'archiveUploadPath' || key === 'uploadPath') return definitionPath
+    if (key === 'hostName' && inner === hostname()) return 'edge-1'
     if (key === 'uploadedAt') return '2026-01-31T09:45:00.000Z'
     if (key === 'uid' && !['alice', 'bob'].includes(inner)) return '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44'
     if (key === 'startedAt' || key === 'lastActivityAt') return '2026-01-31T09:45:00.000Z'

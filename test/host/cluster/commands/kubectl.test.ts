@@ -3,6 +3,7 @@ import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -210,8 +211,11 @@ describe('cluster kubectl on the host itself', () => {
       chmodSync(home, 0o755)
       const program = join(home, 'edgehostctl.cjs')
       writeFileSync(program, readFileSync(ctl.program))
+      // Nobody may go into the home of root, where this Node may be.
+      const node = join(home, 'node')
+      copyFileSync(process.execPath, node)
       const ids = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
-      const ended = await execa(process.execPath, [program, 'cluster', 'kubectl', '--', 'get', 'pods'], {
+      const ended = await execa(node, [program, 'cluster', 'kubectl', '--', 'get', 'pods'], {
         ...{ reject: false, extendEnv: false, env: { PATH: '/usr/bin:/bin' }, ...ids, cwd: home },
       })
       expect(ended).toMatchObject({ exitCode: 4, stdout: '' })
