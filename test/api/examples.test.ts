@@ -584,12 +584,10 @@ function settle(value: unknown): unknown {
     // The size of an upload; sizes of hardware are larger.
     if (key === 'sizeBytes' && inner !== 0 && Number(inner) < 1_000_000) return 48_231
     if (typeof inner !== 'string' || inner === '') return inner
-    if (key === 'uploadPath' && inner.includes('/bundles/')) return bundlePath
-    if (key === 'archiveUploadPath' || key === 'uploadPath') return definitionPath
+    if (key.endsWith('ploadPath')) return inner.includes('/bundles/') ? bundlePath : definitionPath
     if (key === 'hostName' && inner === hostname()) return 'edge-1'
-    if (key === 'uploadedAt') return '2026-01-31T09:45:00.000Z'
     if (key === 'uid' && !['alice', 'bob'].includes(inner)) return '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44'
-    if (key === 'startedAt' || key === 'lastActivityAt') return '2026-01-31T09:45:00.000Z'
+    if (['uploadedAt', 'startedAt', 'lastActivityAt'].includes(key)) return '2026-01-31T09:45:00.000Z'
     if (key.endsWith('Timestamp') && !inner.startsWith('2026-01-31'))
       return times[key] ?? '2026-01-31T09:45:00.000Z'
     return settled[key] ?? inner

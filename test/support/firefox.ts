@@ -136,7 +136,7 @@ export async function openFirefox(): Promise<FirefoxPage> {
     },
     fill: async (sought, text) => {
       await press(sought)
-      const keys = [...text.replaceAll('\n', enter)]
+      const keys = Array.from(text.replaceAll('\n', enter))
       await act(
         'key',
         'keyboard',
