@@ -25,6 +25,8 @@ export interface Facts {
   hardware(): HostHardware
   /** The space of the file systems of the disks, as last read. */
   fileSystems(): HostUsage['fileSystems']
+  /** Whether the time service keeps the clock by a source, as last read; undefined where that is not known. */
+  isClockKept(): boolean | undefined
   /** The facts that cannot be read at the moment. */
   failures(): readonly Failure[]
   /** Figures of each reading; the space of file systems is not among them. */
@@ -110,6 +112,7 @@ export function createFacts(options: FactsOptions): Facts {
     toDisplays(facts.displayControllers.value() ?? [], facts.nvidia.value()?.gpus ?? new Map(), supplement)
 
   return {
+    isClockKept: () => facts.ntp.value()?.isSynchronized,
     hardware: () => ({ disks: disks() ?? [], displays: displays() }),
     fileSystems: () =>
       mountPoints().flatMap((mountPoint) => {

@@ -174,7 +174,7 @@ export const HostUsage = Type.Object(
       isSynchronized: Type.Optional(
         Type.Boolean({
           description:
-            'Whether a time server has set the clock since the boot; absent where the time service is not systemd-timesyncd, and its state is not known.',
+            'Whether a time server has set the clock since the boot, with systemd-timesyncd; whether chronyd follows a source, up to five minutes old; absent where another time service runs, whose state is not known.',
         }),
       ),
     }),

@@ -52,6 +52,8 @@ export interface Snapshot {
   nics(): readonly Nic[]
   /** Space of the file systems as last read. */
   fileSystems(): HostUsage['fileSystems']
+  /** Whether the time service keeps the clock by a source, as last read; undefined where that is not known. */
+  isClockKept(): boolean | undefined
   /** Disks and display controllers as last read. */
   hardware(): HostHardware
   /**
@@ -212,6 +214,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
     failures: facts.failures,
     hardware: facts.hardware,
     fileSystems: facts.fileSystems,
+    isClockKept: facts.isClockKept,
     stop: () => void (isStopped = true),
   }
 }

@@ -8,11 +8,11 @@ import type { Snapshot } from './snapshot.ts'
 
 /**
  * What the host is doing now. Figures that the kernel does not show are absent.
- * @param snapshot the facts as last read: space is read in minutes, since a disk may hang
+ * @param snapshot the facts as last read: space is read in minutes, since a disk may hang, and so is the time service
  */
 export async function readUsage(
   files: HostFiles,
-  snapshot: Pick<Snapshot, 'nics' | 'fileSystems'>,
+  snapshot: Pick<Snapshot, 'nics' | 'fileSystems' | 'isClockKept'>,
 ): Promise<HostUsage> {
   const [uptime, load, memory] = await Promise.all(
     ['uptime', 'loadavg', 'meminfo'].map((name) => files.text(`/proc/${name}`)),
@@ -21,7 +21,7 @@ export async function readUsage(
     const state = (await files.text(`/sys/class/net/${name}/operstate`))?.trim()
     return { name, state: state || 'unknown' }
   })
-  const isSynchronized = await readClock(files)
+  const isSynchronized = (await readClock(files)) ?? snapshot.isClockKept()
   return {
     ...parseUptime(uptime),
     ...parseLoad(load),
@@ -60,7 +60,8 @@ export function parseMemory(text = ''): Pick<HostUsage, 'memory'> {
 
 /**
  * Whether the clock was set by a time server since the boot: systemd-timesyncd leaves a file then (systemd-timesyncd.service(8)). Other services leave
- * no such file, and the kernel shows its own view by a system call alone, which would cost a process for each reading: undefined.
+ * no such file, and the kernel shows its own view by a system call alone, which would cost a process for each reading: undefined. chronyd is asked
+ * every five minutes, with its servers.
  */
 async function readClock(files: HostFiles): Promise<boolean | undefined> {
   if (!(await isServiceRunning(files, 'systemd-timesyncd.service'))) return undefined

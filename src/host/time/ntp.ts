@@ -62,6 +62,8 @@ interface PollFigures {
 interface NtpReading {
   readonly ntp: Ntp
   readonly problems: readonly string[]
+  /** Whether the service keeps the clock by a source now; only chronyd is asked. */
+  readonly isSynchronized?: boolean
 }
 
 /** A server, pool or peer as a configuration file names it. */
@@ -130,7 +132,11 @@ async function readChrony(files: HostFiles, runner: CommandRunner): Promise<NtpR
   const configured = (await readChronyConfiguration(files)) ?? ntpOf([])
   const answer = await askForSources(runner)
   if ('problem' in answer) return { ntp: configured, problems: [answer.problem] }
-  return { ntp: { ...configured, ntpServers: parseChronySources(answer.stdout) }, problems: [] }
+  return {
+    ntp: { ...configured, ntpServers: parseChronySources(answer.stdout) },
+    problems: [],
+    isSynchronized: hasChosenSource(answer.stdout),
+  }
 }
 
 /**
@@ -154,6 +160,11 @@ export function parseChronySources(text: string): string[] {
     .map((line) => line.split(','))
     .map(([mode, , name = '']) => (mode === '^' || mode === '=' ? name : ''))
   return unique(names.filter((name) => name !== '' && !name.startsWith('ID#')))
+}
+
+/** Whether `chronyc -c sources` shows a source that the clock is kept by, a reference clock too: state `*`. */
+export function hasChosenSource(text: string): boolean {
+  return text.split('\n').some((line) => line.split(',')[1] === '*')
 }
 
 /** Reads the sources in chronyd's configuration files; undefined where chronyd is not installed. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import {
+  hasChosenSource,
   parseChronySources,
   readNtp,
   ntpOfProperties,
@@ -291,6 +292,15 @@ describe('time servers of chrony', () => {
 
   it('chrony with only a reference clock has no time servers', () => {
     expect(parseChronySources('#,*,GPS,0,4,377,12,0.000000001,0.000000001,0.000000002\n')).toEqual([])
+  })
+
+  it.each([
+    ['^,?,192.0.2.10,0,6,0,4294967295,0.0,0.0,0.0\n', false],
+    ['^,-,a.example,2,6,377,12,0.1,0.1,0.1\n^,*,b.example,2,6,377,12,0.1,0.1,0.1\n', true],
+    ['#,*,GPS,0,4,377,12,0.000000001,0.000000001,0.000000002\n', true],
+    ['', false],
+  ])('the clock is kept by a source that chrony has chosen: %j', (text, isChosen) => {
+    expect(hasChosenSource(text)).toBe(isChosen)
   })
 
   it("time servers come from chrony's files and folders where it does not run", async () => {

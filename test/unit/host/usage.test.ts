@@ -30,7 +30,11 @@ const kernel = {
 const timesyncd = {
   '/sys/fs/cgroup/system.slice/systemd-timesyncd.service/cgroup.events': 'populated 1\nfrozen 0\n',
 }
-const facts = { nics: () => [nic('eth0'), nic('eth1'), nic('gone')], fileSystems: () => [space] }
+const facts = {
+  nics: () => [nic('eth0'), nic('eth1'), nic('gone')],
+  fileSystems: () => [space],
+  isClockKept: () => undefined,
+}
 
 it('the usage has what the kernel says now, and the space as it was read last', async () => {
   expect(await readUsage(machineWith(kernel), facts)).toEqual({
@@ -57,8 +61,15 @@ it('the clock is known while timesyncd runs: it leaves a file when a server has 
   expect(await clockOf(file)).toEqual({})
 })
 
+it('without timesyncd the clock is what the time service was last asked for', async () => {
+  for (const isSynchronized of [true, false]) {
+    const asked = { ...facts, isClockKept: () => isSynchronized }
+    expect((await readUsage(machineWith({}), asked)).clock).toEqual({ isSynchronized })
+  }
+})
+
 it('what the kernel does not show is left out', async () => {
-  expect(await readUsage(machineWith({}), { nics: () => [], fileSystems: () => [] })).toEqual({
+  expect(await readUsage(machineWith({}), { ...facts, nics: () => [], fileSystems: () => [] })).toEqual({
     clock: {},
     fileSystems: [],
     links: [],
@@ -69,7 +80,11 @@ it('what the kernel does not show is left out', async () => {
 })
 
 it('this machine has all of it', async () => {
-  const found = await readUsage(createHostFiles(), { nics: () => [nic('lo')], fileSystems: () => [] })
+  const found = await readUsage(createHostFiles(), {
+    ...facts,
+    nics: () => [nic('lo')],
+    fileSystems: () => [],
+  })
   expect(found.uptimeSeconds).toBeGreaterThan(0)
   expect(found.load?.oneMinute).toBeGreaterThanOrEqual(0)
   const { totalBytes = 0, usedBytes = 0, availableBytes = 0 } = found.memory ?? {}
