@@ -1,6 +1,6 @@
 // The hardware of a host, as it says itself or has reported to the platform.
 import { bytes, percent, plain } from './format.ts'
-import { Table } from './parts.tsx'
+import { Table } from './table.tsx'
 import { sharedText } from './texts.ts'
 
 const gib = 1024 ** 3

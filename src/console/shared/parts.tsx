@@ -225,54 +225,6 @@ export const Command = ({ command, title }: { command: string; title?: string })
   </div>
 )
 
-interface Column<Item> {
-  readonly title: string
-  readonly cell: (item: Item) => ComponentChildren
-  readonly isNumber?: boolean
-}
-
-interface TableProps<Item> {
-  readonly title: string
-  readonly items: readonly Item[]
-  readonly keyOf: (item: Item) => string
-  /** The first one names the row. */
-  readonly columns: readonly Column<Item>[]
-}
-
-/** A table; on a phone a list. */
-export const Table = <Item,>({ title, items, keyOf, columns }: TableProps<Item>) => (
-  <div class="scroll" tabIndex={0} role="region" aria-label={title}>
-    <table class="stacked">
-      <thead>
-        <tr>
-          {columns.map((column) => (
-            <th key={column.title} scope="col" class={column.isNumber ? 'number' : undefined}>
-              {column.title}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {items.map((item) => (
-          <tr key={keyOf(item)}>
-            {columns.map(({ title: name, cell, isNumber }, index) =>
-              index === 0 ? (
-                <th key={name} scope="row">
-                  {cell(item)}
-                </th>
-              ) : (
-                <td key={name} data-label={name} class={isNumber ? 'number' : undefined}>
-                  {cell(item)}
-                </td>
-              ),
-            )}
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
-)
-
 /** Runs a change once at a time, and keeps its refusal. */
 export function useAction(work: () => Promise<unknown>, onDone: () => void = () => undefined) {
   const [isBusy, setBusy] = useState(false)

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
@@ -108,6 +109,15 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
       (await page.getByRole('rowheader').getByRole('link').allTextContents()).join(' ')
     await expect.poll(names).toBe('oven-1 press-4 welder-9')
     await page.getByText('<b>Free some</b>').waitFor()
+    const saving = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Save as CSV' }).click()
+    const download = await saving
+    expect(download.suggestedFilename()).toBe('hosts.csv')
+    const saved = await readFile(await download.path(), 'utf8')
+    expect(saved).toMatch(/^\uFEFF"Host",/)
+    const rows = saved.split('\r\n').map((line) => line.split(',')[0])
+    expect(rows.slice(1)).toEqual(['"oven-1 hall=3"', '"press-4 hall=3 line=2"', '"welder-9"', ''])
+    expect(saved).toContain('<b>Free some</b>')
     await page.getByRole('button', { name: '1 Healthy' }).click()
     await expect.poll(names).toBe('press-4')
     await page.getByRole('button', { name: '3 All' }).click()

@@ -12,9 +12,9 @@ import {
   Note,
   PageHeader,
   Shown,
-  Table,
   useAction,
 } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { useList, useReading, type ListReading } from '../../shared/read.ts'
 import { change } from '../../shared/request.ts'
 import { hasEnded, user } from '../../shared/session.ts'

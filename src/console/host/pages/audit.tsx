@@ -2,7 +2,8 @@ import { useState } from 'preact/hooks'
 import type { Static } from 'typebox'
 import type { AuditFilters, AuditView } from '../../../audit/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
-import { Card, Command, More, OnlyAdministrators, PageHeader, Shown, Table } from '../../shared/parts.tsx'
+import { Card, Command, More, OnlyAdministrators, PageHeader, Shown } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { OutcomeBadge, VerifyTrail } from '../../shared/trail.tsx'
 import { useList, useReading } from '../../shared/read.ts'
 import { isAdmin } from '../../shared/session.ts'
@@ -65,6 +66,7 @@ function Trail() {
             <>
               <Table
                 title={t.trail}
+                file="audit"
                 items={audits.items}
                 keyOf={({ metadata }) => String(metadata.number)}
                 columns={[

@@ -12,9 +12,9 @@ import {
   Note,
   PageHeader,
   Shown,
-  Table,
   useAction,
 } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { useReading, type Reading } from '../../shared/read.ts'
 import { change, get, ifMatch } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'

@@ -7,14 +7,15 @@ import {
   Badge,
   Card,
   Command,
+  Empty,
   Facts,
   PageHeader,
   Problem,
   Shown,
-  Table,
   useAction,
   type Mood,
 } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { useReading } from '../../shared/read.ts'
 import { get } from '../../shared/request.ts'
 import { clusterPath, remote, text } from '../host.tsx'
@@ -32,6 +33,11 @@ export function Applications() {
       <Shown reading={applications}>
         {({ clusterProfileTemplates }) => (
           <>
+            {clusterProfileTemplates.length === 0 && (
+              <Empty icon="content" title={t.noPacks}>
+                {t.noPacksLong}
+              </Empty>
+            )}
             {clusterProfileTemplates.map(({ uid, name, version, description, packs, variables }) => (
               <Card
                 key={uid}

@@ -2,7 +2,8 @@
 import type { ClusterDiff, Effect, PackChange } from '../../../cluster/desired/schemas.ts'
 import type { ClusterDryRun, ContentNeed } from '../../../cluster/schemas.ts'
 import { bytes, plain, span } from '../../shared/format.ts'
-import { Badge, Note, Table } from '../../shared/parts.tsx'
+import { Badge, Note } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { text } from '../host.tsx'
 
 type Problem = ClusterDryRun['problems'][number]

@@ -11,9 +11,9 @@ import {
   PageHeader,
   Problem,
   Shown,
-  Table,
   type Mood,
 } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { useReading } from '../../shared/read.ts'
 import { change, get, ifMatch, RequestError } from '../../shared/request.ts'
 import { clusterPath, remote, text } from '../host.tsx'

@@ -14,12 +14,12 @@ import {
   Note,
   PageHeader,
   Shown,
-  Table,
   TabPages,
   Tick,
   useSeconds,
   type Mood,
 } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { streamState } from '../../shared/changes.ts'
 import { useReading, type Reading } from '../../shared/read.ts'
 import { change, get, ifMatch, isReachable } from '../../shared/request.ts'
@@ -266,6 +266,7 @@ function Nodes({ details: { status } }: { details: ClusterDetails }) {
     <Card title={t.nodes} icon="host">
       <Table
         title={t.nodes}
+        file="nodes"
         items={nodes}
         keyOf={({ nodeName }) => nodeName}
         columns={[

@@ -15,9 +15,9 @@ import {
   PageHeader,
   Problem,
   Shown,
-  Table,
   useAction,
 } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { useList, useReading } from '../../shared/read.ts'
 import { change, RequestError } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
@@ -228,6 +228,7 @@ function Bundles({ items, onDelete }: { items: readonly Bundle[]; onDelete: () =
     <>
       <Table
         title={t.bundles}
+        file="bundles"
         items={items}
         keyOf={({ uid }) => uid}
         columns={[
@@ -303,6 +304,7 @@ function Images() {
           <>
             <Table
               title={t.allImages}
+              file="images"
               items={images.items}
               keyOf={({ id }) => id}
               columns={[

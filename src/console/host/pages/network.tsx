@@ -20,11 +20,11 @@ import {
   PageHeader,
   Problem,
   Shown,
-  Table,
   useAction,
   useSeconds,
   type Mood,
 } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { useReading, type Reading } from '../../shared/read.ts'
 import { change, isReachable } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'

@@ -203,7 +203,10 @@ function HostFacts({ host: { metadata, spec, status }, now }: HostFactsProps) {
       facts={[
         [t.name, status.hostName ?? metadata.name],
         [t.id, <code>{metadata.id}</code>],
-        [t.os, words(os.family, os.version, '·', os.kernel, os.kernelVersion)],
+        [
+          t.os,
+          [words(os.family, os.version), words(os.kernel, os.kernelVersion)].filter(Boolean).join(' · '),
+        ],
         [t.processor, [archType, cpu.cores && t.cores(cpu.cores)].filter(Boolean).join(' · ')],
         [
           t.memory,

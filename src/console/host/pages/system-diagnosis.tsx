@@ -25,9 +25,9 @@ import {
   PageHeader,
   Problem,
   Shown,
-  Table,
   useAction,
 } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { useFound, useReading } from '../../shared/read.ts'
 import { change, get } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'

@@ -88,6 +88,8 @@ export const de: HostText = {
     noEvents: 'Noch keine Ereignisse.',
     noProblems: 'Keine Warnungen oder Fehler.',
     packs: 'Anwendungen',
+    noPacks: 'Noch keine Anwendung',
+    noPacksLong: 'Sie erscheinen hier, sobald die Steuerungsebene eingerichtet ist.',
     packStatuses: {
       Pending: 'nicht begonnen',
       Applying: 'wird angewendet',

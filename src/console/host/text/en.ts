@@ -87,6 +87,8 @@ export const en = {
     noEvents: 'No events yet.',
     noProblems: 'No warnings or errors.',
     packs: 'Applications',
+    noPacks: 'No application yet',
+    noPacksLong: 'They appear here when the control plane has been set up.',
     packStatuses: {
       Pending: 'not started',
       Applying: 'being applied',

@@ -2,7 +2,8 @@ import { useState } from 'preact/hooks'
 import type { Audit as AuditRecord } from '../../../platform/audits/schemas.ts'
 import type { User } from '../../../platform/users/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
-import { Card, Choice, Command, Entry, PagedList, PageHeader, Table } from '../../shared/parts.tsx'
+import { Card, Choice, Command, Entry, PagedList, PageHeader } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { OutcomeBadge, VerifyTrail } from '../../shared/trail.tsx'
 import { usePages, useReading } from '../../shared/read.ts'
 import { isTenantAdmin, nameOfProject, remote, shellWord, text } from '../platform.ts'
@@ -101,6 +102,7 @@ function Records({ records }: { records: readonly AuditRecord[] }) {
   return (
     <Table
       title={t.trail}
+      file="audit"
       items={records}
       keyOf={({ metadata }) => String(metadata.number)}
       columns={[

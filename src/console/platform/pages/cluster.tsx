@@ -13,11 +13,11 @@ import {
   Note,
   PageHeader,
   Shown,
-  Table,
   Tick,
   useAction,
   type Mood,
 } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { useReading } from '../../shared/read.ts'
 import { change, ifMatch } from '../../shared/request.ts'
 import { hasRole } from '../../shared/session.ts'

@@ -10,9 +10,9 @@ import {
   Empty,
   PagedList,
   PageHeader,
-  Table,
   type Mood,
 } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { usePages } from '../../shared/read.ts'
 import { lastContact } from '../../shared/request.ts'
 import { hrefOf } from '../../shared/shell.tsx'
@@ -120,6 +120,7 @@ function Rows({ clusters }: { clusters: readonly SpectroCluster[] }) {
   return (
     <Table
       title={t.title}
+      file="clusters"
       items={clusters}
       keyOf={({ metadata }) => metadata.uid}
       columns={[

@@ -11,9 +11,9 @@ import {
   Entry,
   PagedList,
   PageHeader,
-  Table,
   type Mood,
 } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { usePages, useReading } from '../../shared/read.ts'
 import { hostNow, lastContact } from '../../shared/request.ts'
 import { hrefOf, placeProject } from '../../shared/shell.tsx'
@@ -209,6 +209,7 @@ function Rows({ hosts }: { hosts: readonly EdgeHostDevice[] }) {
   return (
     <Table
       title={t.title}
+      file="hosts"
       items={hosts}
       keyOf={({ metadata }) => metadata.uid}
       columns={[

@@ -3,17 +3,8 @@ import type { Static } from 'typebox'
 import type { ClusterProfile, Variables } from '../../../platform/profiles/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
 import { DangerAction, DangerZone } from '../../shared/dialog.tsx'
-import {
-  Badge,
-  Card,
-  Choice,
-  Command,
-  Empty,
-  PagedList,
-  PageHeader,
-  Shown,
-  Table,
-} from '../../shared/parts.tsx'
+import { Badge, Card, Choice, Command, Empty, PagedList, PageHeader, Shown } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { usePages, useReading } from '../../shared/read.ts'
 import { change, ifMatch } from '../../shared/request.ts'
 import { hrefOf, placeProject } from '../../shared/shell.tsx'
@@ -76,6 +67,7 @@ function Rows({ profiles, isOfTenant }: { profiles: readonly ClusterProfile[]; i
   return (
     <Table
       title={t.title}
+      file="profiles"
       items={profiles}
       keyOf={({ metadata }) => metadata.uid}
       columns={[

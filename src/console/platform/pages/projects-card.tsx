@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { plain } from '../../shared/format.ts'
-import { Badge, Card, Table } from '../../shared/parts.tsx'
+import { Badge, Card } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { get, RequestError } from '../../shared/request.ts'
 import { hrefOf } from '../../shared/shell.tsx'
 import { pause } from '../../shared/stream.ts'

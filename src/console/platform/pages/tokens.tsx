@@ -11,9 +11,9 @@ import {
   PagedList,
   PageHeader,
   Problem,
-  Table,
   useAction,
 } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { usePages } from '../../shared/read.ts'
 import { change, hostNow } from '../../shared/request.ts'
 import { hrefOf } from '../../shared/shell.tsx'
@@ -67,6 +67,7 @@ function List() {
         {(items) => (
           <Table
             title={t.title}
+            file="tokens"
             items={items}
             keyOf={({ metadata }) => metadata.uid}
             columns={[

@@ -14,9 +14,9 @@ import {
   PagedList,
   PageHeader,
   Secret,
-  Table,
   useAction,
 } from '../../shared/parts.tsx'
+import { Table } from '../../shared/table.tsx'
 import { usePages } from '../../shared/read.ts'
 import { change, get } from '../../shared/request.ts'
 import { highestRole, type Role } from '../../shared/session.ts'
@@ -63,6 +63,7 @@ export function Users() {
           {(items) => (
             <Table
               title={t.title}
+              file="users"
               items={items}
               keyOf={({ metadata }) => metadata.uid}
               columns={[
