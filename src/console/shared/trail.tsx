@@ -55,3 +55,25 @@ const moods: Readonly<Record<Outcome, Mood>> = {
 export const OutcomeBadge = ({ outcome }: { outcome: Outcome }) => (
   <Badge mood={moods[outcome]}>{sharedText.value.outcomes[outcome]}</Badge>
 )
+
+const longestMessage = 200
+
+/** What a record says was done. One with many changes begins closed. */
+export function RecordMessage({ message, children }: { message: string; children: ComponentChildren }) {
+  const shown = plain(message)
+  const begin = shown.slice(0, longestMessage)
+  if (begin === shown)
+    return (
+      <>
+        {shown} <span class="dim">{children}</span>
+      </>
+    )
+  return (
+    <details>
+      <summary>
+        {begin.slice(0, begin.lastIndexOf(' '))}… <span class="dim">{children}</span>
+      </summary>
+      {shown}
+    </details>
+  )
+}

@@ -4,7 +4,7 @@ import type { AuditFilters, AuditView } from '../../../audit/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
 import { Card, Command, More, OnlyAdministrators, PageHeader, Shown } from '../../shared/parts.tsx'
 import { Table } from '../../shared/table.tsx'
-import { OutcomeBadge, VerifyTrail } from '../../shared/trail.tsx'
+import { OutcomeBadge, RecordMessage, VerifyTrail } from '../../shared/trail.tsx'
 import { useList, useReading } from '../../shared/read.ts'
 import { isAdmin } from '../../shared/session.ts'
 import { api, DownloadButton, remote, text } from '../host.tsx'
@@ -16,12 +16,14 @@ export function Audit() {
   if (isAdmin.value)
     return (
       <>
-        <PageHeader title={t.title} />
-        <div class="pad">
-          <VerifyTrail path={`${path}/verify`}>
-            <DownloadButton path={`${path}/download`}>{t.download}</DownloadButton>
-          </VerifyTrail>
-        </div>
+        <PageHeader
+          title={t.title}
+          aside={
+            <VerifyTrail path={`${path}/verify`}>
+              <DownloadButton path={`${path}/download`}>{t.download}</DownloadButton>
+            </VerifyTrail>
+          }
+        />
         <Trail />
         <Command command={remote('audit list')} />
       </>
@@ -70,7 +72,10 @@ function Trail() {
                 items={audits.items}
                 keyOf={({ metadata }) => String(metadata.number)}
                 columns={[
-                  { title: t.time, cell: ({ metadata }) => day(metadata.createTimestamp) },
+                  {
+                    title: t.time,
+                    cell: ({ metadata }) => <span class="nowrap">{day(metadata.createTimestamp)}</span>,
+                  },
                   {
                     title: t.user,
                     cell: ({ spec: { actor } }) => (
@@ -83,13 +88,10 @@ function Trail() {
                   {
                     title: t.what,
                     cell: ({ spec: { message, resource } }) => (
-                      <>
-                        {plain(message)}{' '}
-                        <span class="dim">
-                          {resource.kind}
-                          {resource.name !== undefined && ` ${plain(resource.name)}`}
-                        </span>
-                      </>
+                      <RecordMessage message={message}>
+                        {resource.kind}
+                        {resource.name !== undefined && ` ${plain(resource.name)}`}
+                      </RecordMessage>
                     ),
                   },
                   {

@@ -4,7 +4,7 @@ import type { User } from '../../../platform/users/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
 import { Card, Choice, Command, Entry, PagedList, PageHeader } from '../../shared/parts.tsx'
 import { Table } from '../../shared/table.tsx'
-import { OutcomeBadge, VerifyTrail } from '../../shared/trail.tsx'
+import { OutcomeBadge, RecordMessage, VerifyTrail } from '../../shared/trail.tsx'
 import { usePages, useReading } from '../../shared/read.ts'
 import { isTenantAdmin, nameOfProject, remote, shellWord, text } from '../platform.ts'
 import { projects } from '../session.ts'
@@ -20,8 +20,7 @@ export function Audit() {
   if (!isTenantAdmin()) return <TenantOnly title={t.title} command="audit list" />
   return (
     <>
-      <PageHeader title={t.title} />
-      <VerifyTrail path={`${path}/verify`} />
+      <PageHeader title={t.title} aside={<VerifyTrail path={`${path}/verify`} />} />
       <Trail />
     </>
   )
@@ -124,14 +123,11 @@ function Records({ records }: { records: readonly AuditRecord[] }) {
         {
           title: t.what,
           cell: ({ spec: { actionMsg, resource, actor } }) => (
-            <>
-              {plain(actionMsg)}{' '}
-              <span class="dim">
-                {resource.kind}
-                {resource.name !== undefined && ` ${plain(resource.name)}`}
-                {actor.project && ` · ${plain(actor.project.name)}`}
-              </span>
-            </>
+            <RecordMessage message={actionMsg}>
+              {resource.kind}
+              {resource.name !== undefined && ` ${plain(resource.name)}`}
+              {actor.project && ` · ${plain(actor.project.name)}`}
+            </RecordMessage>
           ),
         },
         {
