@@ -9,8 +9,12 @@ const root = `${import.meta.dirname}/..`
 /** The oldest browsers whose users get the pages. */
 const browsers = ['chrome116', 'edge116', 'firefox128', 'safari17.4']
 
-/** The folders below src/console that have pages. */
-export type ConsoleProgram = 'host' | 'platform'
+/** The folders below src/console that have pages: their program, and the command for a browser without JavaScript. */
+const programs = {
+  host: { program: 'edgehostd', command: 'edgehostctl --host ADDRESS status' },
+  platform: { program: 'edgeplatformd', command: 'edgeplatformctl --host ADDRESS host list' },
+}
+export type ConsoleProgram = keyof typeof programs
 
 /**
  * Writes the pages of one program.
@@ -38,7 +42,9 @@ export async function bundleConsole(program: ConsoleProgram, folder: string): Pr
   })
   const built = outputFiles.map(({ path, contents }) => [nameOf(path), Buffer.from(contents)] as const)
   const named = (ending: string) => built.find(([name]) => name.endsWith(ending))?.[0] ?? ''
-  const page = readFileSync(`${root}/src/console/${program}/index.html`, 'utf8')
+  const page = readFileSync(`${root}/src/console/shared/index.html`, 'utf8')
+    .replace('@PROGRAM@', programs[program].program)
+    .replace('@COMMAND@', programs[program].command)
     .replace('@STYLE@', named('.css'))
     .replace('@SCRIPT@', named('.js'))
     .replace(/\n\s+/g, '\n')
