@@ -18,6 +18,7 @@ import {
 import { Table } from '../../shared/table.tsx'
 import { useReading } from '../../shared/read.ts'
 import { get } from '../../shared/request.ts'
+import { sharedText } from '../../shared/texts.ts'
 import { clusterPath, remote, text } from '../host.tsx'
 
 const moodOf = (status: PackInfo['status']): Mood =>
@@ -82,7 +83,7 @@ function Pack({ pack }: { pack: PackInfo }) {
           <strong>{plain(displayName || name)}</strong>{' '}
           <span class="dim">{plain([version, layer].join(' · '))}</span>
         </span>
-        <Badge mood={moodOf(status)}>{t.packStatuses[status]}</Badge>
+        <Badge mood={moodOf(status)}>{sharedText.value.packStatuses[status]}</Badge>
       </summary>
       {message !== '' && <p>{plain(message)}</p>}
       <Facts

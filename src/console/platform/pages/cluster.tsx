@@ -18,6 +18,7 @@ import {
   type Mood,
 } from '../../shared/parts.tsx'
 import { Table } from '../../shared/table.tsx'
+import { sharedText } from '../../shared/texts.ts'
 import { useReading } from '../../shared/read.ts'
 import { change, ifMatch } from '../../shared/request.ts'
 import { hasRole } from '../../shared/session.ts'
@@ -159,6 +160,12 @@ function moodOfPack({ condition }: PackStatus): Mood {
   return condition?.status === 'True' ? 'good' : 'info'
 }
 
+/** A status that this page knows no word for is shown as it was reported. */
+function statusOf({ condition }: PackStatus): string {
+  const type = condition?.type ?? '–'
+  return sharedText.value.packStatuses[type] ?? plain(wordsOf(type))
+}
+
 /** What the host has reported of the packs. */
 export function Packs({ packs }: { packs: readonly PackStatus[] }) {
   const t = text.value.cluster
@@ -178,7 +185,7 @@ export function Packs({ packs }: { packs: readonly PackStatus[] }) {
               title: t.status,
               cell: (pack) => (
                 <>
-                  <Badge mood={moodOfPack(pack)}>{plain(wordsOf(pack.condition?.type ?? '–'))}</Badge>{' '}
+                  <Badge mood={moodOfPack(pack)}>{statusOf(pack)}</Badge>{' '}
                   <span class="dim">{plain(pack.condition?.message ?? '')}</span>
                 </>
               ),
