@@ -1,4 +1,4 @@
-import type { ClusterDetails } from '../cluster/schemas.ts'
+import type { ClusterDeadline, ClusterDetails } from '../cluster/schemas.ts'
 import { getIfThere, type Context } from './client.ts'
 import { Failure } from './exit-codes.ts'
 import { removeOnSignal } from '../program/remove-on-signal.ts'
@@ -80,6 +80,8 @@ export type ShownEvent = Pick<Event, 'reason' | 'message' | 'severity' | 'step'>
 /** Shows events as they come: a line each where it fits, and on a terminal a line below with the steps that run. */
 interface EventScreen {
   show(event: ShownEvent): Promise<void>
+  /** Shows beside the running steps how long the revision has until it is taken back; undefined: it has no limit. */
+  setDeadline(deadline: ClusterDeadline | undefined): void
   /** Removes the line of the running steps. */
   end(): void
 }
@@ -101,14 +103,20 @@ export function createEventScreen(
 ): EventScreen {
   const line = createStatusLine(terminal)
   const running = new Map<string, Running>()
+  let limit: { readonly until: number; readonly action: ClusterDeadline['action'] } | undefined
+  const limitText = () => {
+    if (!limit) return []
+    const left = span(Math.max(0, limit.until - now()) / 1_000)
+    return [limit.action === 'takenBack' ? `taken back in ${left}` : `an operator is needed in ${left}`]
+  }
   const draw = () => {
     if (output.format !== 'table') return
-    const steps = [...running.values()]
-    if (steps.length === 0) line.clear()
-    else
-      line.draw(
-        steps.map(({ title, since }) => `${title}: ${span(Math.max(0, now() - since) / 1_000)}`).join(', '),
-      )
+    const steps = [...running.values()].map(
+      ({ title, since }) => `${title}: ${span(Math.max(0, now() - since) / 1_000)}`,
+    )
+    const shown = [...steps, ...limitText()]
+    if (shown.length === 0) line.clear()
+    else line.draw(shown.join(', '))
   }
   const timer = setInterval(draw, drawnEveryMs).unref()
 
@@ -128,6 +136,10 @@ export function createEventScreen(
         output.write(
           Buffer.from(`${renderEvent(event, output.paper.columns, started && at - started.since)}\n`),
         )
+      draw()
+    },
+    setDeadline(deadline) {
+      limit = deadline && { until: now() + deadline.leftSeconds * 1_000, action: deadline.action }
       draw()
     },
     end() {

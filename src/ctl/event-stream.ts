@@ -16,6 +16,8 @@ interface EventStreamOptions<T> {
   readonly read: (data: unknown) => T
   /** Whether the host has answered before, so that it is worth to try again from the beginning on. */
   readonly isKnown?: boolean
+  /** Takes the type of each message that is no event: of a state that has changed, where the path asks for states. */
+  readonly onState?: (type: string) => void
 }
 
 /**
@@ -25,7 +27,7 @@ interface EventStreamOptions<T> {
  */
 export async function* readEventStream<T>(
   { client, output, target }: Pick<Context, 'client' | 'output' | 'target'>,
-  { path, read, isKnown = false }: EventStreamOptions<T>,
+  { path, read, isKnown = false, onState }: EventStreamOptions<T>,
 ): AsyncGenerator<T> {
   const endSession = keepSession(client)
   let last: string | undefined
@@ -45,6 +47,7 @@ export async function* readEventStream<T>(
         hasConnected = true
         for await (const { id, type, data } of parseStream(message)) {
           if (type === 'end') throwIfOver(data)
+          else if (onState && type !== 'message') onState(type)
           else {
             // Only now: an event that could not be read is asked for again.
             yield read(parse(data))

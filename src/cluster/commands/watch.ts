@@ -11,12 +11,20 @@ const streamPath = '/v1/edge-mgmt/events/stream'
 /**
  * Reads the stream of events for as long as the caller wants them, as `readEventStream`.
  * @param isKnown whether the host has answered before, so that it is worth to try again from the beginning on
+ * @param onState takes the type of each state of the host that has changed
  * @throws Failure where the first connection fails, or the session has ended
  */
 export const readEvents = (
   context: Pick<Context, 'client' | 'output' | 'target'>,
   isKnown = false,
-): AsyncGenerator<Event> => readEventStream(context, { path: streamPath, read: eventOf, isKnown })
+  onState?: (type: string) => void,
+): AsyncGenerator<Event> =>
+  readEventStream(context, {
+    path: onState ? `${streamPath}?states=true` : streamPath,
+    read: eventOf,
+    isKnown,
+    ...(onState && { onState }),
+  })
 
 const eventOf = (data: unknown): Event =>
   requireFields<Event>(data, ['metadata', 'reason', 'message', 'severity', 'source'])
@@ -59,9 +67,19 @@ export async function showUntil(
     context.output.note(text)
   }
   const endInterrupt = interrupted === undefined ? undefined : onInterrupt(() => say(interrupted))
+  // The time that is left is a line of a terminal alone.
+  const isLive = process.stderr.isTTY && context.output.format === 'table'
+  const onState = (type: string) => {
+    if (type !== 'cluster') return
+    // The stream says that the host does not answer.
+    readDetails(context).then(
+      (details) => screen.setDeadline(details?.status.deadline),
+      () => undefined,
+    )
+  }
   let isShown = false
   try {
-    for await (const event of readEvents(context, isPatient)) {
+    for await (const event of readEvents(context, isPatient, isLive ? onState : undefined)) {
       isShown ||= isFirst(event)
       if (!isShown) continue
       await screen.show(event)

@@ -271,6 +271,34 @@ describe('cluster watch', () => {
     expect(await once(program, 'exit')).toEqual([null, 'SIGINT'])
   })
 
+  it('on a terminal cluster watch shows how long the revision has until it is taken back', async () => {
+    const deadline = { timestamp: '2026-01-31T08:01:50.000Z', leftSeconds: 100, action: 'takenBack' as const }
+    const paths: (string | undefined)[] = []
+    let isShown = false
+    const path = await play({
+      [`GET ${cluster}/details`]: json(200, detailsOf({ deadline })),
+      [stream]: (request, response) => {
+        paths.push(request.url)
+        beginStream(response).write('event: cluster\ndata: {"state":{},"sum":"a","paths":[]}\n\n')
+        const ended = setInterval(() => {
+          if (!isShown) return
+          clearInterval(ended)
+          response.end(streamOf(eventOf(1, 'Deleted', 'gone')))
+        }, 20)
+      },
+    })
+    const command = `'${process.execPath}' '${ctl.program}' --socket='${path}' cluster watch`
+    const program = spawn('script', ['--quiet', '--flush', '--return', '--command', command, '/dev/null'])
+    let shown = ''
+    program.stdout.setEncoding('utf8').on('data', (text: string) => {
+      shown += text
+      isShown ||= /taken back in 1 min (40|39) s/.test(shown)
+    })
+    expect(await once(program, 'exit')).toEqual([0, null])
+    expect(shown).toContain('gone')
+    expect(paths).toEqual(['/v1/edge-mgmt/events/stream?states=true'])
+  })
+
   it.each(['get', 'watch', 'kubeconfig', 'delete --yes'])(
     'cluster %s says that there is no cluster',
     async (words) => {
