@@ -15,6 +15,8 @@ import { createTestEdge, type TestEdge, type TestEdgeOptions } from './test-edge
 interface OpenOptions extends NonNullable<Parameters<typeof openPage>[1]> {
   /** Whether the test turns the clock of the browser: see `turn`. */
   readonly isTurned?: boolean
+  /** Milliseconds that this clock is ahead of that of the host. */
+  readonly aheadMs?: number
 }
 
 interface StartOptions extends TestEdgeOptions {
@@ -74,9 +76,9 @@ export function useHostPages() {
     await pages.remove()
   })
 
-  async function open({ isTurned = false, ...options }: OpenOptions = {}): Promise<WatchedPage> {
+  async function open({ isTurned = false, aheadMs = 0, ...options }: OpenOptions = {}): Promise<WatchedPage> {
     const opened = await openPage(browser, options)
-    if (isTurned) await opened.page.clock.install()
+    if (isTurned) await opened.page.clock.install({ time: Date.now() + aheadMs })
     await opened.page.goto(address())
     return opened
   }
