@@ -6,8 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasBrowser, type WatchedPage } from '../../support/browser.ts'
 import { imageLayout, layoutTar } from '../../support/content-uploads.ts'
 import { heading, useHostPages } from '../../support/host-pages.ts'
+import { plantCluster } from '../../support/planted-cluster.ts'
 import { logoutPath, renewalPath, sessionsPath } from '../../support/test-edge.ts'
-import { minuteMs } from '../../support/turning-clock.ts'
+import { hourMs, minuteMs } from '../../support/turning-clock.ts'
 
 /** The bodies of the requests of a browser for a path, those of all its tabs. A renewal has its refresh token in it. */
 function bodiesOf(context: BrowserContext, path: string): (string | null)[] {
@@ -28,7 +29,7 @@ describe.skipIf(!hasBrowser)('the session of the pages of a host', () => {
   const { start, edge, address, enter, openTab, turn } = useHostPages()
   let folder: string
   beforeAll(async () => {
-    await start()
+    await start({ prepare: plantCluster })
     folder = await mkdtemp(join(tmpdir(), 'edgehostd-session-'))
   })
   afterAll(() => rm(folder, { recursive: true }))
@@ -207,4 +208,24 @@ describe.skipIf(!hasBrowser)('the session of the pages of a host', () => {
     for (const each of [tab, ...others]) await isUsable(each)
     expect(new Set(renewals).size).toBe(renewals.length)
   })
+
+  it.each([-2, 2])(
+    'a clock of the browser that is off by %i hours ends no session and bends no duration',
+    async (hours) => {
+      const tab = await enter('alice', { isTurned: true, aheadMs: hours * hourMs })
+      const { page, context } = tab
+      const renewals = bodiesOf(context, renewalPath)
+      await page.getByText(`The clock of the host is 2 h ${hours < 0 ? 'ahead' : 'behind'}`).waitFor()
+      await page.goto(`${address()}/#/cluster`)
+      // Of the step that runs, or of its next try; by the clock of the browser it would be hours.
+      const duration = page.locator('.note').getByText(/(^for|tried again in) (\d+ min ?)?(\d+ s)?$/)
+      await duration.waitFor()
+      await page.clock.runFor(3_000)
+      await duration.waitFor()
+      await isUsable(tab)
+      expect(renewals).toEqual([])
+      expect(await warning(page).count()).toBe(0)
+      expect(tab.complaints()).toEqual([])
+    },
+  )
 })
