@@ -28,6 +28,8 @@ export interface TestEdgeOptions {
   readonly host?: FakeHost
   /** A state folder that outlives the edge or exists before it; by default a folder of its own. */
   readonly stateDirectory?: string
+  /** Port of the API, for a daemon that follows another one; by default any free one. */
+  readonly port?: number
   readonly mode?: 'airgap' | 'connected'
   /** How long a request may continue after its session, in milliseconds. */
   readonly longRequestMs?: number
@@ -172,6 +174,10 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
   const { audit, auth, state, definition, content } = rooms
   const secret = readFileSync(join(stateDirectory, secretFile))
   const keys = deriveKeys(createSecrets(secret))
+  // Clients know the clock of the host by this field.
+  app.addHook('onSend', async (_request, reply) => {
+    reply.header('date', new Date(clock.now()).toUTCString())
+  })
   // An injected request gets the beginning of a stream, which would not end.
   app.addHook('onSend', async (request, reply, payload) => {
     const isStream = reply.getHeader('content-type') === 'text/event-stream'
@@ -247,7 +253,7 @@ async function configFor(options: TestEdgeOptions, stateDirectory: string): Prom
     api: {
       ...api,
       // Any free port.
-      port: 0,
+      port: options.port ?? 0,
       timeouts: generous,
       body: { ...api.body, limitBytes: 65_536, minimumBytesPerSecond: 1, windowSeconds: 60 },
       connections: { maximum: 100, maximumPerAddress: 100 },

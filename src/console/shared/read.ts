@@ -161,3 +161,25 @@ export function usePages<Item>(path: string | undefined, everyMs: number): Paged
     next: token === '' ? undefined : go([...tokens, token]),
   }
 }
+
+/** Items that are drawn at once, as many as a page of the API has. */
+const drawnItems = 50
+
+/** Shows a list that came whole with something else by pages. */
+export function usePartsOf<Item>(all: readonly Item[]): PagedReading<Item> {
+  const [wanted, setFrom] = useState(0)
+  // It may have become shorter.
+  const from = Math.min(wanted, Math.floor(Math.max(0, all.length - 1) / drawnItems) * drawnItems)
+  const items = all.slice(from, from + drawnItems)
+  const last = from + items.length
+  return {
+    body: { items },
+    again: () => undefined,
+    items,
+    count: all.length,
+    first: from + 1,
+    last,
+    previous: from === 0 ? undefined : () => setFrom(from - drawnItems),
+    next: last === all.length ? undefined : () => setFrom(last),
+  }
+}

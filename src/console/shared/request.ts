@@ -65,7 +65,8 @@ export const useCredentials = (given: Credentials): void => {
 }
 
 export const accessToken = (): string | undefined => credentials.token()
-export const renewToken = (): Promise<boolean> => credentials.renew()
+/** @param used the token that was refused */
+export const renewToken = (used: string): Promise<boolean> => credentials.renew(used)
 
 export interface RequestOptions {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'

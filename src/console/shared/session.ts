@@ -78,7 +78,10 @@ export const useProtocol = (given: SessionProtocol): void => {
 export const sessionProtocol = (): SessionProtocol => protocol
 
 let pair: Pair | undefined
-let lastInput = Date.now()
+/** Last use of the pages in any tab: an input, or work that goes on. */
+let lastUse = Date.now()
+/** When this tab has told the others of its use. */
+let lastTold = 0
 /** Work in progress that keeps the session without input of the user, for example an upload. */
 const working = new Set<object>()
 
@@ -91,8 +94,11 @@ export function keepSession(): () => void {
 
 type Message =
   | { readonly kind: 'ask' }
+  /** To a tab that has none. */
+  | { readonly kind: 'answer'; readonly pair: Pair }
+  /** A new one, for all. */
   | { readonly kind: 'pair'; readonly pair: Pair }
-  | { readonly kind: 'input' }
+  | { readonly kind: 'use' }
   | { readonly kind: 'out' }
 
 const tabs = new BroadcastChannel('session')
@@ -100,10 +106,11 @@ const tell = (message: Message) => tabs.postMessage(message)
 const waiting = new Set<() => void>()
 
 tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
-  if (data.kind === 'ask' && pair) tell({ kind: 'pair', pair })
-  if (data.kind === 'input') lastInput = Date.now()
+  if (data.kind === 'ask' && pair) tell({ kind: 'answer', pair })
+  if (data.kind === 'use') lastUse = Date.now()
   if (data.kind === 'out') forget()
-  if (data.kind === 'pair') {
+  // An answer may be older than what this tab has got meanwhile.
+  if (data.kind === 'pair' || (data.kind === 'answer' && !pair)) {
     keep(data.pair)
     for (const done of waiting) done()
     // Another tab has logged in.
@@ -129,7 +136,7 @@ function forget(): void {
   phase.value = 'out'
 }
 
-const isIdle = () => working.size === 0 && Date.now() - lastInput > idleMs
+const isIdle = () => working.size === 0 && Date.now() - lastUse > idleMs
 
 /** End of life of the access token, milliseconds since 1970 by the clock of the host. */
 function expiryOf(token: string): number {
@@ -144,8 +151,10 @@ const sendFor = ({ path, ...options }: SessionRequest) => send(path, options)
 async function renew(used = pair?.Authorization): Promise<boolean> {
   if (isIdle()) return false
   return navigator.locks.request('session', async () => {
-    // Another tab, or another request of this one, was quicker.
-    if (pair && pair.Authorization !== used) return true
+    const isRenewed = () => pair !== undefined && pair.Authorization !== used
+    // Another tab, or another request of this one, was quicker. The word of a tab may come after its lock.
+    if (!isRenewed()) await nextPair()
+    if (isRenewed()) return true
     const refreshToken = sessionStorage.getItem(storageKey)
     if (refreshToken === null) return false
     const reply = await sendFor(protocol.renew(refreshToken))
@@ -180,7 +189,7 @@ export async function logIn(username: string, password: string): Promise<void> {
   const begun = protocol.pairOf(await reply.json())
   // What another user has read is not theirs.
   if (user.value && user.value.userName !== username) forgetRead()
-  lastInput = Date.now()
+  lastUse = Date.now()
   keep(begun)
   await enter()
   tell({ kind: 'pair', pair: begun })
@@ -222,7 +231,12 @@ export async function resume(): Promise<void> {
 /** Other tabs answer at once, or there are none. */
 async function askTabs(): Promise<void> {
   tell({ kind: 'ask' })
-  await new Promise<void>((resolve) => {
+  await nextPair()
+}
+
+/** Waits a moment for the word of another tab. */
+const nextPair = () =>
+  new Promise<void>((resolve) => {
     const done = () => {
       waiting.delete(done)
       resolve()
@@ -230,23 +244,25 @@ async function askTabs(): Promise<void> {
     waiting.add(done)
     setTimeout(done, 150)
   })
-}
 
-function noteInput(): void {
-  const now = Date.now()
-  // The others need not know each key.
-  if (now - lastInput > 15_000) tell({ kind: 'input' })
-  lastInput = now
+function noteUse(): void {
+  lastUse = Date.now()
   endsInSeconds.value = undefined
+  // The others need not know each key, but have to know of use without a pause: an idle tab ends the session of all.
+  if (Math.abs(lastUse - lastTold) < 15_000) return
+  lastTold = lastUse
+  tell({ kind: 'use' })
 }
 
 /** Keeps the session while the page is used, warns before it ends, and ends it. Called once by the page. */
 export function watchUse(): void {
   for (const name of ['pointerdown', 'keydown', 'wheel'] as const)
-    addEventListener(name, noteInput, { passive: true, capture: true })
+    addEventListener(name, noteUse, { passive: true, capture: true })
   setInterval(() => {
     if (phase.value !== 'in' || hasEnded.value || !pair) return
-    const leftMs = working.size > 0 ? idleMs : idleMs - (Date.now() - lastInput)
+    // When the work is done, there are 30 minutes to see it.
+    if (working.size > 0) noteUse()
+    const leftMs = idleMs - (Date.now() - lastUse)
     endsInSeconds.value = leftMs > warningMs ? undefined : Math.max(0, Math.ceil(leftMs / 1_000))
     if (leftMs <= 0) void endIdle()
     // In the last third of its life, so that no request has to wait for it.
@@ -262,4 +278,4 @@ async function endIdle(): Promise<void> {
 }
 
 /** The user goes on, as any input says. */
-export const goOn = noteInput
+export const goOn = noteUse

@@ -212,8 +212,9 @@ async function sendPiece(
   isRetry = false,
 ): Promise<void> {
   const request = new XMLHttpRequest()
+  const token = accessToken() ?? ''
   request.open('PATCH', url)
-  request.setRequestHeader('authorization', accessToken() ?? '')
+  request.setRequestHeader('authorization', token)
   request.setRequestHeader('content-type', 'application/octet-stream')
   request.setRequestHeader('content-range', range)
   request.timeout = 120_000
@@ -227,7 +228,7 @@ async function sendPiece(
     request.send(body)
   }).finally(() => stop.removeEventListener('abort', abort))
   if (status === 204) return
-  if (status === 401 && !isRetry && (await renewToken()))
+  if (status === 401 && !isRetry && (await renewToken(token)))
     return sendPiece(url, range, body, stop, onBytes, true)
   throw refusalIn(request.responseText, status)
 }

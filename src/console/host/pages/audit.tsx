@@ -53,7 +53,7 @@ function Trail() {
             <option value="">{t.all}</option>
             {(filters.body?.userUid ?? []).map(({ label, value }) => (
               <option key={value} value={value}>
-                {label}
+                {plain(label)}
               </option>
             ))}
           </select>

@@ -12,6 +12,7 @@ import {
   Empty,
   EventLine,
   Note,
+  PagedList,
   PageHeader,
   Shown,
   TabPages,
@@ -21,7 +22,7 @@ import {
 } from '../../shared/parts.tsx'
 import { Table } from '../../shared/table.tsx'
 import { streamState } from '../../shared/changes.ts'
-import { useReading, type Reading } from '../../shared/read.ts'
+import { usePages, usePartsOf, useReading, type Reading } from '../../shared/read.ts'
 import { change, get, ifMatch, isReachable } from '../../shared/request.ts'
 import type { StreamState } from '../../shared/stream.ts'
 import { placeParts } from '../../shared/shell.tsx'
@@ -31,7 +32,8 @@ import { ChangeCluster, CreateCluster } from './cluster-change.tsx'
 import { Applications, Troubles } from './cluster-applications.tsx'
 import { Revisions } from './cluster-revisions.tsx'
 
-const drawnEvents = 200
+/** As many as a page of a list has. */
+const drawnEvents = 50
 
 export function moodOfCluster({ status }: ClusterDetails): Mood {
   if (status.clusterState === 'Error') return 'bad'
@@ -260,38 +262,72 @@ function Progress({ details: { status } }: { details: ClusterDetails }) {
 
 function Nodes({ details: { status } }: { details: ClusterDetails }) {
   const t = text.value.cluster
-  const nodes = status.nodePools.flatMap((pool) => pool.nodes)
-  if (nodes.length === 0) return null
+  const list = usePartsOf(status.nodePools.flatMap((pool) => pool.nodes))
+  if (list.count === 0) return null
+  const draw = (nodes: typeof list.items) => (
+    <Table
+      title={t.nodes}
+      file="nodes"
+      items={nodes}
+      keyOf={({ nodeName }) => nodeName}
+      columns={[
+        { title: t.node, cell: ({ nodeName }) => nodeName },
+        { title: t.address, cell: ({ ipv4 }) => ipv4 ?? '–' },
+        { title: t.version, cell: ({ k8sVersion }) => k8sVersion ?? '–' },
+        {
+          title: t.health,
+          cell: ({ health }) => (
+            <>
+              <Badge mood={health.status === 'Healthy' ? 'good' : 'bad'}>{health.status}</Badge>
+              {health.reason !== undefined && <span class="dim"> {plain(health.reason)}</span>}
+            </>
+          ),
+        },
+      ]}
+    />
+  )
   return (
     <Card title={t.nodes} icon="host">
-      <Table
-        title={t.nodes}
-        file="nodes"
-        items={nodes}
-        keyOf={({ nodeName }) => nodeName}
-        columns={[
-          { title: t.node, cell: ({ nodeName }) => nodeName },
-          { title: t.address, cell: ({ ipv4 }) => ipv4 ?? '–' },
-          { title: t.version, cell: ({ k8sVersion }) => k8sVersion ?? '–' },
-          {
-            title: t.health,
-            cell: ({ health }) => (
-              <>
-                <Badge mood={health.status === 'Healthy' ? 'good' : 'bad'}>{health.status}</Badge>
-                {health.reason !== undefined && <span class="dim"> {plain(health.reason)}</span>}
-              </>
-            ),
-          },
-        ]}
-      />
+      {list.count === list.items.length ? (
+        draw(list.items)
+      ) : (
+        <PagedList list={list} none={null}>
+          {draw}
+        </PagedList>
+      )}
     </Card>
   )
 }
 
+function EventRows({ events }: { events: readonly Event[] }) {
+  const t = text.value.cluster
+  return (
+    <ol class="events" aria-label={`${t.events}, ${t.newest}`}>
+      {events.map((event) => (
+        <EventLine key={event.metadata.uid} event={event} />
+      ))}
+    </ol>
+  )
+}
+
+/** Pages of the events that the host keeps; it filters and counts them. Those of Kubernetes are among them. */
+function StoredEvents({ filters, none }: { filters: string; none: string }) {
+  const query = filters === '' ? '' : `?filters=${encodeURIComponent(filters)}`
+  const list = usePages<Event>(`${clusterPath}/events${query}`, 10_000)
+  return (
+    <PagedList list={list} none={<p class="dim pad">{none}</p>}>
+      {(items) => <EventRows events={items} />}
+    </PagedList>
+  )
+}
+
+const problems = 'severity="Warning" OR severity="Error"'
+
+/** The newest events as they come, or pages of those that the host keeps. */
 function Events({ events, state }: { events: readonly Event[]; state: StreamState }) {
   const t = text.value.cluster
   const [onlyProblems, setOnlyProblems] = useState(false)
-  const shown = onlyProblems ? events.filter(({ severity }) => severity !== 'Normal') : events
+  const [isWhole, setWhole] = useState(false)
   const states = { live: t.live, connecting: t.connecting, waiting: t.paused }
   return (
     <Card
@@ -299,6 +335,9 @@ function Events({ events, state }: { events: readonly Event[]; state: StreamStat
       icon="audit"
       aside={
         <div class="row">
+          <Tick isOn={isWhole} onChange={setWhole}>
+            {t.earlier}
+          </Tick>
           <Tick isOn={onlyProblems} onChange={setOnlyProblems}>
             {t.onlyProblems}
           </Tick>
@@ -308,14 +347,15 @@ function Events({ events, state }: { events: readonly Event[]; state: StreamStat
         </div>
       }
     >
-      {shown.length === 0 ? (
-        <p class="dim pad">{onlyProblems ? t.noProblems : state === 'live' ? t.noEvents : t.connecting}</p>
+      {onlyProblems || isWhole ? (
+        <StoredEvents
+          filters={onlyProblems ? problems : ''}
+          none={onlyProblems ? t.noProblems : t.noEvents}
+        />
+      ) : events.length === 0 ? (
+        <p class="dim pad">{state === 'live' ? t.noEvents : t.connecting}</p>
       ) : (
-        <ol class="events" aria-label={`${t.events}, ${t.newest}`}>
-          {shown.slice(0, drawnEvents).map((event) => (
-            <EventLine key={event.metadata.number} event={event} />
-          ))}
-        </ol>
+        <EventRows events={events.slice(0, drawnEvents)} />
       )}
     </Card>
   )

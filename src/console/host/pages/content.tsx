@@ -12,13 +12,14 @@ import {
   Empty,
   More,
   OnlyAdministrators,
+  PagedList,
   PageHeader,
   Problem,
   Shown,
   useAction,
 } from '../../shared/parts.tsx'
 import { Table } from '../../shared/table.tsx'
-import { useList, useReading } from '../../shared/read.ts'
+import { useList, usePages, useReading } from '../../shared/read.ts'
 import { change, RequestError } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
 import { sharedText } from '../../shared/texts.ts'
@@ -155,7 +156,7 @@ function Unfinished({ upload: each, onDiscard }: { upload: ContentUpload; onDisc
           {t.discard}
         </button>
       </div>
-      <progress aria-label={each.name} max={each.totalBytes ?? 1} value={each.receivedBytes} />
+      <progress aria-label={plain(each.name)} max={each.totalBytes ?? 1} value={each.receivedBytes} />
       <span class="dim">
         {t.sentOf(bytes(each.receivedBytes), bytes(each.totalBytes ?? 0))} · {day(each.lastActivityAt)}
       </span>
@@ -192,7 +193,7 @@ export function UploadBar() {
   return (
     <div class={`uploading ${problem === undefined ? phase : 'bad'}`}>
       <div class="row">
-        <strong class="file">{file.name}</strong>
+        <strong class="file">{plain(file.name)}</strong>
         <div class="buttons">
           {isOver ? (
             <button type="button" class="plain small" onClick={dismissUpload}>
@@ -210,7 +211,7 @@ export function UploadBar() {
         </div>
       </div>
       {problem === undefined && (
-        <progress aria-label={file.name} max={total || 1} {...(isKnown ? { value: sent } : {})} />
+        <progress aria-label={plain(file.name)} max={total || 1} {...(isKnown ? { value: sent } : {})} />
       )}
       <p class="dim" role={phase === 'sending' ? undefined : 'status'}>
         {problem === undefined ? states[phase] : problemText(problem)}
@@ -237,7 +238,7 @@ function Bundles({ items, onDelete }: { items: readonly Bundle[]; onDelete: () =
             cell: (bundle) => (
               <>
                 {nameOf(bundle)}
-                {bundle.isPinned && <span class="tag">{t.needed(bundle.holders.join(', '))}</span>}
+                {bundle.isPinned && <span class="tag">{t.needed(plain(bundle.holders.join(', ')))}</span>}
                 {bundle.isForeign && <Badge mood="warning">{t.foreign}</Badge>}
                 {bundle.damagedBlobs > 0 && <Badge mood="bad">{t.damaged(bundle.damagedBlobs)}</Badge>}
               </>
@@ -295,32 +296,29 @@ function DeleteBundle({ bundle, onClose }: { bundle: Bundle; onClose: () => void
 
 function Images() {
   const t = text.value.content
-  const images = useList<HostImage>(`${path}/images`, 60_000)
-  if (images.body && images.items.length === 0) return null
+  const images = usePages<HostImage>(`${path}/images`, 60_000)
+  if (images.body && images.count === 0) return null
   return (
     <Card title={t.allImages} icon="disk">
-      <Shown reading={images}>
-        {() => (
-          <>
-            <Table
-              title={t.allImages}
-              file="images"
-              items={images.items}
-              keyOf={({ id }) => id}
-              columns={[
-                { title: t.image, cell: ({ title }) => plain(title) },
-                {
-                  title: t.places,
-                  cell: ({ locations }) => [...new Set(locations.map(({ runtime }) => runtime))].join(', '),
-                },
-                { title: t.size, isNumber: true, cell: ({ sizeBytes }) => bytes(sizeBytes) },
-                { title: t.here, cell: ({ canBePulledHere }) => (canBePulledHere ? t.yes : t.no) },
-              ]}
-            />
-            <More list={images} />
-          </>
+      <PagedList list={images} none={null}>
+        {(items) => (
+          <Table
+            title={t.allImages}
+            file="images"
+            items={items}
+            keyOf={({ id }) => id}
+            columns={[
+              { title: t.image, cell: ({ title }) => plain(title) },
+              {
+                title: t.places,
+                cell: ({ locations }) => [...new Set(locations.map(({ runtime }) => runtime))].join(', '),
+              },
+              { title: t.size, isNumber: true, cell: ({ sizeBytes }) => bytes(sizeBytes) },
+              { title: t.here, cell: ({ canBePulledHere }) => (canBePulledHere ? t.yes : t.no) },
+            ]}
+          />
         )}
-      </Shown>
+      </PagedList>
     </Card>
   )
 }

@@ -83,6 +83,7 @@ export const de: HostText = {
     live: 'live',
     connecting: 'Verbindung wird aufgebaut',
     paused: 'wartet auf das Gerät',
+    earlier: 'Frühere',
     onlyProblems: 'Nur Probleme',
     newest: 'neueste zuerst',
     noEvents: 'Noch keine Ereignisse.',

@@ -82,6 +82,7 @@ export const en = {
     live: 'live',
     connecting: 'connecting',
     paused: 'waiting for the host',
+    earlier: 'Earlier ones',
     onlyProblems: 'Problems only',
     newest: 'newest first',
     noEvents: 'No events yet.',
