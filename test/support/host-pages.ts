@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { buildPages, launchBrowser, logInWith, openPage, type WatchedPage } from './browser.ts'
 import { noReserve } from './content-uploads.ts'
 import { createFakeHost, type FakeHost } from './fake-host.ts'
@@ -32,8 +32,10 @@ const listeningPort = ({ lines }: TestEdge): number =>
 export const heading = (page: Page) => page.getByRole('heading', { level: 1 })
 
 /** Waits until what a page reads has arrived. */
-export const allRead = (page: Page) =>
-  page.waitForFunction("document.querySelector('h1') && !document.querySelector('.skeleton')")
+export async function allRead(page: Page): Promise<void> {
+  await heading(page).waitFor()
+  await expect.poll(() => page.locator('.skeleton').count()).toBe(0)
+}
 
 /**
  * The pages of a host in one browser for all tests of a `describe`; its windows are closed after each. The daemon is that of the last `start`, and
