@@ -49,7 +49,7 @@ test-real: $(DEPENDENCIES) ## tests with a real Kubernetes, series of kills, ver
 	@build/debian-packages $(TESTED) chromium firefox-esr || echo "make test-real: without these packages the tests that need them are skipped"
 	vitest run --project real --project real-platform
 
-screens: $(DEPENDENCIES) ## each page in each look: examined, and written to dist/screens to be looked at
+screens: $(DEPENDENCIES) ## each page in each look: examined, and written to dist/screens to be looked at; sessions, restarts and long lists in a browser
 	@build/debian-packages chromium
 	vitest run --project screens --project screens-platform
 

@@ -59,7 +59,7 @@ export default defineConfig({
       real('real', ['test/{unit,api,host}/**/*.real.test.ts']),
       real('real-platform', ['test/platform/**/*.real.test.ts'], 'edgeplatformd'),
       // Of `make screens`.
-      real('screens', ['test/screens/host.test.ts']),
+      real('screens', ['test/screens/{host,lists,restart,session}.test.ts']),
       real('screens-platform', ['test/screens/platform.test.ts'], 'edgeplatformd'),
       {
         extends: true,

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { mediaTypes } from '../../../src/content/format/media-types.ts'
-import { hasBrowser } from '../../support/browser.ts'
-import { layoutTar } from '../../support/content-uploads.ts'
-import { heading, useHostPages } from '../../support/host-pages.ts'
-import { createLayout } from '../../support/layouts.ts'
-import { plantCluster } from '../../support/planted-cluster.ts'
+import { mediaTypes } from '../../src/content/format/media-types.ts'
+import { hasBrowser } from '../support/browser.ts'
+import { layoutTar } from '../support/content-uploads.ts'
+import { heading, useHostPages } from '../support/host-pages.ts'
+import { createLayout } from '../support/layouts.ts'
+import { plantCluster } from '../support/planted-cluster.ts'
 
 const mebibyte = 1024 ** 2
 
