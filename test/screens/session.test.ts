@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hasBrowser, type WatchedPage } from '../support/browser.ts'
 import { imageLayout, layoutTar } from '../support/content-uploads.ts'
 import { heading, useHostPages } from '../support/host-pages.ts'
@@ -26,9 +26,10 @@ describe.skipIf(!hasBrowser)('the session of the pages of a host', () => {
   const { start, edge, address, enter, openTab, turn } = useHostPages()
   let folder: string
   beforeAll(async () => {
-    await start({ prepare: plantCluster })
     folder = await mkdtemp(join(tmpdir(), 'edgehostd-session-'))
   })
+  // Tests turn the clock of their host.
+  beforeEach(() => start({ prepare: plantCluster }))
   afterAll(() => rm(folder, { recursive: true }))
 
   /** A page is used: it reads what only a session gets. */
