@@ -1,13 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Page, Response } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hasBrowser, type WatchedPage } from '../support/browser.ts'
 import { imageLayout, layoutTar } from '../support/content-uploads.ts'
 import { heading, useHostPages } from '../support/host-pages.ts'
 import { plantCluster } from '../support/planted-cluster.ts'
-import { renewalPath } from '../support/test-edge.ts'
+import { logoutPath, renewalPath, sessionsPath } from '../support/test-edge.ts'
 import { hourMs, minuteMs } from '../support/turning-clock.ts'
 
 /** The bodies of the requests of a browser for a path, those of all its tabs. A renewal has its refresh token in it. */
@@ -22,6 +22,9 @@ function bodiesOf(context: BrowserContext, path: string): (string | null)[] {
 const warning = (page: Page) => page.getByText(/^Your session ends in \d+ s, since the page is not used\./)
 const ended = (page: Page) => page.getByRole('dialog', { name: 'Your session has ended' })
 
+/** Seconds that the warning says. */
+const secondsLeft = async (page: Page) => Number(/\d+/.exec((await warning(page).textContent()) ?? '')?.[0])
+
 describe.skipIf(!hasBrowser)('the session of the pages of a host', () => {
   const { start, edge, address, enter, openTab, turn } = useHostPages()
   let folder: string
@@ -32,6 +35,13 @@ describe.skipIf(!hasBrowser)('the session of the pages of a host', () => {
   beforeEach(() => start({ prepare: plantCluster }))
   afterAll(() => rm(folder, { recursive: true }))
 
+  /** Sessions of alice, with a new one to look. */
+  async function sessionsOf(): Promise<number> {
+    const { access } = await edge().login('alice')
+    const { items } = (await edge().get(sessionsPath, access)).json<{ items: unknown[] }>()
+    return items.length
+  }
+
   /** A page is used: it reads what only a session gets. */
   async function isUsable({ page }: WatchedPage): Promise<void> {
     await page.goto(`${address()}/#/access`)
@@ -40,6 +50,59 @@ describe.skipIf(!hasBrowser)('the session of the pages of a host', () => {
     await heading(page).getByText('Content').waitFor()
     expect(await ended(page).count()).toBe(0)
   }
+
+  it('a warning counts down the last two of 30 minutes without input: an input keeps the session, without one it ends', async () => {
+    const before = await sessionsOf()
+    const tab = await enter('alice', { isTurned: true })
+    const { page, context } = tab
+    const renewals = bodiesOf(context, renewalPath)
+    const logouts = bodiesOf(context, logoutPath)
+    await page.goto(`${address()}/#/access`)
+    await page.getByText('this one').waitFor()
+    /** A token that has just been renewed has to be used before it is too old again. */
+    const turnAndRead = async (ms: number) => {
+      const isRead = (reply: Response) =>
+        new URL(reply.url()).pathname === sessionsPath && reply.status() === 200
+      const read = page.waitForResponse(isRead)
+      await turn(tab, ms)
+      await read
+    }
+    await turnAndRead(27 * minuteMs)
+    await page.clock.runFor(2_000)
+    expect(await warning(page).count()).toBe(0)
+    await turn(tab, minuteMs + 10_000)
+    await warning(page).waitFor()
+    const first = await secondsLeft(page)
+    expect(first).toBeGreaterThan(60)
+    expect(first).toBeLessThanOrEqual(110)
+    await turn(tab, 30_000)
+    await expect.poll(() => secondsLeft(page)).toBeLessThanOrEqual(first - 30)
+    await page.keyboard.press('Shift')
+    await warning(page).waitFor({ state: 'detached' })
+    const { length } = renewals
+    // By then the session would have ended.
+    await turnAndRead(14 * minuteMs)
+    await expect.poll(() => renewals.length).toBeGreaterThan(length)
+    expect(await ended(page).count()).toBe(0)
+
+    const [renewed, loggedOut] = [renewalPath, logoutPath].map((path) => page.waitForResponse(`**${path}`))
+    await turnAndRead(15 * minuteMs)
+    await warning(page).waitFor()
+    await renewed
+    expect(logouts).toEqual([])
+    await turn(tab, minuteMs + 1_000)
+    await ended(page).waitFor()
+    await loggedOut
+    expect(await warning(page).count()).toBe(0)
+    expect(page.url()).toBe(`${address()}/#/access`)
+    expect(await page.getByText('this one').count()).toBe(1)
+    // The look itself is one more.
+    expect(await sessionsOf()).toBe(before + 1)
+    await ended(page).getByLabel('Password', { exact: true }).fill('alice pass')
+    await ended(page).getByRole('button', { name: 'Log in' }).click()
+    await ended(page).waitFor({ state: 'detached' })
+    await isUsable(tab)
+  })
 
   it('an upload keeps the session while it runs, against an unused tab beside it, and begins the 30 minutes anew', async () => {
     const tab = await enter('alice', { isTurned: true })

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
+import type { BrowserContext, Page, Request } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { buildPages, launchBrowser, logInWith, openPage, type WatchedPage } from './browser.ts'
 import { noReserve } from './content-uploads.ts'
@@ -78,8 +78,29 @@ export function useHostPages() {
     await pages.remove()
   })
 
+  /** Requests of a browser that are not answered yet, without the stream and uploads. */
+  const waiting = new WeakMap<BrowserContext, Set<Request>>()
+
+  function countRequests(context: BrowserContext): void {
+    const held = new Set<Request>()
+    waiting.set(context, held)
+    context.on('request', (request) => {
+      if (!/\/(stream|uploads)\b/.test(request.url())) held.add(request)
+    })
+    for (const end of ['requestfinished', 'requestfailed'] as const)
+      context.on(end as 'requestfinished', (request) => held.delete(request))
+  }
+
+  /** Waits until what a browser has asked for is answered. */
+  async function isQuiet(context: BrowserContext): Promise<void> {
+    // What its timers ask for has begun then.
+    for (const page of context.pages()) await page.evaluate('0')
+    await expect.poll(() => waiting.get(context)?.size).toBe(0)
+  }
+
   async function open({ isTurned = false, aheadMs = 0, ...options }: OpenOptions = {}): Promise<WatchedPage> {
     const opened = await openPage(browser, options)
+    countRequests(opened.context)
     if (isTurned) await opened.page.clock.install({ time: Date.now() + aheadMs })
     await opened.page.goto(address())
     return opened
@@ -130,10 +151,16 @@ export function useHostPages() {
       await opened.page.getByRole('navigation', { name: 'Pages' }).waitFor()
       return opened
     },
-    /** Turns the clocks of the host and of a browser that was opened for it. @param ms of a browser without a look at its pages, as of one that slept */
+    /**
+     * Turns the clocks of the host and of a browser that was opened for it. Reads end before and after it: a token that has just been
+     * renewed would be too old at once.
+     * @param ms of a browser without a look at its pages, as of one that slept
+     */
     async turn({ context }: WatchedPage, ms: number): Promise<void> {
+      await isQuiet(context)
       edge().clock.turn(ms)
       await context.clock.fastForward(ms)
+      await isQuiet(context)
     },
     /** A further tab of the same browser, at a place behind `#`. */
     async openTab({ context }: WatchedPage, place = '/'): Promise<WatchedPage> {
