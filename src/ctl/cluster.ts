@@ -103,6 +103,8 @@ export function createEventScreen(
 ): EventScreen {
   const line = createStatusLine(terminal)
   const running = new Map<string, Running>()
+  // A deadline may be read when the line is gone.
+  let isOver = false
   let limit: { readonly until: number; readonly action: ClusterDeadline['action'] } | undefined
   const limitText = () => {
     if (!limit) return []
@@ -110,7 +112,7 @@ export function createEventScreen(
     return [limit.action === 'takenBack' ? `taken back in ${left}` : `an operator is needed in ${left}`]
   }
   const draw = () => {
-    if (output.format !== 'table') return
+    if (output.format !== 'table' || isOver) return
     const steps = [...running.values()].map(
       ({ title, since }) => `${title}: ${span(Math.max(0, now() - since) / 1_000)}`,
     )
@@ -143,6 +145,7 @@ export function createEventScreen(
       draw()
     },
     end() {
+      isOver = true
       clearInterval(timer)
       line.clear()
     },

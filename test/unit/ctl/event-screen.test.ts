@@ -52,4 +52,8 @@ it('on a terminal the line below has the steps that run, and how long the revisi
   } finally {
     screen.end()
   }
+  drawn()
+  // One that is read when the watch has ended.
+  screen.setDeadline({ timestamp: '2026-01-31T08:01:50.000Z', leftSeconds: 5, action: 'stuck' })
+  expect(drawn()).toBe('')
 })
