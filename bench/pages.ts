@@ -9,7 +9,7 @@ import type { Rig } from './rig.ts'
 
 const roundTripMs = 100
 const openPages = 5
-const isSaid = 'The host does not answer'
+const bannerText = 'The host does not answer'
 
 /** What the pages cost, and how quick they are behind a line with a round trip of 100 ms: sizes, first view, silence, an idle page, the daemon's memory. */
 export const measurePages: Measure = async (rig) => [...measureSizes(), ...(await measureViews(rig))]
@@ -38,10 +38,9 @@ async function measureViews(rig: Rig): Promise<Figure[]> {
   const browser = await launchBrowser()
   const found: View[] = []
   try {
-    const view = async () => await measureView(browser, line, rig)
     for (let round = 0; round <= rounds; round += 1) {
       rig.say(`pages: round ${round} of ${rounds}`)
-      const seen = await view()
+      const seen = await measureView(browser, line, rig)
       // The first one warms browser and daemon.
       if (round > 0) found.push(seen)
     }
@@ -113,7 +112,7 @@ async function measureSilence(browser: Browser, line: Line, rig: Rig): Promise<F
   await page.goto(line.address)
   await enter(page, rig)
   await isWhole(page)
-  const banner = page.getByText(isSaid).first()
+  const banner = page.getByText(bannerText).first()
   const comes = () => seconds(() => banner.waitFor())
   const goes = () => seconds(() => banner.waitFor({ state: 'detached' }))
   line.cut()

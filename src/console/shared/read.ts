@@ -163,7 +163,7 @@ export function usePages<Item>(path: string | undefined, everyMs: number): Paged
 }
 
 /** Items that are drawn at once, as many as a page of the API has. */
-const drawnItems = 50
+export const drawnItems = 50
 
 /** Shows a list that came whole with something else by pages. */
 export function usePartsOf<Item>(all: readonly Item[]): PagedReading<Item> {

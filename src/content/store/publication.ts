@@ -79,7 +79,8 @@ export async function removeUpload({ folder }: StagedUpload): Promise<void> {
 async function removeFiles(folder: string): Promise<void> {
   const entries = await opendir(folder, { bufferSize: batch }).catch(missing)
   if (!entries) return
-  // No removal begins before it is waited for: one that fails while the folder is read would be an error that nobody takes.
+  // Each removal is awaited as soon as it has begun. One that failed while the folder was still being read was an unhandled rejection, which ended
+  // the daemon.
   const names: string[] = []
   const removeNamed = () =>
     Promise.all(names.splice(0).map((name) => unlink(join(folder, name)).catch(missing)))

@@ -22,7 +22,7 @@ import {
 } from '../../shared/parts.tsx'
 import { Table } from '../../shared/table.tsx'
 import { streamState } from '../../shared/changes.ts'
-import { usePages, usePartsOf, useReading, type Reading } from '../../shared/read.ts'
+import { drawnItems, usePages, usePartsOf, useReading, type Reading } from '../../shared/read.ts'
 import { change, get, ifMatch, isReachable } from '../../shared/request.ts'
 import type { StreamState } from '../../shared/stream.ts'
 import { placeParts } from '../../shared/shell.tsx'
@@ -31,9 +31,6 @@ import { ClusterAccess } from './cluster-access.tsx'
 import { ChangeCluster, CreateCluster } from './cluster-change.tsx'
 import { Applications, Troubles } from './cluster-applications.tsx'
 import { Revisions } from './cluster-revisions.tsx'
-
-/** As many as a page of a list has. */
-const drawnEvents = 50
 
 export function moodOfCluster({ status }: ClusterDetails): Mood {
   if (status.clusterState === 'Error') return 'bad'
@@ -355,7 +352,7 @@ function Events({ events, state }: { events: readonly Event[]; state: StreamStat
       ) : events.length === 0 ? (
         <p class="dim pad">{state === 'live' ? t.noEvents : t.connecting}</p>
       ) : (
-        <EventRows events={events.slice(0, drawnEvents)} />
+        <EventRows events={events.slice(0, drawnItems)} />
       )}
     </Card>
   )
