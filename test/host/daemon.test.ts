@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { loadConfig, parseCommandLine } from '../../src/edgehostd/declarations.ts'
 import { createDaemon, type Daemon } from '../../src/edgehostd/root.ts'
 import { StateInUse } from '../../src/store/state-lock.ts'
-import { captureLog, makeMaterial, openTcp, openTls } from '../support/https-server.ts'
+import { listeningPort, captureLog, makeMaterial, openTcp, openTls } from '../support/https-server.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 let folder: string
@@ -206,7 +206,7 @@ describe('a start', () => {
 
 it('a stop does not wait for a connection without a request', async () => {
   const daemon = await start()
-  const { port } = captured.lines.find(({ msg }) => msg === 'listening') as unknown as { port: number }
+  const port = listeningPort(captured)
   const ca = await readFile(join(folder, 'tls', 'certificate.pem'), 'utf8')
   const clients = [await openTcp(port), await openTls(port, ca), await openTls(port, ca)]
   clients[2]?.socket.write('GET /v1/ping HTTP/1.1\r\n')
@@ -228,7 +228,7 @@ it('a stop answers a request that waits for the first reading of the host', asyn
 
 it('a stop refuses a body that does not arrive, and does not wait for it', async () => {
   const daemon = await start()
-  const { port } = captured.lines.find(({ msg }) => msg === 'listening') as unknown as { port: number }
+  const port = listeningPort(captured)
   const ca = await readFile(join(folder, 'tls', 'certificate.pem'), 'utf8')
   const client = await openTls(port, ca)
   client.socket.write(

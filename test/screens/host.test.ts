@@ -5,6 +5,7 @@ import { playedInventory } from '../support/played-inventory.ts'
 import { prepareProgram } from '../support/programs.ts'
 import { showPages } from '../support/screens.ts'
 import { createTestEdge } from '../support/test-edge.ts'
+import { listeningPort } from '../support/https-server.ts'
 
 const names = {
   nothing: ['', 'cluster', 'cluster/create', 'content'],
@@ -24,7 +25,7 @@ showPages('host', ['nothing', 'cluster'], async (state, pagesFolder) => {
   if (state === 'cluster') plantCluster(edge)
   await edge.daemon.start()
   return {
-    address: `https://127.0.0.1:${Number(edge.lines.find(({ msg }) => msg === 'listening')?.port)}`,
+    address: `https://127.0.0.1:${listeningPort(edge)}`,
     names: names[state],
     enter: (page) => enterWith(page, 'alice', 'alice pass'),
     stop: () => edge.stop(),

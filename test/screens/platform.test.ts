@@ -2,6 +2,7 @@ import { enterWith } from '../support/browser.ts'
 import { fleetPassword, plantFleet } from '../support/planted-fleet.ts'
 import { showPages } from '../support/screens.ts'
 import { createTestPlatform } from '../support/test-platform.ts'
+import { listeningPort } from '../support/https-server.ts'
 
 showPages('platform', ['fleet'], async (_, pagesFolder) => {
   const platform = await createTestPlatform({ pagesFolder })
@@ -12,7 +13,7 @@ showPages('platform', ['fleet'], async (_, pagesFolder) => {
     ...['profiles', `profiles/${profile}`, 'tokens', 'users', 'audit', 'more'],
   ]
   return {
-    address: `https://127.0.0.1:${Number(platform.lines.find(({ msg }) => msg === 'listening')?.port)}`,
+    address: `https://127.0.0.1:${listeningPort(platform)}`,
     names: pages.map((name) => `projects/${project}/${name}`),
     enter: (page) => enterWith(page, 'admin@plant.example', fleetPassword),
     stop: () => platform.close(),

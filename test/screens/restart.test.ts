@@ -117,7 +117,7 @@ describe.skipIf(!hasBrowser)('the pages of a host across a restart of its daemon
     expect(await page.getByText('Published ·').count()).toBe(0)
     await page.locator('input[accept=".tar"]').setInputFiles(file)
     await page.getByText('Published ·').waitFor({ timeout: 60_000 })
-    await page.getByRole('rowheader', { name: 'shop' }).waitFor()
+    await page.getByRole('rowheader', { name: 'shop', exact: true }).waitFor()
     // Of each break at most one piece, and of the reload nothing that the host had.
     expect(sent).toBeGreaterThanOrEqual(64 * mebibyte)
     expect(sent).toBeLessThanOrEqual(content.length + 2 * 8 * mebibyte)

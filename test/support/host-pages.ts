@@ -7,6 +7,7 @@ import { buildPages, launchBrowser, logInWith, openPage, type WatchedPage } from
 import { noReserve } from './content-uploads.ts'
 import { createFakeHost, type FakeHost } from './fake-host.ts'
 import { hostBody } from './host-body.ts'
+import { listeningPort } from './https-server.ts'
 import { plantCluster } from './planted-cluster.ts'
 import { playedInventory } from './played-inventory.ts'
 import { prepareProgram } from './programs.ts'
@@ -23,10 +24,6 @@ interface StartOptions extends TestEdgeOptions {
   /** Run before the daemon starts; by default the host is empty. */
   readonly prepare?: (edge: TestEdge) => void
 }
-
-/** The free port that a daemon has taken. */
-const listeningPort = ({ lines }: TestEdge): number =>
-  Number(lines.find(({ msg }) => msg === 'listening')?.port)
 
 /** The heading of a page. */
 export const heading = (page: Page) => page.getByRole('heading', { level: 1 })
@@ -170,5 +167,3 @@ export function useHostPages() {
     },
   }
 }
-
-export type HostPages = ReturnType<typeof useHostPages>

@@ -79,6 +79,10 @@ export async function openTls(port: number, ca: string, localAddress = '127.0.0.
   return client
 }
 
+/** The free port that a daemon has taken, from its log. */
+export const listeningPort = ({ lines }: Pick<ReturnType<typeof captureLog>, 'lines'>): number =>
+  Number(lines.find(({ msg }) => msg === 'listening')?.port)
+
 /** The daemon's log, kept as parsed lines. */
 export function captureLog() {
   const lines: Record<string, unknown>[] = []

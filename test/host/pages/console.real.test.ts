@@ -2,32 +2,22 @@ import { createServer } from 'node:net'
 import { rm, writeFile, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import {
   accessibilityProblems,
-  buildPages,
   hasBrowser,
-  launchBrowser,
   logInWith,
-  openPage,
   sidewaysScroll,
   viewports,
 } from '../../support/browser.ts'
-import { imageLayout, layoutTar, noReserve } from '../../support/content-uploads.ts'
+import { imageLayout, layoutTar } from '../../support/content-uploads.ts'
 import { clusterDefinition, infrastructure } from '../../support/cluster-definitions.ts'
-import { hostBody } from '../../support/host-body.ts'
+import { heading, useHostPages } from '../../support/host-pages.ts'
 import { plantCluster } from '../../support/planted-cluster.ts'
-import { playedInventory } from '../../support/played-inventory.ts'
-import { prepareProgram } from '../../support/programs.ts'
-import { createTestEdge, sessionsPath, type TestEdge } from '../../support/test-edge.ts'
+import { sessionsPath } from '../../support/test-edge.ts'
 
 /** The wait after too many failures: longer than any machine takes to try once more. */
 const waitSeconds = 600
-
-/** The free port that the daemon has taken. */
-const listeningPort = ({ lines }: TestEdge): number =>
-  Number(lines.find(({ msg }) => msg === 'listening')?.port)
 
 const pageNames = [
   ...['', 'cluster', 'cluster/create', 'content', 'network', 'access', 'audit'],
@@ -35,60 +25,20 @@ const pageNames = [
 ] as const
 
 describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
-  let browser: Browser
-  let pages: Awaited<ReturnType<typeof buildPages>>
-  let edge: TestEdge
-  let address: string
-  let port: number
-  let isStopped = false
+  const { start: startHost, stop, edge, address, port, open, openTab, enter } = useHostPages()
 
   /** Milliseconds that the clocks of the host have been turned on. */
   let turned = 0
 
-  async function start(prepare: (edge: TestEdge) => void = () => undefined): Promise<void> {
+  function start(prepare?: typeof plantCluster): Promise<void> {
     turned = 0
-    edge = await createTestEdge({
-      pagesFolder: pages.folder,
-      hostBody: await hostBody({ isClusterPhase: prepare === plantCluster }),
-      inventoryProgram: playedInventory().program,
-      content: noReserve,
+    return startHost({
+      ...(prepare && { prepare }),
       guard: { delayAfterFailures: 2, firstDelaySeconds: waitSeconds },
       monotonic: () => performance.now() + turned,
-      prepareProgram: prepareProgram(),
     })
-    prepare(edge)
-    await edge.daemon.start()
-    isStopped = false
-    port = listeningPort(edge)
-    address = `https://127.0.0.1:${port}`
   }
-
-  beforeAll(async () => {
-    pages = await buildPages()
-    browser = await launchBrowser()
-  })
-  afterAll(async () => {
-    await browser.close()
-    await pages.remove()
-  })
   beforeEach(() => start())
-  afterEach(async () => {
-    for (const context of browser.contexts()) await context.close()
-    if (!isStopped) await edge.stop()
-  })
-
-  const open = async (options: Parameters<typeof openPage>[1] = {}) => {
-    const opened = await openPage(browser, options)
-    await opened.page.goto(address)
-    return opened
-  }
-  const enter = async (name = 'alice', options: Parameters<typeof openPage>[1] = {}) => {
-    const opened = await open(options)
-    await logInWith(opened.page, name, `${name} pass`)
-    await opened.page.getByRole('navigation', { name: 'Pages' }).waitFor()
-    return opened
-  }
-  const heading = (page: Page) => page.getByRole('heading', { level: 1 })
 
   it('a wrong password is refused, a further try waits for its countdown, then the right one enters', async () => {
     const { page } = await open()
@@ -150,7 +100,7 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
       await logInWith(page, 'alice', 'alice pass')
       await page.getByRole('navigation', { name: 'Pages' }).waitFor()
       for (const name of pageNames) {
-        await page.goto(`${address}/#/${name}`)
+        await page.goto(`${address()}/#/${name}`)
         await heading(page).waitFor()
         // What is read has arrived.
         await expect.poll(() => page.locator('.skeleton').count()).toBe(0)
@@ -163,7 +113,7 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
 
   it('a viewer sees what only administrators may do, turned off', async () => {
     const { page, complaints } = await enter('bob')
-    await page.goto(`${address}/#/system`)
+    await page.goto(`${address()}/#/system`)
     const reboot = page.getByRole('button', { name: 'Reboot' })
     await reboot.waitFor()
     expect(await reboot.isDisabled()).toBe(true)
@@ -173,13 +123,13 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
 
   it('a session that was ended elsewhere leaves the page below a login, which goes on there', async () => {
     const { page } = await enter()
-    await page.goto(`${address}/#/access`)
+    await page.goto(`${address()}/#/access`)
     await page.getByText('this one').waitFor()
-    const { access } = await edge.login('alice')
-    const list = await edge.get(sessionsPath, access)
+    const { access } = await edge().login('alice')
+    const list = await edge().get(sessionsPath, access)
     for (const { uid, isCurrent } of list.json<{ items: { uid: string; isCurrent: boolean }[] }>().items)
       if (!isCurrent)
-        await edge.app.inject({
+        await edge().app.inject({
           method: 'DELETE',
           url: `${sessionsPath}/${uid}`,
           headers: { authorization: access },
@@ -189,13 +139,13 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
     await dialog.getByLabel('Password', { exact: true }).fill('alice pass')
     await dialog.getByRole('button', { name: 'Log in' }).click()
     await dialog.waitFor({ state: 'detached' })
-    expect(page.url()).toBe(`${address}/#/access`)
+    expect(page.url()).toBe(`${address()}/#/access`)
   })
 
   it('a new tab has the session of the others, a reload keeps it, and a logout ends it in all', async () => {
-    const { page, context } = await enter()
-    const second = await openPage(browser, { context })
-    await second.page.goto(`${address}/#/content`)
+    const tab = await enter()
+    const { page } = tab
+    const second = await openTab(tab, '/content')
     await second.page.getByRole('heading', { level: 1, name: 'Content' }).waitFor()
     await Promise.all([page.reload(), second.page.reload()])
     await second.page.getByRole('heading', { level: 1, name: 'Content' }).waitFor()
@@ -206,7 +156,7 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
 
   it('a bundle is uploaded and published, and the same file again sends nothing', async () => {
     const { page } = await enter()
-    await page.goto(`${address}/#/content`)
+    await page.goto(`${address()}/#/content`)
     const folder = await mkdtemp(join(tmpdir(), 'edgehostd-bundle-'))
     const file = join(folder, 'shop <b>1.tar')
     await writeFile(file, layoutTar(imageLayout(['blobs'], 'registry.example/shop/app:1.5.0')))
@@ -223,7 +173,7 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
 
   it('a definition is uploaded, its values are asked for, and the host names all that is in the way', async () => {
     const { page, complaints } = await enter()
-    await page.goto(`${address}/#/cluster/create`)
+    await page.goto(`${address()}/#/cluster/create`)
     await page.getByText('No definition on this host').waitFor()
     await page.getByLabel('Definition, .tgz or .tar.zst').setInputFiles({
       name: 'line.tgz',
@@ -247,7 +197,6 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
   })
 
   it('the pages of a cluster: state, applications, revisions, access, and a change that is checked', async () => {
-    await edge.stop()
     await start(plantCluster)
     const { page, complaints } = await enter()
     for (const [name, shown] of [
@@ -256,12 +205,12 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
       ['/revisions', 'creation · alice'],
       ['/access', 'Certificates of Kubernetes'],
     ] as const) {
-      await page.goto(`${address}/#/cluster${name}`)
+      await page.goto(`${address()}/#/cluster${name}`)
       await page.getByText(shown).first().waitFor()
       expect([name, await accessibilityProblems(page)]).toEqual([name, []])
       expect([name, await sidewaysScroll(page)]).toEqual([name, 0])
     }
-    await page.goto(`${address}/#/cluster/change`)
+    await page.goto(`${address()}/#/cluster/change`)
     await page.getByText('the present one').waitFor()
     expect(complaints()).toEqual([])
     await page.getByRole('button', { name: 'Check' }).click()
@@ -272,10 +221,9 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
   it('a host that does not answer is said, and what was read stays', async () => {
     const { page } = await enter()
     await page.getByText('This host', { exact: true }).waitFor()
-    await edge.stop()
-    isStopped = true
+    await stop()
     // Something else has the port: it closes each connection.
-    const closing = createServer((socket) => socket.destroy()).listen(port, '127.0.0.1')
+    const closing = createServer((socket) => socket.destroy()).listen(port(), '127.0.0.1')
     await page.getByText('The host does not answer').first().waitFor({ timeout: 60_000 })
     expect(await page.getByText('This host', { exact: true }).isVisible()).toBe(true)
     closing.close()

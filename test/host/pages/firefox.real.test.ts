@@ -8,6 +8,7 @@ import { hasFirefox, openFirefox, type FirefoxPage } from '../../support/firefox
 import { hostBody } from '../../support/host-body.ts'
 import { playedInventory } from '../../support/played-inventory.ts'
 import { createTestEdge, type TestEdge } from '../../support/test-edge.ts'
+import { listeningPort } from '../../support/https-server.ts'
 
 describe.skipIf(!hasFirefox)('the pages of a host in Firefox', () => {
   let pages: Awaited<ReturnType<typeof buildPages>>
@@ -33,8 +34,8 @@ describe.skipIf(!hasFirefox)('the pages of a host in Firefox', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('log in, look at each page, upload a bundle, see its event, log out', async () => {
-    const address = `https://127.0.0.1:${Number(edge.lines.find(({ msg }) => msg === 'listening')?.port)}`
+  it('log in, visit each page, upload a bundle, log out', async () => {
+    const address = `https://127.0.0.1:${listeningPort(edge)}`
     await firefox.open(address)
     await firefox.fill('input[autocomplete="username"]', 'alice')
     await firefox.fill('input[autocomplete="current-password"]', 'alice pass\n')
@@ -51,7 +52,7 @@ describe.skipIf(!hasFirefox)('the pages of a host in Firefox', () => {
     await firefox.choose('input[accept=".tar"]', file)
     await firefox.waitFor({ role: 'rowheader', name: 'shop' })
 
-    // A second page of the browser has no session of its own, and takes none from a cookie.
+    // The session is in no cookie.
     expect(await firefox.evaluate('document.cookie')).toBe('')
     await firefox.click({ role: 'button', name: 'Log out' })
     await firefox.waitFor({ role: 'button', name: 'Log in' })

@@ -14,6 +14,7 @@ import {
 import { playEdgeHost } from '../../support/played-edge-host.ts'
 import { fleetPassword, plantFleet, type PlantedFleet } from '../../support/planted-fleet.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
+import { listeningPort } from '../../support/https-server.ts'
 
 /** Pages in the project, and pages of the tenant. */
 const pageNames = ({ well, cluster, profile }: PlantedFleet) => [
@@ -40,7 +41,7 @@ describe.skipIf(!hasBrowser)('the pages of the platform in a browser', () => {
     platform = await createTestPlatform({ pagesFolder: pages.folder })
     fleet = await plantFleet(platform)
     await platform.start()
-    address = `https://127.0.0.1:${Number(platform.lines.find(({ msg }) => msg === 'listening')?.port)}`
+    address = `https://127.0.0.1:${listeningPort(platform)}`
   })
   afterEach(async () => {
     for (const context of browser.contexts()) await context.close()
