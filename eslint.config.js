@@ -2,7 +2,7 @@ import eslint from '@eslint/js'
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
-  { ignores: ['dist/**', '.run/**', '.run-platform/**', '.cache/**', 'coverage/**', 'node_modules/**'] },
+  { ignores: ['dist/', '.run/', '.run-platform/', '.cache/', 'coverage/', 'node_modules/'] },
   eslint.configs.recommended,
   {
     files: ['**/*.ts', '**/*.tsx'],
