@@ -511,6 +511,39 @@ export const Entry = (props: EntryProps) => {
   )
 }
 
+interface LinesProps {
+  readonly label: string
+  readonly value: string
+  readonly onChange: (value: string) => void
+  readonly isReadOnly?: boolean
+  readonly rows?: number
+  /** Below the field. */
+  readonly hint?: string
+}
+
+/** A field for several lines, with its label above. */
+export const Lines = ({ label, value, onChange, isReadOnly, rows = 3, hint }: LinesProps) => (
+  <label class="field">
+    <span>{label}</span>
+    <textarea
+      rows={rows}
+      value={value}
+      readOnly={isReadOnly}
+      autocapitalize="off"
+      spellcheck={false}
+      onInput={(event) => onChange(event.currentTarget.value)}
+    />
+    {hint !== undefined && <span class="hint">{hint}</span>}
+  </label>
+)
+
+/** The lines of such a field that say something. */
+export const linesOf = (written: string): readonly string[] =>
+  written
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+
 /** A text that is shown once: a token, a link. */
 export function Secret({ text, children }: { text: string; children: ComponentChildren }) {
   return (

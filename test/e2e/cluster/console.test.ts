@@ -10,6 +10,10 @@ import { writeContent, writeDefinition } from './plant-files.ts'
 
 const minutes = 60_000
 const address = `https://${clusterWire.host.ipv4}:5080`
+interface KubernetesNode {
+  readonly metadata: { readonly labels: Readonly<Record<string, string>> }
+  readonly spec: { readonly taints?: readonly unknown[] }
+}
 /** A value of a sensitive variable. */
 const secret = 'typed-in-a-browser-0412'
 
@@ -54,6 +58,9 @@ describe.skipIf(isKitMissing())('a cluster by a browser alone', { timeout: 15 * 
     await page.getByLabel('Definition, .tgz or .tar.zst').setInputFiles(file)
     await page.getByRole('button', { name: 'Upload' }).click()
     await page.getByLabel('Name of the cluster').fill('line-7')
+    await page.getByText('Node, time and SSH keys').click()
+    await page.getByLabel('Name of the pool').fill('presses')
+    await page.getByLabel('Labels of the node').fill('plant.example/hall=4\nplant.example/line=7')
     await page.getByRole('button', { name: 'Check' }).click()
     await page.getByText('variable token is required').waitFor({ timeout: 2 * minutes })
     await valueOf('greeting').fill('good morning')
@@ -81,6 +88,33 @@ describe.skipIf(isKitMissing())('a cluster by a browser alone', { timeout: 15 * 
     await page.goto(`${address}/#/cluster/revisions`)
     const second = page.getByRole('row', { name: /^2/ })
     await second.getByText('good', { exact: true }).waitFor({ timeout: 5 * minutes })
+  })
+
+  it('labels and taints of its node are changed', async () => {
+    await page.goto(`${address}/#/cluster/access`)
+    const labels = page.getByLabel('Labels of the node')
+    await expect.poll(() => labels.inputValue()).toBe('plant.example/hall=4\nplant.example/line=7')
+    await labels.fill('plant.example/hall=5')
+    const taints = page.getByLabel('Taints of the node')
+    await taints.fill('plant.example/quiet')
+    const form = page.locator('form', { has: labels })
+    await form.getByRole('button', { name: 'Check' }).click()
+    await form.getByText('taints[0].effect').waitFor({ timeout: minutes })
+    await taints.fill('plant.example/quiet=yes:PreferNoSchedule')
+    await form.getByRole('button', { name: 'Check' }).click()
+    await form.getByText('labels, taints').waitFor({ timeout: 2 * minutes })
+    await form.getByRole('button', { name: 'Apply the change' }).click()
+    await form.getByText('Accepted; the host applies it.').waitFor({ timeout: minutes })
+    const node = async () => {
+      const { stdout } = await host.run('edgehostctl cluster kubectl -- get nodes -o json'.split(' '))
+      const [found] = (JSON.parse(stdout) as { items: KubernetesNode[] }).items
+      const plant = Object.entries(found?.metadata.labels ?? {}).filter(([key]) => key.startsWith('plant.'))
+      return { labels: Object.fromEntries(plant), taints: found?.spec.taints }
+    }
+    await expect.poll(node, { timeout: 5 * minutes }).toEqual({
+      labels: { 'plant.example/hall': '5' },
+      taints: [{ key: 'plant.example/quiet', value: 'yes', effect: 'PreferNoSchedule' }],
+    })
   })
 
   it('its kubeconfig and a support archive are saved as files', async () => {

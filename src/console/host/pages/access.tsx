@@ -9,6 +9,7 @@ import {
   ChangeForm,
   Command,
   More,
+  Lines,
   Note,
   PageHeader,
   Shown,
@@ -188,19 +189,15 @@ function SshKeys() {
     <Shown reading={reading} lines={4}>
       {() => (
         <ChangeForm action={action} submit={t.save} isOff={given === undefined}>
-          <label class="field">
-            <span class="dim">{t.keysLong}</span>
-            <textarea
-              rows={5}
-              spellcheck={false}
-              autocapitalize="off"
-              value={given ?? held}
-              onInput={(event) => {
-                setSaved(false)
-                setGiven(event.currentTarget.value)
-              }}
-            />
-          </label>
+          <Lines
+            label={t.keysLong}
+            value={given ?? held}
+            rows={5}
+            onChange={(value) => {
+              setSaved(false)
+              setGiven(value)
+            }}
+          />
           <label class="field">
             <span>{t.keysPassword}</span>
             <input

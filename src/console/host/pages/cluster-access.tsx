@@ -1,6 +1,11 @@
-// Settings that the cluster gives to this host, the kubeconfig, and the certificates of Kubernetes.
+// Settings that the cluster gives to this host, labels and taints of its node, the kubeconfig, and the certificates of Kubernetes.
 import { useEffect, useState } from 'preact/hooks'
-import type { CertificateDetails, ClusterDetails, RenewalAccepted } from '../../../cluster/schemas.ts'
+import type {
+  CertificateDetails,
+  ClusterConfiguration,
+  ClusterDetails,
+  RenewalAccepted,
+} from '../../../cluster/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
 import { Confirm } from '../../shared/dialog.tsx'
 import {
@@ -9,6 +14,8 @@ import {
   Card,
   ChangeForm,
   Command,
+  Lines,
+  linesOf,
   Note,
   PageHeader,
   Shown,
@@ -19,10 +26,12 @@ import { useReading, type Reading } from '../../shared/read.ts'
 import { change, get, ifMatch } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
 import { clusterPath, DownloadButton, remote, text } from '../host.tsx'
+import { NodeForm } from './cluster-node.tsx'
 
 export function ClusterAccess() {
   const t = text.value.clusterAccess
   const details = useReading<ClusterDetails>(`${clusterPath}/details?kubeconfig=false`, 10_000)
+  const configuration = useReading<ClusterConfiguration>(isAdmin.value ? clusterPath : undefined, 60_000)
   return (
     <>
       <PageHeader title={t.title} />
@@ -38,18 +47,19 @@ export function ClusterAccess() {
             </div>
           </div>
         </Card>
+        {isAdmin.value && (
+          <Card title={text.value.node.title} icon="host" width="half">
+            <Shown reading={configuration}>
+              {(body) => <NodeForm present={body} onDone={configuration.again} />}
+            </Shown>
+          </Card>
+        )}
       </div>
       <Certificates />
       <Command command={remote('cluster settings --ntp SERVER --ssh-key FILE')} />
     </>
   )
 }
-
-const linesOf = (written: string): string[] =>
-  written
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
 
 /** Both lists are replaced together, as the host takes them. */
 function Settings({ details: { spec, status }, onDone }: { details: ClusterDetails; onDone: () => void }) {
@@ -84,16 +94,12 @@ function Settings({ details: { spec, status }, onDone }: { details: ClusterDetai
   }
   const area = (name: keyof typeof present, title: string) => (
     <>
-      <label class="field">
-        <span>{title}</span>
-        <textarea
-          rows={3}
-          value={shown[name]}
-          readOnly={!isAdmin.value}
-          spellcheck={false}
-          onInput={(event) => setFields({ ...fields, [name]: event.currentTarget.value })}
-        />
-      </label>
+      <Lines
+        label={title}
+        value={shown[name]}
+        isReadOnly={!isAdmin.value}
+        onChange={(value) => setFields({ ...fields, [name]: value })}
+      />
       {reasons[name] !== undefined && (
         <Note mood="warning">
           <p>{plain(reasons[name])}</p>

@@ -16,6 +16,7 @@ import {
   Command,
   Empty,
   Entry,
+  linesOf,
   Note,
   OnlyAdministrators,
   PageHeader,
@@ -27,6 +28,7 @@ import { useFound, useReading, type Reading } from '../../shared/read.ts'
 import { change, ifMatch } from '../../shared/request.ts'
 import { isAdmin, keepSession } from '../../shared/session.ts'
 import { api, clusterPath, remote, text } from '../host.tsx'
+import { emptyPool, nodeOf, PoolFields } from './cluster-node.tsx'
 import { Diff, Missing, Problems, Steps } from './cluster-plan.tsx'
 
 /** The largest archive is examined on a slow disk. */
@@ -88,6 +90,7 @@ export function CreateCluster() {
   const embedded = useReading<ClusterConfigArchiveDetails>(slotPath('embedded'), 60_000)
   const [name, setName] = useState('')
   const [endpoint, setEndpoint] = useState('')
+  const [pool, setPool] = useState(emptyPool)
   const draft = useDraft(filled([update, overridden, embedded]))
   // One key for all tries of this page: a repetition makes nothing.
   const key = useMemo(() => crypto.randomUUID(), [])
@@ -98,9 +101,20 @@ export function CreateCluster() {
       ...given(draft.values),
       cloudConfig: {
         spec: {
-          clusterConfig: { controlPlaneEndpoint: { host: endpoint } },
+          clusterConfig: {
+            controlPlaneEndpoint: { host: endpoint },
+            ntpServers: [...linesOf(pool.ntpServers)],
+            sshKeys: [...linesOf(pool.sshKeys)],
+          },
           machinePoolConfig: [
-            { name: 'control', isControlPlane: true, useControlPlaneAsWorker: true, size: 1, hosts: [{}] },
+            {
+              ...nodeOf(pool),
+              name: pool.pool,
+              isControlPlane: true,
+              useControlPlaneAsWorker: true,
+              size: 1,
+              hosts: [{}],
+            },
           ],
         },
       },
@@ -141,6 +155,7 @@ export function CreateCluster() {
             <Entry label={t.name} value={name} onChange={setName} maxLength={63} hint={t.nameLong} />
             <Entry label={t.endpoint} value={endpoint} onChange={setEndpoint} hint={t.endpointLong} />
             <VariableFields draft={draft} known={{}} />
+            <PoolFields given={pool} onChange={setPool} />
             {found && (
               <div class="stack" aria-live="polite">
                 <Problems problems={found.problems} good={t.possible} />

@@ -16,6 +16,7 @@ import {
   Command,
   Entry,
   Facts,
+  Lines,
   Note,
   PageHeader,
   Shown,
@@ -214,17 +215,14 @@ function ProxyForm({ present, onDone }: { present: EdgeHostConfigurations; onDon
       {field('httpProxy')}
       {field('httpsProxy')}
       {field('noProxy', t.noProxyLong)}
-      <label class="field">
-        <span>{t.authorities}</span>
-        <textarea
-          rows={4}
-          value={fields.caCerts}
-          readOnly={!isAdmin.value}
-          spellcheck={false}
-          onInput={(event) => setFields({ ...fields, caCerts: event.currentTarget.value })}
-        />
-        <span class="hint">{t.authoritiesLong}</span>
-      </label>
+      <Lines
+        label={t.authorities}
+        value={fields.caCerts}
+        rows={4}
+        hint={t.authoritiesLong}
+        isReadOnly={!isAdmin.value}
+        onChange={(caCerts) => setFields({ ...fields, caCerts })}
+      />
       {plan && (
         <Note mood={mayGo ? 'warning' : 'info'}>
           <p role="status">{mayGo ? plan.changes.map(plain).join(', ') : t.same}</p>

@@ -145,6 +145,17 @@ export const de: HostText = {
     held: 'Nötige Werte fehlen: Die Änderung würde angenommen und darauf warten.',
     unchanged: 'Nichts ist anders, als es der Cluster hat.',
   },
+  node: {
+    title: 'Knoten',
+    labels: 'Labels des Knotens',
+    labelsLong: 'Eines je Zeile: Schlüssel=Wert.',
+    taints: 'Taints des Knotens',
+    taintsLong:
+      'Einer je Zeile: Schlüssel=Wert:Wirkung. Wirkungen sind NoSchedule, PreferNoSchedule und NoExecute.',
+    more: 'Knoten, Zeit und SSH-Schlüssel',
+    pool: 'Name des Pools',
+    poolLong: 'Leer: control-plane-pool.',
+  },
   plan: {
     errors: (n) => (n === 1 ? 'Ein Problem steht im Weg' : `${n} Probleme stehen im Weg`),
     allThere: (n) => `Alle ${n} Images, Charts und Programme sind auf diesem Gerät.`,

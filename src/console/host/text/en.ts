@@ -144,6 +144,16 @@ export const en = {
     held: 'Required values are missing: the change would be accepted, and wait for them.',
     unchanged: 'Nothing differs from what the cluster has.',
   },
+  node: {
+    title: 'Node',
+    labels: 'Labels of the node',
+    labelsLong: 'One a line: key=value.',
+    taints: 'Taints of the node',
+    taintsLong: 'One a line: key=value:effect. Effects are NoSchedule, PreferNoSchedule and NoExecute.',
+    more: 'Node, time and SSH keys',
+    pool: 'Name of the pool',
+    poolLong: 'Empty: control-plane-pool.',
+  },
   plan: {
     errors: (n: number) => (n === 1 ? 'One problem is in the way' : `${n} problems are in the way`),
     allThere: (n: number) => `All ${n} images, charts and programs are on this host.`,
