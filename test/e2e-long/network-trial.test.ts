@@ -11,7 +11,7 @@ import type { Owner } from '../e2e/host/network-host.ts'
 
 const backends: readonly Owner[] = ['netplan', 'networkd', 'ifupdown', 'networkmanager']
 
-// For a host of its own at a time: vitest run --project e2e-long test/e2e-long/network-trial.test.ts -t 'with netplan: bridge'
+// For a host of its own at a time: vitest run --project e2e-long test/e2e-long/network-trial.test.ts -t 'with netplan: > bridge'
 describe.each(backends)('a change of the network of a host with %s:', (backend) => {
   describe.each(caseNames)('%s', (name) => {
     let host: TrialHost

@@ -90,9 +90,16 @@ interface Tab {
 export function TabPages({ label, base, current, tabs }: TabPagesProps) {
   const shown = tabs.find(({ path }) => path === current) ?? tabs[0]
   const View = shown.view
+  const tabBar = useRef<HTMLElement>(null)
+  // On a phone it may be beside what is seen.
+  useEffect(
+    () =>
+      tabBar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }),
+    [shown.path],
+  )
   return (
     <>
-      <nav class="tabs" aria-label={label}>
+      <nav class="tabs" aria-label={label} ref={tabBar}>
         {tabs.map(({ path, title }) => (
           <a
             key={path}

@@ -7,6 +7,8 @@ interface Column<Item> {
   readonly title: string
   readonly cell: (item: Item) => ComponentChildren
   readonly isNumber?: boolean
+  /** Of buttons, which say themselves what they do. */
+  readonly isAction?: boolean
 }
 
 interface TableProps<Item> {
@@ -38,13 +40,17 @@ export function Table<Item>({ title, items, keyOf, columns, file }: TableProps<I
           <tbody>
             {items.map((item) => (
               <tr key={keyOf(item)}>
-                {columns.map(({ title: name, cell, isNumber }, index) =>
+                {columns.map(({ title: name, cell, isNumber, isAction }, index) =>
                   index === 0 ? (
                     <th key={name} scope="row">
                       {cell(item)}
                     </th>
                   ) : (
-                    <td key={name} data-label={name} class={isNumber ? 'number' : undefined}>
+                    <td
+                      key={name}
+                      data-label={isAction ? undefined : name}
+                      class={isNumber ? 'number' : undefined}
+                    >
                       {cell(item)}
                     </td>
                   ),

@@ -72,6 +72,7 @@ function Sessions({ sessions }: { sessions: ListReading<SessionItem> }) {
           { title: t.until, cell: ({ expirationTimestamp }) => day(expirationTimestamp) },
           {
             title: t.end,
+            isAction: true,
             // A user ends the own sessions; an administrator all.
             cell: (session) =>
               session.userName === user.value?.userName ? (
@@ -190,7 +191,8 @@ function SshKeys() {
       {() => (
         <ChangeForm action={action} submit={t.save} isOff={given === undefined}>
           <Lines
-            label={t.keysLong}
+            label={t.keys}
+            hint={t.keysLong}
             value={given ?? held}
             rows={5}
             onChange={(value) => {

@@ -86,6 +86,7 @@ export function Revisions() {
                 },
                 {
                   title: t.goBack,
+                  isAction: true,
                   cell: (revision) => (
                     <AdminButton
                       kind="plain small"

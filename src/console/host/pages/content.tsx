@@ -255,6 +255,7 @@ function Bundles({ items, onDelete }: { items: readonly Bundle[]; onDelete: () =
           { title: t.published, cell: ({ publishedAt }) => day(publishedAt) },
           {
             title: t.delete,
+            isAction: true,
             cell: (bundle) => (
               <AdminButton kind="plain small" isOff={bundle.isPinned} onClick={() => setDeleted(bundle)}>
                 {t.delete}…

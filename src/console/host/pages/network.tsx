@@ -177,6 +177,7 @@ function Links({ links, canChange, onEdit, onDelete }: LinksProps) {
         { title: t.owner, cell: ({ owner }) => owner },
         {
           title: t.configure,
+          isAction: true,
           cell: (link) => (
             <>
               <AdminButton

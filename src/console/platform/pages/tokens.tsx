@@ -88,6 +88,7 @@ function List() {
               },
               {
                 title: t.actions,
+                isAction: true,
                 cell: (token) => <Actions token={token} onChange={tokens.again} />,
               },
             ]}

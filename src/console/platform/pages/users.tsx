@@ -102,6 +102,7 @@ export function Users() {
                 },
                 {
                   title: t.actions,
+                  isAction: true,
                   cell: (user) => <Actions user={user} onChange={users.again} onLink={setHanded} />,
                 },
               ]}
