@@ -214,3 +214,30 @@ describe('on a booted host', () => {
     await isAsBefore()
   })
 })
+
+it('networking that is started again while a change is taken back leaves no link down (ifupdown)', async () => {
+  const host = await bootTrialHost('ifupdown')
+  try {
+    await host.addForeign()
+    const before = await host.snapshot()
+    // It has no address for so long.
+    const slow = '/etc/network/if-pre-up.d/test-slow'
+    await host.write(slow, '#!/bin/sh\n[ "$IFACE" != eth2 ] || sleep 5\n', 0o755)
+    const begun = await host.ask('PUT', 'interfaces/host0/config?window=60', addressed(11))
+    expect(begun.status, begun.text).toBe(202)
+    const { uid } = begun.json
+    const isState = (state: string) =>
+      eventually(
+        async () => expect((await host.ask('GET', `changes/${uid}`)).json).toMatchObject({ state }),
+        60_000,
+      )
+    await isState('trial')
+    await host.sh('systemctl restart --no-block networking')
+    await eventually(() => host.sh('! ip -4 address show dev eth2 | grep inet'))
+    expect(await host.ask('POST', `changes/${uid}/actions/revert`)).toMatchObject({ status: 200 })
+    await isState('reverted')
+    await eventually(async () => expect(await host.snapshot()).toBe(before), 30_000)
+  } finally {
+    await host.unplug()
+  }
+})
