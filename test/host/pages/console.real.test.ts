@@ -60,6 +60,13 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
   describe('with no cluster', () => {
     beforeAll(() => start())
 
+    it('the examination of a page names what is wrong with it', async () => {
+      const { page } = await open()
+      await page.getByLabel('User name').waitFor()
+      await page.evaluate("document.querySelector('main, form').append(new Image(9, 9))")
+      expect(await accessibilityProblems(page)).toEqual(['image-alt: img[width="9"]'])
+    })
+
     it('an expired password is replaced at the login', async () => {
       const { page } = await open()
       await logInWith(page, 'fresh', 'fresh pass')
