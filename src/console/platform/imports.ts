@@ -33,6 +33,9 @@ const mostText = 2 ** 20
 /** The limit of the platform. */
 const largestProfile = 32 * 2 ** 20
 
+/** Files and folders that the platform leaves out: of version control, of desktops. The list of `base/never-of-a-pack.ts`. */
+const neverOfAPack = /^(?:\.(?:git|svn|hg|DS_Store|_.*)|__MACOSX)$/
+
 const refused = (problem: NonNullable<Look['problem']>): Look => ({
   name: '',
   version: '',
@@ -96,7 +99,8 @@ async function lookAtPack(file: Blob): Promise<Look> {
   const archive = await unpacked(file)
   if (!archive) return unknown
   const members: Member[] = []
-  for await (const member of membersOf(archive)) members.push(member)
+  for await (const member of membersOf(archive))
+    if (!member.name.split('/').some((part) => neverOfAPack.test(part))) members.push(member)
   // The folder of the pack is the top of the archive, or the only folder there.
   const described = members.find(({ name }) => /^(?:[^/]+\/)?pack\.json$/.test(name))
   if (!described) return refused('noPackFile')

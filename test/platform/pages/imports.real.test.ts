@@ -83,6 +83,11 @@ describe.skipIf(!hasBrowser)('imports on the pages of the platform', () => {
       expect([name, await importButton(page).isDisabled()]).toEqual([name, true])
     }
     expect(await accessibilityProblems(page)).toEqual([])
+    // What a desktop adds is none of the pack.
+    const ofDesktop = { '__MACOSX/pack.json': 'x', '._pack.json': 'x', '.git/pack.json': 'x' }
+    await choose(page, 'desktop.tar', tarOf({ ...ofDesktop, ...smallPack('desktop') }))
+    await page.getByText('The platform examines it whole').waitFor()
+    await page.getByRole('definition').getByText('2', { exact: true }).waitFor()
     expect(sent).toEqual([])
   })
 
