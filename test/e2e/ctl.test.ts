@@ -33,6 +33,7 @@ const logIn = async (user: string): Promise<Ended> =>
 const online: readonly (readonly [string, RegExp])[] = [
   ['status', /^ *State: running$/m],
   ['host show', /^ *Processors: \d+$/m],
+  ['host usage', /^ *Load: \d/m],
   ['session list', /^UID +USER +ROLE/],
   ['audit list --limit=3', /^TIME +WHO[^\n]*\n(20[^\n]*\n){3}$/],
   ['audit verify', /^ *Trail: whole and unaltered$/m],

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { Bundle, BundleEntry, ContentUsage } from '../../src/content/schemas.ts'
+import type { HostUsage } from '../../src/host/schemas.ts'
 import { applicationsOf, detailsOf, eventOf } from './played-cluster.ts'
 import { triedChange } from './running-cluster.ts'
 import { hostBody } from './host-body.ts'
@@ -49,6 +50,19 @@ const usage: ContentUsage = {
     availableBytes: 6_000_000_000,
   },
 }
+const hostUsage: HostUsage = {
+  uptimeSeconds: 273_600,
+  load: { oneMinute: 0.5, fiveMinutes: 1.25, fifteenMinutes: 10 },
+  memory: { totalBytes: 16_000_000_000, usedBytes: 5_000_000_000, availableBytes: 10_500_000_000 },
+  clock: { isSynchronized: false },
+  fileSystems: [
+    {
+      ...{ mountPoint: '/var/lib/edgehostd/content', totalBytes: 20_000_000_000 },
+      ...{ usedBytes: 11_000_000_000, freeBytes: 9_000_000_000 },
+    },
+  ],
+  links: [{ name: 'enp0s31f6', state: 'lowerlayerdown' }],
+}
 const deletion = { uid: bundleUid, name: bundle.name, entries: 2, blobs: 120, sizeBytes: 5, holders: [] }
 const node = {
   ...{ nodeName: 'edge-of-the-northern-region', nodeState: 'Running' as const, ipv4: '192.0.2.7' },
@@ -92,6 +106,7 @@ export async function startDaemonSocket(
     '/v1/ping': { msg: 'pong' },
     [current]: JSON.parse(await hostBody()),
     [`${current}/status`]: serviceStatus('airgap'),
+    [`${current}/usage`]: hostUsage,
     [`${current}/audits`]: list(audits),
     [`${current}/audits/verify`]: { isIntact: true, count: 50, first: 1, head, unwritten: 0 },
     '/v1/users/sessions': list(sessions),

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { BrowserContext, Page, Request } from 'playwright-core'
+import type { BrowserContext, Request } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { buildPages, launchBrowser, logInWith, openPage, type WatchedPage } from './browser.ts'
 import { noReserve } from './content-uploads.ts'
@@ -23,15 +23,6 @@ interface OpenOptions extends NonNullable<Parameters<typeof openPage>[1]> {
 interface StartOptions extends TestEdgeOptions {
   /** Run before the daemon starts; by default the host is empty. */
   readonly prepare?: (edge: TestEdge) => void
-}
-
-/** The heading of a page. */
-export const heading = (page: Page) => page.getByRole('heading', { level: 1 })
-
-/** Waits until what a page reads has arrived. */
-export async function allRead(page: Page): Promise<void> {
-  await heading(page).waitFor()
-  await expect.poll(() => page.locator('.skeleton').count()).toBe(0)
 }
 
 /**

@@ -18,6 +18,8 @@ export interface PlantedFleet {
   readonly silent: PlayedEdgeHost
   readonly cluster: string
   readonly profile: string
+  /** A pack of the project, `web`. */
+  readonly pack: string
   /** A request as the administrator; any refusal is an error. */
   ask(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, payload?: object): Promise<unknown>
 }
@@ -149,5 +151,14 @@ export async function plantFleet(platform: TestPlatform): Promise<PlantedFleet> 
       source: { component: 'cluster' },
     })),
   )
-  return { project, well, ill, silent, cluster, profile, ask }
+  const { items } = (await ask('GET', `/v1/packs?ProjectUid=${project}&filters=spec.name=web`)) as {
+    items: readonly [{ metadata: { uid: string } }]
+  }
+  return { project, well, ill, silent, cluster, profile, pack: items[0].metadata.uid, ask }
 }
+
+/** Each page of the platform behind the address of a project; those of the tenant are the same in every one. */
+export const fleetPages = ({ well, cluster, profile, pack }: PlantedFleet): readonly string[] => [
+  ...['hosts', `hosts/${well.uid}`, 'hosts/connect', 'clusters', `clusters/${cluster}`, 'clusters/new'],
+  ...['profiles', `profiles/${profile}`, 'packs', `packs/${pack}`, 'tokens', 'users', 'audit', 'more'],
+]

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ConsoleProgram } from '../../build/console.ts'
 import {
   accessibilityProblems,
+  allRead,
   buildPages,
   launchBrowser,
   openPage,
@@ -62,8 +63,7 @@ export function showPages<State extends string>(
 
     async function show(page: Page, name: string): Promise<void> {
       await page.goto(`${shown.address}/#/${name}`)
-      await page.getByRole('heading', { level: 1 }).waitFor()
-      await expect.poll(() => page.locator('.skeleton').count()).toBe(0)
+      await allRead(page)
     }
 
     it.each(looks)('are whole: $viewport, $scheme, $locale', async (look) => {

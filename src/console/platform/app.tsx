@@ -12,10 +12,13 @@ import { Connect } from './pages/connect.tsx'
 import { CreateCluster } from './pages/create-cluster.tsx'
 import { Host } from './pages/host.tsx'
 import { HostList } from './pages/hosts.tsx'
+import { ImportBar, pageOf } from './pages/import-card.tsx'
+import { Pack, PackList } from './pages/packs.tsx'
 import { Profile, ProfileList } from './pages/profiles.tsx'
 import { Tokens } from './pages/tokens.tsx'
 import { Users } from './pages/users.tsx'
 import { ScopeBar } from './scope-bar.tsx'
+import { running } from './imports.ts'
 import { text } from './platform.ts'
 import { me, platformSession, projects, roleIn } from './session.ts'
 
@@ -52,6 +55,17 @@ function ProfilesOf() {
 const Profiles = () => (
   <InScope title={text.value.profiles.title}>
     <ProfilesOf />
+  </InScope>
+)
+
+function PacksOf() {
+  const [uid] = placeParts.value
+  return uid === undefined || uid === '' ? <PackList /> : <Pack key={uid} uid={uid} />
+}
+
+const Packs = () => (
+  <InScope title={text.value.packs.title}>
+    <PacksOf />
   </InScope>
 )
 
@@ -105,6 +119,7 @@ startConsole({
       view: Profiles,
       isMain: true,
     },
+    { path: '/packs', icon: 'packs', title: () => text.value.packs.title, view: Packs, isMain: false },
     { path: '/tokens', icon: 'key', title: () => text.value.tokens.title, view: Tokens, isMain: false },
     { path: '/users', icon: 'access', title: () => text.value.users.title, view: Users, isMain: false },
     { path: '/audit', icon: 'audit', title: () => text.value.audit.title, view: Audit, isMain: false },
@@ -115,5 +130,15 @@ startConsole({
     </LoginPage>
   ),
   open: { password: () => <SetPassword /> },
+  floating(path) {
+    const { kind } = running.value ?? {}
+    // The page of a list shows it itself.
+    if (kind === undefined || (path === pageOf(kind) && (placeParts.value[0] ?? '') === '')) return null
+    return (
+      <aside class="float">
+        <ImportBar />
+      </aside>
+    )
+  },
   above: (path) => !ofTenant.includes(path) && <ScopeBar path={path} />,
 })

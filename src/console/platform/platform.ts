@@ -24,9 +24,13 @@ export function remoteScoped(command: string): string {
   return remote(project === undefined ? command : `${command} --project ${shellWord(nameOfProject(project))}`)
 }
 
-/** A path of the API with some parameters, in the project of the place; empty values are left out. */
-export function scoped(path: string, parameters: Readonly<Record<string, string>> = {}): string {
-  const given = { ...parameters, ProjectUid: placeProject.value ?? '' }
+/** A path of the API with some parameters, in a project, by default that of the place; empty values are left out. */
+export function scoped(
+  path: string,
+  parameters: Readonly<Record<string, string>> = {},
+  project = placeProject.value ?? '',
+): string {
+  const given = { ...parameters, ProjectUid: project }
   const query = new URLSearchParams(Object.entries(given).filter(([, value]) => value !== ''))
   return query.size === 0 ? path : `${path}?${query.toString()}`
 }

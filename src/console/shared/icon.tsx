@@ -20,6 +20,7 @@ const paths = {
   link: 'M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1',
   key: 'M14 10a5 5 0 1 0-4 4.9L12 17h2v2h2v2h4v-4z',
   terminal: 'M4 5h16v14H4zM7.5 9.5l2.5 2.5-2.5 2.5M12.5 15h4',
+  packs: 'M12 3l9 5-9 5-9-5zM3 12.5l9 5 9-5M3 17l9 4.5 9-4.5',
   print: 'M7 9V3h10v6M7 17H4V9h16v8h-3M7 14h10v7H7z',
 } as const
 

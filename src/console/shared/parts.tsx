@@ -134,7 +134,22 @@ export const Facts = ({ facts }: { facts: readonly (Fact | false | undefined)[] 
   </dl>
 )
 
-/** A failed request: what it is, its reference in the journal, and the next try. */
+interface ListedProblem {
+  readonly severity?: 'error' | 'warning'
+  readonly message: string
+  /** Where it is: in a file, or in a request. */
+  readonly place?: string
+  readonly path?: string
+}
+
+/** All problems for which a request was refused; none where there is one, which the message of the refusal has. */
+function problemsOf({ details }: RequestError): readonly ListedProblem[] {
+  const problems = Array.isArray(details.problems) ? (details.problems as readonly ListedProblem[]) : []
+  const errors = problems.filter(({ severity }) => severity !== 'warning')
+  return errors.length > 1 ? errors : []
+}
+
+/** A failed request: what it is, or all that is wrong with what was sent, its reference in the journal, and the next try. */
 export function Problem({
   error,
   title,
@@ -145,10 +160,21 @@ export function Problem({
   again?: () => void
 }) {
   const t = sharedText.value
+  const problems = problemsOf(error)
   return (
     <Note mood="bad">
       <strong>{title ?? t.failed}</strong>
-      <p>{error.status === 0 ? `${t.unreachable}.` : plain(error.message)}</p>
+      {problems.length === 0 ? (
+        <p>{error.status === 0 ? `${t.unreachable}.` : plain(error.message)}</p>
+      ) : (
+        <ul class="plain-list">
+          {problems.map(({ message, place, path = '' }, index) => (
+            <li key={index}>
+              <code>{plain(place ?? path)}</code> {plain(message)}
+            </li>
+          ))}
+        </ul>
+      )}
       {error.ref !== undefined && (
         <p class="dim">
           {t.reference} <code>{error.ref}</code>
@@ -559,4 +585,11 @@ export function Secret({ text, children }: { text: string; children: ComponentCh
       <Copied text={text} />
     </Note>
   )
+}
+
+/** Has the browser save a file, under this name. */
+export function saveFile(name: string, content: Blob): void {
+  const href = URL.createObjectURL(content)
+  Object.assign(document.createElement('a'), { href, download: name }).click()
+  URL.revokeObjectURL(href)
 }

@@ -64,10 +64,6 @@ export const useCredentials = (given: Credentials): void => {
   credentials = given
 }
 
-export const accessToken = (): string | undefined => credentials.token()
-/** @param used the token that was refused */
-export const renewToken = (used: string): Promise<boolean> => credentials.renew(used)
-
 export interface RequestOptions {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly headers?: Readonly<Record<string, string>>
@@ -142,6 +138,46 @@ export async function open(path: string, options: RequestOptions = {}): Promise<
   if (reply.status === 401) credentials.onRefused()
   if (!reply.ok && reply.status !== 304) throw await refusalOf(reply)
   return reply
+}
+
+interface MeasuredRequest {
+  readonly method: 'POST' | 'PATCH'
+  readonly body: Blob | FormData
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+  /** Default none: a large body takes its time. */
+  readonly timeoutMs?: number
+  /** Called while it is sent; `total` is that of the body, with what surrounds a file in a form. */
+  onBytes(sent: number, total: number): void
+}
+
+/**
+ * Sends a large body, as `open` does. By XMLHttpRequest: fetch does not say how much of a body is sent.
+ * @returns the text of the reply
+ * @throws RequestError; DOMException AbortError where the signal has ended it
+ */
+export async function sendMeasured(path: string, given: MeasuredRequest, isRetry = false): Promise<string> {
+  const { method, body, headers = {}, signal: stop, timeoutMs = 0, onBytes } = given
+  stop.throwIfAborted()
+  const request = new XMLHttpRequest()
+  const token = credentials.token()
+  request.open(method, path)
+  for (const [name, value] of Object.entries({ authorization: token ?? '', ...headers }))
+    request.setRequestHeader(name, value)
+  request.timeout = timeoutMs
+  request.upload.onprogress = ({ loaded, total }) => onBytes(loaded, total)
+  const abort = () => request.abort()
+  stop.addEventListener('abort', abort)
+  const status = await new Promise<number>((resolve, reject) => {
+    request.onload = () => resolve(request.status)
+    request.onerror = request.ontimeout = () => reject(unreachable())
+    request.onabort = () => reject(new DOMException('ended', 'AbortError'))
+    request.send(body)
+  }).finally(() => stop.removeEventListener('abort', abort))
+  if (status >= 200 && status < 300) return request.responseText
+  if (status === 401 && !isRetry && (await credentials.renew(token))) return sendMeasured(path, given, true)
+  if (status === 401) credentials.onRefused()
+  throw refusalIn(request.responseText, status, Number(request.getResponseHeader('retry-after')) || 0)
 }
 
 interface Held {

@@ -1,6 +1,7 @@
 // Tables: lists on a phone, and files of comma-separated values for those who go on with them in a spreadsheet.
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
+import { saveFile } from './parts.tsx'
 import { sharedText } from './texts.ts'
 
 interface Column<Item> {
@@ -65,7 +66,7 @@ export function Table<Item>({ title, items, keyOf, columns, file }: TableProps<I
           <button
             type="button"
             class="plain small"
-            onClick={() => table.current && save(`${file}.csv`, csvOf(table.current))}
+            onClick={() => table.current && saveFile(`${file}.csv`, csvOf(table.current))}
           >
             {sharedText.value.saveCsv}
           </button>
@@ -75,9 +76,15 @@ export function Table<Item>({ title, items, keyOf, columns, file }: TableProps<I
   )
 }
 
-/** The shown rows by RFC 4180, with their heading, and without what can be pressed. */
-const csvOf = ({ rows }: HTMLTableElement): string =>
-  [...rows].map(({ cells }) => `${[...cells].map((cell) => quoted(textOf(cell))).join(',')}\r\n`).join('')
+/** The shown rows by RFC 4180, with their heading, and without what can be pressed; the mark in front tells spreadsheets that it is UTF-8. */
+const csvOf = ({ rows }: HTMLTableElement): Blob =>
+  new Blob(
+    [
+      '\uFEFF',
+      ...[...rows].map(({ cells }) => `${[...cells].map((cell) => quoted(textOf(cell))).join(',')}\r\n`),
+    ],
+    { type: 'text/csv' },
+  )
 
 /** Texts of a cell, with a blank between those of different elements. */
 function textOf(cell: HTMLTableCellElement): string {
@@ -94,11 +101,4 @@ function quoted(text: string): string {
   // A spreadsheet takes a text that begins so for a formula.
   const isFormula = /^[-=+@]/.test(text) && !Number.isFinite(Number(text))
   return `"${isFormula ? "'" : ''}${text.replaceAll('"', '""')}"`
-}
-
-/** Has the browser save a text; the mark in front tells spreadsheets that it is UTF-8. */
-function save(name: string, text: string): void {
-  const href = URL.createObjectURL(new Blob(['\uFEFF', text], { type: 'text/csv' }))
-  Object.assign(document.createElement('a'), { href, download: name }).click()
-  URL.revokeObjectURL(href)
 }

@@ -2,7 +2,7 @@
 // restart of the host, or from another machine, since the host says what it misses.
 import { signal } from '@preact/signals'
 import type { ContentUploadBegun, ContentUploaded, MissingContentBlob } from '../../content/schemas.ts'
-import { accessToken, change, open, refusalIn, renewToken, RequestError, unreachable } from './request.ts'
+import { change, open, RequestError, sendMeasured } from './request.ts'
 import { keepSession } from './session.ts'
 import { pause } from './stream.ts'
 import { membersOf, NotTar, type Member } from './tar.ts'
@@ -168,9 +168,14 @@ async function sendBundle(
       for (let from = blob.heldBytes; from < blob.sizeBytes; from += pieceBytes) {
         const to = Math.min(from + pieceBytes, blob.sizeBytes)
         const range = `bytes ${from}-${to - 1}/${blob.sizeBytes}`
-        await sendPiece(`${path}/blobs/${blob.digest}`, range, bytesOf(member, from, to), stop, (bytes) =>
-          report('sending', bytes),
-        )
+        await sendMeasured(`${path}/blobs/${blob.digest}`, {
+          method: 'PATCH',
+          body: bytesOf(member, from, to),
+          headers: { 'content-type': 'application/octet-stream', 'content-range': range },
+          signal: stop,
+          timeoutMs: 120_000,
+          onBytes: (bytes) => report('sending', bytes),
+        })
         sent = Math.min(total, sent + to - from)
         report('sending')
       }
@@ -200,35 +205,4 @@ function createSpeed(): (sent: number) => number {
     const [first] = points
     return first && at > first.at ? ((sent - first.sent) / (at - first.at)) * 1_000 : 0
   }
-}
-
-/** Sends one piece. By XMLHttpRequest: fetch does not say how much of a body is sent. */
-async function sendPiece(
-  url: string,
-  range: string,
-  body: Blob,
-  stop: AbortSignal,
-  onBytes: (bytes: number) => void,
-  isRetry = false,
-): Promise<void> {
-  const request = new XMLHttpRequest()
-  const token = accessToken() ?? ''
-  request.open('PATCH', url)
-  request.setRequestHeader('authorization', token)
-  request.setRequestHeader('content-type', 'application/octet-stream')
-  request.setRequestHeader('content-range', range)
-  request.timeout = 120_000
-  request.upload.onprogress = ({ loaded }) => onBytes(loaded)
-  const abort = () => request.abort()
-  stop.addEventListener('abort', abort)
-  const status = await new Promise<number>((resolve, reject) => {
-    request.onload = () => resolve(request.status)
-    request.onerror = request.ontimeout = () => reject(unreachable())
-    request.onabort = () => reject(new DOMException('paused', 'AbortError'))
-    request.send(body)
-  }).finally(() => stop.removeEventListener('abort', abort))
-  if (status === 204) return
-  if (status === 401 && !isRetry && (await renewToken(token)))
-    return sendPiece(url, range, body, stop, onBytes, true)
-  throw refusalIn(request.responseText, status)
 }

@@ -7,4 +7,9 @@ export const host: Noun = [
     summary: 'Show the machine: hardware, network, DNS, NTP',
     load: onHost(async () => (await import('./show.ts')).showHost),
   }),
+  defineCommand({
+    name: 'host usage',
+    summary: 'Show what the machine is doing: uptime, load, memory, clock, space, links',
+    load: onHost(async () => (await import('./usage.ts')).hostUsage),
+  }),
 ]

@@ -52,7 +52,7 @@ const bodies: Readonly<Record<string, string>> = {
   'an item that is null': JSON.stringify({ ...hollow, items: [null], listmeta: page }),
 }
 const commands = [
-  ...['status', 'host show', 'audit list', 'audit verify', 'session list'],
+  ...['status', 'host show', 'host usage', 'audit list', 'audit verify', 'session list'],
   ...['cluster get', 'cluster events', 'cluster watch'],
   ...['content list', 'content show u', 'content usage', 'content uploads', 'content delete d --yes'],
 ]

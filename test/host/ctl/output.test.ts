@@ -27,6 +27,8 @@ const commands = [
   'status -o json',
   'status -o yaml',
   'host show',
+  'host usage',
+  'host usage -o json',
   'session list',
   'audit list --limit=5',
   'audit verify',

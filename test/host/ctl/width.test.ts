@@ -21,6 +21,7 @@ const wordsOf = (text: string) => text.split(/\s+/).filter((word) => word !== ''
 describe.each([
   'status',
   'host show',
+  'host usage',
   'session list',
   'audit list',
   'audit verify',

@@ -30,6 +30,7 @@ describe('a command line', () => {
     // Nouns are singular; their plurals mean the same.
     ['-o json sessions list', 'session list', [], { output: 'json' }],
     ['clusters diff', 'cluster diff', [], {}],
+    ['-o yaml hosts usage', 'host usage', [], { output: 'yaml' }],
     ['help sessions list', 'help', ['session', 'list'], {}],
     ['api get sessions', 'api get', ['sessions'], {}],
     ['session revoke 12-ab', 'session revoke', ['12-ab'], {}],
@@ -207,6 +208,7 @@ describe('the help of a group', () => {
       [
         ...[
           'show',
+          'usage',
           'inventory',
           'files list',
           'files get',

@@ -2,7 +2,6 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Bundle, BundleDeletion, ContentUpload, ContentUsage } from '../../../content/schemas.ts'
 import type { HostImage } from '../../../images/schemas.ts'
 import { bytes, day, plain, span } from '../../shared/format.ts'
-import { Icon } from '../../shared/icon.tsx'
 import { Confirm, usePlan } from '../../shared/dialog.tsx'
 import {
   AdminButton,
@@ -19,6 +18,7 @@ import {
   useAction,
 } from '../../shared/parts.tsx'
 import { Table } from '../../shared/table.tsx'
+import { FileDrop, Transfer } from '../../shared/transfer.tsx'
 import { useList, usePages, useReading } from '../../shared/read.ts'
 import { change, RequestError } from '../../shared/request.ts'
 import { isAdmin } from '../../shared/session.ts'
@@ -80,11 +80,6 @@ export function Content() {
 function UploadCard({ uploads, onDiscard }: { uploads: readonly ContentUpload[]; onDiscard: () => void }) {
   const t = text.value.content
   const [signature, setSignature] = useState<File>()
-  const [isOver, setOver] = useState(false)
-  const take = (files: FileList | null | undefined) => {
-    const [file] = files ?? []
-    if (file) void beginUpload(file, signature)
-  }
   const others = uploads.filter(({ kind }) => kind === 'blobs')
   return (
     <Card title={t.upload} icon="upload">
@@ -100,32 +95,12 @@ function UploadCard({ uploads, onDiscard }: { uploads: readonly ContentUpload[];
               />
             </label>
           </details>
-          <label
-            class={`drop ${isOver ? 'over' : ''}`}
-            onDragOver={(event) => {
-              event.preventDefault()
-              setOver(true)
-            }}
-            onDragLeave={() => setOver(false)}
-            onDrop={(event) => {
-              event.preventDefault()
-              setOver(false)
-              take(event.dataTransfer?.files)
-            }}
-          >
-            <Icon name="upload" />
-            <strong>{t.drop}</strong>
-            <span class="dim">{t.dropLong}</span>
-            <input
-              class="hidden"
-              type="file"
-              accept=".tar"
-              onChange={(event) => {
-                take(event.currentTarget.files)
-                event.currentTarget.value = ''
-              }}
-            />
-          </label>
+          <FileDrop
+            title={t.drop}
+            hint={t.dropLong}
+            accept=".tar"
+            onChoose={(file) => void beginUpload(file, signature)}
+          />
         </>
       )}
       <UploadBar />
@@ -191,32 +166,31 @@ export function UploadBar() {
   const isKnown = phase !== 'reading' && phase !== 'publishing'
   const isOver = problem !== undefined || phase === 'done'
   return (
-    <div class={`uploading ${problem === undefined ? phase : 'bad'}`}>
-      <div class="row">
-        <strong class="file">{plain(file.name)}</strong>
-        <div class="buttons">
-          {isOver ? (
-            <button type="button" class="plain small" onClick={dismissUpload}>
-              {sharedText.value.close}
-            </button>
-          ) : phase === 'paused' ? (
-            <button type="button" class="plain small" onClick={() => void beginUpload(file, signature)}>
-              {t.goOn}
-            </button>
-          ) : (
-            <button type="button" class="plain small" onClick={pauseUpload}>
-              {t.pause}
-            </button>
-          )}
-        </div>
-      </div>
-      {problem === undefined && (
-        <progress aria-label={plain(file.name)} max={total || 1} {...(isKnown ? { value: sent } : {})} />
-      )}
+    <Transfer
+      fileName={file.name}
+      state={problem === undefined ? phase : 'bad'}
+      total={problem === undefined ? total : undefined}
+      sent={isKnown ? sent : undefined}
+      button={
+        isOver ? (
+          <button type="button" class="plain small" onClick={dismissUpload}>
+            {sharedText.value.close}
+          </button>
+        ) : phase === 'paused' ? (
+          <button type="button" class="plain small" onClick={() => void beginUpload(file, signature)}>
+            {t.goOn}
+          </button>
+        ) : (
+          <button type="button" class="plain small" onClick={pauseUpload}>
+            {t.pause}
+          </button>
+        )
+      }
+    >
       <p class="dim" role={phase === 'sending' ? undefined : 'status'}>
         {problem === undefined ? states[phase] : problemText(problem)}
       </p>
-    </div>
+    </Transfer>
   )
 }
 

@@ -3,14 +3,27 @@ import type { Static } from 'typebox'
 import type { ClusterProfile, Variables } from '../../../platform/profiles/schemas.ts'
 import { day, plain } from '../../shared/format.ts'
 import { DangerAction, DangerZone } from '../../shared/dialog.tsx'
-import { Badge, Card, Choice, Command, Empty, PagedList, PageHeader, Shown } from '../../shared/parts.tsx'
+import {
+  AdminButton,
+  Badge,
+  Card,
+  Choice,
+  Command,
+  Empty,
+  PagedList,
+  PageHeader,
+  Problem,
+  saveFile,
+  Shown,
+  useAction,
+} from '../../shared/parts.tsx'
 import { Table } from '../../shared/table.tsx'
 import { usePages, useReading } from '../../shared/read.ts'
-import { change, ifMatch } from '../../shared/request.ts'
+import { change, ifMatch, open } from '../../shared/request.ts'
 import { hrefOf, placeProject } from '../../shared/shell.tsx'
+import { profilesPath as path } from '../imports.ts'
 import { remoteScoped, scoped, shellWord, text } from '../platform.ts'
-
-const path = '/v1/clusterprofiles'
+import { ImportCard } from './import-card.tsx'
 
 /** The present content of a profile. */
 export const templateOf = ({ spec }: ClusterProfile) => spec.published ?? spec.draft
@@ -57,7 +70,8 @@ export function ProfileList() {
           {(items) => <Rows profiles={items} isOfTenant={isOfTenant} />}
         </PagedList>
       </Card>
-      <Command command={remoteScoped(profiles.count === 0 ? 'profile import FILE' : 'profile list')} />
+      <ImportCard kind="profile" onDone={profiles.again} />
+      <Command command={remoteScoped('profile list')} />
     </>
   )
 }
@@ -135,6 +149,7 @@ export function Profile({ uid, isOfTenant }: { uid: string; isOfTenant: boolean 
                 `profile show ${shellWord(`${read.metadata.name}@${read.spec.version}`)}`,
               )}
             />
+            {!isOfTenant && <Export profile={read} />}
             {!isOfTenant && <Danger profile={read} />}
           </>
         )}
@@ -226,6 +241,46 @@ function Uses({
         </ul>
       </Card>
     </div>
+  )
+}
+
+/** The profile as a file, which goes through the memory of the page: it has at most 16 MiB. */
+function Export({ profile: { metadata, spec } }: { profile: ClusterProfile }) {
+  const t = text.value.profiles
+  const [format, setFormat] = useState<'json' | 'yaml'>('json')
+  const { run, isBusy, error } = useAction(async () => {
+    const own = scoped(`${path}/${metadata.uid}/export`, { format })
+    const reply = await open(own, { timeoutMs: 120_000 })
+    saveFile(`${metadata.name}-${spec.version}.${format}`, await reply.blob())
+  })
+  const word = shellWord(`${metadata.name}@${spec.version}`)
+  return (
+    <>
+      <Card title={t.export} icon="content">
+        <div class="pad form">
+          <p class="dim">{t.exportLong}</p>
+          <Choice
+            label={t.format}
+            value={format}
+            options={[
+              ['json', 'JSON'],
+              ['yaml', 'YAML'],
+            ]}
+            onChange={setFormat}
+          />
+          {error && <Problem error={error} />}
+          <div class="buttons">
+            <AdminButton needs="operator" isOff={isBusy} onClick={() => void run()}>
+              {t.export}
+            </AdminButton>
+          </div>
+        </div>
+      </Card>
+      <Command
+        title={t.export}
+        command={remoteScoped(`profile export ${word}${format === 'yaml' ? ' --output yaml' : ''}`)}
+      />
+    </>
   )
 }
 
