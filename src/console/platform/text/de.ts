@@ -352,7 +352,7 @@ export const de: PlatformText = {
     deleteLong: 'Seine Sitzungen enden, seine API-Schlüssel werden abgewiesen.',
   },
   audit: {
-    title: 'Audit-Trail',
+    title: 'Prüfprotokoll',
     trail: 'Einträge',
     time: 'Zeit',
     user: 'Benutzer',
