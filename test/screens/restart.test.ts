@@ -11,6 +11,7 @@ import { createLayout } from '../support/layouts.ts'
 import { plantCluster } from '../support/planted-cluster.ts'
 
 const mebibyte = 1024 ** 2
+const bundlesPath = '/v1/edge-mgmt/content/bundles'
 
 /** A bundle with an image of one layer. */
 function bundleOf(layerBytes: number): Buffer {
@@ -60,6 +61,41 @@ describe.skipIf(!hasBrowser)('the pages of a host across a restart of its daemon
     const messages = (await shown(page)).filter((each) => /^(before|after) /.test(each))
     expect(messages).toEqual(['after 2', 'after 1', 'before 2', 'before 1'])
     expect(await page.getByText('was started').count()).toBe(2)
+  })
+
+  it('a reply that breaks off is asked for anew, and an action whose reply breaks off says so', async () => {
+    const { page } = await enter()
+    // The connection breaks in the middle of the replies for a path, as where the daemon is killed while it answers.
+    await page.evaluate(`{
+      const whole = fetch
+      globalThis.fetch = async (path, options) => {
+        const reply = await whole(path, options)
+        if (!path.includes(globalThis.broken)) return reply
+        const text = await reply.text()
+        const body = new ReadableStream({
+          start(controller) {
+            controller.enqueue(new TextEncoder().encode(text.slice(0, text.length / 2)))
+            controller.error(new TypeError('network error'))
+          },
+        })
+        return new Response(body, { status: reply.status, headers: reply.headers })
+      }
+    }`)
+    const breakOff = (path: string) => page.evaluate(`globalThis.broken = ${JSON.stringify(path)}`)
+    const failures: string[] = []
+    page.on('pageerror', ({ message }) => failures.push(message))
+    const asked = page.waitForResponse(`**${bundlesPath}`)
+    await breakOff(bundlesPath)
+    await page.goto(`${address()}/#/content`)
+    await asked
+    await page.waitForResponse(`**${bundlesPath}`)
+    await breakOff('no path')
+    await page.getByText('No content on this host').waitFor()
+    await page.goto(`${address()}/#/audit`)
+    await breakOff('/audits/verify')
+    await page.getByRole('button', { name: 'Verify' }).click()
+    await page.getByRole('alert').getByText('The host does not answer').waitFor()
+    expect(failures).toEqual([])
   })
 
   it('a new version of the pages is said when the daemon has been restarted with it, and can be loaded', async () => {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { AdminButton, Problem, useAction } from './parts.tsx'
 import { RequestError } from './request.ts'
 import { sharedText } from './texts.ts'
@@ -13,6 +13,8 @@ interface DialogProps {
 
 export function Dialog({ title, onClose, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null)
+  // There may be another one: the session ends while it is asked for something.
+  const titleId = useId()
   useEffect(() => {
     const opener = document.activeElement
     ref.current?.showModal()
@@ -27,13 +29,18 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   return (
     <dialog
       ref={ref}
-      aria-labelledby="dialog-title"
+      aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault()
         onClose?.()
       }}
+      // A browser closes it at the second Escape in a row, whatever is said to the first one.
+      onClose={({ currentTarget }) => {
+        if (onClose) onClose()
+        else if (currentTarget.isConnected) currentTarget.showModal()
+      }}
     >
-      <h2 id="dialog-title">{title}</h2>
+      <h2 id={titleId}>{title}</h2>
       {children}
     </dialog>
   )

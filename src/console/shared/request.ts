@@ -104,6 +104,31 @@ export async function send(path: string, options: RequestOptions = {}): Promise<
   }
 }
 
+/**
+ * The text of a reply, whose connection may break while it comes: that is no answer.
+ * @param stop of its request
+ * @throws RequestError, or the reason of the signal
+ */
+export async function textOf(reply: Response, stop?: AbortSignal): Promise<string> {
+  try {
+    return await reply.text()
+  } catch (error) {
+    if (stop?.aborted === true) throw error
+    isReachable.value = false
+    throw unreachable()
+  }
+}
+
+/** The JSON of a reply, as `textOf`. */
+export async function jsonOf<Body>(reply: Response, stop?: AbortSignal): Promise<Body> {
+  const text = await textOf(reply, stop)
+  try {
+    return JSON.parse(text) as Body
+  } catch {
+    throw new RequestError(reply.status, { code: 'Internal', message: 'The answer is not JSON.' })
+  }
+}
+
 function noteContact(reply: Response): void {
   isReachable.value = true
   lastContact.value = Date.now()
@@ -206,7 +231,7 @@ export async function get<Body>(
     ...(before ? { headers: { 'if-none-match': before.etag } } : {}),
   })
   if (reply.status === 304 && before) return before.body as Body
-  const body = (await reply.json()) as Body
+  const body = await jsonOf<Body>(reply, options.signal)
   const etag = reply.headers.get('etag')
   if (etag === null) held.delete(path)
   else held.set(path, { etag, body })
@@ -225,6 +250,6 @@ export async function change<Body = unknown>(
   options: Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs'> = {},
 ): Promise<Body> {
   const reply = await open(path, { ...options, method, ...(body === undefined ? {} : { body }) })
-  const text = await reply.text()
+  const text = await textOf(reply, options.signal)
   return (text === '' ? undefined : JSON.parse(text)) as Body
 }

@@ -5,6 +5,7 @@ import { computed, signal } from '@preact/signals'
 import {
   forgetRead,
   hostNow,
+  jsonOf,
   open,
   refusalOf,
   RequestError,
@@ -160,7 +161,7 @@ async function renew(used = pair?.Authorization): Promise<boolean> {
     const reply = await sendFor(protocol.renew(refreshToken))
     if (reply.status === 401) drop()
     if (!reply.ok) return false
-    const renewed = protocol.pairOf(await reply.json())
+    const renewed = protocol.pairOf(await jsonOf(reply))
     keep(renewed)
     tell({ kind: 'pair', pair: renewed })
     return true
@@ -186,7 +187,7 @@ export async function logIn(username: string, password: string): Promise<void> {
   pair = undefined
   const reply = await sendFor(protocol.logIn(username, password))
   if (!reply.ok) throw await refusalOf(reply)
-  const begun = protocol.pairOf(await reply.json())
+  const begun = protocol.pairOf(await jsonOf(reply))
   // What another user has read is not theirs.
   if (user.value && user.value.userName !== username) forgetRead()
   lastUse = Date.now()

@@ -2,7 +2,7 @@
 // restart of the host, or from another machine, since the host says what it misses.
 import { signal } from '@preact/signals'
 import type { ContentUploadBegun, ContentUploaded, MissingContentBlob } from '../../content/schemas.ts'
-import { change, open, RequestError, sendMeasured } from './request.ts'
+import { change, open, RequestError, sendMeasured, textOf } from './request.ts'
 import { keepSession } from './session.ts'
 import { pause } from './stream.ts'
 import { membersOf, NotTar, type Member } from './tar.ts'
@@ -191,7 +191,7 @@ async function sendBundle(
 
 async function readMissing(path: string, stop: AbortSignal): Promise<MissingContentBlob[]> {
   const reply = await open(`${path}/missing`, { signal: stop, timeoutMs: 60_000 })
-  const lines = (await reply.text()).split('\n').filter((line) => line !== '')
+  const lines = (await textOf(reply, stop)).split('\n').filter((line) => line !== '')
   return lines.map((line) => JSON.parse(line) as MissingContentBlob)
 }
 
