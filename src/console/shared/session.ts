@@ -97,8 +97,8 @@ type Message =
   | { readonly kind: 'ask' }
   /** To a tab that has none. */
   | { readonly kind: 'answer'; readonly pair: Pair }
-  /** A new one, for all. */
-  | { readonly kind: 'pair'; readonly pair: Pair }
+  /** A new one, for all; with a login perhaps of another user. */
+  | { readonly kind: 'pair'; readonly pair: Pair; readonly isLogin?: true }
   | { readonly kind: 'use' }
   | { readonly kind: 'out' }
 
@@ -115,7 +115,11 @@ tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
     keep(data.pair)
     for (const done of waiting) done()
     // Another tab has logged in.
-    if (phase.value !== 'in' || hasEnded.value) void enter().catch(() => undefined)
+    if (phase.value !== 'in' || hasEnded.value || (data.kind === 'pair' && data.isLogin))
+      void enter().catch(() => {
+        // Whose tokens these are is not known.
+        if (phase.value === 'in') hasEnded.value = true
+      })
   }
 })
 
@@ -177,7 +181,10 @@ useCredentials({
 })
 
 async function enter(): Promise<void> {
-  user.value = await protocol.readUser()
+  const now = await protocol.readUser()
+  // What another user has read is not theirs.
+  if (user.value && user.value.userName !== now.userName) forgetRead()
+  user.value = now
   hasEnded.value = false
   phase.value = 'in'
 }
@@ -188,12 +195,10 @@ export async function logIn(username: string, password: string): Promise<void> {
   const reply = await sendFor(protocol.logIn(username, password))
   if (!reply.ok) throw await refusalOf(reply)
   const begun = protocol.pairOf(await jsonOf(reply))
-  // What another user has read is not theirs.
-  if (user.value && user.value.userName !== username) forgetRead()
   lastUse = Date.now()
   keep(begun)
   await enter()
-  tell({ kind: 'pair', pair: begun })
+  tell({ kind: 'pair', pair: begun, isLogin: true })
 }
 
 /** The tokens of this tab are forgotten whether or not this is heard; there the session ends by itself. */
@@ -211,21 +216,21 @@ export async function logOut(): Promise<void> {
 
 /** Looks for a session: of another tab, or that of this tab before it was loaded again. */
 export async function resume(): Promise<void> {
+  // The host does not answer, or cannot: the session may be good.
+  const later = () => setTimeout(() => void resume(), 2_000)
   await askTabs()
   if (!pair && sessionStorage.getItem(storageKey) === null) {
     phase.value = 'out'
     return
   }
   try {
-    if (!pair && !(await renew())) {
-      forget()
-      return
-    }
-    await enter()
+    if (pair ?? (await renew())) await enter()
+    // It was dropped where it was refused.
+    else if (sessionStorage.getItem(storageKey) === null) forget()
+    else later()
   } catch (error) {
-    if (!(error instanceof RequestError) || error.status !== 0) forget()
-    // The host does not answer: the session may be good.
-    else setTimeout(() => void resume(), 2_000)
+    if (error instanceof RequestError && (error.status === 0 || error.status >= 500)) later()
+    else forget()
   }
 }
 

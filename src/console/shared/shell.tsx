@@ -99,7 +99,8 @@ export function startConsole(options: ConsoleOptions): void {
 
 function Console(options: ConsoleOptions) {
   const t = sharedText.value
-  const open = options.open?.[ofPage.value[0] ?? '']
+  const name = ofPage.value[0] ?? ''
+  const open = options.open && Object.hasOwn(options.open, name) ? options.open[name] : undefined
   if (open) return <>{open()}</>
   if (phase.value === 'starting')
     return (
@@ -107,7 +108,8 @@ function Console(options: ConsoleOptions) {
         {isReachable.value ? t.loading : t.unreachable}…
       </p>
     )
-  return user.value ? <Shell {...options} /> : <>{options.login()}</>
+  // What one user has read and typed is not shown to another one.
+  return user.value ? <Shell key={user.value.userName} {...options} /> : <>{options.login()}</>
 }
 
 function Shell({ pages, name, floating, above }: ConsoleOptions) {

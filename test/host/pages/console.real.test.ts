@@ -124,13 +124,8 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
       expect(complaints()).toEqual([])
     })
 
-    it('a session that was ended elsewhere leaves the page below a login, which goes on there', async () => {
-      const { page } = await enter()
-      await page.goto(`${address()}/#/access`)
-      await page.getByText('this one').waitFor()
-      await page.getByRole('button', { name: 'End…' }).first().click()
-      const asked = page.getByRole('dialog', { name: 'End the session' })
-      await asked.waitFor()
+    /** Ends the sessions of the browser. */
+    async function endSessions(): Promise<void> {
       const { access } = await edge().login('alice')
       const list = await edge().get(sessionsPath, access)
       for (const { uid, isCurrent } of list.json<{ items: { uid: string; isCurrent: boolean }[] }>().items)
@@ -140,6 +135,16 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
             url: `${sessionsPath}/${uid}`,
             headers: { authorization: access },
           })
+    }
+
+    it('a session that was ended elsewhere leaves the page below a login, which goes on there', async () => {
+      const { page } = await enter()
+      await page.goto(`${address()}/#/access`)
+      await page.getByText('this one').waitFor()
+      await page.getByRole('button', { name: 'End…' }).first().click()
+      const asked = page.getByRole('dialog', { name: 'End the session' })
+      await asked.waitFor()
+      await endSessions()
       const dialog = page.getByRole('dialog', { name: 'Your session has ended' })
       await asked.getByRole('button', { name: 'End' }).click()
       await dialog.waitFor({ timeout: 60_000 })
@@ -149,6 +154,22 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
       await dialog.getByRole('button', { name: 'Log in' }).click()
       await dialog.waitFor({ state: 'detached' })
       expect(page.url()).toBe(`${address()}/#/access`)
+    })
+
+    it('another user who logs in in another tab sees nothing of the former one, in a hidden tab neither', async () => {
+      const tab = await enter()
+      const { page } = tab
+      await page.goto(`${address()}/#/audit`)
+      await page.getByRole('heading', { level: 1, name: 'Audit trail' }).waitFor()
+      await page.evaluate(`
+        Object.defineProperty(document, 'hidden', { value: true })
+        document.dispatchEvent(new Event('visibilitychange'))`)
+      await endSessions()
+      const second = await openTab(tab, '/audit')
+      await logInWith(second.page, 'bob', 'bob pass')
+      await second.page.getByText('Only administrators').first().waitFor()
+      await page.getByText('Only administrators').first().waitFor()
+      expect(await page.getByText('alice').count()).toBe(0)
     })
 
     it('a new tab has the session of the others, a reload keeps it, and a logout ends it in all', async () => {
