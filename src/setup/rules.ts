@@ -7,9 +7,14 @@ const longest = 64
 export function problemOfHostName(name: string): string | undefined {
   if (name === '') return 'is empty; give a name such as line-7'
   if (name.length > longest) return `is longer than ${longest} characters`
-  if (name !== name.toLowerCase()) return `has capital letters; write it as ${name.toLowerCase()}`
-  if (!name.split('.').every((label) => /^[a-z\d]([a-z\d-]{0,61}[a-z\d])?$/.test(label)))
+  if (
+    !name
+      .toLowerCase()
+      .split('.')
+      .every((label) => /^[a-z\d]([a-z\d-]{0,61}[a-z\d])?$/.test(label))
+  )
     return 'is no name of a host: labels of 1 to 63 letters, digits and -, not at their ends, with dots between'
+  if (name !== name.toLowerCase()) return `has capital letters; write it as ${name.toLowerCase()}`
   if (/^[\d.]+$/.test(name)) return 'consists of digits only, and would be taken for an address'
   if (name === 'localhost' || name.endsWith('.localhost') || name.startsWith('localhost.'))
     return 'is the name of every host for itself'

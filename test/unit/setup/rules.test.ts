@@ -12,6 +12,7 @@ describe('a host name', () => {
     ['a'.repeat(64), 'labels of 1 to 63'],
     [`${'a'.repeat(32)}.${'b'.repeat(32)}`, 'longer than 64'],
     ['line_7', 'is no name'],
+    ['Line_7', 'is no name'],
     ['-line', 'is no name'],
     ['line-', 'is no name'],
     ['line..7', 'is no name'],

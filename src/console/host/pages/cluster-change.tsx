@@ -85,9 +85,10 @@ const filled = (readings: readonly Reading<ClusterConfigArchiveDetails>[]): read
 /** Makes a cluster of a definition that is on the host, or that is given here. */
 export function CreateCluster() {
   const t = text.value.create
-  const update = useReading<ClusterConfigArchiveDetails>(slotPath('update'), 60_000)
-  const overridden = useReading<ClusterConfigArchiveDetails>(slotPath('overridden'), 60_000)
-  const embedded = useReading<ClusterConfigArchiveDetails>(slotPath('embedded'), 60_000)
+  const ofSlot = (slot: string) => (isAdmin.value ? slotPath(slot) : undefined)
+  const update = useReading<ClusterConfigArchiveDetails>(ofSlot('update'), 60_000)
+  const overridden = useReading<ClusterConfigArchiveDetails>(ofSlot('overridden'), 60_000)
+  const embedded = useReading<ClusterConfigArchiveDetails>(ofSlot('embedded'), 60_000)
   const [name, setName] = useState('')
   const [endpoint, setEndpoint] = useState('')
   const [pool, setPool] = useState(emptyPool)
@@ -136,15 +137,18 @@ export function CreateCluster() {
   return (
     <>
       <PageHeader title={t.title}>{t.long}</PageHeader>
-      {!isAdmin.value && <OnlyAdministrators />}
-      <DefinitionCard
-        draft={draft}
-        isRead={embedded.body !== undefined}
-        onUpload={() => {
-          overridden.again()
-          update.again()
-        }}
-      />
+      {isAdmin.value ? (
+        <DefinitionCard
+          draft={draft}
+          isRead={embedded.body !== undefined}
+          onUpload={() => {
+            overridden.again()
+            update.again()
+          }}
+        />
+      ) : (
+        <OnlyAdministrators />
+      )}
       {draft.chosen && isAdmin.value && (
         <Card title={t.values} icon="cluster">
           <ChangeForm

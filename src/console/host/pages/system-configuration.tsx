@@ -121,10 +121,16 @@ const moodOfState: Readonly<Record<EdgeHostConfigurationStatus['state'], Mood>> 
 }
 
 /** PEM of authorities, as a person pastes it, each as the API takes it. */
-const authoritiesIn = (written: string): string[] =>
-  (written.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []).map((pem) =>
-    btoa(`${pem}\n`),
+function authoritiesIn(written: string): string[] {
+  const block = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
+  const whole = written.match(block) ?? []
+  // The host says what is wrong with the rest; words between certificates do no harm.
+  const rest = written.replace(block, '').trim()
+  const isPart = rest.includes('-----BEGIN') || (whole.length === 0 && rest !== '')
+  return [...whole, ...(isPart ? [rest] : [])].map((pem) =>
+    btoa(String.fromCodePoint(...new TextEncoder().encode(`${pem}\n`))),
   )
+}
 
 /** PEM in base64, as people read it. */
 function pemOf(encoded: string): string {

@@ -18,7 +18,7 @@ export const de: HostText = {
     open: 'Öffnen',
     good: 'Alles in Ordnung',
     trouble: (n) => (n === 1 ? 'Eine Sache braucht Aufmerksamkeit' : `${n} Sachen brauchen Aufmerksamkeit`),
-    working: 'Das Gerät arbeitet',
+    working: 'Zu beachten',
     since: (span) => `seit ${span}`,
     checked: (at) => `geprüft um ${at}`,
     clockAhead: (by) => `Die Uhr des Geräts geht gegenüber der hier um ${by} vor.`,

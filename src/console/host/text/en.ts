@@ -17,7 +17,7 @@ export const en = {
     open: 'Open',
     good: 'All is well',
     trouble: (n: number) => (n === 1 ? 'One thing needs attention' : `${n} things need attention`),
-    working: 'Work is under way',
+    working: 'To note',
     since: (span: string) => `for ${span}`,
     checked: (at: string) => `checked at ${at}`,
     clockAhead: (by: string) => `The clock of the host is ${by} ahead of this device’s.`,
