@@ -119,7 +119,7 @@ describe.skipIf(!hasBrowser)('the session of the pages of a host', () => {
       await route.continue()
     })
     await page.goto(`${address()}/#/content`)
-    await page.locator('input[accept=".tar"]').setInputFiles(file)
+    await page.locator('input[accept^=".tar"]').setInputFiles(file)
     await expect.poll(() => held).toBe(1)
     for (let minutes = 0; minutes < 42; minutes += 14) {
       await turn(tab, 14 * minuteMs)

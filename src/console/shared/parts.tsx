@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { day, plain, time, wordsOf } from './format.ts'
 import { Icon, type IconName } from './icon.tsx'
 import type { ListReading, PagedReading, Reading } from './read.ts'
-import { hostNow, RequestError } from './request.ts'
+import { hostNow, isReachable, RequestError } from './request.ts'
 import { hasRole } from './session.ts'
 import { sharedText } from './texts.ts'
 
@@ -359,7 +359,7 @@ export const AdminButton = ({
     <button
       type="button"
       class={kind}
-      disabled={refusal !== undefined || isOff}
+      disabled={refusal !== undefined || isOff || !isReachable.value}
       title={refusal}
       onClick={onClick}
     >

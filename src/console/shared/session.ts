@@ -209,9 +209,11 @@ async function endThere(): Promise<void> {
 }
 
 export async function logOut(): Promise<void> {
-  await endThere()
+  // It has the tokens with it, and may wait for a host that does not answer.
+  const ended = endThere()
   tell({ kind: 'out' })
   forget()
+  await ended
 }
 
 /** Looks for a session: of another tab, or that of this tab before it was loaded again. */

@@ -5,9 +5,10 @@ import type { ContentUploadBegun, ContentUploaded, MissingContentBlob } from '..
 import { change, open, RequestError, sendMeasured, textOf } from './request.ts'
 import { keepSession } from './session.ts'
 import { pause } from './stream.ts'
-import { membersOf, NotTar, type Member } from './tar.ts'
+import { membersOf, NotTar } from './tar.ts'
 
 const uploadsPath = '/v1/edge-mgmt/content/uploads'
+const wholePath = '/v1/edge-mgmt/edgehosts/current/actions/upload-content'
 const pieceBytes = 8 * 1024 * 1024
 
 export interface Progress {
@@ -19,11 +20,24 @@ export interface Progress {
   readonly bytesPerSecond: number
 }
 
+/** The files of a folder by their paths in it. */
+export interface Folder {
+  readonly name: string
+  readonly files: ReadonlyMap<string, File>
+}
+
+/** What a user has chosen: an archive, or a folder with an OCI image layout. */
+export type BundleSource = File | Folder
+
+/** Whether an upload of it goes on where it stopped: what is packed is sent in one piece, since a browser cannot look into it. */
+export const isResumable = (source: BundleSource): source is File | Folder =>
+  'files' in source || !/\.(?:tar\.zst|tzst|tar\.gz|tgz)$/i.test(source.name)
+
 /** Why an upload ended without success. */
 export type UploadProblem = 'notTar' | 'noIndex' | 'incomplete' | RequestError
 
 export interface RunningUpload {
-  readonly file: File
+  readonly source: BundleSource
   readonly signature: File | undefined
   readonly progress: Progress
   readonly problem?: UploadProblem
@@ -52,32 +66,33 @@ export const isUploading = (): boolean =>
   upload.value !== undefined && upload.value.problem === undefined && upload.value.progress.phase !== 'done'
 
 /** Sends a file, and tries again while the host does not answer, until it is published, refused or paused. */
-export async function beginUpload(file: File, signature?: File): Promise<void> {
+export async function beginUpload(source: BundleSource, signature?: File): Promise<void> {
   const stop = new AbortController()
   control = stop
   const isOver = () => stop.signal.aborted
   const release = keepSession()
   const warn = (event: BeforeUnloadEvent) => event.preventDefault()
   addEventListener('beforeunload', warn)
-  upload.value = { file, signature, progress: none }
+  upload.value = { source, signature, progress: none }
   let failures = 0
   try {
     while (!isOver())
       try {
-        await sendBundle(file, signature, stop.signal, (progress) => {
+        await (isResumable(source) ? sendBlobs : sendWhole)(source, signature, stop.signal, (progress) => {
           failures = 0
-          upload.value = { file, signature, progress }
+          upload.value = { source, signature, progress }
         })
         return
       } catch (error) {
         if (isOver()) return
-        if (!isPassing(error)) {
+        // All of what is packed would be sent again.
+        if (!isPassing(error) || !isResumable(source)) {
           const progress = upload.value.progress
-          upload.value = { file, signature, progress, problem: problemOf(error) }
+          upload.value = { source, signature, progress, problem: problemOf(error) }
           return
         }
         upload.value = {
-          file,
+          source,
           signature,
           progress: { ...upload.value.progress, phase: 'waiting', bytesPerSecond: 0 },
         }
@@ -109,6 +124,12 @@ export function pauseUpload(): void {
     }
 }
 
+/** The upload ends, and nothing of what was packed is kept. */
+export function endUpload(): void {
+  control?.abort()
+  dismissUpload()
+}
+
 /** The finished or refused upload is not shown any more. */
 export const dismissUpload = (): void => {
   upload.value = undefined
@@ -117,8 +138,41 @@ export const dismissUpload = (): void => {
 /** The blob of a digest. */
 const blobName = (digest: string) => `blobs/sha256/${digest.slice('sha256:'.length)}`
 
-async function sendBundle(
-  file: File,
+/** The regular files of a bundle by their paths. @throws NotTar */
+async function filesOf(source: BundleSource): Promise<ReadonlyMap<string, Blob>> {
+  if ('files' in source) return source.files
+  const found = new Map<string, Blob>()
+  for await (const { name, offset, size } of membersOf(source))
+    found.set(name, source.slice(offset, offset + size))
+  return found
+}
+
+/** What is packed, in one request. */
+async function sendWhole(
+  source: BundleSource,
+  signature: File | undefined,
+  stop: AbortSignal,
+  onProgress: (progress: Progress) => void,
+): Promise<void> {
+  if (!(source instanceof File)) throw new TypeError('a folder is sent by its files')
+  const speed = createSpeed()
+  const total = source.size
+  const report = (phase: Progress['phase'], sent: number) =>
+    onProgress({ phase, sent: Math.min(sent, total), total, saved: 0, bytesPerSecond: speed(sent) })
+  const form = new FormData()
+  if (signature) form.append('signature', signature, 'signature')
+  form.append('uploadFile', source, source.name)
+  await sendMeasured(wholePath, {
+    method: 'POST',
+    body: form,
+    signal: stop,
+    onBytes: (sent, all) => report(sent < all ? 'sending' : 'publishing', sent),
+  })
+  report('done', total)
+}
+
+async function sendBlobs(
+  source: BundleSource,
   signature: File | undefined,
   stop: AbortSignal,
   onProgress: (progress: Progress) => void,
@@ -128,17 +182,14 @@ async function sendBundle(
   const report = (phase: Progress['phase'], more = 0) =>
     onProgress({ phase, sent: sent + more, total, saved, bytesPerSecond: speed(sent + more) })
   report('reading')
-  const members = new Map<string, Member>()
-  for await (const member of membersOf(file)) members.set(member.name, member)
-  const index = members.get('index.json')
+  const files = await filesOf(source)
+  const index = files.get('index.json')
   if (!index) throw new UploadFailure('noIndex')
-  const blobs = [...members.values()].filter(({ name }) => name.startsWith('blobs/'))
-  total = blobs.reduce((sum, { size }) => sum + size, 0)
-  const bytesOf = ({ offset, size }: Member, from = 0, to = size) =>
-    file.slice(offset + from, offset + to, 'application/octet-stream')
+  for (const [name, { size }] of files) if (name.startsWith('blobs/')) total += size
+  const bytesOf = (file: Blob, from = 0, to = file.size) => file.slice(from, to, 'application/octet-stream')
 
   const form = new FormData()
-  form.append('name', file.name.replace(/\.tar$/, ''))
+  form.append('name', source.name.replace(/\.tar$/, ''))
   if (signature) form.append('signature', signature, 'signature')
   form.append('index', bytesOf(index), 'index.json')
   const begun = await change<ContentUploadBegun>('POST', uploadsPath, form, { signal: stop })
@@ -152,8 +203,8 @@ async function sendBundle(
   for (let round = 0; ; round += 1) {
     const missing = await readMissing(path, stop)
     const mine = missing.flatMap((blob) => {
-      const member = members.get(blobName(blob.digest))
-      return member ? [{ blob, member }] : []
+      const file = files.get(blobName(blob.digest))
+      return file ? [{ blob, file }] : []
     })
     if (mine.length === 0) {
       if (missing.some(({ isOptional }) => !isOptional)) throw new UploadFailure('incomplete')
@@ -164,13 +215,13 @@ async function sendBundle(
     const documents = mine.filter(({ blob }) => blob.isManifest)
     if (documents.length === 0 && saved === 0) saved = Math.max(0, total - left - sent)
     if (documents.length === 0) sent = total - left
-    for (const { blob, member } of documents.length > 0 ? documents : mine)
+    for (const { blob, file } of documents.length > 0 ? documents : mine)
       for (let from = blob.heldBytes; from < blob.sizeBytes; from += pieceBytes) {
         const to = Math.min(from + pieceBytes, blob.sizeBytes)
         const range = `bytes ${from}-${to - 1}/${blob.sizeBytes}`
         await sendMeasured(`${path}/blobs/${blob.digest}`, {
           method: 'PATCH',
-          body: bytesOf(member, from, to),
+          body: bytesOf(file, from, to),
           headers: { 'content-type': 'application/octet-stream', 'content-range': range },
           signal: stop,
           timeoutMs: 120_000,

@@ -45,7 +45,7 @@ describe.skipIf(isKitMissing())('a cluster by a browser alone', { timeout: 15 * 
     const file = join(host.folder, 'content.tar')
     await writeContent(found, file)
     await page.goto(`${address}/#/content`)
-    await page.locator('input[accept=".tar"]').setInputFiles(file)
+    await page.locator('input[accept^=".tar"]').setInputFiles(file)
     await page.getByText('Published ·').waitFor({ timeout: 5 * minutes })
   })
 

@@ -1,5 +1,6 @@
 import { createServer } from 'node:net'
-import { rm, writeFile, mkdtemp } from 'node:fs/promises'
+import { gzipSync } from 'node:zlib'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -14,6 +15,7 @@ import {
 import { imageLayout, layoutTar } from '../../support/content-uploads.ts'
 import { clusterDefinition, infrastructure } from '../../support/cluster-definitions.ts'
 import { useHostPages } from '../../support/host-pages.ts'
+import { writeLayoutFolder } from '../../support/layout-files.ts'
 import { plantCluster } from '../../support/planted-cluster.ts'
 import { sessionsPath } from '../../support/test-edge.ts'
 
@@ -190,14 +192,37 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
       const folder = await mkdtemp(join(tmpdir(), 'edgehostd-bundle-'))
       const file = join(folder, 'shop <b>1.tar')
       await writeFile(file, layoutTar(imageLayout(['blobs'], 'registry.example/shop/app:1.5.0')))
-      await page.locator('input[accept=".tar"]').setInputFiles(file)
+      await page.locator('input[accept^=".tar"]').setInputFiles(file)
       await page.getByText('Published ·').waitFor({ timeout: 60_000 })
       // The name of the file stays text.
       await page.getByRole('rowheader', { name: 'shop <b>1' }).waitFor()
       expect(await page.locator('main b').count()).toBe(0)
       await page.getByRole('button', { name: 'Close' }).click()
-      await page.locator('input[accept=".tar"]').setInputFiles(file)
+      await page.locator('input[accept^=".tar"]').setInputFiles(file)
       await page.getByText('were on the host already').waitFor()
+      await rm(folder, { recursive: true })
+    })
+
+    it('a bundle that is packed is sent in one piece, and a folder by its files', async () => {
+      const { page } = await enter()
+      await page.goto(`${address()}/#/content`)
+      const folder = await mkdtemp(join(tmpdir(), 'edgehostd-bundle-'))
+      const packed = join(folder, 'packed.tar.gz')
+      await writeFile(packed, gzipSync(layoutTar(imageLayout(['packed'], 'registry.example/shop/packed:1'))))
+      await page.locator('input[accept^=".tar"]').setInputFiles(packed)
+      await page.getByText('Published ·').waitFor({ timeout: 60_000 })
+      await page.getByRole('rowheader', { name: 'packed' }).waitFor()
+      await page.getByRole('button', { name: 'Close' }).click()
+      const broken = join(folder, 'broken.tar.zst')
+      await writeFile(broken, 'no archive')
+      await page.locator('input[accept^=".tar"]').setInputFiles(broken)
+      await page.locator('.uploading.bad').waitFor()
+      await page.getByRole('button', { name: 'Close' }).click()
+      const layout = join(folder, 'a folder')
+      writeLayoutFolder(layout, imageLayout(['folder'], 'registry.example/shop/folder:1'))
+      await page.getByLabel('Choose a folder with an OCI image layout').setInputFiles(layout)
+      await page.getByText('Published ·').waitFor({ timeout: 60_000 })
+      await page.getByRole('rowheader', { name: 'a folder' }).waitFor()
       await rm(folder, { recursive: true })
     })
 
@@ -249,7 +274,7 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
     expect(await accessibilityProblems(page)).toEqual([])
   })
 
-  it('a host that does not answer is said, and what was read stays', async () => {
+  it('a host that does not answer is said, what was read stays, and what would change it is off', async () => {
     await start()
     const { page } = await enter()
     await page.getByText('This host', { exact: true }).waitFor()
@@ -258,6 +283,12 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
     const closing = createServer((socket) => socket.destroy()).listen(port(), '127.0.0.1')
     await page.getByText('The host does not answer').first().waitFor({ timeout: 60_000 })
     expect(await page.getByText('This host', { exact: true }).isVisible()).toBe(true)
+    await page.evaluate(`location.hash = '#/system'`)
+    const reboot = page.getByRole('button', { name: 'Reboot' })
+    expect(await reboot.isDisabled()).toBe(true)
+    // A logout waits for nobody.
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.getByLabel('User name').waitFor({ timeout: 10_000 })
     closing.close()
   })
 })

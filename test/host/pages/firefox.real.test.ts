@@ -49,7 +49,7 @@ describe.skipIf(!hasFirefox)('the pages of a host in Firefox', () => {
 
     const file = join(folder, 'shop.tar')
     await writeFile(file, layoutTar(imageLayout(['blobs'], 'registry.example/shop/app:1.5.0')))
-    await firefox.choose('input[accept=".tar"]', file)
+    await firefox.choose('input[accept^=".tar"]', file)
     await firefox.waitFor({ role: 'rowheader', name: 'shop' })
 
     // The session is in no cookie.

@@ -26,6 +26,8 @@ import { sharedText } from '../../shared/texts.ts'
 import {
   beginUpload,
   dismissUpload,
+  endUpload,
+  isResumable,
   isUploading,
   pauseUpload,
   upload,
@@ -98,8 +100,9 @@ function UploadCard({ uploads, onDiscard }: { uploads: readonly ContentUpload[];
           <FileDrop
             title={t.drop}
             hint={t.dropLong}
-            accept=".tar"
-            onChoose={(file) => void beginUpload(file, signature)}
+            accept=".tar,.tar.zst,.tar.gz,.tgz"
+            folder={t.folder}
+            onChoose={(source) => void beginUpload(source, signature)}
           />
         </>
       )}
@@ -151,7 +154,7 @@ export function UploadBar() {
   const t = text.value.content
   const now = upload.value
   if (!now) return null
-  const { file, signature, progress, problem } = now
+  const { source, signature, progress, problem } = now
   const { phase, sent, total, saved, bytesPerSecond } = progress
   const left = bytesPerSecond > 0 ? span((total - sent) / bytesPerSecond) : '…'
   const sentOf = t.sentOf(bytes(sent), bytes(total))
@@ -167,7 +170,7 @@ export function UploadBar() {
   const isOver = problem !== undefined || phase === 'done'
   return (
     <Transfer
-      fileName={file.name}
+      fileName={source.name}
       state={problem === undefined ? phase : 'bad'}
       total={problem === undefined ? total : undefined}
       sent={isKnown ? sent : undefined}
@@ -177,12 +180,21 @@ export function UploadBar() {
             {sharedText.value.close}
           </button>
         ) : phase === 'paused' ? (
-          <button type="button" class="plain small" onClick={() => void beginUpload(file, signature)}>
-            {t.goOn}
-          </button>
-        ) : (
+          <>
+            <button type="button" class="plain small" onClick={() => void beginUpload(source, signature)}>
+              {t.goOn}
+            </button>
+            <button type="button" class="plain small" onClick={dismissUpload}>
+              {sharedText.value.close}
+            </button>
+          </>
+        ) : isResumable(source) ? (
           <button type="button" class="plain small" onClick={pauseUpload}>
             {t.pause}
+          </button>
+        ) : (
+          <button type="button" class="plain small" onClick={endUpload}>
+            {t.discard}
           </button>
         )
       }

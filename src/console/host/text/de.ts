@@ -249,9 +249,10 @@ export const de: HostText = {
   content: {
     title: 'Inhalte',
     upload: 'Bündel hochladen',
-    drop: 'Eine .tar-Datei hier ablegen oder auswählen',
+    drop: 'Ein Bündel hier ablegen oder auswählen',
     dropLong:
-      'Eine .tar-Datei geht da weiter, wo sie stehen blieb, auch nach einem Neustart des Geräts. Für .tar.zst und .tar.gz nehmen Sie edgehostctl content upload.',
+      'Eine .tar-Datei geht da weiter, wo sie stehen blieb, auch nach einem Neustart des Geräts. Eine .tar.zst oder .tar.gz wird in einem Stück gesendet; edgehostctl content upload macht auch mit ihr weiter.',
+    folder: 'Einen Ordner mit einem OCI-Image-Layout auswählen',
     signature: 'Mit einer Signatur',
     signatureLong: 'Seiner index.json; ein Gerät mit einem Signaturschlüssel nimmt kein Bündel ohne eine.',
     unfinished: 'Unvollendete Uploads',

@@ -247,9 +247,10 @@ export const en = {
   content: {
     title: 'Content',
     upload: 'Upload a bundle',
-    drop: 'Drop a .tar here or choose a file',
+    drop: 'Drop a bundle here or choose a file',
     dropLong:
-      'A .tar goes on where it stopped, also after a restart of the host. For .tar.zst and .tar.gz use edgehostctl content upload.',
+      'A .tar goes on where it stopped, also after a restart of the host. A .tar.zst or .tar.gz is sent in one piece; edgehostctl content upload goes on with it too.',
+    folder: 'Choose a folder with an OCI image layout',
     signature: 'With a signature',
     signatureLong: 'Of its index.json; a host with a signing key takes no bundle without one.',
     unfinished: 'Unfinished uploads',
