@@ -1,5 +1,5 @@
 import type { ComponentChildren, ComponentType } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { day, plain, time, wordsOf } from './format.ts'
 import { Icon, type IconName } from './icon.tsx'
 import type { ListReading, PagedReading, Reading } from './read.ts'
@@ -53,7 +53,8 @@ interface PageHeaderProps {
 
 export function PageHeader({ title, children, aside }: PageHeaderProps) {
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => {
+  // Before anything is painted: a screen reader hears of no other focus.
+  useLayoutEffect(() => {
     // It takes the place of a heading that had the focus, for example when the page has been read.
     if (document.activeElement === document.body && heading.current?.closest('[data-opened]'))
       heading.current.focus({ preventScroll: true })

@@ -93,7 +93,7 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
         await expect.poll(() => page.evaluate<string>('document.activeElement.textContent')).toBe(name)
         // It stays there when the page has been read.
         await expect.poll(() => page.locator('.skeleton').count()).toBe(0)
-        expect(await page.evaluate<string>('document.activeElement.textContent')).toBe(name)
+        await expect.poll(() => page.evaluate<string>('document.activeElement.textContent')).toBe(name)
       }
     })
 
@@ -211,7 +211,7 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
       await writeFile(packed, gzipSync(layoutTar(imageLayout(['packed'], 'registry.example/shop/packed:1'))))
       await page.locator('input[accept^=".tar"]').setInputFiles(packed)
       await page.getByText('Published ·').waitFor({ timeout: 60_000 })
-      await page.getByRole('rowheader', { name: 'packed' }).waitFor()
+      await page.getByRole('rowheader', { name: 'packed', exact: true }).waitFor()
       await page.getByRole('button', { name: 'Close' }).click()
       const broken = join(folder, 'broken.tar.zst')
       await writeFile(broken, 'no archive')
@@ -222,7 +222,7 @@ describe.skipIf(!hasBrowser)('the pages of a host in a browser', () => {
       writeLayoutFolder(layout, imageLayout(['folder'], 'registry.example/shop/folder:1'))
       await page.getByLabel('Choose a folder with an OCI image layout').setInputFiles(layout)
       await page.getByText('Published ·').waitFor({ timeout: 60_000 })
-      await page.getByRole('rowheader', { name: 'a folder' }).waitFor()
+      await page.getByRole('rowheader', { name: 'a folder', exact: true }).waitFor()
       await rm(folder, { recursive: true })
     })
 
